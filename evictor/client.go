@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
@@ -147,7 +147,8 @@ func (c *Client) try(ctx context.Context, e *Evictor, eviction *policyv1.Evictio
 	}
 	if c.config.DryRun {
 		c.remember(a.move.PodUID)
-		klog.FromContext(ctx).Info("Would evict pod", "pod", klog.KObj(pod), "node", a.move.From, "destination", a.move.To)
+		e.trial.Add(&a.move.Intent, c.config.Clock.Now())
+		history.LogEviction(ctx, &a.move.Intent, c.config.Clock.Now(), true)
 		return nil
 	}
 	return c.call(ctx, eviction, pod, a)
@@ -186,10 +187,9 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 	}
 	a.made = true
 	c.remember(a.move.PodUID)
-	klog.FromContext(ctx).Info("Evicted pod", "pod", klog.KObj(pod), "node", a.move.From, "destination", a.move.To,
-		"cpuMilli", a.move.Usage[0], "memoryBytes", a.move.Usage[1])
-	if c.config.Events != nil && a.move.Message != "" {
-		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Message)
+	history.LogEviction(ctx, &a.move.Intent, c.config.Clock.Now(), false)
+	if c.config.Events != nil && !a.unplanned { // the framework records those of upstream's plugins
+		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Decision.Message)
 	}
 	return nil
 }

@@ -87,8 +87,11 @@ func moveOf(name string) Move {
 		Intent: ledger.Intent{
 			Namespace: "ns", Pod: name, PodUID: "uid-" + name, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
 			TemplateHash: "h1", Usage: cluster.Amounts{2200, 1 << 30}, From: "hot", To: "cool", TTL: 5 * time.Minute,
+			Decision: &ledger.Decision{
+				Message: "node hot is at 97 % of CPU", Policy: "0123456789ab", Cycle: "20261104T020000Z",
+				Exceeded: []ledger.Exceeded{{Metric: "cpu", Window: "avg_5m", Value: 97, Line: 65, Percent: true}},
+			},
 		},
-		Message: "node hot is at 97 % of CPU",
 	}
 }
 
@@ -481,6 +484,7 @@ func TestClientTakesUpstreamEvictions(t *testing.T) {
 	want := ledger.Intent{
 		Namespace: "ns", Pod: "web-1", PodUID: "uid-web-1", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
 		TemplateHash: "h1", From: "hot", TTL: 6 * time.Minute, // a minute of grace and the five of the policy
+		Decision: &ledger.Decision{Cycle: gate.evictor.CycleID()},
 	}
 	if diff := cmp.Diff(want, inFlight[0].Intent); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)

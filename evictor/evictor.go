@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/evenkeel/evenkeel/evictor/trial"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy/calendar"
@@ -48,6 +49,8 @@ type Config struct {
 
 // Settings are a policy's settings for evicting.
 type Settings struct {
+	// Policy identifies the policy file in what is kept of a move.
+	Policy string
 	// Interval is the least time between two evictions, Deadline how long a
 	// cycle may take, MoveTTL how long beyond its grace period a move may be in
 	// flight.
@@ -87,6 +90,8 @@ type Evictor struct {
 	talliedAt  time.Time
 	talliedFor int64
 	unrest     safeguards.Unrest
+	// trial holds the moves that a dry run would have made.
+	trial trial.Trial
 	// forbiddenLogged: the log already reports that scaling is forbidden.
 	forbiddenLogged bool
 }
@@ -98,6 +103,13 @@ func New(config Config) (*Evictor, error) {
 		return nil, errors.New("evictor: Observer, Cluster, Evictions, Clock, Safeguards and Deadline must be set")
 	}
 	return &Evictor{config: config}, nil
+}
+
+// CycleID names the current cycle: by when it began.
+func (e *Evictor) CycleID() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cycleStart.UTC().Format("20060102T150405Z")
 }
 
 func (e *Evictor) ledger() *ledger.Ledger { return e.config.Observer.Ledger() }

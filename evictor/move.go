@@ -5,14 +5,12 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Move is a planned move with its message.
+// Move is a planned move.
 type Move struct {
 	ledger.Intent
 	// Surge names the Deployment that is scaled up before its only pod is
 	// evicted; empty for a pod without a surge.
 	Surge string
-	// Message explains the eviction with its numbers.
-	Message string
 }
 
 // Outcome is the result of a Move: evicted if Reason is empty.

@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // move turns a planned move into a Move.
@@ -28,17 +29,20 @@ func (e *Evictor) move(m *strategies.Move) Move {
 			Pool: e.pool(m.From), FromUsed: e.used(m.From),
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
 			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline, TTL: wait + set.MoveTTL,
+			Decision: decision(e, m),
 		},
-		Surge:   surge,
-		Message: e.message(m),
+		Surge: surge,
 	}
 }
 
-func (e *Evictor) message(m *strategies.Move) string {
+func decision(e *Evictor, m *strategies.Move) *ledger.Decision {
+	var evidence []thresholds.Evidence
 	if latest := e.config.Observer.Latest(); latest != nil {
-		return m.Sentence(latest.Lines.EvidenceOf(m.From))
+		evidence = latest.Lines.EvidenceOf(m.From)
 	}
-	return m.Sentence(nil)
+	d := m.Decision(evidence)
+	d.Policy, d.Cycle = e.config.Settings.Policy, e.CycleID()
+	return d.Bound()
 }
 
 // maxGrace bounds what counts of a grace period. Whoever creates a pod chooses
@@ -64,5 +68,7 @@ func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
 		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + e.config.Settings.MoveTTL,
+		// The framework says which plugin of which profile it is, and why.
+		Decision: ledger.Decision{Message: eviction.Annotations["reason"], Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
 	}}
 }

@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/klog/v2"
-
+	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -17,6 +16,7 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 	if latest == nil || latest.Blocked != "" {
 		return
 	}
+	e.trial.Judge(ctx, latest, e.config.Cluster, e.config.Clock.Now().Add(-e.config.Settings.OutcomeAfter))
 	_, ended := e.ledger().Moves()
 	for i := range ended {
 		move := &ended[i]
@@ -30,9 +30,7 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 		outcome := ledger.Assess(*move, facts)
 		e.ledger().SetOutcome(move.PodUID, outcome)
 		e.config.Outcomes.count(&outcome)
-		klog.FromContext(ctx).V(2).Info("Move judged", "pod", klog.KRef(move.Namespace, move.Pod), "node", move.From,
-			"destination", move.Node, "planned", outcome.Planned, "sourceCooler", outcome.SourceCooler,
-			"destinationUnder", outcome.DestinationUnder, "healthy", outcome.Healthy)
+		history.LogJudged(ctx, move, &outcome)
 	}
 }
 

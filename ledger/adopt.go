@@ -33,6 +33,7 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 		if ended.Outcome == nil {
 			ended.Outcome = theirs.Outcome
 		}
+		ended.Accepted = ended.Accepted || theirs.Accepted
 		b.learnSurge(ended, theirs)
 	case theirs.InFlight():
 		b.adopt(theirs, now)
@@ -91,6 +92,7 @@ func (b *book) release(podUID string, taker *Move) {
 // catchUp updates a move in flight to what another process knows of it.
 func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 	b.learnSurge(ours, theirs)
+	ours.Accepted = ours.Accepted || theirs.Accepted
 	if theirs.Replacement != "" && theirs.Replacement != ours.Replacement {
 		b.release(theirs.Replacement, ours)
 		ours.Replacement, ours.ReplacementName, ours.late = theirs.Replacement, theirs.ReplacementName, true

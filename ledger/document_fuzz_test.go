@@ -25,7 +25,8 @@ func packed(data []byte) []byte {
 // lived is the ledger of a process that has seen something of everything.
 func lived() *books {
 	b := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 50})
-	b.Record(at(0), web(1), web(2), web(3), web(4, statefulSet), web(5, unmeasured))
+	b.Record(at(0), web(1, decided), web(2), web(3), web(4, statefulSet), web(5, unmeasured))
+	b.Accepted("uid-1", at(1))
 	for _, uid := range []string{"uid-1", "uid-2", "uid-3"} {
 		b.Leaves(uid, at(1))
 	}

@@ -75,6 +75,10 @@ func (l *Ledger) Accepted(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if move := l.moving(podUID); move != nil {
+		if !move.Accepted {
+			move.Accepted = true
+			l.revision.Add(1)
+		}
 		l.evicted(move, now)
 	}
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -91,6 +92,48 @@ type Intent struct {
 	// TTL is how long after its eviction the move may be in flight: the pod's
 	// grace period plus a margin.
 	TTL time.Duration `json:"ttl"`
+	// Decision is why the pod is moved; nil if a version recorded the move that
+	// did not keep it.
+	Decision *Decision `json:"decision,omitempty"`
+}
+
+// Decision is why a move is made, for whoever asks later. Nothing is decided by
+// it. A Decision is never changed, only replaced.
+type Decision struct {
+	// Message says it in one sentence, of at most MaxMessage bytes.
+	Message string `json:"message,omitempty"`
+	// Exceeded are the evict lines that the source was beyond, at most
+	// maxExceeded of them; none for an eviction by a plugin of descheduler.
+	Exceeded []Exceeded `json:"exceeded,omitempty"`
+	// Policy identifies the policy file, Cycle the cycle.
+	Policy string `json:"policy,omitempty"`
+	Cycle  string `json:"cycle,omitempty"`
+}
+
+// Exceeded is an evict line and what was measured over its window, both as the
+// policy writes them.
+type Exceeded struct {
+	Metric string  `json:"metric"`
+	Window string  `json:"window"`
+	Value  float64 `json:"value"`
+	Line   float64 `json:"line"`
+	// Below: less is worse. Percent: the values are percentages.
+	Below   bool `json:"below,omitempty"`
+	Percent bool `json:"percent,omitempty"`
+}
+
+const (
+	// MaxMessage bounds the message of a Decision: an Event takes no more.
+	MaxMessage = 1024
+	// maxExceeded bounds the lines that a Decision keeps.
+	maxExceeded = 8
+)
+
+// Bound returns the Decision with at most as much in it as the ledger keeps.
+func (d Decision) Bound() *Decision {
+	d.Message = strings.ToValidUTF8(d.Message[:min(len(d.Message), MaxMessage)], "")
+	d.Exceeded = d.Exceeded[:min(len(d.Exceeded), maxExceeded)]
+	return &d
 }
 
 // Move is an Intent and its progress. Times are by the API server's clock, as
@@ -115,6 +158,9 @@ type Move struct {
 	Recorded time.Time `json:"recorded"`
 	Evicted  time.Time `json:"evicted,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
+	// Accepted: the API server accepted the eviction, or may have. A pod may
+	// also leave by itself while its move is planned.
+	Accepted bool `json:"accepted,omitempty"`
 	// Denied is how the API server's admission control denied the eviction of a
 	// cancelled move; empty if it did not.
 	Denied string `json:"denied,omitempty"`

@@ -58,7 +58,7 @@ func TestSurge(t *testing.T) {
 				b.Leaves("uid-1", at(6))
 				b.Bound(third, "cool", at(7))
 			},
-			want:   Move{State: Landed, Node: "cool", Replacement: "new", Evicted: at(5), Surge: &up},
+			want:   Move{State: Landed, Node: "cool", Replacement: "new", Evicted: at(5), Accepted: true, Surge: &up},
 			moving: true,
 		},
 		"done": {
@@ -69,7 +69,7 @@ func TestSurge(t *testing.T) {
 				b.EndSurge("uid-1", at(6))
 				b.EndSurge("uid-1", at(7))
 			},
-			want: Move{State: Landed, Node: "cool", Replacement: "new", Evicted: at(5), Surge: &Surge{"web", 1, true}},
+			want: Move{State: Landed, Node: "cool", Replacement: "new", Evicted: at(5), Accepted: true, Surge: &Surge{"web", 1, true}},
 		},
 		"given up before a replacement came": {
 			play: func(b *books) {

@@ -6,9 +6,11 @@ package strategies
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -77,6 +79,18 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	}
 	return fmt.Sprintf("Node %s is hot by real usage: %s; this pod uses %s. Planned landing: node %s, at %.1f %% of its %s before and %.1f %% with it.",
 		m.From, strings.Join(thresholds.InWords(evidence), ", "), m.Usage.InWords(), m.To, m.ToBefore[hottest], hottest, m.ToAfter[hottest])
+}
+
+// Decision returns the same for the ledger, with the lines and windows.
+func (m *Move) Decision(evidence []thresholds.Evidence) ledger.Decision {
+	d := ledger.Decision{Message: m.Sentence(evidence)}
+	for _, e := range evidence {
+		d.Exceeded = append(d.Exceeded, ledger.Exceeded{
+			Metric: string(e.Metric), Window: e.Window.String(), Value: math.Round(e.Value*10) / 10, Line: math.Round(e.Evict*10) / 10,
+			Below: e.Below, Percent: e.Percent,
+		})
+	}
+	return d
 }
 
 // Declined is a pod that would have helped and is not moved.

@@ -63,6 +63,27 @@ func newExplainCommand() *cobra.Command {
 	return c
 }
 
+func newHistoryCommand() *cobra.Command {
+	var options app.Options
+	var wanted commands.HistoryOptions
+	c := &cobra.Command{
+		Use:   "history [FILE...]",
+		Short: "Say which pods were evicted, when, why and what came of it, by the ledger or by log files",
+		Long: "Reads the stored ledger, which keeps the last 2,000 moves. With --from-logs it reads the log files of processes\n" +
+			"that evict instead, in the text or the JSON format, also those of a dry run, and asks no cluster.",
+		Example: "  evenkeel history --since 12h\n  evenkeel history --owner shop/web -o wide\n" +
+			"  kubectl -n evenkeel logs deploy/evenkeel --since=168h | evenkeel history --from-logs -",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, files []string) error {
+			wanted.More, wanted.In = files, c.InOrStdin()
+			return commands.History(c.Context(), options, wanted, c.OutOrStdout())
+		},
+	}
+	options.AddLedger(c.Flags())
+	wanted.AddTo(c.Flags())
+	return c
+}
+
 func newDoctorCommand() *cobra.Command {
 	var options app.Options
 	var wanted commands.DoctorOptions

@@ -2,16 +2,25 @@ package announce
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	"sigs.k8s.io/descheduler/pkg/features"
+
+	"github.com/evenkeel/evenkeel/evictor"
 )
 
 // eventsClient is a client whose API server takes its time for each Event, and
@@ -53,6 +62,61 @@ func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	list, err := client.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 2 {
 		t.Errorf("%d Events, want 2; %v", len(list.Items), err)
+	}
+}
+
+// Each eviction has one Event: where Evenkeel says why, the framework's is left
+// out; evictions by upstream's plugins keep it, and failures are told.
+func TestOneEventPerEviction(t *testing.T) {
+	client, l := fake.NewClientset(), (*Log)(nil)
+	explained := map[string]bool{"moved-0": true, "moved-1": true}
+	client.PrependReactor("create", "pods/eviction", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		eviction := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction)
+		if eviction.Name == "refused" {
+			return true, nil, errors.New("refused")
+		}
+		if explained[eviction.Name] { // as Evenkeel's client does before it returns
+			l.Eventf(podNamed(eviction.Name), nil, v1.EventTypeNormal, evictor.EventReason, "Evicting", "%s", "hot")
+		}
+		return true, nil, nil
+	})
+	l = NewLog(client)
+	finish, err := l.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer()
+	framework, err := evictions.NewPodEvictor(t.Context(), client, l, pods, features.DefaultMutableFeatureGate,
+		evictions.NewOptions().WithPolicyGroupVersion("policy/v1").WithEvictionFailureEventNotification(new(true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"moved-0", "upstream-0", "moved-1", "refused", "upstream-1"} {
+		_ = framework.EvictPod(t.Context(), podNamed(name), evictions.EvictOptions{Reason: "NodeHot"})
+	}
+	finish()
+	l.Shutdown()
+	list, err := client.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range list.Items {
+		got[e.Regarding.Name] += e.Reason + ";"
+	}
+	want := map[string]string{
+		"moved-0": "EvictedFromHotNode;", "upstream-0": "NodeHot;", "moved-1": "EvictedFromHotNode;", "refused": "EvictionFailed;", "upstream-1": "NodeHot;",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Events (-want +got):\n%s", diff)
+	}
+}
+
+func podNamed(name string) *v1.Pod {
+	return &v1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       v1.PodSpec{NodeName: "n1"},
 	}
 }
 

@@ -104,7 +104,7 @@ func (a *App) wireEvictor(g *generation) error {
 	if err != nil {
 		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
 	}
-	evicting.GracePeriodSeconds = g.profiles.GracePeriodSeconds
+	evicting.GracePeriodSeconds, evicting.Policy = g.profiles.GracePeriodSeconds, policyfile.Hash(g.content)
 	config := evictor.Config{
 		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
 		Settings: evicting, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.Progress,

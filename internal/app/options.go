@@ -85,6 +85,11 @@ const DefaultNamespace = "kube-system"
 // AddCommon adds the flags of every command.
 func (o *Options) AddCommon(flags *pflag.FlagSet) {
 	flags.StringVar(&o.PolicyFile, "policy-config-file", o.PolicyFile, "File with the DeschedulerPolicy and the LoadPolicy.")
+	o.AddLedger(flags)
+}
+
+// AddLedger adds the flags of commands that only read what is stored.
+func (o *Options) AddLedger(flags *pflag.FlagSet) {
 	o.AddKubeconfig(flags)
 	flags.StringVar(&o.Namespace, "namespace", namespaceFromEnvironment(), "Namespace of Evenkeel's Lease and ConfigMap.")
 }

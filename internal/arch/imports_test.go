@@ -67,6 +67,7 @@ var importers = map[string][]string{
 	"internal":           {"cmd", "internal"},
 	"internal/jsonscan":  {"internal", "usage", "scorer/extender"},
 	"internal/observer":  {"cmd", "internal", "evictor"},
+	"internal/history":   {"cmd", "internal", "evictor"},
 	"internal/remote":    {"cmd", "internal", "evictor"},
 	"internal/authority": {"internal/app", "internal/authority", "internal/serve"},
 	"internal/app":       {"cmd", "internal/app", "internal/commands"},

@@ -1,6 +1,6 @@
 // Package commands holds the commands that look and print: those that read
 // files (lint, convert, simulate) and those that observe a cluster and change
-// nothing (plan, top, doctor, explain, record). internal/app does not import
+// nothing (plan, top, doctor, explain, history, record). internal/app does not import
 // it.
 package commands
 

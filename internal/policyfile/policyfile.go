@@ -6,6 +6,8 @@ package policyfile
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -37,16 +39,26 @@ var SetupPlugins = sync.OnceFunc(func() {
 	quieten(pluginregistry.PluginRegistry)
 })
 
-// quieten makes the DefaultEvictor log at level 2 that it refuses a pod: plans
+// quieten makes the DefaultEvictor log at level 4 that it refuses a pod: plans
 // ask it about all pods of hot nodes. It logs by the logger that it was built
 // with.
 func quieten(registry pluginregistry.Registry) {
 	plugin := registry[defaultevictor.PluginName]
 	build := plugin.PluginBuilder
 	plugin.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
-		return build(klog.NewContext(ctx, klog.FromContext(ctx).V(2)), args, handle)
+		return build(klog.NewContext(ctx, klog.FromContext(ctx).V(4)), args, handle)
 	}
 	registry[defaultevictor.PluginName] = plugin
+}
+
+// Hash identifies the content of a policy file in logs and in the ledger: the
+// first 12 hexadecimal digits of its SHA-256. It is empty for no file.
+func Hash(content []byte) string {
+	if len(content) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:6])
 }
 
 // Read reads the policy file and also returns its content; without one the

@@ -3,6 +3,8 @@ package realusage
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -10,6 +12,7 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
@@ -23,12 +26,26 @@ func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.
 	}
 	made, logger := study.Made, klog.FromContext(ctx)
 	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
-	for i := range made.Plan.Declined {
-		d := &made.Plan.Declined[i]
-		logger.V(2).Info("Pod is not moved", "pod", klog.KRef(d.Namespace, d.Name), "node", d.Node, "reason", d.Reason, "detail", d.Detail)
-	}
+	logDeclined(logger, made.Plan.Declined)
 	p.deps.Executor.Execute(ctx, made, p.evict)
 	return nil
+}
+
+// logDeclined sums up by reason which pods are not moved: on hundreds of hot
+// nodes they are thousands, in each cycle.
+func logDeclined(logger klog.Logger, declined []strategies.Declined) {
+	pods, examples := map[reasons.Reason]int{}, map[reasons.Reason]*strategies.Declined{}
+	for i := range declined {
+		d := &declined[i]
+		if pods[d.Reason]++; examples[d.Reason] == nil {
+			examples[d.Reason] = d
+		}
+		logger.V(4).Info("Pod is not moved", "pod", klog.KRef(d.Namespace, d.Name), "node", d.Node, "reason", d.Reason, "detail", d.Detail)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(pods)) {
+		d := examples[reason]
+		logger.V(2).Info("Pods are not moved", "reason", reason, "pods", pods[reason], "example", klog.KRef(d.Namespace, d.Name), "node", d.Node, "detail", d.Detail)
+	}
 }
 
 // evict takes one pod through the framework: its filters, as the pod is now, its

@@ -45,11 +45,18 @@ type fleet struct {
 	podsOf  podutil.GetPodsAssignedToNodeFunc
 	filters *placement.Filters
 	churned int
+	// hotEvery: one node in so many is hot.
+	hotEvery int
 }
 
 func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)) *fleet {
 	tb.Helper()
-	f := &fleet{uses: map[string]cluster.Amounts{}, shared: informers.NewSharedInformerFactory(nil, 0)}
+	return newFleetOf(tb, nodes, 10, decorate)
+}
+
+func newFleetOf(tb testing.TB, nodes, hotEvery int, decorate func(workload int, pod *v1.Pod)) *fleet {
+	tb.Helper()
+	f := &fleet{hotEvery: hotEvery, uses: map[string]cluster.Amounts{}, shared: informers.NewSharedInformerFactory(nil, 0)}
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
 	f.observed = strategies.Observed{View: view, States: map[string]thresholds.NodeState{}, MaxMoves: -1}
 	for i := range nodes {
@@ -77,7 +84,7 @@ func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)
 // add puts a node with its pods into the cluster and into what is observed of
 // it.
 func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
-	node, hot := benchNode(i), i%10 == 0
+	node, hot := benchNode(i), i%f.hotEvery == 0
 	info := &cluster.NodePods{Node: cluster.Node{
 		Name: node.Name, Allocatable: informed.Amounts(node.Status.Allocatable), Ready: true, Schedulable: true,
 	}}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +77,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	before := f.PodsByUID(t.Context())
 	mark := f.Mark()
 	metrics := f.FreeAddress()
-	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	serve := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
 	f.flood(stage.Listen())
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
 	newcomers := stage.Workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
@@ -106,13 +105,14 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	}
 	after := f.PodsByUID(t.Context())
 	checkLandings(t, story, f.Moves(), before, after, evictions)
-	f.checkFlooded(p, metrics)
+	f.checkFlooded(serve, metrics)
 	for _, pod := range after {
 		if strings.HasPrefix(pod.Name, "new-") && slices.Contains(story.Hot, pod.Spec.NodeName) {
 			t.Errorf("the new pod %s is on the hot node %s", pod.Name, pod.Spec.NodeName)
 		}
 	}
 	f.checkEvents(before, evictions)
+	f.checkHistory(serve, before, evictions)
 }
 
 // checkLandings holds the replacements that the API server shows against the
@@ -146,24 +146,25 @@ func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, befo
 	}
 }
 
-// checkEvents wants one Event with numbers in it on every evicted pod.
+// checkEvents wants one Event of Evenkeel on every evicted pod, with numbers in
+// it.
 func (f *fixture) checkEvents(before map[string]v1.Pod, evictions int) {
 	f.T.Helper()
-	numbers := regexp.MustCompile(`cpu is at \d+\.\d % over avg_5m, above the evict line of 65 %; this pod uses \d+m cpu, .* node \S+, at \d+\.\d % of its cpu before and \d+\.\d % with it`)
-	told := map[string]bool{}
 	f.Eventually(20*time.Second, "an Event on every evicted pod", func(ctx context.Context) bool {
 		events, err := f.Client().EventsV1().Events("shop").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			f.T.Fatal(err)
 		}
+		told := map[string]bool{}
 		for i := range events.Items {
 			event := &events.Items[i]
-			if event.Reason != "EvictedFromHotNode" {
+			if event.ReportingController != "evenkeel" {
 				continue
 			}
 			uid := string(event.Regarding.UID)
-			if _, known := before[uid]; !known || !numbers.MatchString(event.Note) {
-				f.T.Fatalf("Event on %s (known before: %v): %q", event.Regarding.Name, known, event.Note)
+			_, known := before[uid]
+			if !known || told[uid] || event.Reason != "EvictedFromHotNode" || !numbersOfAMove.MatchString(event.Note) {
+				f.T.Fatalf("Event %s on %s (known before: %v, one already: %v): %q", event.Reason, event.Regarding.Name, known, told[uid], event.Note)
 			}
 			told[uid] = true
 		}

@@ -119,15 +119,15 @@ func (f *fixture) podNodes() map[types.UID]string {
 	return nodes
 }
 
-var wouldEvict = regexp.MustCompile(`"Would evict pod" .*\bpod="([^/"]+)/([a-z]+)-[^"]*"`)
+var wouldEvict = regexp.MustCompile(`"Would evict pod" .*\bpod="([^/"]+/([a-z]+)-[^"]*)"`)
 
 // toldEvictions counts by workload the pods that a dry run says it would have
 // evicted, each once.
 func toldEvictions(log string) map[string]int {
 	seen, told := map[string]bool{}, map[string]int{}
 	for _, match := range wouldEvict.FindAllStringSubmatch(log, -1) {
-		if !seen[match[0]] {
-			seen[match[0]] = true
+		if !seen[match[1]] {
+			seen[match[1]] = true
 			told[match[2]]++
 		}
 	}
@@ -157,6 +157,9 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	want := map[string]int{"hog": 2, "twin": 5, "big": 3, "stray": 2}
 	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
 		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, historyOfDryRun(t, running)); diff != "" {
+		t.Errorf("evictions that history tells of (-want +got):\n%s", diff)
 	}
 	f.Eventually(time.Minute, "cycles of serve that would evict as much", func(context.Context) bool {
 		told := toldEvictions(serving.Log()) // each cycle tells again, and RemoveDuplicates takes twins as they come

@@ -1,0 +1,91 @@
+// Package trial judges the moves that a dry run would have made. It keeps them
+// in memory, because the stored ledger holds real moves only; what it finds is
+// logged, and `evenkeel history --from-logs` reads it there.
+package trial
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/history"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/thresholds"
+)
+
+const (
+	// maxPending bounds the moves that wait for their judgement. Those beyond it
+	// are logged and never judged.
+	maxPending = 2000
+	// maxWait is how long a due judgement waits for measurements.
+	maxWait = time.Hour
+)
+
+// Pods finds pods by their names.
+type Pods interface {
+	// Pod returns the pod as the watch has it, nil when it is gone.
+	Pod(namespace, name string) *v1.Pod
+}
+
+// Trial holds the moves that wait for their judgement. The zero value is ready;
+// it is safe for concurrent use.
+type Trial struct {
+	mu      sync.Mutex
+	pending []pending // oldest first
+}
+
+type pending struct {
+	ledger.Intent
+	at time.Time
+}
+
+// Add notes that a planned move would have been made. A pod that waits for a
+// judgement is not added again.
+func (t *Trial) Add(intent *ledger.Intent, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	waits := slices.ContainsFunc(t.pending, func(p pending) bool { return p.PodUID == intent.PodUID })
+	if intent.To != "" && !waits && len(t.pending) < maxPending {
+		t.pending = append(t.pending, pending{*intent, now})
+	}
+}
+
+// Judge logs what became of the moves that would have been made until the given
+// time: a move was worth its eviction if its source is still hot without it,
+// its destination would still take the pod, and the pod is still there. Moves
+// of nodes that are not measured now wait.
+func (t *Trial) Judge(ctx context.Context, latest *observer.Observation, pods Pods, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pending = slices.DeleteFunc(t.pending, func(p pending) bool {
+		if p.at.After(until) {
+			return false
+		}
+		outcome, known := judge(latest, pods, &p.Intent)
+		if known {
+			history.LogTrial(ctx, &p.Intent, p.at, outcome)
+		}
+		return known || p.at.Before(until.Add(-maxWait))
+	})
+}
+
+func judge(latest *observer.Observation, pods Pods, move *ledger.Intent) (outcome history.Trial, known bool) {
+	snapshot := latest.View.Snapshot
+	from, to := snapshot.Index(move.From), snapshot.Index(move.To)
+	for _, i := range []int{from, to} {
+		if i >= 0 && !latest.View.Nodes[i].Known() {
+			return outcome, false
+		}
+	}
+	pod := pods.Pod(move.Namespace, move.Pod)
+	return history.Trial{
+		SourceStillHot:   latest.States[move.From].State == thresholds.Hot,
+		DestinationTakes: to >= 0 && latest.Board.Lands(cluster.NodeIndex(to), move.Usage),
+		PodStayed:        pod != nil && string(pod.UID) == move.PodUID && pod.DeletionTimestamp == nil,
+	}, true
+}

@@ -1,0 +1,252 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/history"
+	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
+)
+
+// HistoryFormats are the values of -o of `evenkeel history`.
+const HistoryFormats = "table|wide|json|yaml"
+
+// HistoryOptions are the flags of `evenkeel history` besides the common ones.
+type HistoryOptions struct {
+	// Pod and Owner are namespace/name.
+	Pod, Owner, Node string
+	// Since is how far to look back; 0 for as far as is kept.
+	Since  time.Duration
+	Format string
+	// Logs are files to read in place of the ledger, More those named without a
+	// flag; "-" is In.
+	Logs, More []string
+	In         io.Reader
+}
+
+// AddTo adds the flags.
+func (o *HistoryOptions) AddTo(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Pod, "pod", "", "NAMESPACE/NAME of an evicted pod or of its replacement.")
+	flags.StringVar(&o.Owner, "owner", "", "NAMESPACE/NAME of a controller, such as a StatefulSet or a Deployment.")
+	flags.StringVar(&o.Node, "node", "", "Node that pods were evicted from or landed on.")
+	flags.DurationVar(&o.Since, "since", 0, "How far to look back, such as 12h; 0 shows all that is kept.")
+	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+HistoryFormats+".")
+	flags.StringArrayVar(&o.Logs, "from-logs", nil, "Log file to read instead of the ledger, and those named after it; - is the standard input.")
+}
+
+func (o *HistoryOptions) validate() error {
+	if err := validFormat(o.Format, HistoryFormats); err != nil {
+		return err
+	}
+	for flag, value := range map[string]string{"pod": o.Pod, "owner": o.Owner} {
+		if namespace, name, ok := strings.Cut(value, "/"); value != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
+			return exit.Usagef("--%s: %q is not NAMESPACE/NAME", flag, value)
+		}
+	}
+	switch {
+	case o.Since < 0:
+		return exit.Usagef("--since: %v is negative", o.Since)
+	case len(o.More) > 0 && len(o.Logs) == 0:
+		return exit.Usagef("evenkeel history takes files with --from-logs only, got %q", o.More)
+	}
+	return nil
+}
+
+func (o *HistoryOptions) query(now time.Time) history.Query {
+	q := history.Query{Pod: o.Pod, Owner: o.Owner, Node: o.Node}
+	if o.Since > 0 {
+		q.Since = now.Add(-o.Since)
+	}
+	return q
+}
+
+// HistoryReport is what `evenkeel history` prints.
+type HistoryReport struct {
+	// KeptSince is when the oldest move of the ledger was recorded; absent for
+	// logs and an empty ledger.
+	KeptSince *time.Time `json:"keptSince,omitempty"`
+	// Note says that there is no ledger.
+	Note      string            `json:"note,omitempty"`
+	Evictions []HistoryEviction `json:"evictions"`
+}
+
+// HistoryEviction is an eviction and what came of it, in words.
+type HistoryEviction struct {
+	history.Entry
+	Result string `json:"result"`
+}
+
+// History is `evenkeel history`: it reads the ledger or log files and changes
+// nothing.
+func History(ctx context.Context, options app.Options, wanted HistoryOptions, out io.Writer) error {
+	if err := wanted.validate(); err != nil {
+		return err
+	}
+	var report HistoryReport
+	var entries []history.Entry
+	if len(wanted.Logs) > 0 {
+		logs := history.NewLogs(wanted.query(time.Now()))
+		for _, name := range append(wanted.Logs, wanted.More...) {
+			if err := readLog(logs, name, wanted.In); err != nil {
+				return err
+			}
+		}
+		entries = logs.Entries()
+	} else {
+		document, now, err := storedLedger(ctx, options)
+		if err != nil {
+			return err
+		}
+		query := wanted.query(now)
+		entries, report.KeptSince = query.OfLedger(&document), keptSince(&document)
+		if document.Written.IsZero() {
+			report.Note = fmt.Sprintf("Namespace %s has no ledger. If Evenkeel runs in another one, name that with --namespace.", options.Namespace)
+		}
+	}
+	report.Evictions = make([]HistoryEviction, len(entries))
+	for i := range entries {
+		report.Evictions[i] = HistoryEviction{entries[i], entries[i].Result()}
+	}
+	return write(out, wanted.Format, report, func(out io.Writer) error { return report.table(out, wanted.Format == "wide") })
+}
+
+func readLog(logs *history.Logs, name string, in io.Reader) error {
+	if name == Standard {
+		return logs.Read(in)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return exit.Usagef("--from-logs: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if err := logs.Read(file); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// storedLedger reads the ledger, and the time by the API server's clock.
+func storedLedger(ctx context.Context, options app.Options) (document ledger.Document, now time.Time, err error) {
+	connection, err := options.Connect()
+	if err != nil {
+		return document, now, err
+	}
+	if err := connection.Reach(ctx); err != nil {
+		return document, now, err
+	}
+	store, err := configmap.New(configmap.Config{
+		Client: connection.Client, Namespace: options.Namespace, Name: evictor.ConfigMapName, Timeout: kube.CallTimeout,
+		Now: connection.Clock.Now,
+	})
+	if err != nil {
+		return document, now, err
+	}
+	document, err = store.Load(ctx)
+	return document, connection.Clock.Now(), err
+}
+
+func keptSince(document *ledger.Document) (oldest *time.Time) {
+	for i := range document.Moves {
+		if at := document.Moves[i].Recorded; oldest == nil || at.Before(*oldest) {
+			oldest = &at
+		}
+	}
+	return oldest
+}
+
+func (r *HistoryReport) table(out io.Writer, wide bool) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	header := "TIME\tPOD\tOWNER\tFROM\tTO\tRESULT\tWHY"
+	if wide {
+		header += "\tUSED\tPOLICY\tCYCLE\tMESSAGE"
+	}
+	if len(r.Evictions) > 0 {
+		line(w, "%s", header)
+	}
+	for i := range r.Evictions {
+		line(w, "%s", strings.Join(r.Evictions[i].cells(wide), "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	line(out, "%s", r.summary())
+	if r.Note != "" {
+		line(out, "%s", r.Note)
+	}
+	if r.KeptSince != nil {
+		line(out, "The ledger reaches back to %s; earlier evictions are in the logs (--from-logs).", r.KeptSince.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+func (e *HistoryEviction) cells(wide bool) []string {
+	to := e.Landed
+	if to == "" {
+		to = e.Destination
+	}
+	cells := []string{e.At.UTC().Format(time.RFC3339), e.Namespace + "/" + e.Pod, e.Owner, e.Node, to, e.Result, e.Why()}
+	if wide {
+		cells = append(cells, fmt.Sprintf("%dm/%dMi", e.CPUMilli, e.MemoryBytes>>20), e.Policy, e.Cycle, e.Message)
+	}
+	for i, text := range cells {
+		if cells[i] = printable(text); text == "" {
+			cells[i] = "-"
+		}
+	}
+	return cells
+}
+
+// printable replaces what a terminal or a table would not print as it is: a
+// denial's words are those of a webhook, a log is a file of anybody's.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// summary counts the evictions by what came of them.
+func (r *HistoryReport) summary() string {
+	var words []string
+	for _, dryRun := range []bool{false, true} {
+		all, helped, not := 0, 0, 0
+		for i := range r.Evictions {
+			switch e := &r.Evictions[i]; {
+			case e.DryRun != dryRun:
+				continue
+			case e.Outcome == nil:
+			case len(e.Outcome.Against()) == 0:
+				helped++
+			default:
+				not++
+			}
+			all++
+		}
+		kind, verdict := "evictions", "helped"
+		if dryRun {
+			kind, verdict = "evictions of a dry run", "would have helped"
+		}
+		if all > 0 {
+			words = append(words, fmt.Sprintf("%d %s: %d %s, %d not, %d not judged.", all, kind, helped, verdict, not, all-helped-not))
+		}
+	}
+	if len(words) == 0 {
+		return "No evictions found."
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,180 @@
+// Package history tells of evictions long after they were made: it writes the
+// structured log lines of evictions and of what they achieved, and reads those
+// lines and the ledger again, for `evenkeel history`.
+package history
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// Entry is one eviction, or one that a dry run would have made. Its JSON keys
+// are those of the log lines.
+type Entry struct {
+	// At is when it was made. A dry run repeats itself while nothing is evicted:
+	// At is then the first time, and Times how often.
+	At        time.Time `json:"at"`
+	DryRun    bool      `json:"dryRun,omitempty"`
+	Times     int       `json:"times,omitempty"`
+	Namespace string    `json:"namespace"`
+	Pod       string    `json:"pod"`
+	PodUID    string    `json:"podUID"`
+	// Owner is kind/name of the pod's controller.
+	Owner string `json:"owner,omitempty"`
+	Node  string `json:"node"`
+	// Destination is the planned one; empty for evictions by plugins of
+	// descheduler.
+	Destination string `json:"destination,omitempty"`
+	CPUMilli    int64  `json:"cpuMilli"`
+	MemoryBytes int64  `json:"memoryBytes"`
+	ledger.Decision
+	// State is that of the move in the ledger, and Denied how admission control
+	// denied its eviction; both are empty for an entry from a log.
+	State  string `json:"state,omitempty"`
+	Denied string `json:"denied,omitempty"`
+	// Landed is the replacement's node, Replacement its name, as far as known.
+	Landed      string `json:"landed,omitempty"`
+	Replacement string `json:"replacement,omitempty"`
+	// Outcome answers the questions that the eviction is judged by some time
+	// later; nil before.
+	Outcome Outcome `json:"outcome,omitempty"`
+}
+
+// Outcome answers questions about an eviction, by their keys in the log line.
+type Outcome map[string]bool
+
+// The questions about an eviction, and those about one that a dry run would
+// have made.
+const (
+	planned          = "planned"
+	sourceCooler     = "sourceCooler"
+	destinationUnder = "destinationUnder"
+	healthy          = "healthy"
+	sourceStillHot   = "sourceStillHot"
+	destinationTakes = "destinationTakes"
+	podStayed        = "podStayed"
+)
+
+// against says, for each question but planned, what "no" means.
+var against = map[string]string{
+	sourceCooler:     "the node is as hot as before",
+	destinationUnder: "the destination is above its evict line",
+	healthy:          "the replacement is not ready or has restarted",
+	sourceStillHot:   "the node cooled without it",
+	destinationTakes: "the destination no longer takes the pod",
+	podStayed:        "the pod is gone without it",
+}
+
+// OfMove returns the entry of a move in the ledger. It reports false for a move
+// that was neither made nor denied.
+func OfMove(m *ledger.Move) (Entry, bool) {
+	e := ofIntent(&m.Intent, m.Evicted)
+	e.State, e.Denied, e.Landed, e.Replacement = string(m.State), m.Denied, m.Node, m.ReplacementName
+	if m.Evicted.IsZero() {
+		e.At = m.Ended
+	}
+	if m.State != ledger.Landed {
+		e.Landed = ""
+	}
+	if m.Outcome != nil {
+		e.Outcome = ofOutcome(m.Outcome)
+	}
+	made := !m.Evicted.IsZero() && (m.Accepted || m.Decision == nil) // an earlier version noted neither
+	return e, made || m.Denied != ""
+}
+
+func ofIntent(m *ledger.Intent, at time.Time) Entry {
+	e := Entry{
+		At: at, Namespace: m.Namespace, Pod: m.Pod, PodUID: m.PodUID, Node: m.From, Destination: m.To,
+		CPUMilli: m.Usage[0], MemoryBytes: m.Usage[1],
+	}
+	if m.Owner.Name != "" {
+		e.Owner = m.Owner.Kind + "/" + m.Owner.Name
+	}
+	if m.Decision != nil {
+		e.Decision = *m.Decision
+	}
+	return e
+}
+
+func ofOutcome(o *ledger.Outcome) Outcome {
+	return Outcome{planned: o.Planned, sourceCooler: o.SourceCooler, destinationUnder: o.DestinationUnder, healthy: o.Healthy}
+}
+
+// Against returns what speaks against an eviction in hindsight, in words.
+func (o Outcome) Against() (words []string) {
+	for _, question := range slices.Sorted(maps.Keys(o)) {
+		if why := against[question]; why != "" && !o[question] {
+			words = append(words, why)
+		}
+	}
+	return words
+}
+
+// Result says in words what came of the eviction.
+func (e *Entry) Result() string {
+	result := e.landing()
+	if e.Outcome == nil {
+		return result
+	}
+	words := e.Outcome.Against()
+	switch {
+	case len(words) > 0 && e.DryRun:
+		return result + "; it would not have helped: " + strings.Join(words, ", ")
+	case len(words) > 0:
+		return result + "; it did not help: " + strings.Join(words, ", ")
+	case e.DryRun:
+		return result + "; it would have helped"
+	}
+	return result + "; it helped"
+}
+
+func (e *Entry) landing() string {
+	switch {
+	case e.DryRun && e.Times > 1:
+		return fmt.Sprintf("would be evicted (%d times)", e.Times)
+	case e.DryRun:
+		return "would be evicted"
+	case e.Denied != "":
+		return "not evicted, denied: " + e.Denied
+	case e.Landed != "" && e.Landed == e.Destination:
+		return "landed as planned"
+	case e.Landed != "":
+		return "landed on " + e.Landed
+	}
+	switch ledger.State(e.State) {
+	case ledger.Cancelled:
+		return "evicted, no replacement wanted"
+	case ledger.Expired:
+		return "evicted, no replacement seen in time"
+	case ledger.Intended, ledger.Evicted, ledger.Booked:
+		return "evicted, replacement on its way"
+	case ledger.Landed:
+	}
+	return "evicted"
+}
+
+// Why says in a few words what was exceeded, or else by which plugin the pod
+// was evicted.
+func (e *Entry) Why() string {
+	words := make([]string, len(e.Exceeded))
+	for i, x := range e.Exceeded {
+		sign, unit := ">", ""
+		if x.Below {
+			sign = "<"
+		}
+		if x.Percent {
+			unit = "%"
+		}
+		words[i] = fmt.Sprintf("%s %s %g%s %s %g%s", x.Metric, x.Window, x.Value, unit, sign, x.Line, unit)
+	}
+	if len(words) == 0 {
+		return e.Message
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,245 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	logsjson "k8s.io/component-base/logs/json"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+var night = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
+
+func at(minutes int) time.Time { return night.Add(time.Duration(minutes) * time.Minute) }
+
+// intent is the planned move of a pod of Deployment shop/web.
+func intent(name string) *ledger.Intent {
+	return &ledger.Intent{
+		Namespace: "shop", Pod: name, PodUID: "uid-" + name, Owner: cluster.Owner{UID: "rs", Kind: "ReplicaSet", Name: "web-7d9f"},
+		Usage: cluster.Amounts{750, 2 << 30}, From: "n1", To: "n2",
+		Decision: &ledger.Decision{
+			Message: `Node n1 is hot by real usage: cpu is at 72.7 % over avg_5m; "quoted", and = {odd}`, Policy: "0123456789ab", Cycle: "20261104T020000Z",
+			Exceeded: []ledger.Exceeded{
+				{Metric: "cpu", Window: "avg_5m", Value: 72.7, Line: 65, Percent: true},
+				{Metric: "free_disk", Window: "last", Value: 10, Line: 20.5, Below: true},
+			},
+		},
+	}
+}
+
+// entry is what is known of it afterwards.
+func entry(name string, change ...func(*Entry)) Entry {
+	m := intent(name)
+	e := Entry{
+		At: at(0), Namespace: "shop", Pod: name, PodUID: m.PodUID, Owner: "ReplicaSet/web-7d9f", Node: "n1", Destination: "n2",
+		CPUMilli: 750, MemoryBytes: 2 << 30, Decision: *m.Decision,
+	}
+	for _, c := range change {
+		c(&e)
+	}
+	return e
+}
+
+var (
+	good      = Outcome{planned: true, sourceCooler: true, destinationUnder: true, healthy: true}
+	goodTrial = Outcome{sourceStillHot: true, destinationTakes: true, podStayed: true}
+)
+
+// loggers writes logs in both formats, as cycles do.
+func loggers() map[string]func(io.Writer) klog.Logger {
+	return map[string]func(io.Writer) klog.Logger{
+		"text": func(out io.Writer) klog.Logger {
+			return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out), textlogger.Verbosity(2)))
+		},
+		"JSON": func(out io.Writer) klog.Logger {
+			logger, _ := logsjson.NewJSONLogger(logsapi.VerbosityLevel(2), logsjson.AddNopSync(out), nil, nil)
+			return logger
+		},
+	}
+}
+
+// What is logged of evictions is read again, in both formats, behind prefixes,
+// in any order of files and among other lines.
+func TestLogsAreReadAgain(t *testing.T) {
+	judged := ledger.Outcome{Judged: at(6), Planned: true, SourceCooler: true, DestinationUnder: true, Healthy: true}
+	moved := &ledger.Move{Intent: *intent("a"), Node: "n2", ReplacementName: "b", State: ledger.Landed}
+	write := map[string]func(ctx context.Context){
+		"evictions": func(ctx context.Context) {
+			logger := klog.FromContext(ctx)
+			logger.Info("Evicted pod", "pod", klog.KRef("shop", "a"), "reason", "NodeHot", "strategy", "RealUsageLowNodeUtilization")
+			LogEviction(ctx, intent("a"), at(0), false)
+			logger.Info("Planned", "moves", 3)
+			for n := range 3 {
+				LogEviction(ctx, intent("t"), at(5*n), true)
+			}
+		},
+		"judgements": func(ctx context.Context) {
+			LogJudged(ctx, moved, &judged)
+			LogTrial(ctx, intent("t"), at(10), Trial{PodStayed: true})
+			LogTrial(ctx, intent("t"), at(0), Trial{SourceStillHot: true, DestinationTakes: true, PodStayed: true})
+		},
+	}
+	want := []Entry{
+		entry("a", func(e *Entry) { e.Landed, e.Replacement, e.Outcome = "n2", "b", good }),
+		entry("t", func(e *Entry) { e.DryRun, e.Times, e.Outcome = true, 3, goodTrial }),
+	}
+	for format, make := range loggers() {
+		for _, order := range [][]string{{"evictions", "judgements"}, {"judgements", "evictions"}} {
+			for _, prefix := range []string{"", "[pod/evenkeel-0/evenkeel] 2026-11-04T02:00:00.1Z stderr F "} {
+				t.Run(fmt.Sprint(format, order, prefix != ""), func(t *testing.T) {
+					logs := NewLogs(Query{})
+					for _, name := range order {
+						var out bytes.Buffer
+						write[name](klog.NewContext(t.Context(), make(&out).WithValues("profile", "default")))
+						text := prefix + strings.ReplaceAll(strings.TrimSuffix(out.String(), "\n"), "\n", "\n"+prefix) + "\n"
+						if err := logs.Read(strings.NewReader(text)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if diff := cmp.Diff(want, logs.Entries()); diff != "" {
+						t.Errorf("(-want +got):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Questions select evictions by pod, replacement, owner, Deployment, node and
+// time.
+func TestQueries(t *testing.T) {
+	document := &ledger.Document{}
+	add := func(m ledger.Move) { document.Moves = append(document.Moves, m) }
+	landed := ledger.Move{Intent: *intent("web-1"), State: ledger.Landed, Node: "n3", ReplacementName: "web-9", Evicted: at(0), Ended: at(1), Accepted: true}
+	other := ledger.Move{Intent: *intent("db-0"), State: ledger.Evicted, Evicted: at(-30), Accepted: true, Node: "n2"}
+	other.Owner, other.From = cluster.Owner{UID: "s", Kind: "StatefulSet", Name: "db"}, "n9"
+	earlier := ledger.Move{Intent: *intent("old"), State: ledger.Landed, Node: "n2", Evicted: at(-90), Ended: at(-89)}
+	earlier.Decision, earlier.Owner.Name = nil, "web-api-5c6b"
+	denied := ledger.Move{Intent: *intent("denied"), State: ledger.Cancelled, Ended: at(-10), Denied: "no"}
+	denied.Owner = cluster.Owner{}
+	for _, m := range []ledger.Move{
+		landed, other, earlier, denied,
+		{Intent: *intent("not-made"), State: ledger.Cancelled, Ended: at(0)},
+		{Intent: *intent("left-by-itself"), State: ledger.Expired, Evicted: at(0), Ended: at(9)},
+	} {
+		add(m)
+	}
+	cases := map[string]struct {
+		query Query
+		want  []string
+	}{
+		"all, oldest first":            {want: []string{"old", "db-0", "denied", "web-1"}},
+		"a pod":                        {query: Query{Pod: "shop/web-1"}, want: []string{"web-1"}},
+		"a replacement":                {query: Query{Pod: "shop/web-9"}, want: []string{"web-1"}},
+		"a pod of another namespace":   {query: Query{Pod: "other/web-1"}},
+		"a ReplicaSet":                 {query: Query{Owner: "shop/web-7d9f"}, want: []string{"web-1"}},
+		"a Deployment":                 {query: Query{Owner: "shop/web"}, want: []string{"web-1"}},
+		"a Deployment with a dash":     {query: Query{Owner: "shop/web-api"}, want: []string{"old"}},
+		"a StatefulSet":                {query: Query{Owner: "shop/db"}, want: []string{"db-0"}},
+		"where pods came from":         {query: Query{Node: "n9"}, want: []string{"db-0"}},
+		"where pods landed":            {query: Query{Node: "n3"}, want: []string{"web-1"}},
+		"since half an hour and a bit": {query: Query{Since: at(-31)}, want: []string{"db-0", "denied", "web-1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range tc.query.OfLedger(document) {
+				got = append(got, e.Pod)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What came of an eviction, and why it was made, in words.
+func TestWords(t *testing.T) {
+	cases := map[string]struct {
+		change    func(*Entry)
+		want, why string
+	}{
+		"from a log alone":  {func(*Entry) {}, "evicted", "cpu avg_5m 72.7% > 65%, free_disk last 10 < 20.5"},
+		"on its way":        {func(e *Entry) { e.State = "Booked" }, "evicted, replacement on its way", ""},
+		"landed and helped": {func(e *Entry) { e.State, e.Landed, e.Outcome = "Landed", "n2", good }, "landed as planned; it helped", ""},
+		"landed elsewhere":  {func(e *Entry) { e.State, e.Landed = "Landed", "n3" }, "landed on n3", ""},
+		"did not help": {func(e *Entry) {
+			e.Landed, e.Outcome = "n2", Outcome{planned: true, sourceCooler: false, healthy: false}
+		}, "landed as planned; it did not help: the replacement is not ready or has restarted, the node is as hot as before", ""},
+		"no replacement":      {func(e *Entry) { e.State = "Expired" }, "evicted, no replacement seen in time", ""},
+		"scaled down":         {func(e *Entry) { e.State = "Cancelled" }, "evicted, no replacement wanted", ""},
+		"denied":              {func(e *Entry) { e.State, e.Denied = "Cancelled", "frozen" }, "not evicted, denied: frozen", ""},
+		"dry run":             {func(e *Entry) { e.DryRun, e.Times = true, 1 }, "would be evicted", ""},
+		"dry run, a week":     {func(e *Entry) { e.DryRun, e.Times, e.Outcome = true, 7, goodTrial }, "would be evicted (7 times); it would have helped", ""},
+		"dry run, needless":   {func(e *Entry) { e.DryRun, e.Outcome = true, Outcome{sourceStillHot: false} }, "would be evicted; it would not have helped: the node cooled without it", ""},
+		"of an upstream plug": {func(e *Entry) { e.Decision = ledger.Decision{Message: "triggered by p/RemoveDuplicates: "} }, "evicted", "triggered by p/RemoveDuplicates: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := entry("a", tc.change)
+			if got := e.Result(); got != tc.want {
+				t.Errorf("result %q, want %q", got, tc.want)
+			}
+			if got := e.Why(); tc.why != "" && got != tc.why {
+				t.Errorf("why %q, want %q", got, tc.why)
+			}
+		})
+	}
+}
+
+// Lines that are too long, cut off or of something else tell of nothing, and
+// those after them are read.
+func TestOtherLinesAreSkipped(t *testing.T) {
+	var out bytes.Buffer
+	LogEviction(klog.NewContext(t.Context(), loggers()["text"](&out)), intent("a"), at(0), false)
+	whole := out.String()
+	text := strings.Join([]string{
+		strings.Repeat("x", 3*maxLine) + whole, whole[:len(whole)/2] + "\n", `I1104 x] "Evicted pod" podUID="u" at="yesterday"` + "\n",
+		`{"msg":"Evicted pod","podUID":7}` + "\n", `{"msg":"Other","detail":"Evicted pod","podUID":"u"}` + "\n", strings.TrimSuffix(whole, "\n"),
+	}, "")
+	logs := NewLogs(Query{})
+	if err := logs.Read(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Entry{entry("a")}, logs.Entries()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	broken := errors.New("gone")
+	if err := logs.Read(io.MultiReader(strings.NewReader(whole), failing{broken})); !errors.Is(err, broken) {
+		t.Errorf("error %v, want that of the file", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// No line makes the reader panic, and what it reads of one names a pod.
+func FuzzParse(f *testing.F) {
+	for _, make := range loggers() {
+		var out bytes.Buffer
+		ctx := klog.NewContext(f.Context(), make(&out))
+		LogEviction(ctx, intent("a"), at(0), true)
+		LogTrial(ctx, intent("a"), at(0), Trial{})
+		for line := range bytes.Lines(out.Bytes()) {
+			f.Add(line)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if l, ok := parse(text); ok && (l.PodUID == "" || l.At.IsZero()) {
+			t.Errorf("%q tells of %+v", text, l.Entry)
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// The messages of the log lines. They and their keys are read by later
+// versions.
+const (
+	evicted     = "Evicted pod"
+	wouldEvict  = "Would evict pod"
+	moveJudged  = "Move judged"
+	trialJudged = "Would-be move judged"
+)
+
+// LogEviction logs an eviction with everything that it was decided by. The
+// framework's own line about the same eviction has the same message, and no UID.
+func LogEviction(ctx context.Context, move *ledger.Intent, at time.Time, dryRun bool) {
+	message := evicted
+	if dryRun {
+		message = wouldEvict
+	}
+	e := ofIntent(move, at)
+	klog.FromContext(ctx).Info(message, "pod", klog.KRef(e.Namespace, e.Pod), "node", e.Node, "destination", e.Destination,
+		"cpuMilli", e.CPUMilli, "memoryBytes", e.MemoryBytes, "at", stamp(at), "podUID", e.PodUID, "owner", e.Owner,
+		"exceeded", e.Exceeded, "policy", e.Policy, "cycle", e.Cycle, "message", e.Message)
+}
+
+// LogJudged logs what came of a move.
+func LogJudged(ctx context.Context, move *ledger.Move, o *ledger.Outcome) {
+	klog.FromContext(ctx).V(2).Info(moveJudged, "pod", klog.KRef(move.Namespace, move.Pod), "node", move.From,
+		"destination", move.Node, "at", stamp(o.Judged), "podUID", move.PodUID, "replacement", move.ReplacementName,
+		planned, o.Planned, sourceCooler, o.SourceCooler, destinationUnder, o.DestinationUnder, healthy, o.Healthy)
+}
+
+// Trial is what became of a move that a dry run would have made, without it.
+type Trial struct{ SourceStillHot, DestinationTakes, PodStayed bool }
+
+// LogTrial logs it.
+func LogTrial(ctx context.Context, move *ledger.Intent, at time.Time, t Trial) {
+	klog.FromContext(ctx).Info(trialJudged, "pod", klog.KRef(move.Namespace, move.Pod), "node", move.From,
+		"destination", move.To, "at", stamp(at), "podUID", move.PodUID,
+		sourceStillHot, t.SourceStillHot, destinationTakes, t.DestinationTakes, podStayed, t.PodStayed)
+}
+
+func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

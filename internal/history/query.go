@@ -1,0 +1,167 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+const (
+	// maxLine bounds the log lines that are read; longer ones are none of ours.
+	maxLine = 64 << 10
+	// maxEntries bounds the evictions that are kept of logs.
+	maxEntries = 100_000
+)
+
+// Query selects entries. What is empty selects all.
+type Query struct {
+	// Pod is namespace/name of an evicted pod or of its replacement. Owner is
+	// namespace/name of its controller, or of the Deployment behind it.
+	Pod, Owner string
+	// Node is one that pods were evicted from, planned for or landed on.
+	Node string
+	// Since is the time of the first.
+	Since time.Time
+}
+
+func (q *Query) selects(e *Entry) bool {
+	switch {
+	case e.At.Before(q.Since):
+	case q.Pod != "" && q.Pod != e.Namespace+"/"+e.Pod && q.Pod != e.Namespace+"/"+e.Replacement:
+	case q.Node != "" && !slices.Contains([]string{e.Node, e.Destination, e.Landed}, q.Node):
+	case q.Owner != "" && !e.ownedBy(q.Owner):
+	default:
+		return true
+	}
+	return false
+}
+
+// ownedBy reports whether the entry's pod is that of a controller or, for a
+// ReplicaSet, of its Deployment: the ReplicaSet's name is that with a hash.
+func (e *Entry) ownedBy(owner string) bool {
+	kind, name, _ := strings.Cut(e.Owner, "/")
+	if e.Namespace+"/"+name == owner {
+		return true
+	}
+	i := strings.LastIndexByte(name, '-')
+	return kind == "ReplicaSet" && i > 0 && e.Namespace+"/"+name[:i] == owner
+}
+
+// OfLedger returns the selected evictions that the ledger holds, oldest first.
+func (q *Query) OfLedger(d *ledger.Document) []Entry {
+	entries := []Entry{}
+	for i := range d.Moves {
+		if e, made := OfMove(&d.Moves[i]); made && q.selects(&e) {
+			entries = append(entries, e)
+		}
+	}
+	sort(entries)
+	return entries
+}
+
+// Logs collects evictions from log files, in any order.
+type Logs struct {
+	query Query
+	made  map[key]*Entry
+	// judged are the first judgements, also of evictions that are not known.
+	judged map[key]Entry
+}
+
+// key is an eviction: a pod is evicted once. A dry run would evict it again and
+// again.
+type key struct {
+	podUID string
+	dryRun bool
+}
+
+// NewLogs returns Logs that keep what a query selects.
+func NewLogs(query Query) *Logs {
+	return &Logs{query: query, made: map[key]*Entry{}, judged: map[key]Entry{}}
+}
+
+// Read reads a file to its end.
+func (l *Logs) Read(file io.Reader) error {
+	reader := bufio.NewReaderSize(file, maxLine)
+	for {
+		text, err := reader.ReadSlice('\n')
+		whole := !errors.Is(err, bufio.ErrBufferFull)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = reader.ReadSlice('\n')
+		}
+		if whole {
+			if err := l.add(text); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading a log: %w", err)
+		}
+	}
+}
+
+func (l *Logs) add(text []byte) error {
+	if !bytes.Contains(text, []byte("podUID")) {
+		return nil
+	}
+	parsed, ok := parse(text)
+	if !ok || parsed.At.Before(l.query.Since) {
+		return nil
+	}
+	e, of := parsed.Entry, key{parsed.PodUID, parsed.DryRun}
+	known := l.made[of]
+	switch {
+	case e.Outcome != nil:
+		if first, ok := l.judged[of]; !ok || e.At.Before(first.At) {
+			l.judged[of] = e
+		}
+	case known != nil:
+		times := known.Times + 1
+		if e.At.Before(known.At) {
+			*known = e
+		}
+		known.Times = times
+	default:
+		e.Times = 1
+		l.made[of] = &e
+	}
+	if len(l.made) > maxEntries || len(l.judged) > maxEntries {
+		return fmt.Errorf("the logs tell of more than %d evictions; give fewer files", maxEntries)
+	}
+	return nil
+}
+
+// Entries returns the selected evictions, oldest first.
+func (l *Logs) Entries() []Entry {
+	entries := []Entry{}
+	for of, made := range l.made {
+		e := *made
+		if judged, ok := l.judged[of]; ok {
+			e.Outcome, e.Landed, e.Replacement = judged.Outcome, judged.Landed, judged.Replacement
+		}
+		if !e.DryRun {
+			e.Times = 0
+		}
+		if l.query.selects(&e) {
+			entries = append(entries, e)
+		}
+	}
+	sort(entries)
+	return entries
+}
+
+func sort(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Pod, b.Pod), strings.Compare(a.PodUID, b.PodUID))
+	})
+}

@@ -1,0 +1,50 @@
+package realusage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// A cycle over 500 hot nodes whose 15,000 pods stay logs a line per reason at
+// the verbosity of the manifests, and one per pod at 4.
+func TestPodsThatStayAreSummedUp(t *testing.T) {
+	const hot, shipped = 500, 2
+	f := newFleetOf(t, hot, 1, plain)
+	refused := map[string]reasons.Reason{}
+	for i, pod := range f.pods {
+		refused[pod.Name] = []reasons.Reason{reasons.OwnerCoolingDown, reasons.PodDisruptionBudgetExhausted, reasons.JobPod}[i%3]
+	}
+	cycle := func(verbosity int) (lines []string) {
+		plugin, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, f.handle(t, false), Deps{
+			Half:    &benchHalf{fakeHalf{observed: &f.observed, refused: refused}, f.begin},
+			Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(Made) {}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: verbosity})
+		if status := plugin.Balance(klog.NewContext(t.Context(), logger), f.nodes); status != nil {
+			t.Fatal(status.Err)
+		}
+		return lines
+	}
+	lines := cycle(shipped)
+	if len(lines) != 1+3 {
+		t.Errorf("%d lines, want one of the plan and one for each of 3 reasons", len(lines))
+	}
+	for _, want := range []string{`"reason"="JobPod" "pods"=5000 "example"={"name"="app-`, `"reason"="OwnerCoolingDown" "pods"=5000`, `"reason"="PodDisruptionBudgetExhausted" "pods"=5000`} {
+		if !strings.Contains(strings.Join(lines, "\n"), want) {
+			t.Errorf("no line has %q:\n%s", want, strings.Join(lines[:min(len(lines), 9)], "\n"))
+		}
+	}
+	if got := len(cycle(4)); got != 1+3+hot*benchPods {
+		t.Errorf("%d lines at verbosity 4, want one per pod as well", got)
+	}
+}
