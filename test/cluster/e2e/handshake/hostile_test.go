@@ -20,6 +20,13 @@ const elsewhere = "127.0.0.66"
 // and floods the port, while ten pods have to move. They land on plan all the
 // same, kube-scheduler is answered, and the process stays within its memory.
 func TestHostileClient(t *testing.T) {
+	forging := []hostile.Attack{hostile.MadeUp, hostile.Known, hostile.Foreign, hostile.Heavy}
+	for name, attacks := range map[string][]hostile.Attack{"forging": forging, "forging and flooding": hostile.Attacks()} {
+		t.Run(name, func(t *testing.T) { testHostileClient(t, attacks) })
+	}
+}
+
+func testHostileClient(t *testing.T, attacks []hostile.Attack) {
 	fixed := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), fixed.Cluster)
 	if err != nil {
@@ -35,7 +42,7 @@ func TestHostileClient(t *testing.T) {
 	answering, metrics := fixed.FreeAddress(), fixed.FreeAddress()
 	f := begin(fixed, answering)
 	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--listen-address", answering, "--metrics-address", metrics)
-	stop := f.attack(hostile.Config{Target: answering, Nodes: story.Nodes, Attacks: hostile.Attacks()})
+	stop := f.attack(hostile.Config{Target: answering, Nodes: story.Nodes, Attacks: attacks})
 	f.waitCool(2 * time.Minute)
 	f.waitReady("hog", "web", "bg")
 	report := stop()
