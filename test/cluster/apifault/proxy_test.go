@@ -134,8 +134,13 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// ask returns the status and text of an answer; 0 without one.
-func (s *site) ask(ctx context.Context, t *testing.T, method, path string) (*http.Response, string) {
+// answer is what a client gets; its code is 0 if there is none.
+type answer struct {
+	code, http       int
+	body, retryAfter string
+}
+
+func (s *site) ask(ctx context.Context, t *testing.T, method, path string) answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.URL()+path, nil)
 	if err != nil {
@@ -144,11 +149,11 @@ func (s *site) ask(ctx context.Context, t *testing.T, method, path string) (*htt
 	r.Header.Set("Authorization", "Bearer mine")
 	response, err := s.client.Do(r)
 	if err != nil {
-		return &http.Response{}, ""
+		return answer{}
 	}
 	defer response.Body.Close()
 	body, _ := io.ReadAll(response.Body)
-	return response, string(body)
+	return answer{code: response.StatusCode, http: response.ProtoMajor, body: string(body), retryAfter: response.Header.Get("Retry-After")}
 }
 
 // What a rule says happens to a request, over HTTP/2; the client's credentials
@@ -174,15 +179,15 @@ func TestEffects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.Apply(Rule{Effect: tc.effect})
-			response, body := s.ask(t.Context(), t, tc.method, tc.path)
-			if response.StatusCode != tc.code || tc.body != "" && body != tc.body {
-				t.Errorf("answered %d %q, want %d %q", response.StatusCode, body, tc.code, tc.body)
+			got := s.ask(t.Context(), t, tc.method, tc.path)
+			if got.code != tc.code || tc.body != "" && got.body != tc.body {
+				t.Errorf("answered %d %q, want %d %q", got.code, got.body, tc.code, tc.body)
 			}
-			if got := response.Header.Get("Retry-After"); (got == "1") != (tc.effect.RetryAfter > 0) {
-				t.Errorf("Retry-After is %q", got)
+			if (got.retryAfter == "1") != (tc.effect.RetryAfter > 0) {
+				t.Errorf("Retry-After is %q", got.retryAfter)
 			}
-			if response.ProtoMajor != 2 && tc.code != 0 {
-				t.Errorf("answered by HTTP/%d, want HTTP/2", response.ProtoMajor)
+			if got.http != 2 && tc.code != 0 {
+				t.Errorf("answered by HTTP/%d, want HTTP/2", got.http)
 			}
 			if got := s.created.Load(); got != tc.done {
 				t.Errorf("the API server did it %d times, want %d", got, tc.done)
@@ -230,23 +235,23 @@ func TestPartitionAndRefusal(t *testing.T) {
 	s.Partition(true)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if response, _ := s.ask(short, t, http.MethodGet, "/api/v1/nodes"); response.StatusCode != 0 || !errors.Is(short.Err(), context.DeadlineExceeded) {
-		t.Errorf("answered %d in a partition, %v", response.StatusCode, short.Err())
+	if got := s.ask(short, t, http.MethodGet, "/api/v1/nodes"); got.code != 0 || !errors.Is(short.Err(), context.DeadlineExceeded) {
+		t.Errorf("answered %d in a partition, %v", got.code, short.Err())
 	}
 	s.Partition(false)
-	if response, _ := s.ask(t.Context(), t, http.MethodGet, "/api/v1/nodes"); response.StatusCode != http.StatusOK {
-		t.Errorf("answered %d after the partition", response.StatusCode)
+	if got := s.ask(t.Context(), t, http.MethodGet, "/api/v1/nodes"); got.code != http.StatusOK {
+		t.Errorf("answered %d after the partition", got.code)
 	}
 	if err := s.Refuse(); err != nil {
 		t.Fatal(err)
 	}
-	if response, _ := s.ask(t.Context(), t, http.MethodGet, "/api/v1/nodes"); response.StatusCode != 0 {
-		t.Errorf("answered %d while connections are refused", response.StatusCode)
+	if got := s.ask(t.Context(), t, http.MethodGet, "/api/v1/nodes"); got.code != 0 {
+		t.Errorf("answered %d while connections are refused", got.code)
 	}
 	if err := s.Accept(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if response, _ := s.ask(t.Context(), t, http.MethodGet, "/api/v1/nodes"); response.StatusCode != http.StatusOK {
-		t.Errorf("answered %d after the refusal", response.StatusCode)
+	if got := s.ask(t.Context(), t, http.MethodGet, "/api/v1/nodes"); got.code != http.StatusOK {
+		t.Errorf("answered %d after the refusal", got.code)
 	}
 }

@@ -96,10 +96,10 @@ func TestReportJudges(t *testing.T) {
 		report Report
 		want   []string
 	}{
-		"all well":             {Report{Processes: []Process{{Name: "evenkeel-0", RSS: Trend{Verdict: Grew}}}}, nil},
-		"a process died":       {Report{Processes: []Process{{Name: "evenkeel-0", Restarts: 2}}}, []string{"died 2 times"}},
-		"goroutines leak":      {Report{Processes: []Process{growing}}, []string{"more and more goroutines"}},
-		"pods found no node":   {Report{Pending: []string{"app-1", "app-2"}}, []string{"2 pods stayed Pending, such as app-1, app-2"}},
+		"all well":           {Report{Processes: []Process{{Name: "evenkeel-0", RSS: Trend{Verdict: Grew}}}}, nil},
+		"a process died":     {Report{Processes: []Process{{Name: "evenkeel-0", Restarts: 2}}}, []string{"died 2 times"}},
+		"goroutines leak":    {Report{Processes: []Process{growing}}, []string{"more and more goroutines"}},
+		"pods found no node": {Report{Pending: []string{"app-1", "app-2"}}, []string{"2 pods stayed Pending, such as app-1, app-2"}},
 		"memory grew under trouble, which is no failure otherwise": {
 			Report{Trouble: &Trouble{}, Processes: []Process{{Name: "evenkeel-0", RSS: Trend{SecondQuarter: 100 << 20, LastQuarter: 300 << 20, Verdict: Grew}}}},
 			[]string{"more and more memory resident: 100 MiB in the second quarter, 300"},

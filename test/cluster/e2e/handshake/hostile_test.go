@@ -42,7 +42,9 @@ func testHostileClient(t *testing.T, attacks []hostile.Attack) {
 	answering, metrics := fixed.FreeAddress(), fixed.FreeAddress()
 	f := begin(fixed, answering)
 	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--listen-address", answering, "--metrics-address", metrics)
-	stop := f.attack(hostile.Config{Target: answering, Nodes: story.Nodes, Attacks: attacks})
+	lair := story.Nodes[len(story.Nodes)-1]
+	stop := attack(fixed, hostile.Config{Target: answering, Nodes: story.Nodes, Lair: lair, Attacks: attacks})
+	t.Cleanup(func() { f.tellDrawn(lair) })
 	f.waitCool(2 * time.Minute)
 	f.waitReady("hog", "web", "bg")
 	report := stop()
@@ -67,13 +69,11 @@ func testHostileClient(t *testing.T, attacks []hostile.Attack) {
 	}
 }
 
-// attack lets a hostile client loose, which draws pods to the last node, and
-// returns how to stop it and learn what it did. It stops with the case at the
-// latest.
-func (f *fixture) attack(config hostile.Config) (stop func() hostile.Report) {
+// attack lets a hostile client loose and returns how to stop it and learn what it
+// did. It stops with the case at the latest.
+func attack(f *stage.Fixture, config hostile.Config) (stop func() hostile.Report) {
 	f.T.Helper()
 	config.Source, config.Kube, config.Namespace = elsewhere, f.Client(), "shop"
-	config.Lair = config.Nodes[len(config.Nodes)-1]
 	ctx, cancel := context.WithCancel(f.T.Context())
 	done := make(chan struct{})
 	var report hostile.Report
@@ -95,15 +95,19 @@ func (f *fixture) attack(config hostile.Config) (stop func() hostile.Report) {
 		for _, attack := range config.Attacks {
 			f.T.Logf("%s: %+v", attack, report[attack])
 		}
-		late, asked := f.balancer.Late()
-		drawn := 0
-		for _, pod := range f.history.newcomers() {
-			if pod.node == config.Lair {
-				drawn++
-			}
-		}
-		f.T.Logf("figures: evictions %d, %d newcomers on the client's node, %d of %d requests of kube-scheduler late or without an answer",
-			f.Evictions(f.mark), drawn, late, asked)
 	})
 	return stop
+}
+
+// tellDrawn prints what the client has brought about.
+func (f *fixture) tellDrawn(lair string) {
+	late, asked := f.balancer.Late()
+	drawn := 0
+	for _, pod := range f.history.newcomers() {
+		if pod.node == lair {
+			drawn++
+		}
+	}
+	f.T.Logf("figures: evictions %d, %d newcomers on the client's node, %d of %d requests of kube-scheduler late or without an answer",
+		f.Evictions(f.mark), drawn, late, asked)
 }

@@ -53,7 +53,9 @@ func TestNamespaceDeletedMidCycle(t *testing.T) {
 		}
 	}
 	cycles := f.Metric(metrics, `evenkeel_cycles_total{result="success"}`)
-	f.Eventually(time.Minute, "more cycles", func(context.Context) bool { return f.Metric(metrics, `evenkeel_cycles_total{result="success"}`) >= cycles+2 })
+	f.Eventually(time.Minute, "more cycles", func(context.Context) bool {
+		return f.Metric(metrics, `evenkeel_cycles_total{result="success"}`) >= cycles+2
+	})
 	if got := len(of("shop")) - others; got > 1 { // one may have been on its way
 		t.Errorf("%d pods of the other namespace were evicted, although no node was hot any more", got)
 	}

@@ -135,6 +135,10 @@ func TestWatchesAreTooOld(t *testing.T) {
 			if err := s.Compact(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			s.queue.shut(true)
+			if err := s.Kill(cluster.APIServer); err != nil {
+				t.Fatal(err)
+			}
 			if err := s.Restart(t.Context(), cluster.APIServer); err != nil {
 				t.Fatal(err)
 			}
