@@ -2,17 +2,13 @@ package handshakefaults
 
 import (
 	"context"
-<<<<<<< HEAD
 	"fmt"
 	"os/exec"
 	"path/filepath"
-=======
->>>>>>> 639a995 (The version before this one beside it; the shipped Deployments have a memory limit)
 	"testing"
 	"time"
 
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
-<<<<<<< HEAD
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
@@ -100,58 +96,4 @@ func buildBefore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return binary
-=======
-	"github.com/evenkeel/evenkeel/test/cluster/scenario"
-)
-
-// This version and the one before stand side by side, with moves in flight: the
-// older leads, this one takes over and the older after it, as in an upgrade and
-// a rollback. All moves land as planned, whichever kube-scheduler asks.
-func TestVersionsSideBySide(t *testing.T) {
-	f := &fixture{Fixture: stage.New(t)}
-	previous, err := stage.Previous(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.WaitMetrics(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	f.witness = f.Witness()
-	policy := f.Policy(stage.RealUsage, paced(3*time.Second))
-	service, queue := f.serve(), follows(f.Fixture)
-	first := f.replica(service, "older", previous, policy)
-	f.leads(first)
-	second := f.replica(service, "newer", stage.Binary(), policy)
-	f.witness.WaitEvictions(90*time.Second, 2)
-
-	f.succeeds(first, second, service)
-	third := f.replica(service, "older-again", previous, policy)
-	f.knows(third.Process, third.listen)
-	f.Eventually(time.Minute, "evictions with the older one beside", func(context.Context) bool { return len(f.by(second)) >= 2 })
-
-	f.succeeds(second, third, service)
-	fourth := f.replica(service, "newer-again", stage.Binary(), policy)
-	f.cooled(time.Minute)
-	f.released(third.listen, fourth.listen)
-	f.witness.Check(story.FewestEvictions + 1)
-	f.notAgain()
-	for _, replica := range []*replica{third, fourth} {
-		f.onPlan(replica.listen)
-		f.accounted(replica.listen, story.Hot)
-	}
-	if longest := queue.longest(); longest > pendingAtMost {
-		t.Errorf("a pod waited for a node for %v", longest)
-	}
-	for _, leader := range []*replica{first, second, third} {
-		if len(f.by(leader)) == 0 {
-			t.Errorf("the leader %q evicted nothing, so its version proves nothing", leader.name)
-		}
-	}
-	t.Logf("figures: %d evictions, %d older, %d newer, %d older; fewest %d, longest wait of a pod %.1f s", len(f.witness.Evictions()),
-		len(f.by(first)), len(f.by(second)), len(f.by(third)), story.FewestEvictions, queue.longest().Seconds())
->>>>>>> 639a995 (The version before this one beside it; the shipped Deployments have a memory limit)
 }
