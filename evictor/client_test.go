@@ -305,36 +305,41 @@ func TestClientRemembersDenials(t *testing.T) {
 		reason  metav1.StatusReason
 		message string
 		denied  bool
+		cause   metav1.CauseType
 	}{
+		"a namespace that is being deleted": {
+			http.StatusForbidden, metav1.StatusReasonForbidden,
+			`pods "web-1" is forbidden: unable to create new content in namespace shop because it is being terminated`, true, v1.NamespaceTerminatingCause,
+		},
 		"a webhook": {
-			http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "guard.acme.io" denied the request: not in office hours`, true,
+			http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "guard.acme.io" denied the request: not in office hours`, true, "",
 		},
 		"a webhook with a code of its own, without explanation": {
-			http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "guard.acme.io" denied the request without explanation`, true,
+			http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "guard.acme.io" denied the request without explanation`, true, "",
 		},
 		"a ValidatingAdmissionPolicy": {
 			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-			`pods "web-1" is forbidden: ValidatingAdmissionPolicy 'guard' with binding 'guard' denied request: not in office hours`, true,
+			`pods "web-1" is forbidden: ValidatingAdmissionPolicy 'guard' with binding 'guard' denied request: not in office hours`, true, "",
 		},
 		"a right that is missing": {
-			http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-1" is forbidden: User "evenkeel" cannot create resource "pods/eviction"`, false,
+			http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-1" is forbidden: User "evenkeel" cannot create resource "pods/eviction"`, false, "",
 		},
 		"a webhook that cannot be reached": {
 			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "guard.acme.io": ` +
-				`failed to call webhook: Post "https://guard.acme.svc:443/?timeout=2s": dial tcp 10.0.0.7:443: connect: connection refused`, true,
+				`failed to call webhook: Post "https://guard.acme.svc:443/?timeout=2s": dial tcp 10.0.0.7:443: connect: connection refused`, true, "",
 		},
 		"a webhook that does not answer in time": {
 			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "guard.acme.io": ` +
-				`failed to call webhook: Post "https://guard.acme.svc:443/?timeout=2s": context deadline exceeded`, true,
+				`failed to call webhook: Post "https://guard.acme.svc:443/?timeout=2s": context deadline exceeded`, true, "",
 		},
 		"an API server that fails": {
-			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: etcdserver: request timed out`, false,
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: etcdserver: request timed out`, false, "",
 		},
 		"an API server whose deadline is exceeded": {
-			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: context deadline exceeded`, false,
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: context deadline exceeded`, false, "",
 		},
 		"a budget whose webhook says no for now": {
-			http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "guard.acme.io" denied the request: one at a time`, false,
+			http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "guard.acme.io" denied the request: one at a time`, false, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -343,6 +348,7 @@ func TestClientRemembersDenials(t *testing.T) {
 				answer(w, tc.code, &metav1.Status{
 					TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
 					Code: int32(tc.code), Reason: tc.reason, Message: tc.message,
+					Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: tc.cause}}},
 				})
 			}
 			gate := newGate(t, a)

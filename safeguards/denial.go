@@ -4,12 +4,13 @@ import (
 	"errors"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Denial returns the words in which a webhook or a ValidatingAdmissionPolicy
-// denied an eviction, or in which the API server says that it could not ask a
-// webhook. That concerns this pod and those like it, and says nothing about the
+// denied an eviction, in which the API server says that it could not ask a
+// webhook, or that the pod's namespace is being deleted. That concerns this pod and those like it, and says nothing about the
 // API server. The phrases are those of k8s.io/apiserver's
 // admission/plugin/webhook/errors and admission/plugin/policy/validating.
 func Denial(err error) (words string, denied bool) {
@@ -18,7 +19,7 @@ func Denial(err error) (words string, denied bool) {
 		return "", false
 	}
 	words = status.Status().Message
-	return words, saysNo(words) || unasked(words)
+	return words, saysNo(words) || unasked(words) || apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause)
 }
 
 // PutOff reports whether a webhook denied an eviction for now, with the code by

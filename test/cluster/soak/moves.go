@@ -15,9 +15,10 @@ type Moves struct {
 type moveKey struct{ namespace, pod, from string }
 
 type moveState struct {
-	rank    int
-	state   string
-	planned bool
+	rank        int
+	state       string
+	planned     bool
+	replacement string // UID
 }
 
 // MoveCounts counts the moves by their outcome.
@@ -29,12 +30,14 @@ type MoveCounts struct {
 	// Cancelled includes those whose eviction was refused or never called.
 	Cancelled int `json:"cancelled"`
 	InFlight  int `json:"inFlight"`
+	// Doubled are landed moves whose replacement another move has, too.
+	Doubled int `json:"doubled"`
 }
 
 // Read adds one answer.
 func (m *Moves) Read(status []byte) error {
 	var answer struct {
-		Moves []struct{ Namespace, Pod, From, To, Node, State string }
+		Moves []struct{ Namespace, Pod, From, To, Node, State, Replacement string }
 	}
 	if err := json.Unmarshal(status, &answer); err != nil {
 		return fmt.Errorf("reading evenkeel's status: %w", err)
@@ -44,7 +47,9 @@ func (m *Moves) Read(status []byte) error {
 	}
 	for _, move := range answer.Moves {
 		key := moveKey{move.Namespace, move.Pod, move.From}
-		reported := moveState{rank: rank(move.State), state: move.State, planned: move.To != "" && move.To == move.Node}
+		reported := moveState{
+			rank: rank(move.State), state: move.State, planned: move.To != "" && move.To == move.Node, replacement: move.Replacement,
+		}
 		if reported.rank > m.known[key].rank {
 			m.known[key] = reported
 		}
@@ -66,6 +71,7 @@ func rank(state string) int {
 // Counts returns the totals.
 func (m *Moves) Counts() MoveCounts {
 	counts := MoveCounts{All: len(m.known)}
+	taken := map[string]bool{}
 	for _, move := range m.known {
 		switch move.state {
 		case "Landed":
@@ -73,6 +79,10 @@ func (m *Moves) Counts() MoveCounts {
 			if move.planned {
 				counts.OnPlan++
 			}
+			if move.replacement != "" && taken[move.replacement] {
+				counts.Doubled++
+			}
+			taken[move.replacement] = true
 		case "Expired":
 			counts.Expired++
 		case "Cancelled":

@@ -55,10 +55,45 @@ type Report struct {
 	LedgerPeakBytes         int       `json:"ledgerPeakBytes"`
 	Processes               []Process `json:"processes"`
 	Timeline                []Minute  `json:"timeline"`
+	// Trouble is what was done to Evenkeel; nil if nothing was.
+	Trouble *Trouble `json:"trouble,omitempty"`
 	// Pending are pods that stayed pending.
 	Pending []string `json:"pending,omitempty"`
 	// Failures are the reasons why the run has failed; empty if it has not.
 	Failures []string `json:"failures"`
+}
+
+// Trouble is what a run did to Evenkeel on purpose.
+type Trouble struct {
+	// Faults counts the faults of the API server by name.
+	Faults map[string]int `json:"faults,omitempty"`
+	// HostileSent counts the requests of a hostile client, HostileAnswered those
+	// with status 200.
+	HostileSent     int64 `json:"hostileSent,omitempty"`
+	HostileAnswered int64 `json:"hostileAnswered,omitempty"`
+	// EvictedTwice are pods for which two evictions were granted.
+	EvictedTwice []string `json:"evictedTwice,omitempty"`
+}
+
+// troubleFailures are the reasons why a run with trouble has failed, besides those of
+// any run: memory that grew, and moves that were made twice.
+func (r *Report) troubleFailures() (failures []string) {
+	if r.Trouble == nil {
+		return nil
+	}
+	for _, p := range r.Processes {
+		if p.RSS.Verdict == Grew {
+			failures = append(failures, fmt.Sprintf("%s has more and more memory resident: %d MiB in the second quarter, %d in the last one",
+				p.Name, p.RSS.SecondQuarter>>20, p.RSS.LastQuarter>>20))
+		}
+	}
+	if r.Moves.Doubled > 0 {
+		failures = append(failures, fmt.Sprintf("%d moves landed with a replacement that another move has", r.Moves.Doubled))
+	}
+	if len(r.Trouble.EvictedTwice) > 0 {
+		failures = append(failures, "evicted twice: "+strings.Join(r.Trouble.EvictedTwice, ", "))
+	}
+	return failures
 }
 
 // traceStep is the duration of a recorded step of a trace.
@@ -81,6 +116,7 @@ func (r *Report) Finish(step time.Duration) {
 				p.Name, p.Goroutines.SecondQuarter, p.Goroutines.LastQuarter))
 		}
 	}
+	r.Failures = append(r.Failures, r.troubleFailures()...)
 	if len(r.Pending) > 0 {
 		const most = 5
 		r.Failures = append(r.Failures, fmt.Sprintf("%d pods stayed Pending, such as %s", len(r.Pending), strings.Join(r.Pending[:min(most, len(r.Pending))], ", ")))
@@ -121,6 +157,10 @@ func (r *Report) Table(w io.Writer) error {
 		r.Counts.LandedHot, r.Counts.Deletions)
 	row("patches of usage", "%d, %.1f ms each, %d failed, %.1f s late at most; %.1f s between two samples at most",
 		r.Patches.Made, r.Patches.MeanMilliseconds, r.Patches.Failed, r.Patches.LateSeconds, r.Totals.LongestGapSeconds)
+	if r.Trouble != nil {
+		row("trouble", "faults %v; a hostile client sent %d requests, %d answered; %d moves doubled", r.Trouble.Faults,
+			r.Trouble.HostileSent, r.Trouble.HostileAnswered, r.Moves.Doubled+len(r.Trouble.EvictedTwice))
+	}
 	if !r.Baseline {
 		row("ledger", "%.1f kB, %.1f kB at most", kilobytes(r.LedgerBytes), kilobytes(r.LedgerPeakBytes))
 	}

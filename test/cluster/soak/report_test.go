@@ -62,6 +62,7 @@ func TestMoves(t *testing.T) {
 		// Another replica is late, and one has forgotten all.
 		`{"moves":[{"namespace":"soak","pod":"a","from":"n1","to":"n2","state":"Evicted"},{"namespace":"soak","pod":"c","from":"n1","state":"Cancelled"}]}`,
 		`{"moves":[{"namespace":"soak","pod":"d","from":"n9","state":"Expired"},{"namespace":"soak","pod":"e","from":"n9","node":"n8","state":"Landed"}]}`,
+		`{"moves":[{"namespace":"soak","pod":"g","from":"n9","node":"n8","state":"Landed","replacement":"r"},{"namespace":"soak","pod":"h","from":"n9","node":"n8","state":"Landed","replacement":"r"}]}`,
 		`{"moves":[{"namespace":"soak","pod":"f","from":"n9","state":"Evicted"}]}`,
 		`{}`,
 	} {
@@ -69,7 +70,7 @@ func TestMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := MoveCounts{All: 6, Landed: 3, OnPlan: 1, Expired: 1, Cancelled: 1, InFlight: 1}
+	want := MoveCounts{All: 8, Landed: 5, OnPlan: 1, Expired: 1, Cancelled: 1, InFlight: 1, Doubled: 1}
 	if diff := cmp.Diff(want, m.Counts()); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
@@ -95,10 +96,18 @@ func TestReportJudges(t *testing.T) {
 		report Report
 		want   []string
 	}{
-		"all well":             {Report{Processes: []Process{{Name: "evenkeel-0", RSS: Trend{Verdict: Grew}}}}, nil},
-		"a process died":       {Report{Processes: []Process{{Name: "evenkeel-0", Restarts: 2}}}, []string{"died 2 times"}},
-		"goroutines leak":      {Report{Processes: []Process{growing}}, []string{"more and more goroutines"}},
-		"pods found no node":   {Report{Pending: []string{"app-1", "app-2"}}, []string{"2 pods stayed Pending, such as app-1, app-2"}},
+		"all well":           {Report{Processes: []Process{{Name: "evenkeel-0", RSS: Trend{Verdict: Grew}}}}, nil},
+		"a process died":     {Report{Processes: []Process{{Name: "evenkeel-0", Restarts: 2}}}, []string{"died 2 times"}},
+		"goroutines leak":    {Report{Processes: []Process{growing}}, []string{"more and more goroutines"}},
+		"pods found no node": {Report{Pending: []string{"app-1", "app-2"}}, []string{"2 pods stayed Pending, such as app-1, app-2"}},
+		"memory grew under trouble, which is no failure otherwise": {
+			Report{Trouble: &Trouble{}, Processes: []Process{{Name: "evenkeel-0", RSS: Trend{SecondQuarter: 100 << 20, LastQuarter: 300 << 20, Verdict: Grew}}}},
+			[]string{"more and more memory resident: 100 MiB in the second quarter, 300"},
+		},
+		"moves were made twice": {
+			Report{Trouble: &Trouble{EvictedTwice: []string{"soak/a"}}, Moves: MoveCounts{Doubled: 3}},
+			[]string{"3 moves landed with a replacement", "evicted twice: soak/a"},
+		},
 		"everything at a time": {Report{Pending: []string{"x"}, Processes: []Process{growing}}, []string{"goroutines", "Pending"}},
 	} {
 		t.Run(name, func(t *testing.T) {

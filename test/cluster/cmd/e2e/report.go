@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"sync"
 	"text/tabwriter"
@@ -24,7 +25,11 @@ type report struct {
 	outcomes []outcome
 }
 
-// add reports a case, with the full output if it failed.
+// figures matches what a case measured, in its output.
+var figures = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: (figures: .*)$`)
+
+// add reports a case, with the full output if it failed and with its figures if
+// it did not.
 func (r *report) add(o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,6 +41,11 @@ func (r *report) add(o outcome) {
 		}
 	}
 	fmt.Fprintf(r.out, "%3d/%d %-4s %6.1fs %s %s\n", len(r.outcomes), r.total, o.word(), o.took.Seconds(), o.task.Package, o.task.Name)
+	if o.ok() {
+		for _, found := range figures.FindAllStringSubmatch(o.output, -1) {
+			fmt.Fprintf(r.out, "        %s\n", found[1])
+		}
+	}
 }
 
 // word returns the outcome as a word.

@@ -33,6 +33,8 @@ type flags struct {
 	replicas     int
 	binary       string
 	baseline     bool
+	hostile      bool
+	faults       bool
 	output       string
 	keep         bool
 	pendingLimit time.Duration
@@ -61,6 +63,8 @@ func command() *cobra.Command {
 	set.IntVar(&f.replicas, "replicas", 2, "evenkeel processes; kube-scheduler asks the first")
 	set.StringVar(&f.binary, "binary", "", "evenkeel binary; without it this checkout is built")
 	set.BoolVar(&f.baseline, "baseline", false, "run the same without Evenkeel")
+	set.BoolVar(&f.hostile, "hostile", false, "let a client loose on the first process that forges requests and floods its port")
+	set.BoolVar(&f.faults, "faults", false, "have the API server fail each process in turn, drawn by lot")
 	set.StringVarP(&f.output, "output", "o", "table", "table or json; with json the minutes are told on standard error")
 	set.BoolVar(&f.keep, "keep", false, "keep the logs even if all went well")
 	set.DurationVar(&f.pendingLimit, "pending-limit", 2*time.Minute, "how long a pod may be unscheduled before it counts as stuck")
@@ -76,6 +80,8 @@ func (f *flags) complete() error {
 		return errors.New("--for has to be at least --sample, and that at least 1s")
 	case f.replicas < 1 || f.replicas > 9:
 		return fmt.Errorf("--replicas: want 1 to 9, got %d", f.replicas)
+	case f.baseline && (f.hostile || f.faults):
+		return errors.New("--baseline runs no process that --hostile or --faults could trouble")
 	case f.interval < time.Second:
 		return fmt.Errorf("--descheduling-interval: want at least 1s, got %v", f.interval)
 	}

@@ -58,7 +58,17 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 		return nil, err
 	}
 	d.reset()
-	return s.measure(ctx, d)
+	end, err := s.makeTrouble(driving)
+	if err != nil {
+		return nil, err
+	}
+	report, err := s.measure(ctx, d)
+	trouble, failed := end()
+	if report != nil && trouble != nil {
+		report.Trouble = trouble
+		report.Finish(s.flags.step)
+	}
+	return report, errors.Join(err, failed)
 }
 
 // settle waits until every pod uses what its series says and metrics-server has

@@ -46,11 +46,15 @@ func (s *stage) startEvenkeel(ctx context.Context, listen string) error {
 		if err != nil {
 			return err
 		}
+		kubeconfig, err := s.wayToAPIServer(ctx, access.Evenkeel, i)
+		if err != nil {
+			return err
+		}
 		r := &replica{
 			name: fmt.Sprintf("evenkeel-%d", i), binary: s.binary, listen: listen, metrics: metrics,
 			logs: filepath.Join(s.Dir, fmt.Sprintf("evenkeel-%d.%%d.log", i)),
 			args: []string{
-				"serve", "--kubeconfig", access.Evenkeel, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy,
+				"serve", "--kubeconfig", kubeconfig, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy,
 				"--descheduling-interval", s.flags.interval.String(), "--listen-address", listen, "--metrics-address", metrics,
 				"--v", fmt.Sprint(s.flags.verbosity),
 			},

@@ -11,6 +11,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/apifault"
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
@@ -38,6 +39,8 @@ type stage struct {
 
 	nodes     []string
 	processes []*replica
+	// proxies stand before the API server, one for each process, with --faults.
+	proxies []*apifault.Proxy
 	// started is when usage began to change.
 	started time.Time
 }

@@ -22,6 +22,8 @@ const (
 	// balanceTime bounds one request to a backend; kube-scheduler gives up much
 	// earlier.
 	balanceTime = 5 * time.Second
+	// schedulerPatience is the httpTimeout of the shipped configuration.
+	schedulerPatience = 200 * time.Millisecond
 	// balanceBytes bounds a request and a reply: names of nodes and one pod.
 	balanceBytes = 8 << 20
 )
@@ -40,6 +42,9 @@ type Balancer struct {
 	backends []string
 	client   *http.Client
 	next     atomic.Uint64
+	// asked counts kube-scheduler's requests, late those whose answer came too
+	// late for it or not at all.
+	asked, late atomic.Int64
 
 	mu      sync.Mutex
 	answers map[string][]Answer // of /filter, by the UID of the pod
@@ -78,7 +83,14 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] // fits: less than the number of backends
+	began := time.Now()
 	code, reply, err := b.forward(r, backend, request)
+	if r.Method == http.MethodPost {
+		b.asked.Add(1)
+		if err != nil || code != http.StatusOK || time.Since(began) > schedulerPatience {
+			b.late.Add(1)
+		}
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -126,6 +138,10 @@ func (b *Balancer) note(backend string, request, reply []byte) {
 	uid := string(asked.Pod.UID)
 	b.answers[uid] = append(b.answers[uid], Answer{Backend: backend, Asked: *asked.NodeNames, Kept: *kept.NodeNames})
 }
+
+// Late returns how many requests kube-scheduler has sent, and of how many the
+// answer came too late for it, or none came.
+func (b *Balancer) Late() (late, asked int64) { return b.late.Load(), b.asked.Load() }
 
 // Answers returns the answers about a pod, oldest first.
 func (b *Balancer) Answers(podUID string) []Answer {

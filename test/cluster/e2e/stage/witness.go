@@ -61,8 +61,8 @@ func (f *Fixture) Witness() *Witness {
 	ledgers := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace(evenkeel.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=" + LedgerName }))
 	pods := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"))
-	follow(f, ledgers.Core().V1().ConfigMaps().Informer(), w.ledger)
-	follow(f, pods.Core().V1().Pods().Informer(), w.pod)
+	Follow(f, ledgers.Core().V1().ConfigMaps().Informer(), w.ledger)
+	Follow(f, pods.Core().V1().Pods().Informer(), w.pod)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.T.Context()))
 	for _, factory := range []informers.SharedInformerFactory{ledgers, pods} {
 		factory.Start(ctx.Done())
@@ -79,8 +79,8 @@ func (f *Fixture) Witness() *Witness {
 	return w
 }
 
-// follow reports each version of an object; gone is set when it was deleted.
-func follow[T any](f *Fixture, informer cache.SharedIndexInformer, report func(object *T, gone bool)) {
+// Follow reports each version of an object; gone is set when it was deleted.
+func Follow[T any](f *Fixture, informer cache.SharedIndexInformer, report func(object *T, gone bool)) {
 	f.T.Helper()
 	as := func(object any, gone bool) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {

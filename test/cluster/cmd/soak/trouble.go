@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/apifault"
+	"github.com/evenkeel/evenkeel/test/cluster/hostile"
+	"github.com/evenkeel/evenkeel/test/cluster/soak"
+)
+
+const (
+	// elsewhere is the address that the hostile client connects from.
+	elsewhere = "127.0.0.66"
+	// calm is the shortest time between two faults, and storm that of a fault;
+	// both are up to three times as long.
+	calm, storm = 20 * time.Second, 7 * time.Second
+)
+
+// fault is one way in which the API server fails a process.
+type fault struct {
+	name  string
+	rules []apifault.Rule
+	// silent holds all bytes back, refused closes connections and accepts none,
+	// blind closes the watches.
+	silent, refused, blind bool
+}
+
+func faults() []fault {
+	const second = time.Second
+	writes := []string{"create", "update", "patch"}
+	return []fault{
+		{name: "silent", silent: true},
+		{name: "refused", refused: true},
+		{name: "slow", rules: []apifault.Rule{{Effect: apifault.SlowBy(5 * second)}}},
+		{name: "429", rules: []apifault.Rule{{Percent: 66, Effect: apifault.WithStatus(http.StatusTooManyRequests, second)}}},
+		{name: "500", rules: []apifault.Rule{{Effect: apifault.WithStatus(http.StatusInternalServerError, 0)}}},
+		{name: "lost answers", rules: []apifault.Rule{{Verbs: writes, Percent: 50, Effect: apifault.OfKind(apifault.Lost)}}},
+		{name: "no lists", blind: true, rules: []apifault.Rule{
+			{Verbs: []string{"list"}, Effect: apifault.WithStatus(http.StatusTooManyRequests, second)},
+			{Verbs: []string{"watch"}, Effect: apifault.WithStatus(http.StatusGone, 0)},
+		}},
+	}
+}
+
+// wayToAPIServer returns the kubeconfig file of a process: the given one, or
+// with --faults one that leads through a proxy.
+func (s *stage) wayToAPIServer(ctx context.Context, kubeconfig string, number int) (string, error) {
+	if !s.flags.faults {
+		return kubeconfig, nil
+	}
+	dir := s.Cluster.StateDir()
+	p, err := apifault.Start(context.WithoutCancel(ctx), apifault.Config{
+		Target: s.Cluster.Config(), Seed: s.flags.shape.Seed,
+		CertFile: filepath.Join(dir, "serving.crt"), KeyFile: filepath.Join(dir, "serving.key"),
+	})
+	if err != nil {
+		return "", err
+	}
+	s.OnClose(p.Stop)
+	s.proxies = append(s.proxies, p)
+	through := filepath.Join(s.Dir, fmt.Sprintf("evenkeel-%d.kubeconfig", number))
+	return through, p.Kubeconfig(kubeconfig, through)
+}
+
+// makeTrouble starts what the flags ask for and returns how to end it and learn
+// what it was; nil if it was nothing.
+func (s *stage) makeTrouble(ctx context.Context) (end func() (*soak.Trouble, error), err error) {
+	if !s.flags.hostile && !s.flags.faults {
+		return func() (*soak.Trouble, error) { return nil, nil }, nil
+	}
+	mark, err := s.Cluster.AuditMark()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group errgroup.Group
+	trouble, report := &soak.Trouble{Faults: map[string]int{}}, hostile.Report{}
+	if s.flags.faults {
+		group.Go(func() error { return s.strike(ctx, trouble.Faults) })
+	}
+	if s.flags.hostile {
+		group.Go(func() (err error) {
+			report, err = hostile.Run(ctx, hostile.Config{
+				Target: s.processes[0].listen, Source: elsewhere, Kube: s.Cluster.Client(), Namespace: namespace,
+				Nodes: s.nodes, Lair: s.nodes[0], Attacks: hostile.Attacks(),
+			})
+			return err
+		})
+	}
+	return func() (*soak.Trouble, error) {
+		cancel()
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		total := report.Total()
+		trouble.HostileSent, trouble.HostileAnswered = total.Sent, total.Answered
+		trouble.EvictedTwice, err = s.evictedTwice(mark)
+		return trouble, err
+	}, nil
+}
+
+// strike has one process after the other fail, drawn by lot, until the context
+// ends.
+func (s *stage) strike(ctx context.Context, made map[string]int) error {
+	lots, all := rand.New(rand.NewPCG(s.flags.shape.Seed, 1)), faults()
+	length := func(least time.Duration) time.Duration { return least + time.Duration(lots.Int64N(int64(2*least))) }
+	for pause(ctx, length(calm)) {
+		next, n := all[lots.IntN(len(all))], lots.IntN(len(s.proxies))
+		proxy, lasts := s.proxies[n], length(storm)
+		s.Tell("  for %v: %s between %s and the API server", lasts.Round(time.Second), next.name, s.processes[n].name)
+		made[next.name]++
+		if err := next.begin(proxy); err != nil {
+			return err
+		}
+		pause(ctx, lasts)
+		if err := end(context.WithoutCancel(ctx), proxy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fault) begin(p *apifault.Proxy) error {
+	p.Apply(f.rules...)
+	p.Partition(f.silent)
+	if f.blind {
+		p.CloseWatches()
+	}
+	if f.refused {
+		return p.Refuse()
+	}
+	return nil
+}
+
+func end(ctx context.Context, p *apifault.Proxy) error {
+	p.Apply()
+	p.Partition(false)
+	return p.Accept(ctx)
+}
+
+// pause reports whether the context is still good after so long.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// evictedTwice lists the pods for which the API server has granted two
+// evictions. Names of a Deployment's pods never come twice.
+func (s *stage) evictedTwice(since cluster.AuditMark) ([]string, error) {
+	requests, err := s.Cluster.Audit(since)
+	if err != nil {
+		return nil, err
+	}
+	granted, twice := map[string]bool{}, map[string]bool{}
+	for _, r := range requests.To("create", "pods/eviction") {
+		if r.Code != http.StatusCreated || r.DryRun {
+			continue
+		}
+		name := r.Namespace + "/" + r.Name
+		twice[name] = granted[name]
+		granted[name] = true
+	}
+	maps.DeleteFunc(twice, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(twice)), nil
+}

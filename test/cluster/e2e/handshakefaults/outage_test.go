@@ -1,0 +1,234 @@
+package handshakefaults
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/apifault"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// The API server is away for twice as long as the Lease lasts. Nobody evicts
+// meanwhile, kube-scheduler would be answered, and the process goes on
+// afterwards.
+func TestAPIServerAway(t *testing.T) {
+	prove(t, outage{
+		strike: func(s *scene) {
+			if err := s.Kill(cluster.APIServer); err != nil {
+				t.Fatal(err)
+			}
+		},
+		lasts: 2 * leaseOver, dark: true,
+		meanwhile: func(s *scene) {
+			if kept := s.Filter(stage.Listen(), s.skew.Nodes); slices.Contains(kept, s.skew.Hot[0]) {
+				t.Errorf("without the API server the extender keeps %v, of which %v are hot", kept, s.skew.Hot)
+			}
+		},
+		heal: func(s *scene) {
+			if err := s.Restart(t.Context(), cluster.APIServer); err != nil {
+				t.Fatal(err)
+			}
+		},
+	})
+}
+
+// rules has requests go wrong by these rules from now on.
+func rules(all ...apifault.Rule) func(*scene) {
+	return func(s *scene) { s.proxy.Apply(all...) }
+}
+
+// saw fails the case unless some request met the fault.
+func saw(kind apifault.Kind) func(*scene) {
+	return func(s *scene) {
+		if s.proxy.Seen(kind) == 0 {
+			s.T.Errorf("no request was %s: the case proves nothing", kind)
+		}
+	}
+}
+
+// Each call takes five seconds, with the Lease as it is shipped.
+func TestAPIServerSlow(t *testing.T) {
+	prove(t, outage{
+		strike: rules(apifault.Rule{Effect: apifault.SlowBy(5 * time.Second)}),
+		lasts:  30 * time.Second, meanwhile: saw(apifault.Slow), heal: rules(), patient: true,
+	})
+}
+
+// The API server answers 429, the status of a budget that refuses an eviction,
+// to two of three requests, and wants them a second later.
+func TestAPIServerThrottles(t *testing.T) {
+	prove(t, outage{
+		strike: rules(apifault.Rule{Percent: 66, Effect: apifault.WithStatus(http.StatusTooManyRequests, time.Second)}),
+		lasts:  20 * time.Second, meanwhile: saw(apifault.Status), heal: rules(),
+	})
+}
+
+// Three times the API server answers 500 to everything, for longer than it takes
+// to lose the Lease, and then to nothing for a few seconds.
+func TestBurstsOf500(t *testing.T) {
+	prove(t, outage{
+		strike: func(s *scene) {
+			for range 3 {
+				s.proxy.Apply(apifault.Rule{Effect: apifault.WithStatus(http.StatusInternalServerError, 0)})
+				s.passes(leaseOver + time.Second)
+				s.proxy.Apply()
+				s.passes(3 * time.Second)
+			}
+		},
+		meanwhile: saw(apifault.Status),
+	})
+}
+
+// The API server does what it is asked, and half of its answers to what changes
+// something are lost.
+func TestAnswersAreLost(t *testing.T) {
+	prove(t, outage{
+		strike: rules(apifault.Rule{
+			Verbs: []string{"create", "update", "patch"}, Percent: 50,
+			Resources: []string{"pods/eviction", "configmaps", "leases"}, Effect: apifault.OfKind(apifault.Lost),
+		}),
+		lasts: 20 * time.Second, meanwhile: saw(apifault.Lost), heal: rules(),
+	})
+}
+
+// All watches are closed, none can go on from where it was, and priority and
+// fairness refuses the lists that are then needed.
+func TestListsAreRefused(t *testing.T) {
+	prove(t, outage{
+		strike: func(s *scene) {
+			s.proxy.Apply(
+				apifault.Rule{Verbs: []string{"list"}, Effect: apifault.WithStatus(http.StatusTooManyRequests, time.Second)},
+				apifault.Rule{Verbs: []string{"watch"}, Effect: apifault.WithStatus(http.StatusGone, 0)},
+			)
+			if s.proxy.CloseWatches() == 0 {
+				t.Error("there were no watches: the case proves nothing")
+			}
+		},
+		lasts: 20 * time.Second, meanwhile: saw(apifault.Status), heal: rules(),
+	})
+}
+
+// The process is cut off; meanwhile etcd is compacted and the API server
+// restarted, so that it has no older state in its memory either. Back again,
+// the process is told that its watches are too old, and lists anew.
+func TestWatchesAreTooOld(t *testing.T) {
+	prove(t, outage{
+		strike: func(s *scene) {
+			if err := s.proxy.Refuse(); err != nil {
+				t.Fatal(err)
+			}
+			for _, pod := range s.Pods(t.Context(), "bg") { // revisions that it misses
+				if err := s.SetUsage(t.Context(), pod.Namespace, pod.Name, cluster.Resources{CPU: "301m"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Compact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.queue.shut(true)
+			if err := s.Kill(cluster.APIServer); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Restart(t.Context(), cluster.APIServer); err != nil {
+				t.Fatal(err)
+			}
+		},
+		heal: func(s *scene) {
+			if err := s.proxy.Accept(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.Eventually(normalWithin, "the API server to tell that watches are too old", func(context.Context) bool { return s.proxy.TooOld() > 0 })
+		},
+	})
+}
+
+// The process is killed between two moves, as by its memory limit, and started
+// again.
+func TestKilledMidCycle(t *testing.T) {
+	prove(t, outage{strike: func(s *scene) {
+		s.process.Kill()
+		s.process = s.Serve(s.policy, s.args...)
+	}})
+}
+
+// A hot node is deleted between two moves from it. None of its pods is evicted
+// any more; they come back elsewhere.
+func TestNodeDeletedMidCycle(t *testing.T) {
+	var deleted time.Time
+	prove(t, outage{
+		strike: func(s *scene) {
+			if err := s.Client().CoreV1().Nodes().Delete(t.Context(), s.skew.Hot[0], metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			deleted = time.Now()
+		},
+		meanwhile: func(s *scene) {
+			on := func(pod v1.Pod) bool { return pod.Spec.NodeName == s.skew.Hot[0] }
+			s.Eventually(2*time.Minute, "its pods to be gone", func(ctx context.Context) bool { return !slices.ContainsFunc(s.Pods(ctx, "hog"), on) })
+			document, _ := s.witness.Document()
+			for _, eviction := range s.witness.Evictions() {
+				move, _ := document.Of(s.witness.UID(eviction.Pod))
+				if late := eviction.At.Sub(deleted); move.From == s.skew.Hot[0] && late > time.Second {
+					t.Errorf("pod %s was evicted from the node %v after that was deleted", eviction.Pod, late)
+				}
+			}
+		},
+	})
+}
+
+// A ResourceQuota has no room for another ConfigMap, and there is no ledger yet.
+// Nothing is evicted that could not be put on record; with room there, it is.
+func TestQuotaOfConfigMapsIsFull(t *testing.T) {
+	quotas := stage.Cluster().Client().CoreV1().ResourceQuotas(evenkeel.Namespace)
+	lift := func(ctx context.Context) error { return quotas.Delete(ctx, "full", metav1.DeleteOptions{}) }
+	prove(t, outage{
+		before: func(s *scene) {
+			s.fillQuota("full")
+			ctx := context.WithoutCancel(t.Context())
+			t.Cleanup(func() { _ = lift(ctx) }) // most often it is gone
+		},
+		lasts: 25 * time.Second,
+		meanwhile: func(s *scene) {
+			s.Eventually(time.Minute, "evicting to end for it", func(context.Context) bool { return strings.Contains(s.process.Log(), "LedgerUnwritable") })
+			s.stays(0, 5*time.Second)
+		},
+		heal: func(*scene) {
+			if err := lift(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	})
+}
+
+// fillQuota allows as many ConfigMaps in Evenkeel's namespace as there are.
+func (s *scene) fillQuota(name string) {
+	s.T.Helper()
+	const counted = v1.ResourceName("count/configmaps")
+	there, err := s.Client().CoreV1().ConfigMaps(evenkeel.Namespace).List(s.T.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	quota := &v1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.ResourceQuotaSpec{Hard: v1.ResourceList{counted: *resource.NewQuantity(int64(len(there.Items)), resource.DecimalSI)}},
+	}
+	quotas := s.Client().CoreV1().ResourceQuotas(evenkeel.Namespace)
+	if _, err := quotas.Create(s.T.Context(), quota, metav1.CreateOptions{}); err != nil {
+		s.T.Fatal(err)
+	}
+	s.Eventually(30*time.Second, "the quota to be full", func(ctx context.Context) bool {
+		stored, err := quotas.Get(ctx, name, metav1.GetOptions{})
+		used := stored.Status.Used[counted]
+		return err == nil && used.Value() == int64(len(there.Items))
+	})
+}

@@ -1,0 +1,232 @@
+// Package hostile is a client of the extender's port that means harm, as any
+// pod of the cluster may be that reaches it. It is told all that an attacker
+// could know at best, the UID, owner and node of every pod, and uses it: it asks
+// about pods that do not exist, or exist elsewhere, to take over where moved
+// pods land and to make nodes look full, and it floods the port. What became of
+// it is for the caller to look at in the cluster; Report counts what was sent
+// and what was answered.
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Attack is one way of doing harm.
+type Attack string
+
+// The attacks.
+const (
+	// MadeUp asks, with an owner whose pods are moved, about pods that do not
+	// exist, and offers one node.
+	MadeUp Attack = "made-up UIDs"
+	// Known asks about pods that exist, those without a node first, and offers
+	// another node.
+	Known Attack = "known UIDs"
+	// Foreign asks about pods of another namespace with the same owners.
+	Foreign Attack = "another namespace"
+	// Heavy asks, for each node but one, about a pod that would fill it.
+	Heavy Attack = "heavy pods"
+	// Bodies sends vast bodies, all but their last byte, and keeps them open.
+	Bodies Attack = "vast bodies"
+	// Trickle sends bodies a byte at a time.
+	Trickle Attack = "slow bodies"
+	// Crowd opens connections and says nothing.
+	Crowd Attack = "idle connections"
+)
+
+// Attacks lists all of them.
+func Attacks() []Attack { return []Attack{MadeUp, Known, Foreign, Heavy, Bodies, Trickle, Crowd} }
+
+// Config is what the client knows and how much it does.
+type Config struct {
+	// Target is the host and port of the extender.
+	Target string
+	// TLS is set to speak HTTPS, as anybody can who holds no certificate.
+	TLS *tls.Config
+	// Source is the address that the client connects from; it must be another
+	// one than kube-scheduler's where the extender counts by client.
+	Source string
+	// Kube reads what the client knows: as the administrator, all there is.
+	Kube kubernetes.Interface
+	// Namespace is whose pods it is after.
+	Namespace string
+	// Nodes are all nodes, of which Lair is where pods are to be drawn.
+	Nodes []string
+	Lair  string
+	// Attacks to make.
+	Attacks []Attack
+}
+
+// Count is what became of the requests of one attack.
+type Count struct {
+	Sent int64
+	// Answered had status 200, Refused another one, Failed none.
+	Answered, Refused, Failed int64
+}
+
+// Report counts by attack.
+type Report map[Attack]Count
+
+// Total adds all attacks up.
+func (r Report) Total() (total Count) {
+	for _, c := range r {
+		total.Sent += c.Sent
+		total.Answered += c.Answered
+		total.Refused += c.Refused
+		total.Failed += c.Failed
+	}
+	return total
+}
+
+// counters are a Count that grows.
+type counters struct{ sent, answered, refused, failed atomic.Int64 }
+
+func (c *counters) count() Count {
+	return Count{Sent: c.sent.Load(), Answered: c.answered.Load(), Refused: c.refused.Load(), Failed: c.failed.Load()}
+}
+
+const (
+	// every is the time between two requests of one forging attack: faster than
+	// kube-scheduler, without taking the whole machine.
+	every = 20 * time.Millisecond
+	// patience bounds one forged request.
+	patience = 5 * time.Second
+)
+
+// client is a running attack.
+type client struct {
+	config Config
+	http   *http.Client
+	dialer net.Dialer
+
+	mu   sync.Mutex
+	seen []*v1.Pod // those that wait for a node first
+}
+
+// Run attacks until the context ends.
+func Run(ctx context.Context, config Config) (Report, error) {
+	c := &client{config: config, dialer: net.Dialer{Timeout: patience}}
+	if config.Source != "" {
+		c.dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(config.Source)}
+	}
+	transport := &http.Transport{DialContext: c.dialer.DialContext, TLSClientConfig: config.TLS, MaxIdleConnsPerHost: 64}
+	defer transport.CloseIdleConnections()
+	c.http = &http.Client{Transport: transport, Timeout: patience}
+	if err := c.look(ctx); err != nil {
+		return nil, err
+	}
+	counts := map[Attack]*counters{}
+	var group errgroup.Group
+	group.Go(func() error { return c.keepLooking(ctx) })
+	for _, attack := range config.Attacks {
+		count := &counters{}
+		counts[attack] = count
+		group.Go(func() error { return c.attack(ctx, attack, count) })
+	}
+	err := group.Wait()
+	report := Report{}
+	for attack, count := range counts {
+		report[attack] = count.count()
+	}
+	return report, err
+}
+
+func (c *client) attack(ctx context.Context, attack Attack, count *counters) error {
+	switch attack {
+	case MadeUp, Known, Foreign, Heavy:
+		return c.forge(ctx, attack, count)
+	case Bodies:
+		return c.flood(ctx, bodies, func(ctx context.Context) { c.vast(ctx, count) })
+	case Trickle:
+		return c.flood(ctx, trickles, func(ctx context.Context) { c.trickle(ctx, count) })
+	case Crowd:
+		return c.flood(ctx, crowd, func(ctx context.Context) { c.idle(ctx, count) })
+	default:
+		return fmt.Errorf("there is no attack %q", attack)
+	}
+}
+
+func (c *client) url(verb string) string {
+	scheme := "http"
+	if c.config.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + c.config.Target + "/" + verb
+}
+
+// forge sends the questions of an attack in turn.
+func (c *client) forge(ctx context.Context, attack Attack, count *counters) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		question, ok := c.question(attack, n)
+		if !ok {
+			continue
+		}
+		if err := c.ask(ctx, question, n, count); err != nil {
+			return err
+		}
+	}
+}
+
+// ask sends a question as a filter request, and every fourth as one for scores.
+func (c *client) ask(ctx context.Context, question extenderv1.ExtenderArgs, n int, count *counters) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return fmt.Errorf("forging a request: %w", err)
+	}
+	verb := "filter"
+	if n%4 == 3 {
+		verb = "prioritize"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(verb), bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("forging a request: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	c.send(request, count)
+	return nil
+}
+
+// send sends a request and counts what became of it, unless the end of the
+// attack cut it off.
+func (c *client) send(request *http.Request, count *counters) {
+	count.sent.Add(1)
+	response, err := c.http.Do(request)
+	switch {
+	case err != nil && errors.Is(request.Context().Err(), context.Canceled):
+		return
+	case err != nil:
+		count.failed.Add(1)
+		return
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20)) // what it says does not matter
+	if response.StatusCode == http.StatusOK {
+		count.answered.Add(1)
+	} else {
+		count.refused.Add(1)
+	}
+}
