@@ -6,7 +6,6 @@ package app
 
 import (
 	"context"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,23 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/scorer/extender"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
-
-// parts is what a process needs.
-type parts struct {
-	evicting bool // runs cycles
-	serving  bool // answers kube-scheduler
-	marking  bool // only publishes on nodes
-	// onlyRealUsage drops every other plugin of the policy: plan shows what
-	// Evenkeel's own would do.
-	onlyRealUsage bool
-	// notes is where to print how a legacy policy was converted, instead of the
-	// log.
-	notes io.Writer
-	// execute replaces the Executor: plan only prints.
-	execute func(ctx context.Context, made realusage.Made)
-}
 
 // App is what lives as long as the process, whatever the policy.
 type App struct {

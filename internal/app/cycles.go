@@ -20,7 +20,7 @@ import (
 func (a *App) cycles(ctx context.Context) error {
 	a.authority.Begin()
 	a.announcer.Evicting(a.authority)
-	if err := a.takeLedger(ctx); err != nil && a.once() {
+	if err := a.takeLedger(ctx); err != nil && !a.options.loops() {
 		return err
 	} else if err != nil {
 		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
@@ -28,7 +28,7 @@ func (a *App) cycles(ctx context.Context) error {
 	if !a.awaitUsage(ctx, io.Discard) {
 		return nil
 	}
-	if a.once() {
+	if !a.options.loops() {
 		err := a.cycle(ctx)
 		if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
 			err = errors.Join(err, syncer.Sync(ctx))

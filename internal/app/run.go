@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/serve"
 )
 
@@ -98,28 +97,6 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	err := group.Wait()
 	a.stop()
 	return exit.UnlessStopped(ctx, err)
-}
-
-// once reports whether the process ends after one cycle.
-func (a *App) once() bool { return a.parts.evicting && !a.options.loops() }
-
-// begin starts the informers, if there are any. A process that lasts reaches
-// the API server first, and waits for both however long that takes: it answers
-// kube-scheduler meanwhile, by nothing known. Any other has been reached.
-func (a *App) begin(ctx context.Context) error {
-	start := func(ctx context.Context) error {
-		if a.informers == nil {
-			return nil
-		}
-		return a.kube.Start(ctx, a.informers, a.synced...)
-	}
-	if a.once() {
-		return start(ctx)
-	}
-	if err := kube.Persist(ctx, a.health.Progress, a.reach); err != nil {
-		return err
-	}
-	return kube.Persist(ctx, a.health.Progress, start)
 }
 
 // serveMetrics answers the probes, and serves /metrics as --metrics-access says.

@@ -16,30 +16,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/kubernetes"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/kube"
 )
-
-// LeaseConfig configures the Lease that a process evicts under.
-type LeaseConfig struct {
-	Client          kubernetes.Interface
-	Namespace, Name string
-	// Elect reports whether there is an election; without one this process is
-	// the only one.
-	Elect bool
-	// Once reports whether the work ends by itself: then the process fails if
-	// it loses the Lease before, or cannot reach it for long. Otherwise it
-	// stands for election again, however long that takes.
-	Once bool
-	// Duration counts in whole seconds, as others read it.
-	Duration, RenewDeadline, RetryPeriod time.Duration
-	// Progress is called whenever the process tries to take the Lease: waiting
-	// counts as progress, and so does waiting for the API server.
-	Progress func()
-}
 
 // Lease is the right to evict, held by one process at a time.
 type Lease struct {
@@ -97,11 +78,16 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 // serve waits for the Lease and serves one term. ended reports whether it ended
 // for another reason than the loss of the Lease.
 func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (ended bool, err error) {
-	t, err := l.newTerm(ctx, work)
+	t := &term{config: &l.config, identity: l.identity, trouble: &l.trouble}
+	won, err := t.run(ctx, func(ctx context.Context) error {
+		l.leading.Store(t)
+		defer l.leading.Store(nil)
+		return work(ctx)
+	})
 	if err != nil {
 		return true, err
 	}
-	if !t.run(ctx) {
+	if !won {
 		return true, t.unreachable
 	}
 	if t.lost {
@@ -115,7 +101,7 @@ func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (en
 // write goes by the version read, so that it never takes the Lease from another
 // process that has it meanwhile.
 func (l *Lease) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.callTimeout())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.config.callTimeout())
 	defer cancel()
 	held, err := l.client().Get(ctx, l.config.Name, metav1.GetOptions{})
 	if err == nil && (held.Spec.HolderIdentity == nil || *held.Spec.HolderIdentity != l.identity) {
@@ -138,9 +124,6 @@ func (l *Lease) client() coordination.LeaseInterface {
 	return l.config.Client.CoordinationV1().Leases(l.config.Namespace)
 }
 
-// callTimeout bounds one call for the Lease, so that there is time for another.
-func (l *Lease) callTimeout() time.Duration { return max(l.config.RenewDeadline/2, time.Second) }
-
 // Forbidden reports whether this process lacks the permission to read the
 // Lease.
 func (l *Lease) Forbidden(ctx context.Context) bool {
@@ -157,13 +140,7 @@ func (l *Lease) Forbidden(ctx context.Context) bool {
 
 // Margin returns how long before others may take the Lease a leader that cannot
 // renew it gives up. A call that changes something may last that long.
-func (l *Lease) Margin() time.Duration {
-	const most = 5 * time.Second
-	if !l.config.Elect {
-		return most
-	}
-	return min(most, l.config.Duration-l.config.RenewDeadline)
-}
+func (l *Lease) Margin() time.Duration { return l.config.margin() }
 
 // Leads returns an error if this process must not change anything any more. In
 // a process that was suspended contexts end late; the time since the last

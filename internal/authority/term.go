@@ -21,7 +21,10 @@ import (
 // term is one election and, if it is won, the work of a leader until that has
 // returned. It has an elector of its own, because one that has lost remembers.
 type term struct {
-	lease   *Lease
+	config   *LeaseConfig
+	identity string
+	trouble  *kube.Trouble
+
 	elector *leaderelection.LeaderElector
 	lock    *lock
 	logger  klog.Logger
@@ -36,45 +39,24 @@ type term struct {
 	unreachable error
 }
 
-func (l *Lease) newTerm(ctx context.Context, work func(context.Context) error) (*term, error) {
-	t := &term{lease: l, logger: klog.FromContext(ctx), finished: make(chan struct{})}
-	t.lock = &lock{term: t, Interface: &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: l.config.Namespace, Name: l.config.Name},
-		Client:     l.config.Client.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: l.identity},
-	}}
-	var err error
-	t.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:          t.lock,
-		LeaseDuration: l.config.Duration,
-		RenewDeadline: l.config.RenewDeadline,
-		RetryPeriod:   l.config.RetryPeriod,
-		Name:          l.config.Name,
-		// The elector would release the Lease while the work goes on, and
-		// whoever holds it by then: release does better.
-		ReleaseOnCancel: false,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(held context.Context) { t.lead(ctx, held, work) },
-			OnStoppedLeading: func() {},
-			OnNewLeader: func(leader string) {
-				t.logger.Info("Leader", "identity", leader, "isThisProcess", leader == l.identity)
-			},
-		},
-	})
-	if err != nil {
-		return nil, exit.Usagef("leader election: %w", err)
-	}
-	return t, nil
-}
-
-// run stands for election and returns once there is no work any more. It
-// returns false if the election was not won.
-func (t *term) run(ctx context.Context) (won bool) {
+// run stands for election and returns once there is no work any more. won
+// reports whether there was any.
+func (t *term) run(ctx context.Context, work func(context.Context) error) (won bool, err error) {
 	// The Lease is renewed until the work has ended: a process that is told to
 	// stop first finishes what it is doing.
 	standing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	t.stop = stop
+	t.stop, t.logger, t.finished = stop, klog.FromContext(ctx), make(chan struct{})
+	t.lock = &lock{term: t, Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: t.config.Namespace, Name: t.config.Name},
+		Client:     t.config.Client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: t.identity},
+	}}
+	config := t.election()
+	config.Callbacks.OnStartedLeading = func(held context.Context) { t.lead(ctx, held, work) }
+	if t.elector, err = leaderelection.NewLeaderElector(config); err != nil {
+		return false, exit.Usagef("leader election: %w", err)
+	}
 	// Once the election is won the work ends first, and then the term.
 	defer context.AfterFunc(ctx, func() {
 		if !t.lock.won() {
@@ -84,10 +66,29 @@ func (t *term) run(ctx context.Context) (won bool) {
 	// The elector logs each failed try; the lock does so in bounded measure.
 	t.elector.Run(klog.NewContext(standing, logr.Discard()))
 	if !t.lock.won() {
-		return false
+		return false, nil
 	}
 	<-t.finished
-	return true
+	return true, nil
+}
+
+func (t *term) election() leaderelection.LeaderElectionConfig {
+	return leaderelection.LeaderElectionConfig{
+		Lock:          t.lock,
+		LeaseDuration: t.config.Duration,
+		RenewDeadline: t.config.RenewDeadline,
+		RetryPeriod:   t.config.RetryPeriod,
+		Name:          t.config.Name,
+		// The elector would release the Lease while the work goes on, and
+		// whoever holds it by then: Lease.release does better.
+		ReleaseOnCancel: false,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(leader string) {
+				t.logger.Info("Leader", "identity", leader, "isThisProcess", leader == t.identity)
+			},
+		},
+	}
 }
 
 // lead does the work until it returns, the Lease is lost or the process is told
@@ -98,17 +99,14 @@ func (t *term) lead(ctx, held context.Context, work func(context.Context) error)
 	held, quit := context.WithCancel(klog.NewContext(held, t.logger))
 	defer quit()
 	defer context.AfterFunc(ctx, quit)()
-	t.lease.leading.Store(t)
 	t.err = work(held)
 	t.lost = held.Err() != nil && ctx.Err() == nil
-	t.lease.leading.Store(nil)
 }
 
 // leads reports whether no other process may hold the Lease within the margin.
 func (t *term) leads() bool {
 	renewed := t.lock.renewed.Load()
-	config := &t.lease.config
-	return renewed != nil && time.Since(*renewed) < config.Duration-t.lease.Margin() && t.elector.IsLeader()
+	return renewed != nil && time.Since(*renewed) < t.config.Duration-t.config.margin() && t.elector.IsLeader()
 }
 
 // lock is the Lease for the elector. It bounds each call and notes when the
@@ -127,7 +125,7 @@ func (k *lock) won() bool { return k.renewed.Load() != nil }
 
 // Get implements resourcelock.Interface.
 func (k *lock) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
-	k.term.lease.config.Progress()
+	k.term.config.Progress()
 	err = k.call(ctx, func(ctx context.Context) (failed error) {
 		record, raw, failed = k.Interface.Get(ctx)
 		return failed
@@ -159,8 +157,8 @@ func (k *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 // call makes one call in bounded time and logs what is wrong in bounded
 // measure. A process that works once gives an election up in the end.
 func (k *lock) call(ctx context.Context, do func(context.Context) error) error {
-	l := k.term.lease
-	calling, cancel := context.WithTimeout(ctx, l.callTimeout())
+	t := k.term
+	calling, cancel := context.WithTimeout(ctx, t.config.callTimeout())
 	defer cancel()
 	err := do(calling)
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -170,10 +168,10 @@ func (k *lock) call(ctx context.Context, do func(context.Context) error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		trouble = nil // an answer, and the elector's to deal with
 	}
-	lasted := l.trouble.Note(klog.NewContext(ctx, k.term.logger), trouble)
-	if l.config.Once && !k.won() && lasted > kube.StallTimeout {
-		k.term.unreachable = fmt.Errorf("taking the Lease %s: %w", k.Describe(), err)
-		k.term.stop()
+	lasted := t.trouble.Note(klog.NewContext(ctx, t.logger), trouble)
+	if t.config.Once && !k.won() && lasted > kube.StallTimeout {
+		t.unreachable = fmt.Errorf("taking the Lease %s: %w", k.Describe(), err)
+		t.stop()
 	}
 	return err
 }
