@@ -15,24 +15,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/evictor/pause"
 )
 
-// api is an API server that knows pods and the ConfigMaps that pause, and notes
-// what it is asked.
+// api is an API server that knows pods and the ConfigMap of the kill switch,
+// and notes what it is asked.
 type api struct {
 	t       *testing.T
 	client  kubernetes.Interface
 	mu      sync.Mutex
 	pods    map[string]*v1.Pod // by namespace/name
 	paused  string             // value of the annotation; empty without the ledger
-	stopped *v1.ConfigMap      // the kill switch; nil without
 	evicted []*policyv1.Eviction
 	asked   []string
 	// answer, if set, answers evictions in the server's place.
 	answer http.HandlerFunc
-	// pauseAnswer and ledgerAnswer, if set, answer for the kill switch and the
-	// ledger.
-	pauseAnswer, ledgerAnswer http.HandlerFunc
+	// pauseAnswer, if set, answers for the kill switch.
+	pauseAnswer http.HandlerFunc
 }
 
 func newAPI(t *testing.T, pods ...*v1.Pod) *api {
@@ -69,20 +69,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) configMap(w http.ResponseWriter, r *http.Request, name string) {
-	isSwitch := name == PauseName
 	switch {
-	case isSwitch && a.pauseAnswer != nil:
+	case a.pauseAnswer != nil:
 		a.pauseAnswer(w, r)
-	case isSwitch && a.stopped != nil:
-		answer(w, http.StatusOK, a.stopped)
-	case !isSwitch && a.ledgerAnswer != nil:
-		a.ledgerAnswer(w, r)
-	case isSwitch || a.paused == "":
+	case a.paused == "" || name != ConfigMapName:
 		status(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 	default:
 		answer(w, http.StatusOK, &v1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{PauseAnnotation: a.paused}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{pause.Annotation: a.paused}},
 		})
 	}
 }

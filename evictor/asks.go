@@ -18,6 +18,9 @@ type Observer interface {
 	Ledger() *ledger.Ledger
 }
 
+// ConfigMapName is the name of the ledger's ConfigMap, in Evenkeel's namespace.
+const ConfigMapName = "evenkeel-ledger"
+
 // Clock has two times: Now is the API server's, Local is a clock that is never
 // set and measures durations.
 type Clock interface {

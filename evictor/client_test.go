@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
@@ -33,7 +34,7 @@ type allowing struct {
 }
 
 func (a *allowing) Paused(ctx context.Context) error {
-	return NewSwitch(a.api.client, "kube-system").Read(ctx, false).Err()
+	return pause.NewSwitch(a.api.client, "kube-system", ConfigMapName, nil).Read(ctx, false).Err()
 }
 
 func (a *allowing) Leads() error { return nil }

@@ -16,6 +16,7 @@ import (
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
@@ -49,7 +50,7 @@ type App struct {
 	// begun is when the process started, by the local clock.
 	begun time.Time
 
-	pause     *evictor.Switch
+	pause     *pause.Switch
 	lease     *authority.Lease
 	authority *authority.Authority
 	// explainer answers requests to explain; nil in a process without them.

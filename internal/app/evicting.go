@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -33,7 +34,7 @@ func (a *App) wireAuthority() (err error) {
 	if err != nil {
 		return err
 	}
-	a.pause = evictor.NewSwitch(a.kube.Client, namespace)
+	a.pause = pause.NewSwitch(a.kube.Client, namespace, evictor.ConfigMapName, a.registry)
 	a.authority, err = authority.New(authority.Config{
 		Client: a.kube.Client, Namespace: namespace, Lease: a.lease, Switch: a.pause, Moves: a.observer, Clock: a.kube.Clock, Registry: a.registry,
 		Remote: a.options.remote(), DryRun: a.options.DryRun,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -60,13 +61,7 @@ func (l *Look) ReadSources() []policy.Source { return provided(l.AskedSources(),
 func (l *Look) Sources() ([]observer.Source, error) { return l.app.makeSources(l.app.current()) }
 
 // Pause reads the kill switch.
-func (l *Look) Pause(ctx context.Context) evictor.Pause { return l.app.readPause(ctx) }
-
-func (a *App) readPause(ctx context.Context) evictor.Pause {
-	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
-	defer cancel()
-	return a.pause.Read(ctx, false)
-}
+func (l *Look) Pause(ctx context.Context) pause.State { return l.app.pause.Read(ctx, false) }
 
 // Ledger reads the stored ledger. The error is a *configmap.Unreadable if it is
 // none.
@@ -135,10 +130,10 @@ func (l *Look) listed() bool {
 // PlanOnce observes, plans as a cycle would and returns the plan without
 // executing it, nil if none was made, and the state of the kill switch. It
 // reports to progress what takes time.
-func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, pause evictor.Pause, err error) {
+func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, paused pause.State, err error) {
 	a, err := rehearse(ctx, options, progress, func(_ context.Context, _ *App, m realusage.Made) { made = &m })
 	if err != nil || made == nil {
-		return nil, pause, errors.Join(err, ctx.Err())
+		return nil, paused, errors.Join(err, ctx.Err())
 	}
 	return made, a.pause.Last(), nil
 }
@@ -187,7 +182,7 @@ func (a *App) planOnce(ctx context.Context, progress io.Writer) error {
 		if !a.awaitUsage(ctx, progress) {
 			return nil
 		}
-		a.readPause(ctx)
+		a.pause.Read(ctx, false)
 		return a.cycle(ctx)
 	})
 	return group.Wait()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
@@ -25,7 +26,7 @@ type Config struct {
 	Namespace string
 	Lease     *Lease
 	// Switch is the kill switch.
-	Switch *evictor.Switch
+	Switch *pause.Switch
 	// Moves has the ledger of this process and adopts stored ones.
 	Moves    Moves
 	Clock    evictor.Clock
@@ -55,8 +56,6 @@ type Authority struct {
 	// alone reports whether this process does not use the stored ledger: it may
 	// not read it, and runs only upstream's plugins or changes nothing.
 	alone atomic.Bool
-	// hinted reports whether the log has had the hint about the annotation.
-	hinted atomic.Bool
 }
 
 var _ evictor.Authority = (*Authority)(nil)
@@ -72,6 +71,9 @@ const (
 	// asked.
 	announceWait    = 500 * time.Millisecond
 	announceTimeout = 3 * time.Second
+	// pauseInterval is how often the kill switch is read for metrics and
+	// reports. It is also read before each eviction.
+	pauseInterval = 10 * time.Second
 )
 
 // New returns an Authority.
@@ -105,8 +107,12 @@ func New(config Config) (*Authority, error) {
 	}, func() float64 { return float64(a.store.Generation()) })
 	promauto.With(config.Registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "evenkeel_ledger_unreadable", Help: "Whether evicting waits until the stored ledger can be read, or its loss is accepted.",
-	}, func() float64 { return gauge(a.Unreadable() != nil) })
-	a.exportPause()
+	}, func() float64 {
+		if a.Unreadable() == nil {
+			return 0
+		}
+		return 1
+	})
 	return a, nil
 }
 
@@ -234,4 +240,22 @@ func (a *Authority) Announced(ctx context.Context) {
 		}
 		evictor.Sleep(ctx, announceWait/5)
 	}
+}
+
+// Paused implements evictor.Authority. A process that may read neither the
+// ledger nor the kill switch, and needs no ledger, has no kill switch.
+func (a *Authority) Paused(ctx context.Context) error {
+	return a.config.Switch.Read(ctx, a.alone.Load()).Err()
+}
+
+// Pause returns the newest state of the kill switch that was read.
+func (a *Authority) Pause() pause.State { return a.config.Switch.Last() }
+
+// WatchPause reads the kill switch from time to time, until the context ends.
+func (a *Authority) WatchPause(ctx context.Context) error {
+	for ctx.Err() == nil {
+		_ = a.Paused(ctx) // the Switch remembers it
+		evictor.Sleep(ctx, pauseInterval)
+	}
+	return nil
 }

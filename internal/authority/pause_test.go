@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -40,8 +41,9 @@ func office(t *testing.T, client *fake.Clientset, change func(*Config)) (*Author
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
+	killSwitch := pause.NewSwitch(client, "ns", evictor.ConfigMapName, registry)
 	config := Config{
-		Client: client, Namespace: "ns", Lease: lease, Switch: evictor.NewSwitch(client, "ns"), Moves: moves{ledger.New(ledger.Config{})},
+		Client: client, Namespace: "ns", Lease: lease, Switch: killSwitch, Moves: moves{ledger.New(ledger.Config{})},
 		Clock: clock{}, Registry: registry, Report: func(error) {},
 	}
 	change(&config)
@@ -83,7 +85,7 @@ func forbidAll(client *fake.Clientset) {
 }
 
 func pauseObject() *v1.ConfigMap {
-	return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.PauseName}}
+	return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: pause.Name}}
 }
 
 // A process that may read neither ConfigMap stops, unless it needs no ledger and
@@ -139,7 +141,7 @@ func TestWatchPause(t *testing.T) {
 			{func() error { return nil }, 0},
 			{func() error { _, err := configMaps.Create(ctx, pauseObject(), metav1.CreateOptions{}); return err }, 1},
 			{func() error { return configMaps.Delete(ctx, evictor.ConfigMapName, metav1.DeleteOptions{}) }, 1},
-			{func() error { return configMaps.Delete(ctx, evictor.PauseName, metav1.DeleteOptions{}) }, 0},
+			{func() error { return configMaps.Delete(ctx, pause.Name, metav1.DeleteOptions{}) }, 0},
 		} {
 			if err := step.change(); err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/doctor/probe"
@@ -121,10 +122,10 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	if wanted.ExtenderURL != "" {
 		patient.Extender = probe.Extender(ctx, wanted.ExtenderURL)
 	}
-	pause := look.Pause(ctx)
+	state := look.Pause(ctx)
 	patient.Pause = doctor.Pause{
-		Reason: pause.Reason, Says: pause.String(), ByAnnotation: pause.ByAnnotation,
-		Namespace: e.options.Namespace, Name: evictor.PauseName, Ledger: evictor.ConfigMapName, Annotation: evictor.PauseAnnotation,
+		Reason: state.Reason, Says: state.String(), ByAnnotation: state.ByAnnotation,
+		Namespace: e.options.Namespace, Name: pause.Name, Ledger: evictor.ConfigMapName, Annotation: pause.Annotation,
 	}
 	patient.Ledger = doctor.Ledger{Err: look.Ledger(ctx)}
 	if u, unreadable := errors.AsType[*configmap.Unreadable](patient.Ledger.Err); unreadable {
@@ -147,7 +148,7 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	}
 	process := doctor.Process{
 		Mode: patient.Mode, Load: look.Load, Sources: look.ReadSources(),
-		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: evictor.PauseName, LeaderElect: !e.wanted.marks(),
+		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
 		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
 	}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 )
 
 // Unreadable content is kept whole, each in a ConfigMap of its own: what fitted
@@ -26,40 +27,53 @@ const (
 	whyAnnotation   = "evenkeel.io/why"
 )
 
-// setAside keeps what stands under the ledger's key, which is then written
-// over, and takes it out of the object. It fails if that cannot be kept:
-// somebody has to look, and delete what is kept already.
-func (s *Store) setAside(ctx context.Context, object *v1.ConfigMap) error {
-	found := s.unreadable
-	if s.kept != found.Digest {
-		if err := s.keep(ctx, object, found); err != nil {
-			return err
-		}
-	}
-	delete(object.Data, Key)
-	delete(object.BinaryData, Key)
-	delete(object.Annotations, AcceptAnnotation)
-	return nil
+// aside keeps what cannot be read. It must not be used concurrently.
+type aside struct {
+	client  kubernetes.Interface
+	timeout time.Duration
+	now     func() time.Time
+	// kept is the digest of what was kept last.
+	kept string
 }
 
-// keep creates the first ConfigMap that does not exist yet.
-func (s *Store) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadable) error {
+// keep keeps what stands under the ledger's key, in the first ConfigMap that
+// does not exist yet. It fails if there is no room: somebody has to look, and to
+// delete what is kept already.
+func (a *aside) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadable) error {
+	if a.kept == found.Digest { // kept, but the ledger was not written
+		return nil
+	}
 	for n := 1; n <= maxSetAside; n++ {
-		kept := &v1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: object.Namespace, Name: object.Name + setAsideName + strconv.Itoa(n),
-				Annotations: map[string]string{foundAnnotation: s.config.Now().UTC().Format(time.RFC3339), whyAnnotation: found.cause()},
-			},
-			BinaryData: map[string][]byte{Key: content(object)},
-		}
-		switch err := s.put(ctx, kept, true); {
-		case err == nil:
-			s.kept = found.Digest
+		err := a.create(ctx, object, found, object.Name+setAsideName+strconv.Itoa(n))
+		if err == nil {
+			a.kept = found.Digest
 			return nil
-		case !apierrors.IsAlreadyExists(err):
+		}
+		if !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("setting the unreadable ledger aside: %w", err)
 		}
 	}
 	return fmt.Errorf("setting the unreadable ledger aside: %d are kept already, ConfigMaps %s%s1 to %d: look at them and delete them",
 		maxSetAside, object.Name, setAsideName, maxSetAside)
+}
+
+func (a *aside) create(ctx context.Context, object *v1.ConfigMap, found *Unreadable, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	what, _ := content(object)
+	_, err := a.client.CoreV1().ConfigMaps(object.Namespace).Create(ctx, &v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: object.Namespace, Name: name,
+			Annotations: map[string]string{foundAnnotation: a.now().UTC().Format(time.RFC3339), whyAnnotation: found.cause()},
+		},
+		BinaryData: map[string][]byte{Key: what},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// empty takes out of the object what was kept, with its acknowledgement.
+func empty(object *v1.ConfigMap) {
+	delete(object.Data, Key)
+	delete(object.BinaryData, Key)
+	delete(object.Annotations, AcceptAnnotation)
 }

@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -27,20 +26,9 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-const (
-	// Key holds the ledger, as package ledger encodes it.
-	Key = "ledger.json.gz"
-	// Keys for human readers.
-	generationKey = "generation"
-	writerKey     = "writer"
-	writtenKey    = "written"
-	inFlightKey   = "inFlight"
-	scaledUpKey   = "scaledUp"
-
-	// attempts is how often a write is tried when something other than a ledger
-	// writer changes the object.
-	attempts = 4
-)
+// attempts is how often a write is tried when something other than a ledger
+// writer changes the object.
+const attempts = 4
 
 // ErrTaken means that another process has written the ledger since this one
 // read it.
@@ -83,8 +71,7 @@ type Store struct {
 	// was a ledger. reported is the resourceVersion of what was last reported.
 	unreadable *Unreadable
 	reported   string
-	// kept is the digest of the content that was set aside last.
-	kept string
+	aside      aside
 }
 
 // New returns a Store.
@@ -93,7 +80,7 @@ func New(config Config) (*Store, error) {
 		return nil, errors.New("configmap: Client, Namespace, Name, Now and Timeout must be set")
 	}
 	config.WriteTimeout = cmp.Or(config.WriteTimeout, config.Timeout)
-	return &Store{config: config}, nil
+	return &Store{config: config, aside: aside{client: config.Client, timeout: config.WriteTimeout, now: config.Now}}, nil
 }
 
 // Release makes this process one that does not hold the ledger: another may
@@ -210,34 +197,16 @@ func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 		return err
 	case err != nil:
 		s.generation = max(s.generation, stated(object))
-		return s.setAside(ctx, object)
+		if err := s.aside.keep(ctx, object, s.unreadable); err != nil {
+			return err
+		}
+		empty(object)
 	case found.Generation <= s.generation:
 	case found.Writer == s.config.Writer: // written, but the answer got lost
 		s.generation = found.Generation
 	default:
 		return fmt.Errorf("%w: %q wrote generation %d, after %d", ErrTaken, found.Writer, found.Generation, s.generation)
 	}
-	return nil
-}
-
-func fill(object *v1.ConfigMap, document ledger.Document) error {
-	packed, err := document.Encode()
-	if err != nil {
-		return fmt.Errorf("storing the ledger: %w", err)
-	}
-	if object.BinaryData == nil {
-		object.BinaryData = map[string][]byte{}
-	}
-	if object.Data == nil {
-		object.Data = map[string]string{}
-	}
-	delete(object.Data, Key) // a key is in one of the two only
-	object.BinaryData[Key] = packed
-	object.Data[generationKey] = strconv.FormatInt(document.Generation, 10)
-	object.Data[writerKey] = document.Writer
-	object.Data[writtenKey] = document.Written.Format(time.RFC3339)
-	object.Data[inFlightKey] = strconv.Itoa(document.InFlight())
-	object.Data[scaledUpKey] = scaledUp(&document)
 	return nil
 }
 

@@ -1,12 +1,8 @@
 package configmap
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,11 +10,6 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
-
-// AcceptAnnotation on the ConfigMap accepts that the ledger in it is lost,
-// so that evicting goes on without. Its value is the digest of the content, so
-// that it never accepts another loss.
-const AcceptAnnotation = "evenkeel.io/ledger-loss-accepted"
 
 // ErrUnreadable means that the stored ledger cannot be read, that this process
 // does not hold its content, and that nobody has accepted its loss.
@@ -44,31 +35,18 @@ type Unreadable struct {
 // Inspect reads the ledger of a ConfigMap, an empty one if it has none. The
 // error is an *Unreadable.
 func Inspect(object *v1.ConfigMap) (ledger.Document, error) {
-	packed, ok := object.BinaryData[Key]
-	if _, foreign := object.Data[Key]; !ok && !foreign {
+	packed, ok := content(object)
+	if !ok {
 		return ledger.Document{}, nil
 	}
 	document, err := ledger.Decode(packed)
 	if err == nil {
 		return document, nil
 	}
-	u := &Unreadable{Namespace: object.Namespace, Name: object.Name, Digest: digest(content(object)), Cause: err}
+	u := &Unreadable{Namespace: object.Namespace, Name: object.Name, Digest: digest(packed), Cause: err}
 	u.Accepted = object.Annotations[AcceptAnnotation] == u.Digest
 	u.ScaledUp, u.Noted = object.Data[scaledUpKey]
 	return ledger.Document{}, u
-}
-
-// content is what stands under the ledger's key.
-func content(object *v1.ConfigMap) []byte {
-	if packed, ok := object.BinaryData[Key]; ok {
-		return packed
-	}
-	return []byte(object.Data[Key])
-}
-
-func digest(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:8])
 }
 
 // replaceable reports whether the content may be set aside and written over.
@@ -118,29 +96,3 @@ func (u *Unreadable) Error() string {
 	return fmt.Sprintf("%v: %s; a process that starts or takes over evicts nothing until the key is restored, the version that wrote it runs, "+
 		"or its loss is accepted by: %s; %s", ErrUnreadable, what, u.Accept(), u.Surges())
 }
-
-// scaledUp lists, for people, the Deployments that may be scaled up for a move,
-// with what they want.
-func scaledUp(d *ledger.Document) string {
-	var all []string
-	for i := range d.Moves {
-		if m := &d.Moves[i]; m.Surging() {
-			all = append(all, fmt.Sprintf("%s/%s to %d", m.Namespace, m.Surge.Deployment, m.Surge.Replicas))
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
-// stated is the generation that the ConfigMap states beside the ledger; 0 if it
-// states none.
-func stated(object *v1.ConfigMap) int64 {
-	generation, err := strconv.ParseInt(cmp.Or(object.Data[generationKey], "0"), 10, 64)
-	if err != nil || generation < 0 || generation > maxStated {
-		return 0
-	}
-	return generation
-}
-
-// maxStated bounds what is believed of a generation, so that it never
-// overflows.
-const maxStated = 1 << 53

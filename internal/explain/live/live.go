@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
-	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/runner"
@@ -48,7 +48,7 @@ type Explainer struct {
 	// nodes is nil in a process that makes no plans.
 	nodes listers.NodeLister
 	// pause is nil in a process that has no kill switch.
-	pause *evictor.Switch
+	pause *pause.Switch
 	terms atomic.Pointer[Terms]
 	// planner makes plans once the process has run a cycle.
 	planner atomic.Pointer[realusage.Plugin]
@@ -63,8 +63,8 @@ const (
 )
 
 // New returns an Explainer. nodes is nil in a process that makes no plans.
-func New(from *observer.Observer, nodes listers.NodeLister, pause *evictor.Switch, terms *Terms) *Explainer {
-	e := &Explainer{observer: from, nodes: nodes, pause: pause}
+func New(from *observer.Observer, nodes listers.NodeLister, killSwitch *pause.Switch, terms *Terms) *Explainer {
+	e := &Explainer{observer: from, nodes: nodes, pause: killSwitch}
 	e.Follow(terms)
 	return e
 }

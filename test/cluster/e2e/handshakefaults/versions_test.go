@@ -1,7 +1,6 @@
 package handshakefaults
 
 import (
-	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -16,11 +15,12 @@ import (
 // to read, and the other way round.
 const versionBefore = "7824752"
 
-// A replica of the version before leads and has moves in flight when one of this
-// version takes over, as in an upgrade, and later one of the version before
-// again, as in a rollback. Each goes on with what the other has on record: all
-// in all there are as many evictions as one version would have needed, none of
-// a replacement, and each lands as planned.
+// A replica of the version before leads and is killed with moves in flight, so
+// that one of this version takes over, as in an upgrade; that one is killed so
+// too, and one of the version before takes over, as in a rollback. Each goes on
+// with what the other has on record: all in all there are as many evictions as
+// one version would have needed, none of a replacement, and each lands as
+// planned.
 func TestUpgradeAndRollback(t *testing.T) {
 	before := buildBefore(t)
 	f, skew := newFixture(t)
@@ -30,11 +30,9 @@ func TestUpgradeAndRollback(t *testing.T) {
 	old := f.replica(service, "old", before, policy)
 	f.leads(old)
 	upgraded := f.replica(service, "upgraded", stage.Binary(), policy)
-	f.witness.WaitEvictions(90*time.Second, 1)
-	f.handsOver(old, upgraded)
+	f.takesOver(old, upgraded)
 	back := f.replica(service, "back", before, policy)
-	f.Eventually(time.Minute, "an eviction by this version", func(context.Context) bool { return len(f.by(upgraded)) > 0 })
-	f.handsOver(upgraded, back)
+	f.takesOver(upgraded, back)
 
 	f.cooled(2 * time.Minute)
 	f.released(back.listen)
@@ -51,16 +49,15 @@ func TestUpgradeAndRollback(t *testing.T) {
 		len(f.by(old)), len(f.by(upgraded)), len(f.by(back)), skew.Fewest)
 }
 
-// handsOver stops the leader just after an eviction, while its move is in
-// flight.
-func (f *fixture) handsOver(leader, next *replica) {
+// takesOver kills the leader as soon as it has evicted, so that another one
+// finds its moves in flight.
+func (f *fixture) takesOver(leader, next *replica) {
 	f.T.Helper()
-	f.until(time.Minute, "a move in flight", f.witness.When(func() bool {
-		document, _ := f.witness.Document()
-		return document.In("Evicted")+document.In("Booked") > 0
-	}))
-	if err := leader.Stop(); err != nil {
-		f.T.Fatal(err)
+	f.until(90*time.Second, "an eviction by "+leader.name, f.witness.When(func() bool { return len(f.by(leader)) > 0 }))
+	leader.Kill()
+	document, _ := f.witness.Document()
+	if document.In("Intended")+document.In("Evicted")+document.In("Booked") == 0 {
+		f.T.Fatalf("%s had no move in flight when it was killed: its successor proves nothing", leader.name)
 	}
 	f.leads(next)
 }

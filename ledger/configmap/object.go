@@ -1,0 +1,93 @@
+package configmap
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+const (
+	// Key holds the ledger, as package ledger encodes it.
+	Key = "ledger.json.gz"
+	// AcceptAnnotation on the ConfigMap accepts that the ledger in it is lost, so
+	// that evicting goes on without. Its value is the digest of the content, so
+	// that it never accepts another loss.
+	AcceptAnnotation = "evenkeel.io/ledger-loss-accepted"
+
+	// Keys for human readers, which also tell what a ledger that cannot be read
+	// was.
+	generationKey = "generation"
+	writerKey     = "writer"
+	writtenKey    = "written"
+	inFlightKey   = "inFlight"
+	scaledUpKey   = "scaledUp"
+
+	// maxStated bounds what is believed of a generation, so that it never
+	// overflows.
+	maxStated = 1 << 53
+)
+
+// fill writes a ledger into an object.
+func fill(object *v1.ConfigMap, document ledger.Document) error {
+	packed, err := document.Encode()
+	if err != nil {
+		return fmt.Errorf("storing the ledger: %w", err)
+	}
+	if object.BinaryData == nil {
+		object.BinaryData = map[string][]byte{}
+	}
+	if object.Data == nil {
+		object.Data = map[string]string{}
+	}
+	delete(object.Data, Key) // a key is in one of the two only
+	object.BinaryData[Key] = packed
+	object.Data[generationKey] = strconv.FormatInt(document.Generation, 10)
+	object.Data[writerKey] = document.Writer
+	object.Data[writtenKey] = document.Written.Format(time.RFC3339)
+	object.Data[inFlightKey] = strconv.Itoa(document.InFlight())
+	object.Data[scaledUpKey] = scaledUp(&document)
+	return nil
+}
+
+// scaledUp lists the Deployments that may be scaled up for a move, with what
+// they want.
+func scaledUp(d *ledger.Document) string {
+	var all []string
+	for i := range d.Moves {
+		if m := &d.Moves[i]; m.Surging() {
+			all = append(all, fmt.Sprintf("%s/%s to %d", m.Namespace, m.Surge.Deployment, m.Surge.Replicas))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// content is what stands under the ledger's key, and whether anything does.
+func content(object *v1.ConfigMap) ([]byte, bool) {
+	if packed, ok := object.BinaryData[Key]; ok {
+		return packed, true
+	}
+	text, ok := object.Data[Key]
+	return []byte(text), ok
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
+
+// stated is the generation that the object states beside the ledger; 0 if it
+// states none.
+func stated(object *v1.ConfigMap) int64 {
+	generation, err := strconv.ParseInt(object.Data[generationKey], 10, 64)
+	if err != nil || generation < 0 || generation > maxStated {
+		return 0
+	}
+	return generation
+}
