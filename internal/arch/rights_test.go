@@ -3,6 +3,7 @@ package arch
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +16,11 @@ import (
 )
 
 // shippedRoles returns the rules of each role below deploy, by its name; those
-// that are cluster-wide under "cluster/".
-func shippedRoles(t *testing.T) map[string][]rbacv1.PolicyRule {
+// that are cluster-wide under "cluster/". bound are the roles that bindings
+// name.
+func shippedRoles(t *testing.T) (roles map[string][]rbacv1.PolicyRule, bound map[string]bool) {
 	t.Helper()
-	roles := map[string][]rbacv1.PolicyRule{}
+	roles, bound = map[string][]rbacv1.PolicyRule{}, map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
@@ -28,7 +30,10 @@ func shippedRoles(t *testing.T) map[string][]rbacv1.PolicyRule {
 			return err
 		}
 		for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
-			var role rbacv1.ClusterRole // a Role has no other fields that matter here
+			var role struct { // or a binding
+				rbacv1.ClusterRole
+				RoleRef rbacv1.RoleRef
+			}
 			if err := yaml.Unmarshal(document, &role); err != nil {
 				return err
 			}
@@ -37,6 +42,8 @@ func shippedRoles(t *testing.T) map[string][]rbacv1.PolicyRule {
 				roles["cluster/"+role.Name] = role.Rules
 			case "Role":
 				roles[role.Name] = role.Rules
+			case "ClusterRoleBinding", "RoleBinding":
+				bound[role.RoleRef.Name] = true
 			}
 		}
 		return nil
@@ -44,7 +51,7 @@ func shippedRoles(t *testing.T) map[string][]rbacv1.PolicyRule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return roles
+	return roles, bound
 }
 
 // What the shipped roles let their holder change is this and nothing else, and
@@ -68,8 +75,10 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 		"evenkeel-scheduler":      {"create coordination.k8s.io/leases", "update coordination.k8s.io/leases evenkeel-scheduler"},
 	}
 	got := map[string][]string{}
-	for name, rules := range shippedRoles(t) {
+	roles, bound := shippedRoles(t)
+	for name, rules := range roles {
 		got[name] = nil
+		delete(bound, strings.TrimPrefix(name, "cluster/"))
 		for _, rule := range rules {
 			changes, odd := changesOf(rule)
 			got[name] = append(got[name], changes...)
@@ -81,6 +90,11 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	// The second scheduler is a kube-scheduler.
+	others := []string{"extension-apiserver-authentication-reader", "system:kube-scheduler", "system:volume-scheduler"}
+	if diff := cmp.Diff(others, slices.Sorted(maps.Keys(bound))); diff != "" {
+		t.Errorf("roles of others that are bound (-want +got)\n%s", diff)
 	}
 }
 
