@@ -39,7 +39,7 @@ func (a *App) extenderServer() (*extender.Server, func(context.Context) error, e
 
 // server makes the server for an Answerer, with its reports.
 func (a *App) server(config extender.Config) (*extender.Server, error) {
-	config.Address = a.options.ListenAddress
+	config.Address, config.InsecureAddress = a.options.ListenAddress, a.options.InsecureAddress
 	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
 	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), extender.Report(a.explainer.Explain)
 	config.Registerer = a.registry
