@@ -162,7 +162,7 @@ func TestExtenderAddresses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got := Extender(ctx, "http://me:hunter2@127.0.0.1:1")
+	got := Extender(ctx, &remote.Extender{URL: "http://me:hunter2@127.0.0.1:1"})
 	if got.Err == nil || strings.Contains(got.URL+got.Err.Error(), "hunter2") {
 		t.Errorf("got %+v", got)
 	}
