@@ -63,8 +63,13 @@ func TestMemoryHotIsCooled(t *testing.T) {
 
 // The case that requests hide: kube-scheduler alone would send every evicted
 // pod, and every new one, straight to the two nodes that burn.
+//
+// It is the shipped Deployment that answers, in the middle of an upgrade:
+// kube-scheduler asks by plain HTTP at first, then over mutual TLS with the
+// shipped entry, and all certificates are renewed while it asks.
 func TestRequestSkewIsCooled(t *testing.T) {
 	f := newFixture(t)
+	f.RestoreScheduler()
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
 	if err != nil {
 		t.Fatal(err)
@@ -76,14 +81,16 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	}
 	before := f.PodsByUID(t.Context())
 	mark := f.Mark()
-	metrics := f.FreeAddress()
-	f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	secure := f.serveShipped(f.Policy(stage.RealUsage, stage.Fast))
+	metrics := secure.metrics
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
+	f.upgrade(secure)
 	newcomers := stage.Workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
 	newcomers.Replicas = 6
 	if err := f.Deploy(t.Context(), newcomers); err != nil {
 		t.Fatal(err)
 	}
+	f.renew(secure)
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
 		return len(f.Hot(ctx, story.EvictLinePercent)) == 0
 	})
@@ -110,6 +117,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 		}
 	}
 	f.checkEvents(before, evictions)
+	f.checkNoFailures(secure)
 }
 
 // checkLandings holds the replacements that the API server shows against the

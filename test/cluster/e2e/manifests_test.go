@@ -2,17 +2,23 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -138,7 +144,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 	dir := deployDir(t)
 	for _, file := range shippedFiles(t, dir) {
 		path := filepath.Join(dir, file)
-		if base := filepath.Base(file); base != "kustomization.yaml" && file != "kube-scheduler.yaml" && !slices.Contains(files, path) {
+		other := filepath.Base(file) == "kustomization.yaml" || file == "kube-scheduler.yaml" || file == certManager // TestCertManagerMakesTheSame
+		if !other && !slices.Contains(files, path) {
 			t.Errorf("%s is not among the manifests that were checked", file)
 		}
 	}
@@ -197,22 +204,40 @@ func TestContainersAreWellBehaved(t *testing.T) {
 				checkSchedulerMounts(t, template.Spec)
 				return
 			}
-			checkPolicyMount(t, template.Spec)
+			checkMounts(t, template.Spec)
 			checkFlags(t, container.Args)
 		})
 	}
 }
 
-// checkPolicyMount makes sure that the file named on the command line is one
-// that the ConfigMap puts there.
-func checkPolicyMount(t *testing.T, spec v1.PodSpec) {
+// checkMounts makes sure that the files named on the command line are those
+// that the ConfigMap and the Secret put there; who answers kube-scheduler needs
+// the latter.
+func checkMounts(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
-	mounts := spec.Containers[0].VolumeMounts
-	if len(mounts) != 1 || len(spec.Volumes) != 1 || spec.Volumes[0].ConfigMap == nil || spec.Volumes[0].ConfigMap.Name != "evenkeel-policy" {
-		t.Fatal("the policy's ConfigMap is not mounted")
+	container := spec.Containers[0]
+	want := map[string]string{"/etc/evenkeel": "ConfigMap evenkeel-policy"}
+	files := []string{"--policy-config-file=/etc/evenkeel/policy.yaml"}
+	if slices.Contains([]string{"serve", "extender"}, container.Args[0]) {
+		want["/etc/evenkeel-tls"] = "Secret evenkeel-server-tls"
+		files = append(files, "--tls-cert-file=/etc/evenkeel-tls/tls.crt", "--tls-private-key-file=/etc/evenkeel-tls/tls.key", "--client-ca-file=/etc/evenkeel-tls/ca.crt")
 	}
-	if flag := "--policy-config-file=" + mounts[0].MountPath + "/policy.yaml"; !slices.Contains(spec.Containers[0].Args, flag) {
-		t.Errorf("arguments %q, want %s among them", spec.Containers[0].Args, flag)
+	mounted := map[string]string{}
+	for i, mount := range container.VolumeMounts {
+		switch volume := spec.Volumes[i]; {
+		case volume.ConfigMap != nil:
+			mounted[mount.MountPath] = "ConfigMap " + volume.ConfigMap.Name
+		case volume.Secret != nil:
+			mounted[mount.MountPath] = "Secret " + volume.Secret.SecretName
+		}
+	}
+	if diff := cmp.Diff(want, mounted); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	for _, file := range files {
+		if !slices.Contains(container.Args, file) {
+			t.Errorf("arguments %q, want %s among them", container.Args, file)
+		}
 	}
 }
 
@@ -283,6 +308,10 @@ func TestKustomizationsAreComplete(t *testing.T) {
 			APIVersion string   `json:"apiVersion"`
 			Kind       string   `json:"kind"`
 			Resources  []string `json:"resources"`
+			Patches    []struct {
+				Target struct{ Kind, Name string } `json:"target"`
+				Patch  string                      `json:"patch"`
+			} `json:"patches"`
 		}
 		if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, file)), &k); err != nil {
 			t.Fatalf("reading %s: %v", file, err)
@@ -324,8 +353,127 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 	if len(config.Extenders) != 1 {
 		t.Fatalf("%d extenders, want 1", len(config.Extenders))
 	}
-	if diff := cmp.Diff(cluster.Extender(config.Extenders[0].URLPrefix), config.Extenders[0]); diff != "" {
+	want := cluster.Extender(config.Extenders[0].URLPrefix)
+	want.EnableHTTPS = true
+	want.TLSConfig = &schedulerv1.ExtenderTLSConfig{
+		ServerName: "evenkeel.evenkeel.svc", CAFile: "/etc/kubernetes/evenkeel/ca.crt",
+		CertFile: "/etc/kubernetes/evenkeel/client.crt", KeyFile: "/etc/kubernetes/evenkeel/client.key",
+	}
+	if diff := cmp.Diff(want, config.Extenders[0]); diff != "" {
 		t.Errorf("extender (-tested +shipped):\n%s", diff)
+	}
+}
+
+// certManager is a manifest of kinds that the API server of these tests does
+// not know.
+var certManager = filepath.Join("components", "cert-manager", "certificates.yaml")
+
+// With cert-manager the same Secrets hold certificates of the same names, uses
+// and lifetimes as those that `evenkeel certificates` makes.
+func TestCertManagerMakesTheSame(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	if got := stage.Run(t.Context(), t, t.TempDir(), "certificates", "--directory", dir); got.Code != 0 {
+		t.Fatal(got.Stderr)
+	}
+	files := map[string]string{"evenkeel-ca": "ca.crt", "evenkeel-server-tls": "server.crt", "evenkeel-client-tls": "client.crt"}
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(readFile(t, filepath.Join(deployDir(t), certManager))), 4096)
+	for {
+		var object struct {
+			Kind string
+			Spec struct {
+				SecretName            string
+				IsCA                  bool
+				Duration              metav1.Duration
+				Usages                []string
+				DNSNames, IPAddresses []string
+			}
+		}
+		err := documents.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if object.Kind != "Certificate" {
+			continue
+		}
+		spec := object.Spec
+		file := files[spec.SecretName]
+		delete(files, spec.SecretName)
+		block, _ := pem.Decode(readFile(t, filepath.Join(dir, file)))
+		ours, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ours.DNSNames, spec.DNSNames); diff != "" {
+			t.Errorf("%s: names (-ours +cert-manager's):\n%s", file, diff)
+		}
+		var addresses []string
+		for _, ip := range ours.IPAddresses {
+			addresses = append(addresses, ip.String())
+		}
+		if diff := cmp.Diff(addresses, spec.IPAddresses); diff != "" {
+			t.Errorf("%s: addresses (-ours +cert-manager's):\n%s", file, diff)
+		}
+		uses := map[string][]x509.ExtKeyUsage{"server.crt": {x509.ExtKeyUsageServerAuth}, "client.crt": {x509.ExtKeyUsageClientAuth}}
+		named := map[string][]string{"server.crt": {"digital signature", "server auth"}, "client.crt": {"digital signature", "client auth"}}
+		if !slices.Equal(ours.ExtKeyUsage, uses[file]) || !slices.Equal(spec.Usages, named[file]) || ours.IsCA != spec.IsCA {
+			t.Errorf("%s: uses %v and %q, CA %v and %v", file, ours.ExtKeyUsage, spec.Usages, ours.IsCA, spec.IsCA)
+		}
+		if ours := ours.NotAfter.Sub(ours.NotBefore); ours < spec.Duration.Duration || ours > spec.Duration.Duration+4*24*time.Hour {
+			t.Errorf("%s: valid for %v, by cert-manager %v", file, ours, spec.Duration.Duration)
+		}
+	}
+	if len(files) > 0 {
+		t.Errorf("cert-manager does not make %v", files)
+	}
+}
+
+// The component for upgrades changes objects that are shipped.
+func TestUpgradeComponentFits(t *testing.T) {
+	var component struct {
+		Patches []struct {
+			Target struct{ Kind, Name string }
+			Patch  string
+		}
+	}
+	if err := yaml.Unmarshal(readFile(t, filepath.Join(deployDir(t), "components", "insecure-http", "kustomization.yaml")), &component); err != nil {
+		t.Fatal(err)
+	}
+	var changed []string
+	for _, objects := range shippedObjects(t) {
+		for _, object := range objects {
+			meta, kind := object.(metav1.Object), object.GetObjectKind().GroupVersionKind().Kind
+			for _, patch := range component.Patches {
+				if patch.Target.Kind != kind || !regexp.MustCompile("^("+patch.Target.Name+")$").MatchString(meta.GetName()) {
+					continue
+				}
+				changed = append(changed, kind+"/"+meta.GetName())
+				operations, err := yaml.YAMLToJSON([]byte(patch.Patch))
+				if err != nil {
+					t.Fatal(err)
+				}
+				decoded, err := jsonpatch.DecodePatch(operations)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := json.Marshal(object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text, err = decoded.Apply(text); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Contains(text, []byte("8443")) || !bytes.Contains(text, []byte("8888")) {
+					t.Errorf("%s/%s does not have both ports: %s", kind, meta.GetName(), text)
+				}
+			}
+		}
+	}
+	slices.Sort(changed)
+	if diff := cmp.Diff([]string{"Deployment/evenkeel", "Deployment/evenkeel-extender", "Service/evenkeel", "Service/evenkeel-extender"}, changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 }
 
