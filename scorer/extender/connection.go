@@ -25,11 +25,11 @@ type connection struct {
 type connectionKey struct{}
 
 // withConnection adds a connection to the context of its requests. The
-// handshake comes later, so it may be by a newer identity.
-func (s *Server) withConnection(ctx context.Context, conn net.Conn) context.Context {
+// handshake comes later, so it may be by a newer identity. k is nil without TLS.
+func (k *keeper) withConnection(ctx context.Context, conn net.Conn) context.Context {
 	c := &connection{opened: time.Now()}
 	if secured, ok := conn.(*tls.Conn); ok {
-		conn, c.by = secured.NetConn(), s.certificates.current.Load()
+		conn, c.by = secured.NetConn(), k.current.Load()
 	}
 	var gathers bool
 	if c.gathering, gathers = conn.(*gathering); !gathers {
@@ -45,12 +45,22 @@ func connectionOf(r *http.Request) *connection {
 }
 
 // ageing ends connections that are old, or were opened by certificates that
-// have changed since, after a reply.
-func (s *Server) ageing(next http.Handler) http.Handler {
+// have changed since, after a reply. k is nil without TLS.
+func (k *keeper) ageing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != s.certificates.current.Load()) {
+		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != k.current.Load()) {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// send writes a response, in one piece if it is short and the connection
+// gathers.
+func send(w http.ResponseWriter, r *http.Request, body []byte) error {
+	if c := connectionOf(r); c != nil && len(body) <= gatherUpTo {
+		return c.reply(w, body)
+	}
+	_, err := w.Write(body)
+	return err
 }

@@ -82,13 +82,3 @@ func (l gatheringListener) Accept() (net.Conn, error) {
 	}
 	return &gathering{Conn: conn}, nil
 }
-
-// send writes a response, in one piece if it is short and the connection
-// gathers.
-func send(w http.ResponseWriter, r *http.Request, body []byte) error {
-	if c := connectionOf(r); c != nil && len(body) <= gatherUpTo {
-		return c.reply(w, body)
-	}
-	_, err := w.Write(body)
-	return err
-}

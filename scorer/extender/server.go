@@ -187,7 +187,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 	logger := klog.FromContext(ctx)
 	base := klog.NewContext(context.WithoutCancel(ctx), logger)
 	return &http.Server{
-		Handler:           s.ageing(s.routes),
+		Handler:           s.certificates.ageing(s.routes),
 		Protocols:         protocols,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -195,7 +195,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       s.withConnection,
+		ConnContext:       s.certificates.withConnection,
 		ErrorLog:          log.New(serverLog{logger}, "", 0),
 	}
 }

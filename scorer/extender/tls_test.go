@@ -197,7 +197,7 @@ func TestConnectionsEnd(t *testing.T) {
 			c := &connection{opened: time.Now().Add(-tc.age), by: tc.by}
 			r := httptest.NewRequestWithContext(context.WithValue(t.Context(), connectionKey{}, c), http.MethodGet, "/livez", nil)
 			w := httptest.NewRecorder()
-			s.ageing(s.routes).ServeHTTP(w, r)
+			s.certificates.ageing(s.routes).ServeHTTP(w, r)
 			if got := w.Header().Get("Connection"); got != tc.want || w.Code != http.StatusOK {
 				t.Errorf("status %d, connection %q, want %q", w.Code, got, tc.want)
 			}
