@@ -2,23 +2,17 @@ package e2e
 
 import (
 	"bytes"
-	"crypto/x509"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -361,119 +355,6 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, config.Extenders[0]); diff != "" {
 		t.Errorf("extender (-tested +shipped):\n%s", diff)
-	}
-}
-
-// certManager is a manifest of kinds that the API server of these tests does
-// not know.
-var certManager = filepath.Join("components", "cert-manager", "certificates.yaml")
-
-// With cert-manager the same Secrets hold certificates of the same names, uses
-// and lifetimes as those that `evenkeel certificates` makes.
-func TestCertManagerMakesTheSame(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "pki")
-	if got := stage.Run(t.Context(), t, t.TempDir(), "certificates", "--directory", dir); got.Code != 0 {
-		t.Fatal(got.Stderr)
-	}
-	files := map[string]string{"evenkeel-ca": "ca.crt", "evenkeel-server-tls": "server.crt", "evenkeel-client-tls": "client.crt"}
-	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(readFile(t, filepath.Join(deployDir(t), certManager))), 4096)
-	for {
-		var object struct {
-			Kind string
-			Spec struct {
-				SecretName            string
-				IsCA                  bool
-				Duration              metav1.Duration
-				Usages                []string
-				DNSNames, IPAddresses []string
-			}
-		}
-		err := documents.Decode(&object)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if object.Kind != "Certificate" {
-			continue
-		}
-		spec := object.Spec
-		file := files[spec.SecretName]
-		delete(files, spec.SecretName)
-		block, _ := pem.Decode(readFile(t, filepath.Join(dir, file)))
-		ours, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(ours.DNSNames, spec.DNSNames); diff != "" {
-			t.Errorf("%s: names (-ours +cert-manager's):\n%s", file, diff)
-		}
-		var addresses []string
-		for _, ip := range ours.IPAddresses {
-			addresses = append(addresses, ip.String())
-		}
-		if diff := cmp.Diff(addresses, spec.IPAddresses); diff != "" {
-			t.Errorf("%s: addresses (-ours +cert-manager's):\n%s", file, diff)
-		}
-		uses := map[string][]x509.ExtKeyUsage{"server.crt": {x509.ExtKeyUsageServerAuth}, "client.crt": {x509.ExtKeyUsageClientAuth}}
-		named := map[string][]string{"server.crt": {"digital signature", "server auth"}, "client.crt": {"digital signature", "client auth"}}
-		if !slices.Equal(ours.ExtKeyUsage, uses[file]) || !slices.Equal(spec.Usages, named[file]) || ours.IsCA != spec.IsCA {
-			t.Errorf("%s: uses %v and %q, CA %v and %v", file, ours.ExtKeyUsage, spec.Usages, ours.IsCA, spec.IsCA)
-		}
-		if ours := ours.NotAfter.Sub(ours.NotBefore); ours < spec.Duration.Duration || ours > spec.Duration.Duration+4*24*time.Hour {
-			t.Errorf("%s: valid for %v, by cert-manager %v", file, ours, spec.Duration.Duration)
-		}
-	}
-	if len(files) > 0 {
-		t.Errorf("cert-manager does not make %v", files)
-	}
-}
-
-// The component for upgrades changes objects that are shipped.
-func TestUpgradeComponentFits(t *testing.T) {
-	var component struct {
-		Patches []struct {
-			Target struct{ Kind, Name string }
-			Patch  string
-		}
-	}
-	if err := yaml.Unmarshal(readFile(t, filepath.Join(deployDir(t), "components", "insecure-http", "kustomization.yaml")), &component); err != nil {
-		t.Fatal(err)
-	}
-	var changed []string
-	for _, objects := range shippedObjects(t) {
-		for _, object := range objects {
-			meta, kind := object.(metav1.Object), object.GetObjectKind().GroupVersionKind().Kind
-			for _, patch := range component.Patches {
-				if patch.Target.Kind != kind || !regexp.MustCompile("^("+patch.Target.Name+")$").MatchString(meta.GetName()) {
-					continue
-				}
-				changed = append(changed, kind+"/"+meta.GetName())
-				operations, err := yaml.YAMLToJSON([]byte(patch.Patch))
-				if err != nil {
-					t.Fatal(err)
-				}
-				decoded, err := jsonpatch.DecodePatch(operations)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text, err := json.Marshal(object)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if text, err = decoded.Apply(text); err != nil {
-					t.Fatal(err)
-				}
-				if !bytes.Contains(text, []byte("8443")) || !bytes.Contains(text, []byte("8888")) {
-					t.Errorf("%s/%s does not have both ports: %s", kind, meta.GetName(), text)
-				}
-			}
-		}
-	}
-	slices.Sort(changed)
-	if diff := cmp.Diff([]string{"Deployment/evenkeel", "Deployment/evenkeel-extender", "Service/evenkeel", "Service/evenkeel-extender"}, changed); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 }
 
