@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// ServerSecret and ClientSecret are the Secrets that the shipped manifests
-	// name: the extender's certificate, and that of its clients in the cluster.
-	ServerSecret = "evenkeel-server-tls"
-	ClientSecret = "evenkeel-client-tls"
+	// serverSecret and clientSecret are the Secrets that the shipped manifests
+	// name: the extender's certificate, and that of its clients.
+	serverSecret = "evenkeel-server-tls"
+	clientSecret = "evenkeel-client-tls"
 
 	// clientName is whom a client certificate is for.
 	clientName = "kube-scheduler"
@@ -124,7 +124,7 @@ func Certificates(options CertificatesOptions, now time.Time, out io.Writer) err
 	if err != nil {
 		return exit.Usagef("--validity: %w", err)
 	}
-	secrets, err := options.secrets(ca, map[string]certificates.Pair{ServerSecret: server, ClientSecret: client})
+	secrets, err := options.secrets(ca, map[string]certificates.Pair{serverSecret: server, clientSecret: client})
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (o *CertificatesOptions) authority(now time.Time) (ca *certificates.Authori
 // secrets returns Secrets as a manifest, in the layout of cert-manager.
 func (o *CertificatesOptions) secrets(ca *certificates.Authority, pairs map[string]certificates.Pair) ([]byte, error) {
 	var manifest bytes.Buffer
-	for _, name := range []string{ServerSecret, ClientSecret} {
+	for _, name := range []string{serverSecret, clientSecret} {
 		text, err := yaml.Marshal(&v1.Secret{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace},

@@ -112,7 +112,7 @@ func TestSecretsHoldTheCertificates(t *testing.T) {
 	dir := t.TempDir()
 	makeCertificates(t, certificateOptions(dir), made)
 	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content(t, dir, "secrets.yaml")), 4096)
-	for _, want := range [][2]string{{ServerSecret, "server"}, {ClientSecret, "client"}} {
+	for _, want := range [][2]string{{serverSecret, "server"}, {clientSecret, "client"}} {
 		var secret v1.Secret
 		if err := documents.Decode(&secret); err != nil {
 			t.Fatal(err)
@@ -125,8 +125,8 @@ func TestSecretsHoldTheCertificates(t *testing.T) {
 		}
 	}
 	deployment := string(content(t, "..", "..", "deploy", "overlays", "serve", "deployment.yaml"))
-	if !strings.Contains(deployment, "secretName: "+ServerSecret+"\n") {
-		t.Errorf("the shipped Deployment does not mount the Secret %s", ServerSecret)
+	if !strings.Contains(deployment, "secretName: "+serverSecret+"\n") {
+		t.Errorf("the shipped Deployment does not mount the Secret %s", serverSecret)
 	}
 }
 
