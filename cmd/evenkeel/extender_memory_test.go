@@ -41,8 +41,9 @@ func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	var c *cobra.Command
 	c = extenderCommand(func(_ context.Context, options app.Options) error {
 		given, got.Listen, got.LogBodies = options.Given, options.ListenAddress, options.LogBodies
-		if options.MemoryOnly != (given != nil) {
-			t.Errorf("memory only: %v, with the policy %v", options.MemoryOnly, given)
+		// The flags of the earlier extender knew no TLS.
+		if preset := given != nil; options.MemoryOnly != preset || options.InsecureServing != preset {
+			t.Errorf("memory only: %v, plain HTTP allowed: %v, with the policy %v", options.MemoryOnly, options.InsecureServing, given)
 		}
 		got.Verbosity, got.Format = c.Flag("v").Value.String(), c.Flag("logging-format").Value.String()
 		return nil

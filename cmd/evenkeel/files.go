@@ -51,6 +51,23 @@ func newConvertCommand() *cobra.Command {
 	return c
 }
 
+func newCertificatesCommand() *cobra.Command {
+	var options commands.CertificatesOptions
+	c := &cobra.Command{
+		Use:   "certificates",
+		Short: "Make or renew the certificates by which kube-scheduler and the extender know each other",
+		Long: "Writes a CA, a certificate for the extender and one for its clients into a directory, and Secrets for the shipped manifests.\n" +
+			"Needs neither a cluster nor any other tool. Run it again to renew the certificates with the same CA.",
+		Example: "  evenkeel certificates --directory pki && kubectl apply -f pki/secrets.yaml",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return commands.Certificates(options, time.Now(), c.OutOrStdout())
+		},
+	}
+	options.AddTo(c.Flags())
+	return c
+}
+
 func newSimulateCommand() *cobra.Command {
 	options := commands.NewSimulateOptions()
 	c := &cobra.Command{

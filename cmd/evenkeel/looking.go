@@ -59,7 +59,7 @@ func newExplainCommand() *cobra.Command {
 	}
 	options.AddCommon(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
-	c.Flags().StringVar(&wanted.ExtenderURL, "extender-url", "", "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
+	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
 	return c
 }
 
@@ -101,7 +101,7 @@ func newDoctorCommand() *cobra.Command {
 	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Command whose process is checked: run, serve, extender or nodesync.")
 	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, in place of the address in the policy.")
 	c.Flags().StringVar(&wanted.As, "as", "", "Whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel; without it those of the caller.")
-	c.Flags().StringVar(&wanted.ExtenderURL, "extender-url", "", "URL of the extender, to ask whether kube-scheduler asks it.")
+	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, to ask whether kube-scheduler asks it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")
 	return c
 }

@@ -62,6 +62,8 @@ func extenderCommand(run func(context.Context, app.Options) error) *cobra.Comman
 				return exit.Usage(err)
 			}
 			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, legacy.LogBodies
+			// Its flags knew no TLS and go on working, with a warning.
+			options.InsecureServing = options.InsecureServing || preset != nil
 			return c.Root().PersistentPreRunE(c, args)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -14,6 +14,7 @@ func SchedulerGoals() []Comparison {
 		{Of: "evenkeel", Beside: "echo", AtLeast: 0.95},
 		{Of: "evenkeel-prioritize", Beside: "neutral-prioritize", AtLeast: 0.95},
 		{Of: "evenkeel-prioritize", Beside: "echo-prioritize", AtLeast: 0.95},
+		{Of: "evenkeel-tls", Beside: "evenkeel", AtLeast: 0.95},
 		{Of: "managed", Beside: "none", AtLeast: 1},
 		{Of: "plugin", Beside: "stock", AtLeast: 0.9},
 	}

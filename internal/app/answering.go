@@ -39,7 +39,7 @@ func (a *App) extenderServer() (*extender.Server, *serve.Reports, func(context.C
 // server makes the server for an Answerer.
 func (a *App) server(answerer extender.Answerer, reports *serve.Reports) (*extender.Server, error) {
 	config := extender.Config{
-		Answerer: answerer, Status: extender.Report(reports.Steering), Registerer: a.registry, Address: a.options.ListenAddress,
+		Answerer: answerer, Status: extender.Report(reports.Steering), Registerer: a.registry, Address: a.options.ListenAddress, InsecureAddress: a.options.InsecureAddress,
 		TLS: extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
 	}
 	a.answer(&config)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // Options are the process's flags. Everything about what is hot and how to move
@@ -32,9 +34,9 @@ type Options struct {
 	DryRun   bool
 	Interval time.Duration
 	Schedule string
-	// ExtenderURL is that of a separate extender, which reports whether
-	// kube-scheduler calls it.
-	ExtenderURL string
+	// Extender is a separate extender, which reports whether kube-scheduler
+	// calls it. Without one its URL is empty.
+	Extender remote.Extender
 
 	LeaderElect   bool
 	LeaseDuration time.Duration
@@ -69,6 +71,11 @@ type Options struct {
 
 	ListenAddress                      string
 	TLSCertFile, TLSKeyFile, ClientCAs string
+	// InsecureServing allows plain HTTP elsewhere than on loopback.
+	// InsecureAddress is a second address, for plain HTTP whatever the first
+	// one serves.
+	InsecureServing bool
+	InsecureAddress string
 }
 
 // The values of --metrics-access.
@@ -110,9 +117,18 @@ func (o *Options) AddRunner(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Decide and tell, but evict nothing.")
 	flags.DurationVar(&o.Interval, "descheduling-interval", o.Interval, "Time between the end of one cycle and the start of the next; 0 runs one cycle and exits.")
 	flags.StringVar(&o.Schedule, "schedule", "", `Cron expression for cycles, such as "*/5 * * * *"; instead of --descheduling-interval.`)
-	flags.StringVar(&o.ExtenderURL, "extender-url", "", "URL of a separate extender, to check that kube-scheduler asks it. If the extender has several replicas, that of a headless Service, so that all are asked.")
+	AddRemote(flags, &o.Extender, "URL of a separate extender, to check that kube-scheduler asks it. If the extender has several replicas, that of a headless Service, so that all are asked.")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Evict only while holding the Lease, so that one process evicts at a time.")
 	o.addLease(flags, "evenkeel")
+}
+
+// AddRemote adds the flags of commands that ask an extender in another process.
+func AddRemote(flags *pflag.FlagSet, extender *remote.Extender, usage string) {
+	flags.StringVar(&extender.URL, "extender-url", "", usage)
+	flags.StringVar(&extender.TLS.CAFile, "extender-ca-file", "", "CA that the certificate of the extender must be signed by; without it one of the system's.")
+	flags.StringVar(&extender.TLS.CertFile, "extender-client-cert-file", "", "Client certificate for the extender.")
+	flags.StringVar(&extender.TLS.KeyFile, "extender-client-key-file", "", "Private key of the client certificate.")
+	flags.StringVar(&extender.TLS.ServerName, "extender-server-name", "", "Name that must be on the certificate of the extender; without it the host of the URL.")
 }
 
 func (o *Options) addLease(flags *pflag.FlagSet, name string) {
@@ -133,9 +149,11 @@ func (o *Options) AddExtender(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address on which kube-scheduler asks.")
 	flags.StringVar(&o.ReportAddress, "report-address", "127.0.0.1:8889", `Loopback address of the reports /status, /nodes, /explain and /metrics, for kubectl port-forward; "0" serves none.`)
 	flags.BoolVar(&o.Profiling, "profiling", false, "Serve /debug/pprof/ among the reports.")
-	flags.StringVar(&o.TLSCertFile, "tls-cert-file", "", "Certificate for HTTPS; without it HTTP is served.")
+	flags.StringVar(&o.TLSCertFile, "tls-cert-file", "", "Certificate for HTTPS; without it HTTP is served. Changed files take effect within 15 seconds.")
 	flags.StringVar(&o.TLSKeyFile, "tls-private-key-file", "", "Private key of the certificate.")
-	flags.StringVar(&o.ClientCAs, "client-ca-file", "", "CA that client certificates must be signed by.")
+	flags.StringVar(&o.ClientCAs, "client-ca-file", "", "CA that client certificates must be signed by; without it anybody is answered.")
+	flags.BoolVar(&o.InsecureServing, "insecure-serving", false, "Allow plain HTTP on a --listen-address that other hosts reach: they can then ask as kube-scheduler does.")
+	flags.StringVar(&o.InsecureAddress, "insecure-listen-address", "", "Second address, for plain HTTP, while kube-scheduler is moved to HTTPS.")
 }
 
 func namespaceFromEnvironment() string {
@@ -147,7 +165,7 @@ func namespaceFromEnvironment() string {
 
 // Validate reports the first mistake in the flags.
 func (o *Options) Validate() error {
-	for _, err := range []error{o.validateTimes(), o.validateAddresses()} {
+	for _, err := range []error{o.validateTimes(), o.validateAddresses(), o.validateTrust(), o.validateRemote()} {
 		if err != nil {
 			return exit.Usage(err)
 		}
@@ -179,12 +197,14 @@ func (o *Options) validateTimes() error {
 }
 
 func (o *Options) validateAddresses() error {
-	addresses := map[string]string{"listen-address": o.ListenAddress, "metrics-address": o.MetricsAddress, "report-address": o.ReportAddress}
+	addresses := map[string]string{
+		"listen-address": o.ListenAddress, "insecure-listen-address": o.InsecureAddress, "metrics-address": o.MetricsAddress, "report-address": o.ReportAddress,
+	}
 	if o.Marking != nil {
 		addresses["webaddr"] = o.Marking.WebAddress
 	}
 	for flag, address := range addresses {
-		if address == "" || flag != "listen-address" && address == "0" {
+		if address == "" || !strings.HasSuffix(flag, "listen-address") && address == "0" {
 			continue
 		}
 		host, _, err := net.SplitHostPort(address)
@@ -198,8 +218,30 @@ func (o *Options) validateAddresses() error {
 	if access := []string{"", MetricsOpen, MetricsAuthorized, MetricsOff}; !slices.Contains(access, o.MetricsAccess) {
 		return fmt.Errorf("--metrics-access: %q is not one of %q", o.MetricsAccess, access[1:])
 	}
-	if (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
+	return nil
+}
+
+// validateTrust keeps strangers from being answered as kube-scheduler is unless
+// a flag says so.
+func (o *Options) validateTrust() error {
+	switch {
+	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")
+	case o.InsecureAddress != "" && o.TLSCertFile == "":
+		return errors.New("--insecure-listen-address goes with --tls-cert-file: without it --listen-address has plain HTTP already")
+	case o.ListenAddress != "" && o.TLSCertFile == "" && !o.InsecureServing && !extender.Loopback(o.ListenAddress):
+		return fmt.Errorf("--listen-address %s has plain HTTP and is not on loopback: give it --tls-cert-file, --tls-private-key-file and --client-ca-file "+
+			"(`evenkeel certificates` makes the files), or allow it with --insecure-serving", o.ListenAddress)
+	}
+	return nil
+}
+
+func (o *Options) validateRemote() error {
+	if o.Extender.URL == "" {
+		return nil
+	}
+	if err := o.Extender.Validate(); err != nil {
+		return fmt.Errorf("--extender-url: %w", err)
 	}
 	return nil
 }
@@ -217,10 +259,10 @@ func (o *Options) schedule() (runner.Schedule, error) {
 
 // remote returns the separate extender, or nil.
 func (o *Options) remote() *remote.Extender {
-	if o.ExtenderURL == "" {
+	if o.Extender.URL == "" {
 		return nil
 	}
-	return &remote.Extender{URL: o.ExtenderURL}
+	return &o.Extender
 }
 
 // Connect prepares the connection to the API server, without a request.

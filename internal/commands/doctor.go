@@ -18,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -33,9 +34,10 @@ type DoctorOptions struct {
 	Prometheus string
 	// As is the user whose permissions are checked; empty means the caller.
 	As string
-	// ExtenderURL is the extender to query, SchedulerConfig a file with
+	// Extender is the extender to query, SchedulerConfig a file with
 	// kube-scheduler's configuration; both may be empty.
-	ExtenderURL, SchedulerConfig string
+	Extender        remote.Extender
+	SchedulerConfig string
 	// Progress receives notes about slow steps.
 	Progress io.Writer
 }
@@ -119,8 +121,8 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	if err := e.readUsage(ctx, patient); err != nil {
 		return err
 	}
-	if wanted.ExtenderURL != "" {
-		patient.Extender = probe.Extender(ctx, wanted.ExtenderURL)
+	if wanted.Extender.URL != "" {
+		patient.Extender = probe.Extender(ctx, &wanted.Extender)
 	}
 	state := look.Pause(ctx)
 	patient.Pause = doctor.Pause{

@@ -17,9 +17,9 @@ import (
 type ExplainOptions struct {
 	// Format is one of Formats.
 	Format string
-	// ExtenderURL is a running process to ask. If it is empty, this process
+	// Extender is a running process to ask. If its URL is empty, this process
 	// observes and plans.
-	ExtenderURL string
+	Extender remote.Extender
 	// Progress receives notes about slow steps.
 	Progress io.Writer
 }
@@ -34,9 +34,14 @@ func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, wo
 	if err != nil {
 		return exit.Usage(err)
 	}
+	if wanted.Extender.URL != "" {
+		if err := wanted.Extender.Validate(); err != nil {
+			return exit.Usagef("--extender-url: %w", err)
+		}
+	}
 	var explanation explain.Explanation
-	if wanted.ExtenderURL != "" {
-		explanation, err = askToExplain(ctx, wanted.ExtenderURL, s)
+	if wanted.Extender.URL != "" {
+		explanation, err = askToExplain(ctx, &wanted.Extender, s)
 	} else if planned, failed := app.ExplainOnce(ctx, options, wanted.Progress, s); failed != nil {
 		return failed
 	} else {
@@ -53,16 +58,16 @@ func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, wo
 const maxExplanationBytes = 32 << 20
 
 // askToExplain asks a running process for the explanation.
-func askToExplain(ctx context.Context, base string, s explain.Subject) (explain.Explanation, error) {
-	address, err := remote.ParseURL(base)
+func askToExplain(ctx context.Context, of *remote.Extender, s explain.Subject) (explain.Explanation, error) {
+	address, err := of.Address()
 	if err != nil {
-		return nil, exit.Usagef("--extender-url: %w", err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*live.Timeout)
 	defer cancel()
 	explanation := s.Unexplained()
 	address = address.JoinPath("explain", s.Kind, url.PathEscape(s.Namespace), url.PathEscape(s.Name))
-	if err := remote.Ask(ctx, address, maxExplanationBytes, explanation); err != nil {
+	if err := of.Ask(ctx, address, maxExplanationBytes, explanation); err != nil {
 		return nil, fmt.Errorf("asking for an explanation: %w", err)
 	}
 	return explanation, nil

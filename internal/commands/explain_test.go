@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
@@ -111,12 +112,12 @@ func TestExplainByExtender(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			wanted := ExplainOptions{Format: "table", ExtenderURL: base}
+			wanted := ExplainOptions{Format: "table", Extender: remote.Extender{URL: base}}
 			if tc.format != "" {
 				wanted.Format = tc.format
 			}
 			if tc.url != "" {
-				wanted.ExtenderURL = tc.url
+				wanted.Extender.URL = tc.url
 			}
 			var out bytes.Buffer
 			err := Explain(t.Context(), app.Options{}, wanted, tc.words, &out)
@@ -136,7 +137,7 @@ func TestExplainByExtender(t *testing.T) {
 func TestExplainByStrangers(t *testing.T) {
 	for name, body := range map[string]string{"no JSON": "<html>", "an array": "[]", "nothing": "", "cut off": `{"name":"n1`} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
-		_, err := askToExplain(t.Context(), server.URL, explain.Subject{Kind: "node", Name: "n1"})
+		_, err := askToExplain(t.Context(), &remote.Extender{URL: server.URL}, explain.Subject{Kind: "node", Name: "n1"})
 		server.Close()
 		if err == nil {
 			t.Errorf("%s: taken for an explanation", name)

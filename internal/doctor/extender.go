@@ -22,7 +22,8 @@ func examineExtender(p *Patient, n *notes) {
 		n.warning("", unasked).fix("kubectl -n evenkeel port-forward service/evenkeel 8888\nevenkeel doctor --extender-url http://127.0.0.1:8888")
 	case e.Err != nil:
 		n.problem(e.URL, "It gave no status: %v", e.Err).
-			fix("See whether it runs and whether this is its address (--listen-address, 8888 unless said otherwise):\n" +
+			fix("See whether it runs, whether this is its address (--listen-address), and whether it asks for a client certificate " +
+				"(--extender-ca-file, --extender-client-cert-file, --extender-client-key-file):\n" +
 				"kubectl -n evenkeel get pods,services\nkubectl -n evenkeel port-forward service/evenkeel 8888   # then --extender-url http://127.0.0.1:8888")
 	default:
 		p.examineStatus(n)

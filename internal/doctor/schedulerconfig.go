@@ -100,7 +100,7 @@ func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Pati
 	if !exact {
 		n.warning(entryName(ours[0]), "urlPrefix is %q, and --extender-url is %q: see that both lead to Evenkeel.",
 			safeURL(config.Extenders[ours[0]].URLPrefix), safeURL(p.Extender.URL)).
-			fix("Through a port-forward they differ and nothing is wrong; else correct urlPrefix.")
+			fix("Correct urlPrefix if they do not.")
 	}
 	if len(ours) > 1 {
 		n.warning(entryName(ours[1]), "%d entries lead to Evenkeel: each costs every pod two requests.", len(ours)).fix("Leave one of them.")
@@ -110,7 +110,7 @@ func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Pati
 
 // entries returns the indices of the entries for Evenkeel: those at the
 // address, else those that have its verbs. exact is false if an address was
-// given and no entry has it.
+// given and no entry has it; one on loopback is that of a port-forward.
 func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ours []int, exact bool) {
 	var alike []int
 	for i := range config.Extenders {
@@ -128,7 +128,7 @@ func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ou
 	if len(alike) > 1 {
 		alike = alike[len(alike)-1:] // many extenders have such verbs, and ours should be the last
 	}
-	return alike, address == ""
+	return alike, address == "" || isLoopback(address)
 }
 
 func sameHost(a, b string) bool {

@@ -64,13 +64,15 @@ func TestSchedulerConfig(t *testing.T) {
 		"preemption":          {from: "    weight: 15", to: "    preemptVerb: preempt\n    weight: 15", want: []string{"problem " + ours + "preemptVerb is set"}},
 		"binding":             {from: "    weight: 15", to: "    bindVerb: bind\n    weight: 15", want: []string{"problem " + ours + "bindVerb is set"}},
 		"some pods only":      {from: "    weight: 15", to: "    managedResources: [{name: example.com/x}]\n    weight: 15", want: []string{"problem " + ours + "managedResources is set"}},
-		"https, any server":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true", want: []string{"warning " + ours + "enableHTTPS without an authority"}, mend: "caFile"},
-		"https with a CA":     {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}", want: []string{"ok sched.yaml"}},
-		"a CA and insecure":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {caFile: /ca.crt, insecure: true}", want: []string{"problem " + ours + "tlsConfig has an authority and insecure"}},
-		"insecure":            {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {insecure: true}", want: []string{"warning " + ours + "tlsConfig.insecure takes any certificate"}},
+		"https, any server":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "enableHTTPS without an authority"}, mend: "caFile"},
+		"https with a CA":     {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt, certFile: /c.crt, keyFile: /c.key}", want: []string{"ok sched.yaml"}},
+		"no client":           {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}", want: []string{"warning " + ours + "tlsConfig has no client certificate"}, mend: "certFile"},
+		"plain HTTP":          {from: "127.0.0.1:8888", to: "10.96.0.50:8888", want: []string{"warning " + ours + "urlPrefix has plain HTTP: whoever reaches the extender can ask"}, mend: "caFile"},
+		"a CA and insecure":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {caFile: /ca.crt, insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"problem " + ours + "tlsConfig has an authority and insecure"}},
+		"insecure":            {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "tlsConfig.insecure takes any certificate"}},
 		"https over http":     {from: "    weight: 15", to: "    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}\n    weight: 15", want: []string{"problem " + ours + "enableHTTPS is true, but urlPrefix begins with http://"}},
 		"no URL":              {from: "http://127.0.0.1:8888", to: "127.0.0.1:8888", address: "-", want: []string{"problem " + ours + "urlPrefix is not a URL"}},
-		"a Service's name":    {from: "127.0.0.1:8888", to: "evenkeel.evenkeel.svc:8888", address: "http://evenkeel.evenkeel.svc:8888", want: []string{"warning " + ours + "urlPrefix has a Service's name"}, mend: "ClusterIP"},
+		"a Service's name":    {from: "127.0.0.1:8888", to: "evenkeel.evenkeel.svc:8888", address: "http://evenkeel.evenkeel.svc:8888", want: []string{"warning " + ours + "urlPrefix has plain HTTP", "warning " + ours + "urlPrefix has a Service's name"}, mend: "ClusterIP"},
 		"another address":     {address: "http://10.0.0.9:8888", want: []string{`warning ` + ours + `urlPrefix is "http://127.0.0.1:8888", and --extender-url is "http://10.0.0.9:8888"`}},
 		"another scheduler":   {from: "schedulerName: default-scheduler", to: "schedulerName: batch", want: []string{`warning sched.yaml: profiles: The policy moves pods of the scheduler "default-scheduler", and this configuration has batch only`}},
 		"a default profile":   {from: "  - schedulerName: default-scheduler\n    pluginConfig", to: "  - pluginConfig", want: []string{"ok sched.yaml"}},
@@ -175,7 +177,7 @@ func TestShippedSchedulerConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := configured(t, string(data), "http://127.0.0.1:8888")
+	got, _ := configured(t, string(data), "http://127.0.0.1:8888") // a port-forward
 	if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -183,7 +185,7 @@ func TestShippedSchedulerConfig(t *testing.T) {
 
 // What the doctor proposes passes the doctor.
 func TestProposedBlock(t *testing.T) {
-	for _, address := range []string{"http://10.96.0.20:8888", "https://10.96.0.20:8888"} {
+	for _, address := range []string{"", "http://127.0.0.1:8888", "https://10.96.0.20:8443"} {
 		text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + doctor.Block(address) + "\n"
 		got, _ := configured(t, text, address)
 		if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}, got); diff != "" {

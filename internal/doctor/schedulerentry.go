@@ -3,11 +3,14 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
 
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // What Evenkeel serves, and the values of the shipped configuration.
@@ -61,17 +64,22 @@ func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 // mistakesOfReach are mistakes in how the extender is reached.
 func mistakesOfReach(e *schedulerv1.Extender) []mistake {
 	tls := cmp.Or(e.TLSConfig, &schedulerv1.ExtenderTLSConfig{})
-	hasCA := tls.CAFile != "" || len(tls.CAData) > 0
+	hasCA, hasCert := tls.CAFile != "" || len(tls.CAData) > 0, tls.CertFile != "" || len(tls.CertData) > 0
+	secure := strings.HasPrefix(e.URLPrefix, "https://")
 	return []mistake{
+		{strings.HasPrefix(e.URLPrefix, "http://") && !isLoopback(e.URLPrefix), Warning, "urlPrefix has plain HTTP: whoever reaches the extender can ask as " +
+			"kube-scheduler does, and whoever is between them can answer.", "Move to mutual TLS (docs/steering.md):\n" + Block("")},
 		{e.EnableHTTPS && !hasCA, Warning, "enableHTTPS without an authority: kube-scheduler then takes any certificate.",
 			"tlsConfig: {caFile: /path/to/ca.crt}"},
+		{secure && !hasCert, Warning, "tlsConfig has no client certificate: as shipped, Evenkeel answers nobody without one.",
+			"tlsConfig: {certFile: /path/to/client.crt, keyFile: /path/to/client.key}"},
 		{tls.Insecure && hasCA, Problem, "tlsConfig has an authority and insecure as well: kube-scheduler does not start with both.",
 			"Take insecure out of tlsConfig."},
 		{tls.Insecure && !hasCA && !e.EnableHTTPS, Warning, "tlsConfig.insecure takes any certificate.", "tlsConfig: {caFile: /path/to/ca.crt}"},
 		{e.EnableHTTPS && strings.HasPrefix(e.URLPrefix, "http://"), Problem, "enableHTTPS is true, but urlPrefix begins with http://, which is what is spoken.",
 			"urlPrefix: https://..."},
 		{!isURL(e.URLPrefix), Problem, "urlPrefix is not a URL that begins with http:// or https:// and names a host.",
-			"urlPrefix: http://<ClusterIP of the Service>:8888"},
+			"urlPrefix: https://<ClusterIP of the Service>:8443"},
 		{isServiceName(e.URLPrefix), Warning, "urlPrefix has a Service's name, which kube-scheduler cannot resolve where it runs in the host's network.",
 			"kubectl -n evenkeel get service evenkeel   # and write its ClusterIP"},
 	}
@@ -131,17 +139,21 @@ func isServiceName(text string) bool {
 
 func entryName(i int) string { return fmt.Sprintf("extenders[%d]", i) }
 
+// isLoopback reports whether a URL does not leave the host.
+func isLoopback(text string) bool {
+	parsed, err := url.Parse(text)
+	return err == nil && extender.Loopback(net.JoinHostPort(parsed.Hostname(), "0"))
+}
+
 // Block returns the entry that kube-scheduler's configuration needs for an
-// extender.
+// extender at an https URL; with any other, or none, an example takes its place.
 func Block(url string) string {
-	if url == "" {
-		url = "http://127.0.0.1:8888"
+	if !strings.HasPrefix(url, "https://") {
+		url = "https://10.96.0.50:8443"
 	}
-	block := fmt.Sprintf("extenders:\n  - urlPrefix: %s   # as kube-scheduler reaches it: a ClusterIP, not a Service's name\n"+
-		"    filterVerb: filter\n    prioritizeVerb: prioritize\n    weight: %d\n    nodeCacheCapable: true\n    ignorable: true\n    httpTimeout: %s",
+	return fmt.Sprintf("extenders:\n  - urlPrefix: %s   # as kube-scheduler reaches it: a ClusterIP, not a Service's name\n"+
+		"    filterVerb: filter\n    prioritizeVerb: prioritize\n    weight: %d\n    nodeCacheCapable: true\n    ignorable: true\n    httpTimeout: %s\n"+
+		"    enableHTTPS: true\n    tlsConfig:   # files of `evenkeel certificates`\n      serverName: evenkeel.evenkeel.svc   # a name on the extender's certificate\n"+
+		"      caFile: /etc/kubernetes/evenkeel/ca.crt\n      certFile: /etc/kubernetes/evenkeel/client.crt\n      keyFile: /etc/kubernetes/evenkeel/client.key",
 		url, shippedWeight, shippedTimeout)
-	if strings.HasPrefix(url, "https://") {
-		block += "\n    enableHTTPS: true\n    tlsConfig: {caFile: /path/to/ca.crt}"
-	}
-	return block
 }

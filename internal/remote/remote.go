@@ -18,6 +18,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/usage/access"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // Extender is an extender in a separate process, reached by HTTP. If the host
@@ -25,6 +29,9 @@ import (
 // a process, and all of them are asked.
 type Extender struct {
 	URL string
+	// TLS is how the extender is recognised, and what it recognises this
+	// process by.
+	TLS source.TLS
 	// Resolve returns a host's addresses; nil asks DNS.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
@@ -63,9 +70,9 @@ const maxProcesses = 16
 func (r *Extender) Status(ctx context.Context, podUID string) (status Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	address, err := ParseURL(r.URL)
+	address, err := r.Address()
 	if err != nil {
-		return status, fmt.Errorf("asking the extender at %q: %w", r.URL, err)
+		return status, fmt.Errorf("asking the extender: %w", err)
 	}
 	clients, err := r.clients(ctx, address)
 	if err != nil {
@@ -114,7 +121,8 @@ func (r *Extender) clients(ctx context.Context, address *url.URL) ([]*http.Clien
 		return nil, fmt.Errorf("asking the extender: %s has %d addresses, more than %d", host, len(addresses), maxProcesses)
 	}
 	if len(addresses) < 2 {
-		return []*http.Client{http.DefaultClient}, nil
+		client, err := r.client(nil)
+		return []*http.Client{client}, err
 	}
 	port := cmp.Or(address.Port(), map[string]string{"http": "80", "https": "443"}[address.Scheme])
 	clients := make([]*http.Client, len(addresses))
@@ -122,9 +130,22 @@ func (r *Extender) clients(ctx context.Context, address *url.URL) ([]*http.Clien
 		dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(ip.String(), port))
 		}
-		clients[i] = &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+		if clients[i], err = r.client(dial); err != nil {
+			return nil, err
+		}
 	}
 	return clients, nil
+}
+
+// client returns a client for a few requests. Certificates are read again for
+// each.
+func (r *Extender) client(dial func(context.Context, string, string) (net.Conn, error)) (*http.Client, error) {
+	env := access.Env{REST: &rest.Config{UserAgent: rest.DefaultKubernetesUserAgent()}, Now: time.Now}
+	client, err := env.Client(access.Config{Name: "extender", TLS: r.TLS, Dial: dial, OneShot: true})
+	if err != nil {
+		return nil, fmt.Errorf("asking the extender: %w", err)
+	}
+	return client, nil
 }
 
 // ofOneFamily returns the IPv4 addresses, or all if there are none: a process
@@ -143,9 +164,21 @@ func ofOneFamily(addresses []netip.Addr) []netip.Addr {
 	return slices.Compact(addresses)
 }
 
-// ParseURL reads the address of an extender.
-func ParseURL(text string) (*url.URL, error) {
-	address, err := url.Parse(text)
+// Validate reports the first mistake in the address and the certificates.
+func (r *Extender) Validate() error {
+	if _, err := r.Address(); err != nil {
+		return err
+	}
+	if (r.TLS.CertFile == "") != (r.TLS.KeyFile == "") {
+		return errors.New("the client certificate and its key go together")
+	}
+	_, err := r.client(nil)
+	return err
+}
+
+// Address reads the URL.
+func (r *Extender) Address() (*url.URL, error) {
+	address, err := url.Parse(r.URL)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
 		return nil, errors.New("it is not a URL that begins with http:// or https:// and names a host")
 	}
@@ -155,10 +188,14 @@ func ParseURL(text string) (*url.URL, error) {
 // maxRefusalBytes is how much of an error response is reported.
 const maxRefusalBytes = 400
 
-// Ask decodes an extender's JSON response into a value. It reads at most
-// maxBytes; the caller bounds the time.
-func Ask(ctx context.Context, address *url.URL, maxBytes int64, into any) error {
-	return ask(ctx, http.DefaultClient, address, maxBytes, into)
+// Ask decodes an extender's JSON response into a value. The address is below
+// the URL. It reads at most maxBytes; the caller bounds the time.
+func (r *Extender) Ask(ctx context.Context, address *url.URL, maxBytes int64, into any) error {
+	client, err := r.client(nil)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, client, address, maxBytes, into)
 }
 
 func ask(ctx context.Context, client *http.Client, address *url.URL, maxBytes int64, into any) error {

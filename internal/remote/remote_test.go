@@ -2,16 +2,26 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/internal/certificates"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // process serves a status on an address of the loopback network, at a port that
@@ -109,5 +119,89 @@ func TestAnUnknownHostIsAskedAllTheSame(t *testing.T) {
 	r := &Extender{URL: server.URL, Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") }}
 	if got, err := r.Status(t.Context(), "p"); err != nil || got.Asked != 4 {
 		t.Errorf("%+v, error %v", got, err)
+	}
+}
+
+// An extender that asks for certificates is asked with one, and only if its own
+// is signed by the CA that is named.
+func TestMutualTLS(t *testing.T) {
+	now := time.Now()
+	ca, err := certificates.NewAuthority(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, err := ca.Server([]string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}, time.Hour, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := ca.Client("evenkeel", time.Hour, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"asked":4}`)) }))
+	pair, err := tls.X509KeyPair(serving.Cert, serving.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: x509.NewCertPool(), ClientAuth: tls.RequireAndVerifyClientCert}
+	server.TLS.ClientCAs.AppendCertsFromPEM(ca.Cert)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	caFile, certFile, keyFile := write("ca.crt", ca.Cert), write("client.crt", shown.Cert), write("client.key", shown.Key)
+	for name, tc := range map[string]struct {
+		tls     source.TLS
+		invalid bool
+		want    string // of the error
+	}{
+		"both know each other":     {tls: source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile}},
+		"no client certificate":    {tls: source.TLS{CAFile: caFile}, want: "certificate required"},
+		"no CA":                    {tls: source.TLS{CertFile: certFile, KeyFile: keyFile}, want: "unknown authority"},
+		"another name":             {tls: source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "evenkeel.shop.svc"}, want: "not evenkeel.shop.svc"},
+		"a key without its pair":   {tls: source.TLS{CAFile: caFile, KeyFile: keyFile}, invalid: true, want: "go together"},
+		"a CA that is not there":   {tls: source.TLS{CAFile: "/nowhere/ca.crt"}, invalid: true, want: "/nowhere/ca.crt"},
+		"a key that is of another": {tls: source.TLS{CAFile: caFile, CertFile: caFile, KeyFile: keyFile}, invalid: true, want: "does not match"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Extender{URL: server.URL, TLS: tc.tls}
+			err := r.Validate()
+			if (err != nil) != tc.invalid {
+				t.Fatalf("valid: %v", err)
+			}
+			var status Status
+			if err == nil {
+				status, err = r.Status(t.Context(), "p")
+			}
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("error %v, want %q", err, tc.want)
+				}
+				return
+			}
+			if err != nil || status.Asked != 4 {
+				t.Errorf("%+v, error %v", status, err)
+			}
+		})
+	}
+}
+
+// A redirect is an answer, and not followed.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was followed") }))
+	t.Cleanup(elsewhere.Close)
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(server.Close)
+	r := &Extender{URL: server.URL}
+	if _, err := r.Status(t.Context(), "p"); err == nil || !strings.Contains(err.Error(), "307") {
+		t.Errorf("error %v, want the status", err)
 	}
 }

@@ -32,6 +32,9 @@ type Config struct {
 	// Listener to serve on; Run closes it.
 	Listener net.Listener
 	TLS      TLS
+	// InsecureAddress, if set, is served too, by plain HTTP whatever TLS is:
+	// for clients that are still to learn HTTPS.
+	InsecureAddress string
 
 	// Status serves /status, to whoever can connect; nil means no such page.
 	Status http.Handler

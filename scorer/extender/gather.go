@@ -1,9 +1,9 @@
 package extender
 
 import (
-	"context"
 	"net"
 	"net/http"
+	"sync"
 )
 
 // gatherUpTo is the longest reply, in bytes without its header, that is sent in
@@ -14,16 +14,23 @@ const gatherUpTo = 32 << 10
 // gathering is a connection that sends a reply in one piece. net/http sends the
 // first 4 KiB separately, which wakes the waiting client twice and takes longer
 // than evaluating 500 nodes.
+//
+// With TLS it is below: it gathers records.
 type gathering struct {
 	net.Conn
-	// on is set while one goroutine writes a reply; held is what it has written
-	// so far.
+
+	// mu guards the rest: TLS may write of its own accord, such as when the
+	// client changes keys.
+	mu sync.Mutex
+	// on is set while a reply is written; held is what it has so far.
 	on   bool
 	held []byte
 }
 
 // Write keeps a reply until it is complete.
 func (c *gathering) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.on {
 		return c.Conn.Write(p)
 	}
@@ -31,21 +38,36 @@ func (c *gathering) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+func (c *gathering) gather() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.on = true
+}
+
+// release sends what was gathered if the reply is complete.
+func (c *gathering) release(complete bool) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if complete {
+		_, err = c.Conn.Write(c.held)
+	}
+	c.on, c.held = false, c.held[:0]
+	return err
+}
+
 // reply writes a response and sends it.
 func (c *gathering) reply(w http.ResponseWriter, body []byte) error {
-	c.on = true
+	c.gather()
 	_, err := w.Write(body)
 	if err == nil {
 		err = http.NewResponseController(w).Flush()
 	}
-	c.on = false
-	if err == nil {
-		_, err = c.Conn.Write(c.held)
+	if sent := c.release(err == nil); err == nil {
+		err = sent
 	}
 	if err != nil {
-		_ = c.Conn.Close() // the client would take the next reply for the rest of this one
+		_ = c.Close() // the client would take the next reply for the rest of this one
 	}
-	c.held = c.held[:0]
 	return err
 }
 
@@ -59,24 +81,4 @@ func (l gatheringListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return &gathering{Conn: conn}, nil
-}
-
-// connKey is the context key of a request's gathering connection.
-type connKey struct{}
-
-func withConn(ctx context.Context, conn net.Conn) context.Context {
-	if c, ok := conn.(*gathering); ok {
-		return context.WithValue(ctx, connKey{}, c)
-	}
-	return ctx
-}
-
-// send writes a response, in one piece if it is short and the connection
-// gathers.
-func send(w http.ResponseWriter, r *http.Request, body []byte) error {
-	if c, ok := r.Context().Value(connKey{}).(*gathering); ok && len(body) <= gatherUpTo {
-		return c.reply(w, body)
-	}
-	_, err := w.Write(body)
-	return err
 }

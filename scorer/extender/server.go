@@ -9,9 +9,11 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 )
 
@@ -31,9 +33,10 @@ const (
 // Server answers kube-scheduler.
 type Server struct {
 	config Config
-	tls    *tls.Config
-	verbs  *verbs
-	routes *routes
+	// certificates are nil if plain HTTP alone is served.
+	certificates *keeper
+	verbs        *verbs
+	routes       *routes
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -45,7 +48,7 @@ func NewServer(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	tlsConfig, err := config.TLS.config()
+	certificates, err := newKeeper(config.TLS, config.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +62,7 @@ func NewServer(config Config) (*Server, error) {
 		limits:   newLimits(&config),
 		jsonType: []string{"application/json"},
 	}
-	s := &Server{config: config, tls: tlsConfig, verbs: h, routes: newRoutes(h, &config)}
+	s := &Server{config: config, certificates: certificates, verbs: h, routes: newRoutes(h, &config)}
 	s.SetLoad(config.LoadMessage, config.RejectAll)
 	return s, nil
 }
@@ -76,16 +79,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.Se
 // Run listens and serves until ctx ends, then waits for requests in flight, at
 // most ShutdownTimeout. It returns nil if ctx stopped it.
 func (s *Server) Run(ctx context.Context) error {
-	listener, err := s.listen(ctx)
+	listeners, err := s.listen(ctx)
 	if err != nil {
 		return err
 	}
-	server := s.httpServer(ctx)
-	klog.FromContext(ctx).Info("Serving kube-scheduler", "address", listener.Addr().String(), "tls", s.tls != nil)
-	if err := Serve(ctx, server, listener, s.config.ShutdownTimeout); err != nil {
-		return fmt.Errorf("serving the extender: %w", err)
+	group, ctx := errgroup.WithContext(ctx)
+	for _, listener := range listeners {
+		group.Go(func() error {
+			if err := Serve(ctx, s.httpServer(ctx), listener, s.config.ShutdownTimeout); err != nil {
+				return fmt.Errorf("serving the extender: %w", err)
+			}
+			return nil
+		})
 	}
-	return nil
+	if s.certificates != nil {
+		group.Go(func() error { return s.certificates.follow(ctx) })
+	}
+	return group.Wait()
 }
 
 // Serve serves until the context ends, and then gives requests a grace period
@@ -110,19 +120,65 @@ func Serve(ctx context.Context, server *http.Server, listener net.Listener, grac
 	return nil
 }
 
-func (s *Server) listen(ctx context.Context) (net.Listener, error) {
-	listener := s.config.Listener
-	if listener == nil {
-		var err error
-		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.config.Address); err != nil {
-			return nil, fmt.Errorf("listening for kube-scheduler: %w", err)
+// listen opens the listeners: all of them or none.
+func (s *Server) listen(ctx context.Context) (listeners []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			for _, opened := range listeners {
+				_ = opened.Close()
+			}
+		}
+	}()
+	main := s.config.Listener
+	if main == nil {
+		if main, err = open(ctx, s.config.Address); err != nil {
+			return nil, err
 		}
 	}
-	listener = Bounded(listener)
-	if s.tls != nil {
-		return tls.NewListener(listener, s.tls), nil // TLS splits replies into records anyway
+	listeners = append(listeners, s.serving(ctx, main, s.certificates))
+	if s.config.InsecureAddress == "" {
+		return listeners, nil
 	}
-	return gatheringListener{listener}, nil
+	second, err := open(ctx, s.config.InsecureAddress)
+	if err != nil {
+		return listeners, err
+	}
+	return append(listeners, s.serving(ctx, second, nil)), nil
+}
+
+func open(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening for kube-scheduler: %w", err)
+	}
+	return listener, nil
+}
+
+// serving returns a listener with HTTPS, or with plain HTTP without
+// certificates, and logs who will be answered.
+func (s *Server) serving(ctx context.Context, listener net.Listener, certificates *keeper) net.Listener {
+	logger, address := klog.FromContext(ctx), listener.Addr().String()
+	clients := certificates != nil && s.config.TLS.ClientCAFile != ""
+	logger.Info("Serving kube-scheduler", "address", address, "tls", certificates != nil, "clientCertificates", clients)
+	if !clients && !Loopback(address) {
+		logger.Info("Warning: whoever reaches this address is answered as kube-scheduler is; serve mutual TLS, see evenkeel certificates", "address", address)
+	}
+	gathers := gatheringListener{Bounded(listener)}
+	if certificates == nil {
+		return gathers
+	}
+	return tls.NewListener(gathers, certificates.config())
+}
+
+// Loopback reports whether only this host reaches an address, such as
+// "127.0.0.1:8888" or "localhost:8888". One without a host is all interfaces.
+func Loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 func (s *Server) httpServer(ctx context.Context) *http.Server {
@@ -133,7 +189,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 	logger := klog.FromContext(ctx)
 	base := klog.NewContext(context.WithoutCancel(ctx), logger)
 	return &http.Server{
-		Handler:           s.routes,
+		Handler:           s.certificates.ageing(s.routes),
 		Protocols:         protocols,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -141,7 +197,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       withConn,
+		ConnContext:       s.certificates.withConnection,
 		ErrorLog:          log.New(serverLog{logger}, "", 0),
 	}
 }

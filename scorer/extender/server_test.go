@@ -2,25 +2,14 @@ package extender
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestConfig(t *testing.T) {
@@ -37,7 +26,7 @@ func TestConfig(t *testing.T) {
 		"a negative budget":                {Config{Answerer: answerer, Budget: -1}, "negative duration"},
 		"a certificate without its key":    {Config{Answerer: answerer, TLS: TLS{CertFile: "x"}}, "both"},
 		"a client CA without certificate":  {Config{Answerer: answerer, TLS: TLS{ClientCAFile: "x"}}, "client CA"},
-		"a certificate that is not there":  {Config{Answerer: answerer, TLS: TLS{CertFile: "x", KeyFile: "y"}}, "loading the serving certificate"},
+		"a certificate that is not there":  {Config{Answerer: answerer, TLS: TLS{CertFile: "x", KeyFile: "y"}}, "reading the certificate files"},
 		"a listener needs no free address": {Config{Answerer: answerer, Address: "nowhere"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,70 +84,6 @@ func TestRunAddressTaken(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer(), Address: listener.Addr().String()})
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listening for kube-scheduler") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// TestTLS verifies that clients need a certificate, and the server's limits on
-// what is negotiated.
-func TestTLS(t *testing.T) {
-	pki := newPKI(t)
-	address := runServer(t, Config{
-		Answerer: newFakeAnswerer(),
-		TLS:      TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
-	})
-	cert, err := tls.LoadX509KeyPair(pki.certFile, pki.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range map[string]struct {
-		config *tls.Config
-		want   bool
-	}{
-		"with a certificate":    {&tls.Config{Certificates: []tls.Certificate{cert}}, true},
-		"without a certificate": {&tls.Config{}, false},
-		"an old protocol":       {&tls.Config{Certificates: []tls.Certificate{cert}, MaxVersion: tls.VersionTLS11}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			config := tc.config.Clone()
-			config.RootCAs = pki.roots
-			client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}}
-			defer client.CloseIdleConnections()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/livez", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := client.Do(r)
-			if err == nil {
-				defer func() { _ = resp.Body.Close() }()
-			}
-			if got := err == nil && resp.StatusCode == http.StatusOK && resp.ProtoMajor == 1; got != tc.want {
-				t.Errorf("answered %t, want %t (%v)", got, tc.want, err)
-			}
-		})
-	}
-}
-
-// TestCertificateRotation verifies that a new certificate is taken up, and that
-// the old one serves on while the files are unreadable.
-func TestCertificateRotation(t *testing.T) {
-	first, second := newPKI(t), newPKI(t)
-	source := &certificateSource{files: TLS{CertFile: first.certFile, KeyFile: first.keyFile}}
-	before, err := source.get(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	source.files = TLS{CertFile: "missing", KeyFile: "missing"}
-	source.loaded = source.loaded.Add(-certificateAge)
-	if cert, err := source.get(nil); err != nil || cert != before {
-		t.Errorf("unreadable files: error %v, same certificate %t", err, cert == before)
-	}
-	source.files = TLS{CertFile: second.certFile, KeyFile: second.keyFile}
-	if cert, err := source.get(nil); err != nil || cert != before {
-		t.Errorf("looked at the files too early: error %v, same certificate %t", err, cert == before)
-	}
-	source.loaded = source.loaded.Add(-certificateAge)
-	if cert, err := source.get(nil); err != nil || cert == before {
-		t.Errorf("new files: error %v, same certificate %t", err, cert == before)
 	}
 }
 
@@ -305,50 +230,4 @@ func listen(t *testing.T) net.Listener {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener
-}
-
-// pki is a certificate that is its own authority.
-type pki struct {
-	certFile, keyFile, caFile string
-
-	roots *x509.CertPool
-}
-
-func newPKI(t *testing.T) pki {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "extender"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(name, kind string, der []byte) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	certFile := write("tls.crt", "CERTIFICATE", cert)
-	p := pki{certFile: certFile, keyFile: write("tls.key", "EC PRIVATE KEY", private), caFile: certFile, roots: x509.NewCertPool()}
-	parsed, err := x509.ParseCertificate(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.roots.AddCert(parsed)
-	return p
 }

@@ -1,18 +1,23 @@
 package extender
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
 )
 
-// certificateAge is how long a loaded certificate is used before its file is
-// read again. Rotated certificates take effect without a restart.
-const certificateAge = time.Minute
+// rereadInterval is the time between two readings of the certificate files. A
+// changed file takes effect with the second one.
+const rereadInterval = 5 * time.Second
 
 // TLS names the files to serve HTTPS with; all empty serves plain HTTP.
 type TLS struct {
@@ -33,57 +38,192 @@ func (t TLS) validate() error {
 	return nil
 }
 
-// config reads the files. It returns nil if TLS is not enabled.
-func (t TLS) config() (*tls.Config, error) {
-	if !t.enabled() {
+// reading is what the files hold: certificate, key and client CA, or why they
+// cannot be read.
+type reading struct {
+	content [3]string
+	failure string
+}
+
+func (t TLS) read() (found reading) {
+	for i, file := range []string{t.CertFile, t.KeyFile, t.ClientCAFile} {
+		if file == "" {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return reading{failure: err.Error()}
+		}
+		found.content[i] = string(content)
+	}
+	return found
+}
+
+// identity is who the server is and whom it answers. It does not change: other
+// files make another identity.
+type identity struct {
+	from   reading
+	config *tls.Config
+	// servingEnds and clientCAEnds are when the first certificate of a file
+	// expires; the latter is zero without a client CA.
+	servingEnds, clientCAEnds time.Time
+}
+
+// identity returns what a reading means, or an error that names the file.
+func (t TLS) identity(from reading) (*identity, error) {
+	if from.failure != "" {
+		return nil, errors.New("reading the certificate files: " + from.failure)
+	}
+	pair, err := tls.X509KeyPair([]byte(from.content[0]), []byte(from.content[1]))
+	if err != nil {
+		return nil, fmt.Errorf("loading the serving certificate %q with its key %q: %w", t.CertFile, t.KeyFile, err)
+	}
+	id := &identity{from: from, config: &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair},
+		// Over HTTP/2 kube-scheduler would use one connection for everything,
+		// and stay on it for 45 s after the network lost it.
+		NextProtos: []string{"http/1.1"},
+		// A resumed session is not checked against a CA that has changed since.
+		SessionTicketsDisabled: true,
+		// Small records start a long reply early, but most are sent in one piece.
+		DynamicRecordSizingDisabled: true,
+	}}
+	if _, id.servingEnds, err = certificates(from.content[0]); err != nil {
+		return nil, fmt.Errorf("reading the serving certificate %q: %w", t.CertFile, err)
+	}
+	if t.ClientCAFile == "" {
+		return id, nil
+	}
+	id.config.ClientAuth = tls.RequireAndVerifyClientCert
+	if id.config.ClientCAs, id.clientCAEnds, err = certificates(from.content[2]); err != nil {
+		return nil, fmt.Errorf("reading the client CA %q: %w", t.ClientCAFile, err)
+	}
+	return id, nil
+}
+
+// certificates returns the certificates of a PEM file, at least one, and when
+// the first of them expires.
+func certificates(content string) (pool *x509.CertPool, ends time.Time, err error) {
+	pool = x509.NewCertPool()
+	for block, rest := pem.Decode([]byte(content)); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, ends, fmt.Errorf("parsing a certificate: %w", err)
+		}
+		pool.AddCert(cert)
+		if ends.IsZero() || cert.NotAfter.Before(ends) {
+			ends = cert.NotAfter
+		}
+	}
+	if ends.IsZero() {
+		return nil, ends, errors.New("it has no certificate")
+	}
+	return pool, ends, nil
+}
+
+// keeper keeps the identity that the files had when they were last usable.
+// apiserver's dynamiccertificates does that too, but takes three controllers
+// with queues.
+type keeper struct {
+	files   TLS
+	current atomic.Pointer[identity]
+
+	reloads prometheus.Counter
+	stale   prometheus.Gauge
+	// last is the reading before, judged the one that was last judged; only
+	// follow uses them.
+	last, judged reading
+}
+
+// newKeeper reads the files and registers the metrics. It returns nil if TLS is
+// not enabled.
+func newKeeper(files TLS, reg prometheus.Registerer) (*keeper, error) {
+	if !files.enabled() {
 		return nil, nil
 	}
-	source := &certificateSource{files: t}
-	if _, err := source.get(nil); err != nil {
+	found := files.read()
+	id, err := files.identity(found)
+	if err != nil {
 		return nil, err
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source.get}
-	if t.ClientCAFile == "" {
-		return c, nil
+	k := &keeper{files: files, last: found, judged: found}
+	k.current.Store(id)
+	return k, k.register(reg)
+}
+
+func (k *keeper) register(reg prometheus.Registerer) error {
+	ends := func(certificate string, of func(*identity) time.Time) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "evenkeel", Subsystem: "extender", Name: "certificate_expiry_timestamp_seconds",
+			Help:        "When the first certificate of a file expires, in seconds since 1970.",
+			ConstLabels: prometheus.Labels{"certificate": certificate},
+		}, func() float64 { return float64(of(k.current.Load()).Unix()) })
 	}
-	pem, err := os.ReadFile(t.ClientCAFile)
+	k.reloads = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "evenkeel", Subsystem: "extender", Name: "certificate_reloads_total",
+		Help: "How often changed certificate files took effect.",
+	})
+	k.stale = prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "evenkeel", Subsystem: "extender", Name: "certificate_files_unusable",
+		Help: "1 while the certificate files cannot be used, so that those before serve on.",
+	})
+	all := []prometheus.Collector{k.reloads, k.stale, ends("serving", func(id *identity) time.Time { return id.servingEnds })}
+	if k.files.ClientCAFile != "" {
+		all = append(all, ends("client-ca", func(id *identity) time.Time { return id.clientCAEnds }))
+	}
+	return Register(reg, all...)
+}
+
+// config returns the configuration for a listener, which follows the files.
+func (k *keeper) config() *tls.Config {
+	config := k.current.Load().config.Clone()
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.current.Load().config, nil }
+	return config
+}
+
+// follow reads the files again and again until the context ends.
+func (k *keeper) follow(ctx context.Context) error {
+	ticker := time.NewTicker(rereadInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			k.reread(ctx)
+		}
+	}
+}
+
+// reread takes up what was read twice in a row: a new certificate may be there
+// before its key.
+func (k *keeper) reread(ctx context.Context) {
+	found := k.files.read()
+	if found == k.last && found != k.judged {
+		k.judge(ctx, found)
+		k.judged = found
+	}
+	k.last = found
+}
+
+// judge serves with other files, or serves on with those before.
+func (k *keeper) judge(ctx context.Context, found reading) {
+	logger, current := klog.FromContext(ctx), k.current.Load()
+	id, err := k.files.identity(found)
 	if err != nil {
-		return nil, fmt.Errorf("reading the client CA: %w", err)
+		k.stale.Set(1)
+		logger.Error(err, "Serving on with the certificates before", "expires", current.servingEnds)
+		return
 	}
-	c.ClientCAs = x509.NewCertPool()
-	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("reading the client CA: no certificate in %q", t.ClientCAFile)
+	k.stale.Set(0)
+	if found == current.from {
+		return // the files were unusable for a while
 	}
-	c.ClientAuth = tls.RequireAndVerifyClientCert
-	return c, nil
-}
-
-// certificateSource loads the certificate and reloads it when it is old.
-// apiserver's dynamiccertificates does that too, but needs controllers that run
-// with the server.
-type certificateSource struct {
-	files TLS
-
-	mu     sync.Mutex
-	loaded time.Time
-	cert   *tls.Certificate
-}
-
-// get returns the certificate. While the files cannot be read, such as in the
-// middle of a rotation, it returns the one loaded before.
-func (s *certificateSource) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cert != nil && time.Since(s.loaded) < certificateAge {
-		return s.cert, nil
-	}
-	cert, err := tls.LoadX509KeyPair(s.files.CertFile, s.files.KeyFile)
-	switch {
-	case err == nil:
-		s.cert = &cert
-	case s.cert == nil:
-		return nil, fmt.Errorf("loading the serving certificate: %w", err)
-	}
-	s.loaded = time.Now()
-	return s.cert, nil
+	k.current.Store(id)
+	k.reloads.Inc()
+	logger.Info("Serving with other certificates", "expires", id.servingEnds)
 }

@@ -11,8 +11,10 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/prometheus/common/config"
@@ -32,6 +34,10 @@ type Config struct {
 	TLS               source.TLS
 	// Headers are added to each request, such as X-Scope-OrgID.
 	Headers map[string]string
+	// Dial, if set, connects in place of the usual dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// OneShot closes each connection after its request.
+	OneShot bool
 }
 
 // Client returns a client for a source, with the process's user agent.
@@ -45,7 +51,7 @@ func (e *Env) Client(c Config) (*http.Client, error) {
 	case secret && e.ReadSecret == nil:
 		return nil, errors.New("making the HTTP client: ReadSecret must be set")
 	}
-	transport, err := config.NewRoundTripperFromConfig(c.transport(), c.Name, config.WithUserAgent(e.REST.UserAgent))
+	transport, err := config.NewRoundTripperFromConfig(c.transport(), c.Name, c.options(e.REST.UserAgent)...)
 	if err != nil {
 		return nil, fmt.Errorf("making the HTTP client: tls: %w", err)
 	}
@@ -53,6 +59,17 @@ func (e *Env) Client(c Config) (*http.Client, error) {
 		Transport:     e.authenticate(&c, transport),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
+}
+
+func (c *Config) options(userAgent string) []config.HTTPClientOption {
+	options := []config.HTTPClientOption{config.WithUserAgent(userAgent)}
+	if c.Dial != nil {
+		options = append(options, config.WithDialContextFunc(c.Dial))
+	}
+	if c.OneShot {
+		options = append(options, config.WithKeepAlivesDisabled())
+	}
+	return options
 }
 
 func (c *Config) transport() config.HTTPClientConfig {

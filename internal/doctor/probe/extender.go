@@ -31,17 +31,16 @@ type status struct {
 	} `json:"shadow"`
 }
 
-// Extender asks the extender at a base URL about itself. If it cannot, the
-// result says why.
-func Extender(ctx context.Context, base string) doctor.Extender {
-	address, err := remote.ParseURL(base)
+// Extender asks an extender about itself. If it cannot, the result says why.
+func Extender(ctx context.Context, of *remote.Extender) doctor.Extender {
+	address, err := of.Address()
 	if err != nil {
 		return doctor.Extender{URL: "--extender-url", Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, extenderTimeout)
 	defer cancel()
 	e, answer := doctor.Extender{URL: address.Redacted()}, status{}
-	switch err := remote.Ask(ctx, address.JoinPath("status"), maxStatusBytes, &answer); {
+	switch err := of.Ask(ctx, address.JoinPath("status"), maxStatusBytes, &answer); {
 	case err != nil:
 		e.Err = fmt.Errorf("reading /status: %w", err)
 		return e

@@ -22,6 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
@@ -137,7 +138,7 @@ func TestExtender(t *testing.T) {
 				_, _ = w.Write([]byte(tc.answer))
 			}))
 			defer server.Close()
-			got := Extender(t.Context(), server.URL+"/prefix")
+			got := Extender(t.Context(), &remote.Extender{URL: server.URL + "/prefix"})
 			if tc.err != "" {
 				if got.Err == nil || !strings.Contains(got.Err.Error(), tc.err) {
 					t.Errorf("got %v, want %q", got.Err, tc.err)
@@ -155,13 +156,13 @@ func TestExtender(t *testing.T) {
 // An address that is none is told, and a password in one is not.
 func TestExtenderAddresses(t *testing.T) {
 	for _, address := range []string{"", "127.0.0.1:8888", "ftp://x", "http://", "http://\x7f"} {
-		if got := Extender(t.Context(), address); got.Err == nil {
+		if got := Extender(t.Context(), &remote.Extender{URL: address}); got.Err == nil {
 			t.Errorf("%q: got %+v", address, got)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got := Extender(ctx, "http://me:hunter2@127.0.0.1:1")
+	got := Extender(ctx, &remote.Extender{URL: "http://me:hunter2@127.0.0.1:1"})
 	if got.Err == nil || strings.Contains(got.URL+got.Err.Error(), "hunter2") {
 		t.Errorf("got %+v", got)
 	}

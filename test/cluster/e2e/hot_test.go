@@ -39,7 +39,9 @@ func TestMemoryHotIsCooled(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark := f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
+	metrics := f.FreeAddress()
+	serve := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	f.flood(stage.Listen()) // strangers, all the while, who change nothing
 	f.Eventually(2*time.Minute, "no node above 65 % of memory", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	const fewest = 4
 	if got := f.Evictions(mark); got > fewest+1 {
@@ -57,14 +59,19 @@ func TestMemoryHotIsCooled(t *testing.T) {
 	if want := 24 - f.Evictions(mark); onHot != want {
 		t.Errorf("%d pods are on the nodes that were hot, want %d: a replacement went back", onHot, want)
 	}
+	f.checkFlooded(serve, metrics)
 	t.Logf("evictions %d, fewest %d", f.Evictions(mark), fewest)
 }
 
 // The case that requests hide: kube-scheduler alone would send every evicted
-// pod, and every new one, straight to the two nodes that burn. All the while
-// strangers flood the port where kube-scheduler asks, and change nothing.
+// pod, and every new one, straight to the two nodes that burn.
+//
+// It is the shipped Deployment that answers, in the middle of an upgrade:
+// kube-scheduler asks by plain HTTP at first, then over mutual TLS with the
+// shipped entry, and all certificates are renewed while it asks.
 func TestRequestSkewIsCooled(t *testing.T) {
 	f := newFixture(t)
+	f.RestoreScheduler()
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
 	if err != nil {
 		t.Fatal(err)
@@ -76,15 +83,16 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	}
 	before := f.PodsByUID(t.Context())
 	mark := f.Mark()
-	metrics := f.FreeAddress()
-	serve := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
-	f.flood(stage.Listen())
+	secure := f.serveShipped(f.Policy(stage.RealUsage, stage.Fast))
+	metrics := secure.metrics
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
+	f.upgrade(secure)
 	newcomers := stage.Workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
 	newcomers.Replicas = 6
 	if err := f.Deploy(t.Context(), newcomers); err != nil {
 		t.Fatal(err)
 	}
+	f.renew(secure)
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
 		return len(f.Hot(ctx, story.EvictLinePercent)) == 0
 	})
@@ -105,14 +113,14 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	}
 	after := f.PodsByUID(t.Context())
 	checkLandings(t, story, f.Moves(), before, after, evictions)
-	f.checkFlooded(serve, metrics)
 	for _, pod := range after {
 		if strings.HasPrefix(pod.Name, "new-") && slices.Contains(story.Hot, pod.Spec.NodeName) {
 			t.Errorf("the new pod %s is on the hot node %s", pod.Name, pod.Spec.NodeName)
 		}
 	}
 	f.checkEvents(before, evictions)
-	f.checkHistory(serve, before, evictions)
+	f.checkHistory(secure.Process, before, evictions)
+	f.checkNoFailures(secure)
 }
 
 // checkLandings holds the replacements that the API server shows against the

@@ -138,7 +138,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 	dir := deployDir(t)
 	for _, file := range shippedFiles(t, dir) {
 		path := filepath.Join(dir, file)
-		if base := filepath.Base(file); base != "kustomization.yaml" && file != "kube-scheduler.yaml" && !slices.Contains(files, path) {
+		other := filepath.Base(file) == "kustomization.yaml" || file == "kube-scheduler.yaml" || file == certManager // TestCertManagerMakesTheSame
+		if !other && !slices.Contains(files, path) {
 			t.Errorf("%s is not among the manifests that were checked", file)
 		}
 	}
@@ -197,22 +198,40 @@ func TestContainersAreWellBehaved(t *testing.T) {
 				checkSchedulerMounts(t, template.Spec)
 				return
 			}
-			checkPolicyMount(t, template.Spec)
+			checkMounts(t, template.Spec)
 			checkFlags(t, container.Args)
 		})
 	}
 }
 
-// checkPolicyMount makes sure that the file named on the command line is one
-// that the ConfigMap puts there.
-func checkPolicyMount(t *testing.T, spec v1.PodSpec) {
+// checkMounts makes sure that the files named on the command line are those
+// that the ConfigMap and the Secret put there; who answers kube-scheduler needs
+// the latter.
+func checkMounts(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
-	mounts := spec.Containers[0].VolumeMounts
-	if len(mounts) != 1 || len(spec.Volumes) != 1 || spec.Volumes[0].ConfigMap == nil || spec.Volumes[0].ConfigMap.Name != "evenkeel-policy" {
-		t.Fatal("the policy's ConfigMap is not mounted")
+	container := spec.Containers[0]
+	want := map[string]string{"/etc/evenkeel": "ConfigMap evenkeel-policy"}
+	files := []string{"--policy-config-file=/etc/evenkeel/policy.yaml"}
+	if slices.Contains([]string{"serve", "extender"}, container.Args[0]) {
+		want["/etc/evenkeel-tls"] = "Secret evenkeel-server-tls"
+		files = append(files, "--tls-cert-file=/etc/evenkeel-tls/tls.crt", "--tls-private-key-file=/etc/evenkeel-tls/tls.key", "--client-ca-file=/etc/evenkeel-tls/ca.crt")
 	}
-	if flag := "--policy-config-file=" + mounts[0].MountPath + "/policy.yaml"; !slices.Contains(spec.Containers[0].Args, flag) {
-		t.Errorf("arguments %q, want %s among them", spec.Containers[0].Args, flag)
+	mounted := map[string]string{}
+	for i, mount := range container.VolumeMounts {
+		switch volume := spec.Volumes[i]; {
+		case volume.ConfigMap != nil:
+			mounted[mount.MountPath] = "ConfigMap " + volume.ConfigMap.Name
+		case volume.Secret != nil:
+			mounted[mount.MountPath] = "Secret " + volume.Secret.SecretName
+		}
+	}
+	if diff := cmp.Diff(want, mounted); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	for _, file := range files {
+		if !slices.Contains(container.Args, file) {
+			t.Errorf("arguments %q, want %s among them", container.Args, file)
+		}
 	}
 }
 
@@ -284,6 +303,10 @@ func TestKustomizationsAreComplete(t *testing.T) {
 			Kind       string   `json:"kind"`
 			Resources  []string `json:"resources"`
 			Components []string `json:"components"`
+			Patches    []struct {
+				Target struct{ Kind, Name string } `json:"target"`
+				Patch  string                      `json:"patch"`
+			} `json:"patches"`
 		}
 		if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, file)), &k); err != nil {
 			t.Fatalf("reading %s: %v", file, err)
@@ -325,7 +348,13 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 	if len(config.Extenders) != 1 {
 		t.Fatalf("%d extenders, want 1", len(config.Extenders))
 	}
-	if diff := cmp.Diff(cluster.Extender(config.Extenders[0].URLPrefix), config.Extenders[0]); diff != "" {
+	want := cluster.Extender(config.Extenders[0].URLPrefix)
+	want.EnableHTTPS = true
+	want.TLSConfig = &schedulerv1.ExtenderTLSConfig{
+		ServerName: "evenkeel.evenkeel.svc", CAFile: "/etc/kubernetes/evenkeel/ca.crt",
+		CertFile: "/etc/kubernetes/evenkeel/client.crt", KeyFile: "/etc/kubernetes/evenkeel/client.key",
+	}
+	if diff := cmp.Diff(want, config.Extenders[0]); diff != "" {
 		t.Errorf("extender (-tested +shipped):\n%s", diff)
 	}
 }

@@ -340,14 +340,16 @@ func TestStopWhileStarting(t *testing.T) {
 	}
 	slow := strings.Replace(stage.Fast, "observationPeriod: 25s", "observationPeriod: 10m", 1)
 	file := f.Policy(stage.RealUsage, slow)
-	for _, command := range []string{"run", "serve", "extender"} {
+	answering := []string{"--listen-address", "127.0.0.1:0"}
+	for command, more := range map[string][]string{"run": nil, "serve": answering, "extender": answering} {
 		t.Run(command+" before the API server answers", func(t *testing.T) {
 			url, connected := silent(t)
 			dir := t.TempDir()
 			kubeconfig := filepath.Join(dir, "kubeconfig")
 			writeFile(t, kubeconfig, kubeconfigOf(url))
-			p, err := evenkeel.Start(stage.Binary(), filepath.Join(dir, "log"), command, "--kubeconfig", kubeconfig,
-				"--policy-config-file", file, "--metrics-address", "0")
+			p, err := evenkeel.Start(stage.Binary(), filepath.Join(dir, "log"), append([]string{
+				command, "--kubeconfig", kubeconfig, "--policy-config-file", file, "--metrics-address", "0",
+			}, more...)...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package throughput
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -39,8 +40,9 @@ const (
 type SchedulerConfig struct {
 	Variant    Variant
 	Kubeconfig string
-	// HandlerURL is the URL of the variant's handler, if it has one.
-	HandlerURL string
+	// HandlerURL is the URL of the variant's handler, if it has one. Files is
+	// the folder with the certificates of a secure one.
+	HandlerURL, Files string
 	// PolicyFile and Namespace are for the plugin.
 	PolicyFile, Namespace string
 }
@@ -79,6 +81,12 @@ func (c SchedulerConfig) extenders() []schedulerv1.Extender {
 	}
 	e := cluster.Extender(c.HandlerURL)
 	e.HTTPTimeout = metav1.Duration{Duration: extenderTimeout}
+	if c.Variant.Secure {
+		e.EnableHTTPS = true
+		e.TLSConfig = &schedulerv1.ExtenderTLSConfig{
+			CAFile: filepath.Join(c.Files, "ca.crt"), CertFile: filepath.Join(c.Files, "client.crt"), KeyFile: filepath.Join(c.Files, "client.key"),
+		}
+	}
 	if c.Variant.PrioritizeAlone {
 		e.FilterVerb = ""
 	}

@@ -31,6 +31,8 @@ const (
 type Variant struct {
 	Name    string
 	Handler Handler
+	// Secure asks over mutual TLS, with client certificates.
+	Secure bool
 	// PrioritizeAlone omits the filter verb.
 	PrioritizeAlone bool
 	// Managed restricts the extender to pods that request a resource, which
@@ -70,6 +72,7 @@ func Variants() []Variant {
 		{Name: "managed", Handler: Evenkeel, Managed: true},
 		{Name: "neutral", Handler: Decoding},
 		{Name: "evenkeel", Handler: Evenkeel},
+		{Name: "evenkeel-tls", Handler: Evenkeel, Secure: true},
 		{Name: "echo", Handler: Echoing},
 		{Name: "neutral-prioritize", Handler: Decoding, PrioritizeAlone: true},
 		{Name: "evenkeel-prioritize", Handler: Evenkeel, PrioritizeAlone: true},

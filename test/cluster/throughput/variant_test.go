@@ -40,6 +40,7 @@ func TestSchedulerConfig(t *testing.T) {
 		Extenders        int
 		Filter, Managed  bool
 		NodeCacheCapable bool
+		Secure           bool
 		Plugin           bool
 		// SideBySide is one that needs no Lease and places the pods that name
 		// it.
@@ -51,6 +52,7 @@ func TestSchedulerConfig(t *testing.T) {
 		"managed":             {Extenders: 1, Filter: true, Managed: true, NodeCacheCapable: true},
 		"neutral":             {Extenders: 1, Filter: true, NodeCacheCapable: true, Verbs: 2},
 		"evenkeel":            {Extenders: 1, Filter: true, NodeCacheCapable: true, Verbs: 2},
+		"evenkeel-tls":        {Extenders: 1, Filter: true, NodeCacheCapable: true, Secure: true, Verbs: 2},
 		"echo":                {Extenders: 1, Filter: true, NodeCacheCapable: true, Verbs: 2},
 		"neutral-prioritize":  {Extenders: 1, NodeCacheCapable: true, Verbs: 1},
 		"evenkeel-prioritize": {Extenders: 1, NodeCacheCapable: true, Verbs: 1},
@@ -64,7 +66,7 @@ func TestSchedulerConfig(t *testing.T) {
 			if !known {
 				t.Fatal("no case for this variant")
 			}
-			content, err := SchedulerConfig{Variant: v, Kubeconfig: "/k", HandlerURL: "http://h", PolicyFile: "/p", Namespace: "ns"}.YAML()
+			content, err := SchedulerConfig{Variant: v, Kubeconfig: "/k", HandlerURL: "http://h", Files: "/pki", PolicyFile: "/p", Namespace: "ns"}.YAML()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,6 +77,7 @@ func TestSchedulerConfig(t *testing.T) {
 			got := told{Extenders: len(config.Extenders), Verbs: v.Verbs()}
 			for _, e := range config.Extenders {
 				got.Filter, got.Managed, got.NodeCacheCapable = e.FilterVerb != "", len(e.ManagedResources) > 0, e.NodeCacheCapable
+				got.Secure = e.EnableHTTPS && e.TLSConfig != nil && e.TLSConfig.CAFile == "/pki/ca.crt" && e.TLSConfig.CertFile == "/pki/client.crt"
 				if e.URLPrefix != "http://h" || e.PrioritizeVerb == "" {
 					t.Errorf("extender %+v", e)
 				}

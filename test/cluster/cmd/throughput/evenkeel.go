@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/evenkeel/evenkeel/hack/measure"
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
 // policy shortens the default waits, but keeps the sampling interval.
@@ -29,18 +31,45 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := evenkeel.Start(s.binary, filepath.Join(s.Dir, "evenkeel.log"),
-		"extender", "--kubeconfig", s.access.Extender, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy,
-		"--listen-address", listen, "--metrics-address", metrics)
-	if err != nil {
-		return nil, err
-	}
-	s.OnClose(process.Stop)
 	h := &handler{
 		url: "http://" + listen, page: "http://" + metrics + "/metrics",
 		metric: "evenkeel_extender_requests_total", label: `result="OK"`,
 	}
+	args := []string{
+		"extender", "--kubeconfig", s.access.Extender, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy, "--metrics-address", metrics,
+	}
+	if s.needs(func(v throughput.Variant) bool { return v.Secure }) {
+		secure, err := s.secure(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, append(secure, "--insecure-listen-address", listen)...)
+	} else {
+		args = append(args, "--listen-address", listen)
+	}
+	process, err := evenkeel.Start(s.binary, filepath.Join(s.Dir, "evenkeel.log"), args...)
+	if err != nil {
+		return nil, err
+	}
+	s.OnClose(process.Stop)
 	return h, s.waitHot(ctx, http.DefaultClient, h.page)
+}
+
+// secure makes certificates and returns the flags to serve with them: one
+// process answers both ways, so that what it does besides is the same.
+func (s *stage) secure(ctx context.Context, h *handler) (flags []string, err error) {
+	listen, err := evenkeel.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	h.secureURL, h.files = "https://"+listen, filepath.Join(s.Dir, "pki")
+	if out, err := exec.CommandContext(ctx, s.binary, "certificates", "--directory", h.files).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("making certificates: %w\n%s", err, out)
+	}
+	return []string{
+		"--listen-address", listen, "--tls-cert-file", filepath.Join(h.files, "server.crt"),
+		"--tls-private-key-file", filepath.Join(h.files, "server.key"), "--client-ca-file", filepath.Join(h.files, "ca.crt"),
+	}, nil
 }
 
 // waitHot waits until a process's metrics show the hot nodes as hot.

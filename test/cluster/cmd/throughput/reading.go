@@ -12,7 +12,9 @@ import (
 
 // handler is an extender of kube-scheduler.
 type handler struct {
-	url string
+	// url is by plain HTTP, secureURL over mutual TLS if it is needed, with the
+	// certificates in the folder files.
+	url, secureURL, files string
 	// page is its metrics page, where the metric with the label counts its
 	// answers.
 	page, metric, label string

@@ -32,7 +32,10 @@ func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*sche
 		config.Kubeconfig, binary = s.ownKubeconfig, s.scheduler
 	}
 	if h := s.handlers[v.Handler]; h != nil {
-		config.HandlerURL = h.url
+		config.HandlerURL, config.Files = h.url, h.files
+		if v.Secure {
+			config.HandlerURL = h.secureURL
+		}
 	}
 	content, err := config.YAML()
 	if err != nil {

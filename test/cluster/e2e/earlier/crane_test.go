@@ -221,7 +221,7 @@ func craneSchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 func TestCranePolicyThatContradictsItself(t *testing.T) {
 	f := stage.New(t)
 	path := f.Policy(fmt.Sprintf(craneShipped, "0.65", "75"))
-	got := stage.Run(t.Context(), t, t.TempDir(), "extender", "--policy-config-file", path, "--kubeconfig", f.Access.Extender)
+	got := stage.Run(t.Context(), t, t.TempDir(), "extender", "--policy-config-file", path, "--kubeconfig", f.Access.Extender, "--listen-address", "127.0.0.1:0")
 	for _, want := range []string{path, "spec.predicate[1].maxLimitPecent", "75", "all limits must be fractions"} {
 		if got.Code != 2 || !strings.Contains(got.Stderr, want) {
 			t.Errorf("exit code %d without %q:\n%s", got.Code, want, got.Stderr)

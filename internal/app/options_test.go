@@ -1,0 +1,65 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/usage/source"
+)
+
+// Plain HTTP that other hosts reach is served only where a flag says so.
+func TestPlainHTTPIsAskedFor(t *testing.T) {
+	const refused = "--insecure-serving"
+	for name, tc := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"everywhere":                 {Options{ListenAddress: ":8888"}, refused},
+		"on an address of the host":  {Options{ListenAddress: "10.0.0.1:8888"}, refused},
+		"by a name":                  {Options{ListenAddress: "extender.example.com:8888"}, refused},
+		"on loopback":                {Options{ListenAddress: "127.0.0.1:8888"}, ""},
+		"on loopback by its name":    {Options{ListenAddress: "localhost:8888"}, ""},
+		"a flag says so":             {Options{ListenAddress: ":8888", InsecureServing: true}, ""},
+		"HTTPS":                      {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt", TLSKeyFile: "tls.key"}, ""},
+		"HTTPS, and HTTP beside it":  {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt", TLSKeyFile: "tls.key", InsecureAddress: ":8888"}, ""},
+		"HTTP twice":                 {Options{ListenAddress: "127.0.0.1:8888", InsecureAddress: ":8889"}, "--insecure-listen-address goes with --tls-cert-file"},
+		"a second address of no use": {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt", TLSKeyFile: "tls.key", InsecureAddress: "8888"}, "--insecure-listen-address: address 8888: missing port"},
+		"a certificate alone":        {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt"}, "--tls-cert-file and --tls-private-key-file go together"},
+		"a process that only evicts": {Options{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantInvalid(t, tc.options.Validate(), tc.want)
+		})
+	}
+}
+
+// What is wrong with reaching an extender is found before anything begins.
+func TestExtendersToAskAreChecked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		extender remote.Extender
+		want     string
+	}{
+		"none":             {remote.Extender{}, ""},
+		"by HTTP":          {remote.Extender{URL: "http://127.0.0.1:8888"}, ""},
+		"no scheme":        {remote.Extender{URL: "evenkeel:8443"}, "--extender-url: it is not a URL"},
+		"a missing CA":     {remote.Extender{URL: "https://evenkeel:8443", TLS: source.TLS{CAFile: "/nowhere/ca.crt"}}, "/nowhere/ca.crt"},
+		"a key on its own": {remote.Extender{URL: "https://evenkeel:8443", TLS: source.TLS{KeyFile: "client.key"}}, "go together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Options{Extender: tc.extender}
+			wantInvalid(t, options.Validate(), tc.want)
+		})
+	}
+}
+
+func wantInvalid(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != exit.Misuse):
+		t.Errorf("exit code %d, error %v, want %q", exit.Code(err), err, want)
+	}
+}

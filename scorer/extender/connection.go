@@ -1,0 +1,66 @@
+package extender
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"time"
+)
+
+// maxConnectionAge bounds how long a connection is used, so that a client must
+// prove who it is again, and balancers can spread connections anew. A client
+// that was told of the end with a reply loses no request.
+const maxConnectionAge = 5 * time.Minute
+
+// connection is what is known of a request's connection.
+type connection struct {
+	*gathering
+	opened time.Time
+	// by is the identity that the server had; nil without TLS.
+	by *identity
+}
+
+// connectionKey is the context key of a connection.
+type connectionKey struct{}
+
+// withConnection adds a connection to the context of its requests. The
+// handshake comes later, so it may be by a newer identity. k is nil without TLS.
+func (k *keeper) withConnection(ctx context.Context, conn net.Conn) context.Context {
+	c := &connection{opened: time.Now()}
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn, c.by = secured.NetConn(), k.current.Load()
+	}
+	var gathers bool
+	if c.gathering, gathers = conn.(*gathering); !gathers {
+		return ctx
+	}
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// connectionOf returns a request's connection, or nil if the server has none.
+func connectionOf(r *http.Request) *connection {
+	c, _ := r.Context().Value(connectionKey{}).(*connection)
+	return c
+}
+
+// ageing ends connections that are old, or were opened by certificates that
+// have changed since, after a reply. k is nil without TLS.
+func (k *keeper) ageing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != k.current.Load()) {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// send writes a response, in one piece if it is short and the connection
+// gathers.
+func send(w http.ResponseWriter, r *http.Request, body []byte) error {
+	if c := connectionOf(r); c != nil && len(body) <= gatherUpTo {
+		return c.reply(w, body)
+	}
+	_, err := w.Write(body)
+	return err
+}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+// certManager is a manifest of kinds that the API server of these tests does
+// not know.
+var certManager = filepath.Join("components", "cert-manager", "certificates.yaml")
+
+// issued is what a certificate says, and what is asked of cert-manager.
+type issued struct {
+	DNSNames, IPAddresses, Usages []string
+	IsCA                          bool
+	// Days is rounded down.
+	Days int
+}
+
+// With cert-manager the same Secrets hold certificates of the same names, uses
+// and lifetimes as those that `evenkeel certificates` makes.
+func TestCertManagerMakesTheSame(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	if got := stage.Run(t.Context(), t, t.TempDir(), "certificates", "--directory", dir); got.Code != 0 {
+		t.Fatal(got.Stderr)
+	}
+	ours := map[string]issued{
+		"evenkeel-ca":         issuedFile(t, filepath.Join(dir, "ca.crt")),
+		"evenkeel-server-tls": issuedFile(t, filepath.Join(dir, "server.crt")),
+		"evenkeel-client-tls": issuedFile(t, filepath.Join(dir, "client.crt")),
+	}
+	theirs := map[string]issued{}
+	for document := range strings.SplitSeq(string(readFile(t, filepath.Join(deployDir(t), certManager))), "\n---\n") {
+		var object struct {
+			Kind string
+			Spec struct {
+				issued
+				SecretName string
+				Duration   metav1.Duration
+			}
+		}
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		if object.Kind == "Certificate" {
+			object.Spec.Days = days(object.Spec.Duration.Duration)
+			theirs[object.Spec.SecretName] = object.Spec.issued
+		}
+	}
+	if diff := cmp.Diff(ours, theirs); diff != "" {
+		t.Errorf("certificates (-ours +cert-manager's):\n%s", diff)
+	}
+}
+
+func issuedFile(t *testing.T, path string) issued {
+	t.Helper()
+	block, _ := pem.Decode(readFile(t, path))
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := issued{DNSNames: cert.DNSNames, IsCA: cert.IsCA, Days: days(cert.NotAfter.Sub(cert.NotBefore))}
+	if cert.IsCA {
+		got.Days = got.Days / 3650 * 3650 // ten years, with the days of leap years or without
+	}
+	for _, ip := range cert.IPAddresses {
+		got.IPAddresses = append(got.IPAddresses, ip.String())
+	}
+	if !cert.IsCA && cert.KeyUsage == x509.KeyUsageDigitalSignature {
+		got.Usages = append(got.Usages, "digital signature")
+	}
+	names := map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: "server auth", x509.ExtKeyUsageClientAuth: "client auth"}
+	for _, use := range cert.ExtKeyUsage {
+		got.Usages = append(got.Usages, names[use])
+	}
+	return got
+}
+
+func days(d time.Duration) int { return int(d / (24 * time.Hour)) }
+
+// patch changes objects of a kind and a name.
+type patch struct {
+	Target struct{ Kind, Name string }
+	Patch  string
+}
+
+// fits reports whether the patch is for an object.
+func (p *patch) fits(object runtime.Object) bool {
+	meta, ok := object.(metav1.Object)
+	return ok && object.GetObjectKind().GroupVersionKind().Kind == p.Target.Kind &&
+		regexp.MustCompile("^("+p.Target.Name+")$").MatchString(meta.GetName())
+}
+
+func (p *patch) apply(t *testing.T, object runtime.Object) []byte {
+	t.Helper()
+	operations, err := yaml.YAMLToJSON([]byte(p.Patch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := jsonpatch.DecodePatch(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err = decoded.Apply(text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The component for upgrades adds the port of plain HTTP to the Deployments and
+// Services that answer kube-scheduler, and to no others.
+func TestUpgradeComponentFits(t *testing.T) {
+	var component struct{ Patches []patch }
+	if err := yaml.Unmarshal(readFile(t, filepath.Join(deployDir(t), "components", "insecure-http", "kustomization.yaml")), &component); err != nil {
+		t.Fatal(err)
+	}
+	var changed []string
+	for _, object := range slices.Concat(slices.Collect(maps.Values(shippedObjects(t)))...) {
+		for _, p := range component.Patches {
+			if !p.fits(object) {
+				continue
+			}
+			if text := p.apply(t, object); !bytes.Contains(text, []byte("8443")) || !bytes.Contains(text, []byte("8888")) {
+				t.Errorf("it does not have both ports: %s", text)
+			}
+			changed = append(changed, p.Target.Kind+"/"+object.(metav1.Object).GetName()) //nolint:forcetypeassert // it fits
+		}
+	}
+	slices.Sort(changed)
+	if diff := cmp.Diff([]string{"Deployment/evenkeel", "Deployment/evenkeel-extender", "Service/evenkeel", "Service/evenkeel-extender"}, changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}

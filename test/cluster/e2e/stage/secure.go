@@ -1,0 +1,91 @@
+package stage
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// Certificates are the files of mutual TLS, as they are on a control plane and
+// in the pods of the extender.
+type Certificates struct {
+	f *Fixture
+	// Dir is what `evenkeel certificates` writes, Mounted the Secret of the
+	// extender as the kubelet mounts it.
+	Dir, Mounted string
+}
+
+// Certificates makes certificates and puts them in their places.
+func (f *Fixture) Certificates() *Certificates {
+	f.T.Helper()
+	dir := f.T.TempDir()
+	c := &Certificates{f: f, Dir: filepath.Join(dir, "pki"), Mounted: filepath.Join(dir, "mounted")}
+	c.Renew()
+	return c
+}
+
+// Renew makes all but the CA anew, applies the Secrets, and waits for nothing.
+func (c *Certificates) Renew() {
+	t := c.f.T
+	t.Helper()
+	if got := Run(t.Context(), t, t.TempDir(), "certificates", "--directory", c.Dir); got.Code != 0 {
+		t.Fatalf("making certificates: %s", got.Stderr)
+	}
+	if err := evenkeel.Apply(t.Context(), c.f.Cluster, filepath.Join(c.Dir, "secrets.yaml"), false); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := c.f.Client().CoreV1().Secrets(evenkeel.Namespace).Get(t.Context(), "evenkeel-server-tls", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mount(secret)
+}
+
+// mount swaps the files as the kubelet does: all at once, by a symbolic link.
+func (c *Certificates) mount(secret *v1.Secret) {
+	t := c.f.T
+	t.Helper()
+	version := c.Mounted + "-" + secret.ResourceVersion
+	if err := os.MkdirAll(version, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range secret.Data {
+		if err := os.WriteFile(filepath.Join(version, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(version, version+"-link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(version+"-link", c.Mounted); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Extender returns the shipped entry for kube-scheduler, with this address and
+// these files.
+func (c *Certificates) Extender(address string) schedulerv1.Extender {
+	c.f.T.Helper()
+	root, err := evenkeel.Root(c.f.T.Context())
+	if err != nil {
+		c.f.T.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "deploy", "kube-scheduler.yaml"))
+	if err != nil {
+		c.f.T.Fatal(err)
+	}
+	var config schedulerv1.KubeSchedulerConfiguration
+	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(string(text), "/etc/kubernetes/evenkeel/", c.Dir+"/")), &config); err != nil {
+		c.f.T.Fatal(err)
+	}
+	entry := config.Extenders[0]
+	entry.URLPrefix = "https://" + address
+	return entry
+}
