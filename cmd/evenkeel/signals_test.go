@@ -141,7 +141,7 @@ func TestSignalsEndReading(t *testing.T) {
 		"a policy to simulate":     {"simulate", "--policy"},
 		"a recording":              {"simulate", "--recording"},
 		"a policy to evict by":     {"run", "--policy-config-file"},
-		"a policy to answer by":    {"extender", "--policy-config-file"},
+		"a policy to answer by":    {"extender", "--listen-address", "127.0.0.1:0", "--policy-config-file"},
 		"a scheduler's config":     {"doctor", "--scheduler-config"},
 		"a file to lint":           {"lint"},
 		"rules to label nodes by":  {"nodesync", "--rules"},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/announce"
@@ -83,6 +85,7 @@ func TestExtenderServer(t *testing.T) {
 				}
 				return w.Body.String()
 			}
+			a.observer.Store().SetPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}})
 			call(server, http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
 			pages := serve.Pages{Reports: reports, Metrics: http.NotFoundHandler()}
 			for whom, handler := range map[string]http.Handler{"strangers": server, "users": pages.Handler()} {

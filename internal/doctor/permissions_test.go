@@ -244,7 +244,7 @@ func TestPermissions(t *testing.T) {
 		},
 		"kubelets get a token of their own": {
 			types: []string{kubelet.Name}, denied: []string{"nodes/stats", "nodes/metrics"},
-			want: []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 49 things that serve needs with this policy.`},
+			want: []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 50 things that serve needs with this policy.`},
 		},
 		"kubelets get the token that may evict": {
 			types: []string{kubelet.Name}, denied: []string{"serviceaccounts/token", "nodes/stats"},
