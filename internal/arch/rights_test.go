@@ -91,8 +91,9 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// The second scheduler is a kube-scheduler.
-	others := []string{"extension-apiserver-authentication-reader", "system:kube-scheduler", "system:volume-scheduler"}
+	// The second scheduler is a kube-scheduler. Who reads metrics is asked of the
+	// API server.
+	others := []string{"extension-apiserver-authentication-reader", "system:auth-delegator", "system:kube-scheduler", "system:volume-scheduler"}
 	if diff := cmp.Diff(others, slices.Sorted(maps.Keys(bound))); diff != "" {
 		t.Errorf("roles of others that are bound (-want +got)\n%s", diff)
 	}

@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+
+	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -12,9 +15,11 @@ import (
 // Pages are what a process reports. They name the pods of all namespaces and ask
 // nobody who he is, so they are served on loopback only.
 type Pages struct {
+	// Address is on loopback; empty and "0" are nowhere.
+	Address string
 	Reports *Reports
 	// Explain answers every path below /explain/.
-	Explain extender.Report
+	Explain http.Handler
 	Metrics http.Handler
 	// Profiling adds /debug/pprof/.
 	Profiling bool
@@ -36,6 +41,16 @@ func (p *Pages) Handler() http.Handler {
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return unnamed(mux)
+}
+
+// Run serves the pages until the context ends. Where that fails the process goes
+// on without them.
+func (p *Pages) Run(ctx context.Context) error {
+	if err := Listen(ctx, p.Address, "reports", p.Handler()); err != nil {
+		klog.FromContext(ctx).Error(err, "Reports are not served; see --report-address")
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // unnamed refuses requests to a host name other than localhost: through a

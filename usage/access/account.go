@@ -27,9 +27,8 @@ const (
 // Its token is renewed after half its life, and used until its end if it cannot
 // be renewed.
 type account struct {
-	name    string
-	request RequestToken
-	now     func() time.Time
+	name string
+	env  *Env // with RequestToken
 
 	mu    sync.Mutex
 	token string
@@ -45,14 +44,14 @@ var _ credential = (*account)(nil)
 func (a *account) fetch(ctx context.Context, refused bool) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.now()
+	now := a.env.Now()
 	age := now.Sub(a.at)
 	if !a.at.IsZero() && age >= 0 && (age < minTokenAge || now.Before(a.next) && !refused) {
 		return a.token, a.err
 	}
 	bounded, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	token, expires, err := a.request(bounded, a.name)
+	token, expires, err := a.env.RequestToken(bounded, a.name)
 	if err != nil {
 		err = fmt.Errorf("requesting a token of ServiceAccount %q: %w", a.name, err)
 	}
@@ -84,7 +83,7 @@ func notGranted(err error) bool { return apierrors.IsForbidden(err) || apierrors
 // credentials, and the log warns. They must have no body.
 func (e *Env) AsAccount(name string, bare, own http.RoundTripper) http.RoundTripper {
 	return &substitute{
-		account: &authenticating{next: bare, credential: &account{name: name, request: e.RequestToken, now: e.Now}}, own: own, name: name,
+		account: &authenticating{next: bare, credential: &account{name: name, env: e}}, own: own, name: name,
 	}
 }
 
