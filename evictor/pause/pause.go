@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// Name is the name of the kill switch, ReasonKey the key of its data that
-	// says why; that may be absent.
-	Name      = "evenkeel-pause"
+	// Name is the name of the kill switch.
+	Name = "evenkeel-pause"
+	// ReasonKey is the key of its data that says why; it may be absent.
 	ReasonKey = "reason"
 	// Annotation on the ledger's ConfigMap pauses too, with any value other than
 	// "false": the kill switch of earlier versions.
@@ -56,10 +56,10 @@ func (s State) Err() error {
 
 // String puts the state into words; empty if evicting goes on.
 func (s State) String() string {
-	switch s.Reason {
-	case "":
+	if s.Reason == "" {
 		return ""
-	case reasons.Paused:
+	}
+	if s.Reason == reasons.Paused {
 		return "evicting is paused by " + s.Detail
 	}
 	return "the kill switch cannot be read, so evicting counts as paused: " + s.Detail
