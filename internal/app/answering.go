@@ -15,31 +15,31 @@ import (
 // extenderServer makes the server of a separate extender, its reports and its
 // task. With --observe the server answers neutrally, and the task compares its
 // answers with kube-scheduler's choices.
-func (a *App) extenderServer() (*extender.Server, *serve.Reports, func(context.Context) error, error) {
-	reports := a.reports()
+func (a *App) extenderServer() (*extender.Server, *serve.Pages, func(context.Context) error, error) {
+	pages := a.pages()
 	if !a.options.Observe {
-		server, err := a.server(a.answerer, reports)
-		return server, reports, untilStopped, err
+		server, err := a.server(a.answerer, pages)
+		return server, pages, untilStopped, err
 	}
 	shadow, err := steering.NewShadow(a.answerer, a.registry)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	reports.Shadow = shadow
-	server, err := a.server(shadow, reports)
+	pages.Reports.Shadow = shadow
+	server, err := a.server(shadow, pages)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return server, reports, func(ctx context.Context) error {
+	return server, pages, func(ctx context.Context) error {
 		klog.FromContext(ctx).Info("Answering neutrally", "reason", "--observe")
 		return shadow.Run(ctx)
 	}, nil
 }
 
 // server makes the server for an Answerer.
-func (a *App) server(answerer extender.Answerer, reports *serve.Reports) (*extender.Server, error) {
+func (a *App) server(answerer extender.Answerer, pages *serve.Pages) (*extender.Server, error) {
 	config := extender.Config{
-		Answerer: answerer, Status: extender.Report(reports.Steering), Registerer: a.registry, Address: a.options.ListenAddress,
+		Answerer: answerer, Status: extender.Report(pages.Reports.Steering), Registerer: a.registry, Address: a.options.ListenAddress,
 		TLS: extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
 	}
 	a.answer(&config)
@@ -51,20 +51,12 @@ func (a *App) server(answerer extender.Answerer, reports *serve.Reports) (*exten
 	return server, nil
 }
 
-// reports returns the reports of this process.
-func (a *App) reports() *serve.Reports {
-	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Started: a.started}
-}
-
-// report serves reports until the context ends. Kube-scheduler is answered
-// without them too.
-func (a *App) report(reports *serve.Reports) func(context.Context) error {
-	pages := serve.Pages{Reports: reports, Explain: a.explainer.Explain, Metrics: serve.Metrics(a.registry), Profiling: a.options.Profiling}
-	return func(ctx context.Context) error {
-		if err := serve.Listen(ctx, a.options.ReportAddress, "reports", pages.Handler()); err != nil {
-			klog.FromContext(ctx).Error(err, "Reports are not served; see --report-address")
-		}
-		return untilStopped(ctx)
+// pages returns the reports of this process.
+func (a *App) pages() *serve.Pages {
+	return &serve.Pages{
+		Address: a.options.ReportAddress, Profiling: a.options.Profiling,
+		Reports: serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Started: a.started},
+		Explain: a.explainer.Explain, Metrics: serve.Metrics(a.registry),
 	}
 }
 

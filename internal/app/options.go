@@ -26,7 +26,7 @@ type Options struct {
 	Kubeconfig string
 	Namespace  string
 	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
-	// MetricsAccess is who reads /metrics there: one of the constants below.
+	// MetricsAccess is who reads /metrics there: one of serve.Accesses.
 	MetricsAddress, MetricsAccess string
 
 	DryRun   bool
@@ -71,13 +71,6 @@ type Options struct {
 	TLSCertFile, TLSKeyFile, ClientCAs string
 }
 
-// The values of --metrics-access.
-const (
-	MetricsOpen       = "open"
-	MetricsAuthorized = "authorized"
-	MetricsOff        = "off"
-)
-
 // DefaultNamespace is where Evenkeel's Lease and ConfigMap are when neither
 // flag nor environment says otherwise.
 const DefaultNamespace = "kube-system"
@@ -97,7 +90,7 @@ func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
 // AddMetrics adds the flags of commands that serve metrics and probes.
 func (o *Options) AddMetrics(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsAddress, "metrics-address", ":10258", `Address of /metrics, /livez and /readyz; "0" serves none.`)
-	flags.StringVar(&o.MetricsAccess, "metrics-access", MetricsOpen, "Who may read /metrics there: open (everyone), authorized (over HTTPS, whom the API server allows to get the path /metrics) or off (no one). Probes are always answered.")
+	flags.StringVar(&o.MetricsAccess, "metrics-access", serve.AccessOpen, "Who may read /metrics there: open (everyone), authorized (over HTTPS, whom the API server allows to get the path /metrics) or off (no one). Probes are always answered.")
 }
 
 // AddRunner adds the flags of commands that evict.
@@ -190,8 +183,8 @@ func (o *Options) validateAddresses() error {
 			return fmt.Errorf("--%s: %q is no loopback address: reports name the pods of all namespaces and ask nobody for permission", flag, address)
 		}
 	}
-	if access := []string{"", MetricsOpen, MetricsAuthorized, MetricsOff}; !slices.Contains(access, o.MetricsAccess) {
-		return fmt.Errorf("--metrics-access: %q is not one of %q", o.MetricsAccess, access[1:])
+	if o.MetricsAccess != "" && !slices.Contains(serve.Accesses(), o.MetricsAccess) {
+		return fmt.Errorf("--metrics-access: %q is not one of %q", o.MetricsAccess, serve.Accesses())
 	}
 	if (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")

@@ -30,12 +30,12 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	reports := a.reports()
-	server, err := a.server(a.answerer, reports)
+	pages := a.pages()
+	server, err := a.server(a.answerer, pages)
 	if err != nil {
 		return err
 	}
-	return a.start(ctx, server.Run, a.report(reports), a.evict, settleCollector(a.observer.Store().Synced))
+	return a.start(ctx, server.Run, pages.Run, a.evict, settleCollector(a.observer.Store().Synced))
 }
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
@@ -46,12 +46,12 @@ func Extender(ctx context.Context, options Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	server, reports, compare, err := a.extenderServer()
+	server, pages, compare, err := a.extenderServer()
 	if err != nil {
 		return err
 	}
 	a.health.Ready() // an extender without usage answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.report(reports), a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, settleCollector(a.observer.Store().Synced))
+	return a.start(ctx, server.Run, pages.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, settleCollector(a.observer.Store().Synced))
 }
 
 // NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
@@ -73,7 +73,10 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, running := errgroup.WithContext(running)
-	group.Go(func() error { return a.serveMetrics(running) })
+	monitored := serve.Monitored{
+		Address: a.options.MetricsAddress, Access: a.options.MetricsAccess, Health: a.health, Registry: a.registry, REST: a.kube.REST,
+	}
+	group.Go(func() error { return monitored.Run(running) })
 	for _, task := range tasks {
 		group.Go(func() error {
 			defer cancel() // the first task that returns ends the process
@@ -86,26 +89,6 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	err := group.Wait()
 	a.stop()
 	return exit.UnlessStopped(ctx, err)
-}
-
-// serveMetrics answers the probes, and serves /metrics as --metrics-access says.
-func (a *App) serveMetrics(ctx context.Context) error {
-	metrics, address := serve.Metrics(a.registry), a.options.MetricsAddress
-	switch a.options.MetricsAccess {
-	case MetricsOff:
-		metrics = nil
-	case MetricsAuthorized:
-		metrics, err := serve.Authorized(a.kube.REST, metrics)
-		if err != nil {
-			return err
-		}
-		certificate, err := serve.SelfSigned("evenkeel")
-		if err != nil {
-			return err
-		}
-		return serve.Listen(ctx, address, "metrics", serve.Probes(a.health, metrics), certificate)
-	}
-	return serve.Listen(ctx, address, "metrics", serve.Probes(a.health, metrics))
 }
 
 // evict starts what evicting needs and runs cycles, as leader with

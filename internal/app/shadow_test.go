@@ -16,7 +16,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
@@ -71,7 +70,7 @@ func TestExtenderServer(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := extenderApp(t, Options{Observe: tc.observe})
-			server, reports, compare, err := a.extenderServer()
+			server, pages, compare, err := a.extenderServer()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +83,6 @@ func TestExtenderServer(t *testing.T) {
 				return w.Body.String()
 			}
 			call(server, http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
-			pages := serve.Pages{Reports: reports, Metrics: http.NotFoundHandler()}
 			for whom, handler := range map[string]http.Handler{"strangers": server, "users": pages.Handler()} {
 				var got told
 				if err := json.Unmarshal([]byte(call(handler, http.MethodGet, "http://localhost/status?pod=p", "")), &got); err != nil {

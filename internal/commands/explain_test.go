@@ -73,7 +73,7 @@ func watching(t *testing.T) *observer.Observer {
 func answering(t *testing.T) (reports, asks string) {
 	t.Helper()
 	o := watching(t)
-	pages := serve.Pages{Reports: &serve.Reports{}, Explain: live.New(o, nil, &live.Terms{}).Explain, Metrics: http.NotFoundHandler()}
+	pages := serve.Pages{Explain: live.New(o, nil, &live.Terms{}).Explain, Metrics: http.NotFoundHandler()}
 	server, err := extender.NewServer(extender.Config{Answerer: steering.NewAnswerer(o, time.Now)})
 	if err != nil {
 		t.Fatal(err)

@@ -110,12 +110,9 @@ func TestProbesAlone(t *testing.T) {
 	}
 }
 
-// With a certificate of its own a page is served over HTTPS, and not over HTTP.
-func TestListenWithACertificate(t *testing.T) {
-	certificate, err := SelfSigned("evenkeel")
-	if err != nil {
-		t.Fatal(err)
-	}
+// Where access is authorized everything is served over HTTPS, and nothing over
+// HTTP.
+func TestMonitoredOverHTTPS(t *testing.T) {
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +121,9 @@ func TestListenWithACertificate(t *testing.T) {
 	_ = free.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Listen(ctx, address, "probes", Probes(NewHealth(time.Now), nil), certificate) }()
+	var reviews atomic.Int64
+	m := Monitored{Address: address, Access: AccessAuthorized, Health: NewHealth(time.Now), Registry: NewRegistry(), REST: reviewer(t, &reviews)}
+	go func() { done <- m.Run(ctx) }()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(url string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -145,6 +144,9 @@ func TestListenWithACertificate(t *testing.T) {
 	}
 	if got := get("http://" + address + "/livez"); got == http.StatusOK {
 		t.Error("it answers over HTTP too")
+	}
+	if got := get("https://" + address + "/metrics"); got != http.StatusUnauthorized {
+		t.Errorf("/metrics without a token: status %d, want 401", got)
 	}
 	stop()
 	if err := <-done; err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -68,6 +69,48 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
+// Who may read /metrics where the kubelet probes: whoever reaches it, whom the
+// API server lets get it, or nobody.
+const (
+	AccessOpen       = "open"
+	AccessAuthorized = "authorized"
+	AccessOff        = "off"
+)
+
+// Accesses lists the values of Monitored.Access.
+func Accesses() []string { return []string{AccessOpen, AccessAuthorized, AccessOff} }
+
+// Monitored serves what the kubelet and a scraper of metrics read.
+type Monitored struct {
+	Address string
+	// Access is one of Accesses; empty is AccessOpen.
+	Access   string
+	Health   *Health
+	Registry prometheus.Gatherer
+	// REST is how the API server is asked who may read.
+	REST *rest.Config
+}
+
+// Run serves until the context ends.
+func (m *Monitored) Run(ctx context.Context) error {
+	metrics := Metrics(m.Registry)
+	var certificates []tls.Certificate
+	switch m.Access {
+	case AccessOff:
+		metrics = nil
+	case AccessAuthorized:
+		certificate, err := SelfSigned("evenkeel")
+		if err != nil {
+			return err
+		}
+		certificates = append(certificates, certificate)
+		if metrics, err = Authorized(m.REST, metrics); err != nil {
+			return err
+		}
+	}
+	return listen(ctx, m.Address, "metrics", Probes(m.Health, metrics), certificates...)
+}
+
 // Probes answers the probes of the kubelet and, unless that is nil, /metrics.
 func Probes(health *Health, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
@@ -90,14 +133,19 @@ func Metrics(registry prometheus.Gatherer) http.Handler {
 }
 
 // Listen serves on an address until the context ends and then lets requests
-// finish: HTTPS with a certificate, else HTTP. An empty address and "0" serve
-// nothing. what names the pages in errors.
-func Listen(ctx context.Context, address, what string, handler http.Handler, certificate ...tls.Certificate) error {
+// finish. An empty address and "0" serve nothing. what names the pages in
+// errors.
+func Listen(ctx context.Context, address, what string, handler http.Handler) error {
+	return listen(ctx, address, what, handler)
+}
+
+// listen is Listen, over HTTPS if there is a certificate.
+func listen(ctx context.Context, address, what string, handler http.Handler, certificate ...tls.Certificate) error {
 	if address == "" || address == "0" {
 		<-ctx.Done()
 		return nil
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", what, err)
 	}

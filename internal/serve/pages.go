@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+
+	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -12,12 +15,23 @@ import (
 // Pages are what a process reports. They name the pods of all namespaces and ask
 // nobody who he is, so they are served on loopback only.
 type Pages struct {
-	Reports *Reports
+	Address string
+	Reports Reports
 	// Explain answers every path below /explain/.
 	Explain extender.Report
 	Metrics http.Handler
 	// Profiling adds /debug/pprof/.
 	Profiling bool
+}
+
+// Run serves the pages until the context ends. If it cannot, the process does
+// without.
+func (p *Pages) Run(ctx context.Context) error {
+	if err := listen(ctx, p.Address, "reports", p.Handler()); err != nil {
+		klog.FromContext(ctx).Error(err, "Reports are not served; see --report-address")
+		<-ctx.Done()
+	}
+	return nil
 }
 
 // Handler serves the pages.

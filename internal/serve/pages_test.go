@@ -55,7 +55,7 @@ func reporting(t *testing.T) *Reports {
 // Pages are read at localhost or an address, whatever the port; by name a page
 // in a browser could. Profiles have to be asked for.
 func TestPages(t *testing.T) {
-	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry())}
+	pages := Pages{Reports: *reporting(t), Metrics: Metrics(prometheus.NewRegistry())}
 	pages.Explain = extender.Report(func(*http.Request) (any, error) { return "explained", nil })
 	profiling := pages
 	profiling.Profiling = true
@@ -123,7 +123,7 @@ func TestStrangersReadNoReports(t *testing.T) {
 			t.Errorf("%s: status %d, want 404", path, code)
 		}
 	}
-	pages := Pages{Reports: reports, Metrics: http.NotFoundHandler()}
+	pages := Pages{Reports: *reports, Metrics: http.NotFoundHandler()}
 	if _, fields := get(pages.Handler(), "/status"); len(fields["moves"].([]any)) != 1 {
 		t.Errorf("reports have %v", fields)
 	}
