@@ -20,8 +20,11 @@ const elsewhere = "127.0.0.66"
 // and floods the port, while ten pods have to move. They land on plan all the
 // same, kube-scheduler is answered, and the process stays within its memory.
 func TestHostileClient(t *testing.T) {
-	forging := []hostile.Attack{hostile.MadeUp, hostile.Known, hostile.Foreign, hostile.Heavy}
-	for name, attacks := range map[string][]hostile.Attack{"forging": forging, "forging and flooding": hostile.Attacks()} {
+	for name, attacks := range map[string][]hostile.Attack{
+		"taking over landings": {hostile.MadeUp, hostile.Known, hostile.Foreign},
+		"filling nodes":        {hostile.Heavy},
+		"all of it":            hostile.Attacks(),
+	} {
 		t.Run(name, func(t *testing.T) { testHostileClient(t, attacks) })
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,6 +69,12 @@ func newScene(t *testing.T, o outage) *scene {
 		s.args = append(s.args, shortLease()...)
 	}
 	s.queue = follows(s.Fixture)
+	mark := s.Mark()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what was asked of pods:\n%s", strings.Join(s.PodRequests(mark), "\n"))
+		}
+	})
 	if o.before != nil {
 		o.before(s)
 	}

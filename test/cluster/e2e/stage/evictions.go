@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +24,27 @@ type Eviction struct {
 	Program string
 	// At is when the request came in, by the API server's clock.
 	At time.Time
+}
+
+// PodRequests lists what was asked of the pods of namespace shop since the mark,
+// a line each, for a case that failed to show.
+func (f *Fixture) PodRequests(since cluster.AuditMark) (lines []string) {
+	content, err := os.ReadFile(filepath.Join(f.StateDir(), "audit.log"))
+	if err != nil || int(since) > len(content) {
+		return []string{fmt.Sprintf("no audit log: %v", err)}
+	}
+	for line := range strings.Lines(string(content[since:])) {
+		var event evictionEvent
+		if json.Unmarshal([]byte(line), &event) != nil || event.ObjectRef.Namespace != "shop" || event.ObjectRef.Resource != "pods" {
+			continue
+		}
+		if slices.Contains([]string{"create", "delete", "deletecollection"}, event.Verb) {
+			program, _, _ := strings.Cut(event.UserAgent, "/")
+			lines = append(lines, fmt.Sprintf("%s %s %s %s %s: %d", event.Received.Format("15:04:05.000"), program, event.Verb,
+				event.ObjectRef.Subresource, event.ObjectRef.Name, event.ResponseStatus.Code))
+		}
+	}
+	return lines
 }
 
 // evictionEvent is the part of an audit event that Eviction needs.
