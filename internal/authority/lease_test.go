@@ -172,6 +172,85 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 	})
 }
 
+// A lost Lease is not released while the work of its term goes on, even if the
+// API server is back by then: another would lead beside it.
+func TestALostLeaseIsNotReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w, ended := newShelf(), &terms{}, make(chan error)
+		ctx, stop := context.WithCancel(t.Context())
+		l := s.newLease(t, func(c *LeaseConfig) { c.RetryPeriod = 3 * time.Second })
+		go func() { ended <- l.Lead(ctx, w.work(time.Minute)) }()
+		time.Sleep(8 * time.Second)
+		s.set(func() { s.fails = errAway })
+		time.Sleep(10*time.Second + 500*time.Millisecond) // tries at 9, 12, 15 and 18 s, until 19 s
+		s.set(func() { s.fails = nil })
+		time.Sleep(30 * time.Second)
+		s.set(func() {
+			if diff := cmp.Diff([]string{l.Identity()}, s.holders); diff != "" {
+				t.Errorf("holders (-want +got):\n%s", diff)
+			}
+		})
+		if w.count() != 1 || l.Leads() == nil {
+			t.Errorf("%d terms, %v", w.count(), l.Leads())
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Others count from when the Lease was written, not from when the answer came.
+func TestLateAnswersMakeNoLongerLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		s.late = 4 * time.Second
+		ctx, stop := context.WithCancel(t.Context())
+		l, ended := s.newLease(t), make(chan error)
+		go func() { ended <- l.Lead(ctx, (&terms{}).work(0)) }()
+		time.Sleep(time.Minute)
+		s.set(func() { s.fails = errAway })
+		if l.Leads() != nil {
+			t.Fatal("it does not lead")
+		}
+		for l.Leads() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		s.set(func() {
+			if led := time.Since(s.written); led > 10*time.Second+100*time.Millisecond {
+				t.Errorf("it led until %v after the Lease was written, others may take it after 15s", led)
+			}
+		})
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A Lease that somebody rewrote is lost as soon as that is seen.
+func TestALeaseTakenByForceIsLostAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ended := newShelf(), make(chan error)
+		ctx, stop := context.WithCancel(t.Context())
+		l := s.newLease(t)
+		go func() { ended <- l.Lead(ctx, (&terms{}).work(0)) }()
+		time.Sleep(time.Minute)
+		s.set(func() {
+			takenBy("other")(s.lease)
+			s.stamp()
+		})
+		time.Sleep(3 * time.Second)
+		if l.Leads() == nil {
+			t.Error("it leads beside another")
+		}
+		stop()
+		if err := <-ended; err != nil || s.holder() != "other" {
+			t.Errorf("stopped: %v, the Lease is held by %q", err, s.holder())
+		}
+	})
+}
+
 // A process that works once ends by itself in any case: when its work is done,
 // when it loses the Lease, and when it cannot reach the Lease for long.
 func TestAnElectionForOneRun(t *testing.T) {
