@@ -26,9 +26,12 @@ type shelf struct {
 	// and writing.
 	fails   error
 	between func(*coordinationv1.Lease)
-	// holders are those that the Lease was written for, in order.
+	// late is how long the answer to a write takes.
+	late time.Duration
+	// holders are those that the Lease was written for, in order; written is
+	// when that was last.
 	holders []string
-	writes  int
+	written time.Time
 }
 
 var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
@@ -40,6 +43,14 @@ func newShelf() *shelf {
 }
 
 func (s *shelf) answer(action clienttesting.Action) (bool, runtime.Object, error) {
+	done, object, err := s.handle(action)
+	if _, reads := action.(clienttesting.GetAction); !reads {
+		time.Sleep(s.late)
+	}
+	return done, object, err
+}
+
+func (s *shelf) handle(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch action := action.(type) {
@@ -81,7 +92,7 @@ func (s *shelf) write(object runtime.Object, accepted bool) (bool, runtime.Objec
 
 func (s *shelf) stamp() {
 	s.version++
-	s.writes++
+	s.written = time.Now()
 	s.lease.ResourceVersion = strconv.Itoa(s.version)
 	if holder := holderOf(s.lease); len(s.holders) == 0 || s.holders[len(s.holders)-1] != holder {
 		s.holders = append(s.holders, holder)

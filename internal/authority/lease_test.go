@@ -1,10 +1,9 @@
 package authority
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +17,8 @@ import (
 var errAway = errors.New("the API server is away")
 
 // logged returns a context whose log lines are counted.
-func logged(ctx context.Context, lines *bytes.Buffer) context.Context {
-	return klog.NewContext(ctx, funcr.New(func(prefix, args string) { lines.WriteString(prefix + args + "\n") }, funcr.Options{}))
+func logged(ctx context.Context, lines *atomic.Int64) context.Context {
+	return klog.NewContext(ctx, funcr.New(func(string, string) { lines.Add(1) }, funcr.Options{}))
 }
 
 // An API server that is away for longer than the Lease costs a leader its term
@@ -30,7 +29,7 @@ func TestALeaderStepsDownAndLeadsAgain(t *testing.T) {
 	for name, longer := range map[string]time.Duration{"work that ends at once": 0, "work that takes longer than the API server": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var lines bytes.Buffer
+				var lines atomic.Int64
 				ctx, stop := context.WithCancel(logged(t.Context(), &lines))
 				s, w, ended := newShelf(), &terms{}, make(chan error)
 				l := s.newLease(t)
@@ -69,8 +68,8 @@ func TestALeaderStepsDownAndLeadsAgain(t *testing.T) {
 				if err := <-ended; err != nil || s.holder() != "" {
 					t.Errorf("stopped: %v, the Lease is held by %q", err, s.holder())
 				}
-				if got := strings.Count(lines.String(), "\n"); got > 60 {
-					t.Errorf("%d lines about half an hour:\n%s", got, lines.String())
+				if got := lines.Load(); got > 60 {
+					t.Errorf("%d lines about half an hour", got)
 				}
 			})
 		})
@@ -164,6 +163,85 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 		time.Sleep(10 * time.Second) // within the other's Lease
 		if w.count() != 1 || l.Elected() {
 			t.Errorf("%d terms beside another leader", w.count())
+		}
+		stop()
+		if err := <-ended; err != nil || s.holder() != "other" {
+			t.Errorf("stopped: %v, the Lease is held by %q", err, s.holder())
+		}
+	})
+}
+
+// A lost Lease is not released while the work of its term goes on, even if the
+// API server is back by then: another would lead beside it.
+func TestALostLeaseIsNotReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w, ended := newShelf(), &terms{}, make(chan error)
+		ctx, stop := context.WithCancel(t.Context())
+		l := s.newLease(t, func(c *LeaseConfig) { c.RetryPeriod = 3 * time.Second })
+		go func() { ended <- l.Lead(ctx, w.work(time.Minute)) }()
+		time.Sleep(8 * time.Second)
+		s.set(func() { s.fails = errAway })
+		time.Sleep(10*time.Second + 500*time.Millisecond) // tries at 9, 12, 15 and 18 s, until 19 s
+		s.set(func() { s.fails = nil })
+		time.Sleep(30 * time.Second)
+		s.set(func() {
+			if diff := cmp.Diff([]string{l.Identity()}, s.holders); diff != "" {
+				t.Errorf("holders (-want +got):\n%s", diff)
+			}
+		})
+		if w.count() != 1 || l.Leads() == nil {
+			t.Errorf("%d terms, %v", w.count(), l.Leads())
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Others count from when the Lease was written, not from when the answer came.
+func TestLateAnswersMakeNoLongerLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf()
+		s.late = 4 * time.Second
+		ctx, stop := context.WithCancel(t.Context())
+		l, ended := s.newLease(t), make(chan error)
+		go func() { ended <- l.Lead(ctx, (&terms{}).work(0)) }()
+		time.Sleep(time.Minute)
+		s.set(func() { s.fails = errAway })
+		if l.Leads() != nil {
+			t.Fatal("it does not lead")
+		}
+		for l.Leads() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		s.set(func() {
+			if led := time.Since(s.written); led > 10*time.Second+100*time.Millisecond {
+				t.Errorf("it led until %v after the Lease was written, others may take it after 15s", led)
+			}
+		})
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A Lease that somebody rewrote is lost as soon as that is seen.
+func TestALeaseTakenByForceIsLostAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, ended := newShelf(), make(chan error)
+		ctx, stop := context.WithCancel(t.Context())
+		l := s.newLease(t)
+		go func() { ended <- l.Lead(ctx, (&terms{}).work(0)) }()
+		time.Sleep(time.Minute)
+		s.set(func() {
+			takenBy("other")(s.lease)
+			s.stamp()
+		})
+		time.Sleep(3 * time.Second)
+		if l.Leads() == nil {
+			t.Error("it leads beside another")
 		}
 		stop()
 		if err := <-ended; err != nil || s.holder() != "other" {
