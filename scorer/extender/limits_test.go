@@ -112,7 +112,7 @@ func TestBytesAreShared(t *testing.T) {
 func TestTurnsAreShared(t *testing.T) {
 	l := newLimits(&Config{MaxConcurrent: 4, MaxBodyBytes: 1})
 	var got []bool
-	for _, client := range strings.FieldsSeq("1 1 1 2 2 3") {
+	for client := range strings.FieldsSeq("1 1 1 2 2 3") {
 		h, _ := l.asks(t, client, 0)
 		l.received(h)
 		got = append(got, l.ask(h))
