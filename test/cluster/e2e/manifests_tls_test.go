@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -128,8 +127,8 @@ func (p *patch) apply(t *testing.T, object runtime.Object) []byte {
 	return text
 }
 
-// The component for upgrades adds the port of plain HTTP to the Deployments and
-// Services that answer kube-scheduler, and to no others.
+// The component for upgrades adds the port of plain HTTP to the Deployments,
+// Services and NetworkPolicies of what answers kube-scheduler, and to no others.
 func TestUpgradeComponentFits(t *testing.T) {
 	var component struct{ Patches []patch }
 	if err := yaml.Unmarshal(readFile(t, filepath.Join(deployDir(t), "components", "insecure-http", "kustomization.yaml")), &component); err != nil {
@@ -141,14 +140,22 @@ func TestUpgradeComponentFits(t *testing.T) {
 			if !p.fits(object) {
 				continue
 			}
-			if text := p.apply(t, object); !bytes.Contains(text, []byte("8443")) || !bytes.Contains(text, []byte("8888")) {
+			secure, plain := "8443", "8888"
+			if p.Target.Kind == "NetworkPolicy" {
+				secure, plain = `"extender"`, `"insecure"`
+			}
+			if text := string(p.apply(t, object)); !strings.Contains(text, secure) || !strings.Contains(text, plain) {
 				t.Errorf("it does not have both ports: %s", text)
 			}
 			changed = append(changed, p.Target.Kind+"/"+object.(metav1.Object).GetName()) //nolint:forcetypeassert // it fits
 		}
 	}
 	slices.Sort(changed)
-	if diff := cmp.Diff([]string{"Deployment/evenkeel", "Deployment/evenkeel-extender", "Service/evenkeel", "Service/evenkeel-extender"}, changed); diff != "" {
+	var want []string
+	for _, kind := range []string{"Deployment", "NetworkPolicy", "Service"} {
+		want = append(want, kind+"/evenkeel", kind+"/evenkeel-extender")
+	}
+	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
 }
