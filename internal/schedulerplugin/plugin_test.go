@@ -131,6 +131,7 @@ func TestReplacementLandsAsPlanned(t *testing.T) {
 	s.node("cooler", 1000)
 	s.observe()
 	uid := s.record(1, "from", "to")
+	s.observer.Store().SetPod(webPod("new"))
 	got := s.schedule(webPod("new"))
 	s.want(got, []string{"to"}, map[string]string{"from": landingMessage, "cooler": landingMessage})
 	if move, _ := s.observer.Ledger().Get(uid); move.State == ledger.Booked || move.Attempts != 0 {

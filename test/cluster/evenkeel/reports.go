@@ -30,6 +30,10 @@ func ReportBehind(listen, backend string) {
 	reports.Store(listen, strings.TrimPrefix(Reports(backend), "http://"))
 }
 
+// ReportThere says that the process that kube-scheduler asks at an address reports
+// there too, as versions do that have no other address for reports.
+func ReportThere(listen string) { reports.Store(listen, listen) }
+
 // withReports adds to arguments where to serve reports, for commands that have
 // any: several processes run on one machine.
 func withReports(args []string) []string {
@@ -47,5 +51,9 @@ func withReports(args []string) []string {
 			listen = args[i+1]
 		}
 	}
-	return append(slices.Clone(args), "--report-address", strings.TrimPrefix(Reports(listen), "http://"))
+	address := strings.TrimPrefix(Reports(listen), "http://")
+	if address == listen {
+		return args
+	}
+	return append(slices.Clone(args), "--report-address", address)
 }

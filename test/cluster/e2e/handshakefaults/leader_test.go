@@ -23,6 +23,9 @@ type replica struct {
 func (f *fixture) replica(service *service, name, binary, policy string) *replica {
 	f.T.Helper()
 	r := &replica{name: name, listen: f.FreeAddress(), metrics: f.FreeAddress()}
+	if binary != stage.Binary() {
+		evenkeel.ReportThere(r.listen) // it is the version before
+	}
 	r.Process = f.StartAs(name, binary, "serve", append(shortLease(), "--policy-config-file", policy, "--descheduling-interval", "3s",
 		"--listen-address", r.listen, "--metrics-address", r.metrics)...)
 	if err := r.WaitServing(f.T.Context(), "http://"+r.metrics+"/readyz"); err != nil {
