@@ -35,8 +35,13 @@ func TestAPIServerAway(t *testing.T) {
 			}
 		},
 		heal: func(s *scene) {
-			if err := s.Restart(t.Context(), cluster.APIServer); err != nil {
-				t.Fatal(err)
+			// kube-scheduler's own watches may take another minute to begin anew
+			// (client-go's backoff); how long a pod waits then is not Evenkeel's
+			// doing.
+			for _, part := range []string{cluster.APIServer, cluster.Scheduler} {
+				if err := s.Restart(t.Context(), part); err != nil {
+					t.Fatal(err)
+				}
 			}
 		},
 	})
