@@ -38,7 +38,7 @@ func TestAPIServerAway(t *testing.T) {
 			// kube-scheduler's own watches may take another minute to begin anew
 			// (client-go's backoff); how long a pod waits then is not Evenkeel's
 			// doing.
-			for _, part := range []string{cluster.APIServer, cluster.Scheduler} {
+			for _, part := range []cluster.Part{cluster.APIServer, cluster.Scheduler} {
 				if err := s.Restart(t.Context(), part); err != nil {
 					t.Fatal(err)
 				}
