@@ -121,6 +121,7 @@ func (s *scene) judge() {
 	s.T.Helper()
 	s.cooled(90 * time.Second)
 	s.released(stage.Listen())
+	s.Eventually(90*time.Second, "what is stored and bound to be seen", func(context.Context) bool { return s.witness.CaughtUp() && s.queue.empty() })
 	s.witness.Check(s.skew.Fewest + 1)
 	s.notAgain()
 	s.accounted(stage.Listen(), s.skew.Hot)
@@ -258,9 +259,25 @@ func (q *queue) see(pod *v1.Pod, gone bool) {
 	case pod.Spec.NodeName != "" && waits:
 		delete(q.since, uid)
 		if !q.dark {
-			q.took = append(q.took, time.Since(since))
+			q.took = append(q.took, max(0, boundAt(pod).Sub(since)))
 		}
 	}
+}
+
+// boundAt is when a pod was bound, to the second, whenever that is seen.
+func boundAt(pod *v1.Pod) time.Time {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Now()
+}
+
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.since) == 0
 }
 
 // shut says that kube-scheduler can bind nothing, or can again: pods that wait

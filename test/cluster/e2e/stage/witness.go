@@ -240,6 +240,15 @@ func (w *Witness) AllowGaps() {
 // Evictions lists the evictions granted since the witness began.
 func (w *Witness) Evictions() []Eviction { return w.f.Granted(w.mark) }
 
+// CaughtUp reports whether the witness has seen a ledger with each granted
+// eviction: its own watches, too, take a while to begin anew.
+func (w *Witness) CaughtUp() bool {
+	evictions := w.Evictions()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !slices.ContainsFunc(evictions, func(e Eviction) bool { return w.recorded[w.pods[e.Pod].uid] == 0 })
+}
+
 // WaitEvictions waits for a total number of granted evictions.
 func (w *Witness) WaitEvictions(within time.Duration, n int) {
 	w.f.T.Helper()
