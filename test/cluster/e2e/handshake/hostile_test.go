@@ -2,6 +2,9 @@ package handshake
 
 import (
 	"context"
+	"crypto/tls"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -110,4 +113,54 @@ func (f *fixture) tellDrawn(lair string) {
 	}
 	f.T.Logf("figures: evictions %d, %d newcomers on the client's node, %d of %d requests of kube-scheduler late or without an answer",
 		f.Evictions(f.mark), drawn, late, asked)
+}
+
+// Over mutual TLS the same client, which holds no certificate, gets no answer at
+// all, and kube-scheduler, which holds one, is answered.
+func TestHostileClientWithoutCertificate(t *testing.T) {
+	f := stage.New(t)
+	certificates := f.Certificates()
+	f.RestoreScheduler()
+	if err := f.RestartScheduler(t.Context(), certificates.Extender(stage.Listen())); err != nil {
+		t.Fatal(err)
+	}
+	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WaitMetrics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(certificates.Mounted, name) }
+	mark, metrics := f.Mark(), f.FreeAddress()
+	p := f.Start("serve", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--descheduling-interval", "3s", "--leader-elect=false",
+		"--listen-address", stage.Listen(), "--metrics-address", metrics,
+		"--tls-cert-file", in("tls.crt"), "--tls-private-key-file", in("tls.key"), "--client-ca-file", in("ca.crt"))
+	if err := p.WaitServing(t.Context(), "http://"+metrics+"/readyz"); err != nil {
+		t.Fatal(err)
+	}
+	stop := attack(f, hostile.Config{
+		Target: stage.Listen(), Nodes: story.Nodes, Lair: story.Nodes[len(story.Nodes)-1], Attacks: hostile.Attacks(),
+		TLS: &tls.Config{InsecureSkipVerify: true}, // it takes anybody for the extender
+	})
+	f.Eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, evictLine)) == 0 })
+	f.Eventually(30*time.Second, "no move in flight", func(context.Context) bool {
+		moves, _ := f.Ledger(stage.Listen())
+		return len(moves) > 0 && !slices.ContainsFunc(moves, func(m stage.Move) bool { return m.InFlight() })
+	})
+	total := stop().Total()
+	if total.Sent < 1000 || total.Answered+total.Refused > 0 {
+		t.Errorf("of %d requests %d were answered and %d refused, want no answer to any of 1000 or more", total.Sent, total.Answered, total.Refused)
+	}
+	moves, _ := f.Ledger(stage.Listen())
+	onPlan := 0
+	for i := range moves {
+		if moves[i].State == "Landed" && moves[i].Node == moves[i].To {
+			onPlan++
+		}
+	}
+	if got := f.Evictions(mark); got != story.FewestEvictions || onPlan != got {
+		t.Errorf("%d evictions, %d on plan, want %d of each", got, onPlan, story.FewestEvictions)
+	}
+	t.Logf("figures: evictions %d, on plan %d; of %d requests of the client none was answered", f.Evictions(mark), onPlan, total.Sent)
 }
