@@ -31,7 +31,9 @@ type Observer struct {
 	store    *informed.Store
 	ledger   *ledger.Ledger
 	latest   atomic.Pointer[Observation]
-	unbound  unbound
+	// unbound holds the pods that the watch shows without a node, by UID. It is
+	// apart from the store, whose lock is held while an Observation is made.
+	unbound sync.Map // of *cluster.Pod
 
 	// sampling is held while a sample is taken and while the configuration
 	// changes; it guards the fields below.
@@ -83,7 +85,11 @@ func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
 // Unbound returns the pod of a UID that the watch shows without a node, or nil.
 // The ledger knows of it by then.
-func (o *Observer) Unbound(uid string) *cluster.Pod { return o.unbound.get(uid) }
+func (o *Observer) Unbound(uid string) *cluster.Pod {
+	found, _ := o.unbound.Load(uid)
+	pod, _ := found.(*cluster.Pod)
+	return pod
+}
 
 // Adopt brings the ledger in line with what the evicting process has written,
 // and with the cluster.
@@ -187,9 +193,9 @@ func (o *Observer) changed(change informed.Change) {
 	switch {
 	case change.Created != nil:
 		o.ledger.Created(LedgerPod(change.Created))
-		o.unbound.put(change.Created)
+		o.unbound.Store(change.Created.UID, change.Created)
 	case change.Added != nil:
-		o.unbound.drop(change.Added)
+		o.unbound.Delete(change.Added.UID)
 		o.added(change.Added, now)
 	case change.Leaving != nil:
 		o.ledger.Leaves(change.Leaving.UID, now)
@@ -197,7 +203,7 @@ func (o *Observer) changed(change informed.Change) {
 		o.ledger.Leaves(change.Removed.UID, now)
 		o.removed(change.Removed)
 	case change.Dropped != nil:
-		o.unbound.drop(change.Dropped)
+		o.unbound.Delete(change.Dropped.UID)
 		o.ledger.Gone(change.Dropped.UID, now)
 	}
 }

@@ -100,7 +100,7 @@ const (
 // pod takes up.
 func (a *Answerer) identify(pod *extender.Pod) subject {
 	s := claimed(pod)
-	if s.learn(a.observer); s.known || !a.observer.Ledger().Overtaken(s.pod) {
+	if s.learn(a.observer); s.known || !a.observer.Ledger().Overtaken(s.Pod) {
 		return s
 	}
 	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
@@ -119,7 +119,7 @@ func (a *Answerer) note(s *subject) {
 	}
 	a.asked.Add(1)
 	a.last.Store(a.now().Unix())
-	a.recent.add(s.pod.UID)
+	a.recent.add(s.UID)
 }
 
 // AskedAbout reports whether kube-scheduler recently asked about this pod.
@@ -177,7 +177,7 @@ func (r round) reason(pod *subject) extender.Reject {
 	switch {
 	case !r.observation.Board.Measured():
 		return extender.RejectHot
-	case pod.pod.OwnerKind == "DaemonSet":
+	case pod.OwnerKind == "DaemonSet":
 		return extender.RejectNone
 	default:
 		return extender.RejectLoad
@@ -203,9 +203,9 @@ func (r round) rejectFull(pod *subject, amounts cluster.Amounts, nodes []cluster
 // by the watch's order, in which all processes pair pods, else by a guess.
 func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool) {
 	if pod.known {
-		return moves.Match(pod.pod, now)
+		return moves.Match(pod.Pod, now)
 	}
-	return moves.Guess(pod.pod, now)
+	return moves.Guess(pod.Pod, now)
 }
 
 // presume charges a pod to the node that kube-scheduler is likely to choose.
@@ -219,12 +219,12 @@ func (r round) presume(pod *subject, node cluster.NodeIndex, charge cluster.Char
 	if pod.hasClaims {
 		within = ledger.ProvisionedWithin
 	}
-	r.answerer.observer.Ledger().Presume(pod.pod.UID, r.observation.Board.Name(node), charge, within, r.answerer.now())
+	r.answerer.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, within, r.answerer.now())
 }
 
 func (r round) unpresume(pod *subject) {
 	if pod.charges {
-		r.answerer.observer.Ledger().Unpresume(pod.pod.UID)
+		r.answerer.observer.Ledger().Unpresume(pod.UID)
 	}
 }
 
@@ -297,7 +297,7 @@ func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.
 }
 
 func (r round) avoidSource(pod *subject, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) {
-	r.answerer.observer.Ledger().Avoid(pod.pod.Namespace, pod.pod.OwnerUID, now, func(node string) {
+	r.answerer.observer.Ledger().Avoid(pod.Namespace, pod.OwnerUID, now, func(node string) {
 		source := r.observation.Board.Node([]byte(node))
 		for k, i := range nodes {
 			if i >= 0 && i == source {

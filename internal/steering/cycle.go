@@ -43,7 +43,7 @@ func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 	if c.move, c.moving = match(moves, &c.pod, now); c.moving && c.move.Usage == (cluster.Amounts{}) {
 		c.move.Usage = c.amounts // evicted by a plugin that measures no usage
 	}
-	moves.Avoid(c.pod.pod.Namespace, c.pod.pod.OwnerUID, now, func(node string) {
+	moves.Avoid(c.pod.Namespace, c.pod.OwnerUID, now, func(node string) {
 		c.sources = append(c.sources, c.round.observation.Board.Node([]byte(node)))
 	})
 	return c
@@ -160,7 +160,7 @@ func (c *Cycle) Score(nodes []cluster.NodeIndex, scores []int8) {
 // Reserve charges the pod to the chosen node: a move is booked there, any other
 // pod is presumed there until the watch shows it bound.
 func (c *Cycle) Reserve(node string) {
-	if c.Neutral() || c.moving && c.round.answerer.observer.Ledger().Book(c.move.PodUID, c.pod.pod.UID, node, c.move.Usage, c.round.answerer.now()) {
+	if c.Neutral() || c.moving && c.round.answerer.observer.Ledger().Book(c.move.PodUID, c.pod.UID, node, c.move.Usage, c.round.answerer.now()) {
 		return
 	}
 	c.round.presume(&c.pod, c.Node(node), cluster.NewCharge(c.amounts, c.pod.requests))

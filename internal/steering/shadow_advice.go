@@ -25,7 +25,7 @@ func (s *scratch) resize(n int) {
 // advise determines the answer of an Answerer without moves: which nodes its
 // filter rejects, and the scores of the others.
 func (r shadowRound) advise(pod *subject, nodes []cluster.NodeIndex, now time.Time) *question {
-	q := &question{namespace: pod.pod.Namespace, name: pod.pod.Name, uid: pod.pod.UID, at: now, candidates: len(nodes)}
+	q := &question{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, at: now, candidates: len(nodes)}
 	if r.observation == nil {
 		return q
 	}

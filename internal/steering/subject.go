@@ -12,7 +12,7 @@ import (
 
 // subject is the pod that an answer is about.
 type subject struct {
-	pod              ledger.Pod
+	ledger.Pod
 	ownerName        string
 	requests, limits cluster.Amounts // 0 is none
 	hasClaims        bool
@@ -29,14 +29,13 @@ type subject struct {
 // claimed returns what a request says of its pod.
 func claimed(pod *extender.Pod) subject {
 	created, _ := time.Parse(time.RFC3339, pod.Created) // an invalid time counts as unknown
-	atLeastZero := func(v int64) int64 { return max(v, 0) }
 	return subject{
-		pod: ledger.Pod{
+		Pod: ledger.Pod{
 			UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind,
 			TemplateHash: pod.TemplateHash, Created: created,
 		},
 		ownerName: pod.OwnerName, hasClaims: pod.HasClaims,
-		requests: cluster.Amounts{atLeastZero(pod.CPUMilli), atLeastZero(pod.MemoryBytes)},
+		requests: cluster.Amounts{max(pod.CPUMilli, 0), max(pod.MemoryBytes, 0)},
 		limits:   cluster.Amounts{pod.LimitCPUMilli, pod.LimitMemoryBytes},
 	}
 }
@@ -44,12 +43,12 @@ func claimed(pod *extender.Pod) subject {
 // learn replaces what is said of a pod by what the watch shows of it, if it
 // shows the pod without a node.
 func (s *subject) learn(from *observer.Observer) {
-	pod := from.Unbound(s.pod.UID)
+	pod := from.Unbound(s.UID)
 	if pod == nil {
 		return
 	}
 	*s = subject{
-		pod: observer.LedgerPod(pod), ownerName: pod.Owner.Name, requests: pod.Requests, limits: pod.Limits,
+		Pod: observer.LedgerPod(pod), ownerName: pod.Owner.Name, requests: pod.Requests, limits: pod.Limits,
 		hasClaims: pod.HasClaims, known: true, charges: true,
 	}
 }
@@ -57,10 +56,10 @@ func (s *subject) learn(from *observer.Observer) {
 // unmeasured returns what the usage of the subject is estimated by.
 func (s *subject) unmeasured() *observer.Unmeasured {
 	return &observer.Unmeasured{
-		UID: s.pod.UID,
+		UID: s.UID,
 		Kin: usage.Kin{
-			Namespace: s.pod.Namespace, Owner: cluster.Owner{UID: s.pod.OwnerUID, Kind: s.pod.OwnerKind, Name: s.ownerName},
-			TemplateHash: s.pod.TemplateHash,
+			Namespace: s.Namespace, Owner: cluster.Owner{UID: s.OwnerUID, Kind: s.OwnerKind, Name: s.ownerName},
+			TemplateHash: s.TemplateHash,
 		},
 		Requests: s.requests, Limits: s.limits,
 	}

@@ -105,12 +105,13 @@ func (l *limits) received(h *hold) bool {
 	return !h.ended
 }
 
-// ask reports whether the Answerer may work for a request.
+// ask reports whether the Answerer may work for a request: always for the only
+// one of a client, so that no others keep kube-scheduler from being answered.
 func (l *limits) ask(h *hold) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all, own := l.taken(h.client, (*hold).turn)
-	h.asking = all < l.asking.all && own < l.asking.each
+	h.asking = own == 0 || all < l.asking.all && own < l.asking.each
 	return h.asking
 }
 
