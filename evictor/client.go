@@ -182,16 +182,30 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		return err
 	}
 	c.config.Ledger.Accepted(a.move.PodUID, c.config.Clock.Now()) // if the answer got lost, the eviction may have happened
+	if err == nil || c.leaves(ctx, pod) {
+		c.tell(ctx, pod, a)
+	}
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", a.move.Namespace+"/"+a.move.Pod, err)
 	}
 	a.made = true
 	c.remember(a.move.PodUID)
+	return nil
+}
+
+// leaves reports whether a pod is seen to leave, after a call whose answer got
+// lost.
+func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
+	now, err := c.config.Kube.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err) || err == nil && gone(now, string(pod.UID))
+}
+
+// tell puts an eviction in the log and in an Event.
+func (c *Client) tell(ctx context.Context, pod *v1.Pod, a *attempt) {
 	history.LogEviction(ctx, &a.move.Intent, c.config.Clock.Now(), false)
 	if c.config.Events != nil && !a.unplanned { // the framework records those of upstream's plugins
 		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Decision.Message)
 	}
-	return nil
 }
 
 // postOnce posts an eviction and remembers the answer. A denial ends the move;

@@ -457,6 +457,37 @@ func TestClientTimeout(t *testing.T) {
 	}
 }
 
+// An eviction whose answer got lost is told like any other if the pod is seen to
+// leave, and else not at all.
+func TestLostAnswersAreTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		happens func(*api)
+		want    int // Events
+	}{
+		"the pod is gone": {func(a *api) { delete(a.pods, "ns/web-1") }, 1},
+		"the pod is leaving": {func(a *api) {
+			a.pods["ns/web-1"] = aPod("web-1", func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		}, 1},
+		"another has its name": {func(a *api) { a.pods["ns/web-1"] = aPod("web-1", func(p *v1.Pod) { p.UID = "other" }) }, 1},
+		"the pod stays":        {func(*api) {}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, recorder := newAPI(t, aPod("web-1")), events.NewFakeRecorder(2)
+			a.answer = func(http.ResponseWriter, *http.Request) {
+				tc.happens(a)
+				panic(http.ErrAbortHandler)
+			}
+			gate := newGate(t, a, func(c *ClientConfig) { c.Events = recorder })
+			if _, err := planned(t, gate, moveOf("web-1")); err == nil {
+				t.Error("a lost answer is no error")
+			}
+			if got := len(recorder.Events); got != tc.want {
+				t.Errorf("%d Events, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 // A dry run reads, remembers what it would have evicted, and asks for nothing
 // that changes anything.
 func TestClientDryRun(t *testing.T) {

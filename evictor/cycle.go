@@ -260,7 +260,7 @@ func (c *Cycle) drop(ctx context.Context, i int, outcome Outcome) {
 		klog.FromContext(ctx).V(2).Info("Deployment was not scaled back yet", "error", err.Error())
 	}
 	c.left = append(c.left[:i:i], c.left[i+1:]...)
-	if outcome.Reason != "" {
+	if outcome.Reason != "" && !c.config.Evictions.DryRun() { // which recorded none, so one there would be another's
 		c.ledger().Cancel(outcome.Move.PodUID, c.config.Clock.Now())
 	}
 	c.outcomes = append(c.outcomes, outcome)

@@ -454,3 +454,19 @@ func TestExecutorDryRun(t *testing.T) {
 		}
 	})
 }
+
+// What a dry run refuses is no move of its own: one in flight of the same pod is
+// another process's.
+func TestDryRunCancelsNoMove(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		p.config.dryRun = true
+		move := moveOf("a")
+		p.pods["a"] = aPod("a")
+		p.ledger.Record(time.Now(), move.Intent)
+		refusal := &reasons.Refusal{Reason: reasons.PodChanged}
+		outcomes := p.evictor().begin(t.Context(), []Move{move}, func(context.Context, *v1.Pod) error { return refusal }).run(t.Context())
+		if len(outcomes) != 1 || outcomes[0].Reason != reasons.PodChanged || !p.ledger.Moving("uid-a") {
+			t.Errorf("outcomes %+v, still moving %v", outcomes, p.ledger.Moving("uid-a"))
+		}
+	})
+}

@@ -58,7 +58,8 @@ func (t *Trial) Add(intent *ledger.Intent, now time.Time) {
 // Judge logs what became of the moves that would have been made until the given
 // time: a move was worth its eviction if its source is still hot without it,
 // its destination would still take the pod, and the pod is still there. Moves
-// of nodes that are not measured now wait.
+// of nodes that are not measured now wait, and so do those from a node that is
+// gone: nobody can say any more whether it would have cooled.
 func (t *Trial) Judge(ctx context.Context, latest *observer.Observation, pods Pods, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,6 +78,9 @@ func (t *Trial) Judge(ctx context.Context, latest *observer.Observation, pods Po
 func judge(latest *observer.Observation, pods Pods, move *ledger.Intent) (outcome history.Trial, known bool) {
 	snapshot := latest.View.Snapshot
 	from, to := snapshot.Index(move.From), snapshot.Index(move.To)
+	if from < 0 {
+		return outcome, false
+	}
 	for _, i := range []int{from, to} {
 		if i >= 0 && !latest.View.Nodes[i].Known() {
 			return outcome, false

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -83,6 +84,7 @@ func TestJudge(t *testing.T) {
 	cases := map[string]struct {
 		site    site
 		want    history.Trial
+		from    string // instead of the source
 		unknown bool
 	}{
 		"needed":                     {site: site{9000, 1000, thresholds.Hot, stays}, want: history.Trial{SourceStillHot: true, DestinationTakes: true, PodStayed: true}},
@@ -91,11 +93,14 @@ func TestJudge(t *testing.T) {
 		"the pod is gone":            {site: site{9000, 1000, thresholds.Hot, nil}, want: history.Trial{SourceStillHot: true, DestinationTakes: true}},
 		"a namesake took its place":  {site: site{9000, 1000, thresholds.Hot, map[string]*v1.Pod{"web-1": podNamed("web-1", "other")}}, want: history.Trial{SourceStillHot: true, DestinationTakes: true}},
 		"the source is not measured": {site: site{-1, 1000, thresholds.Unknown, stays}, unknown: true},
+		"the source is gone":         {site: site{9000, 1000, thresholds.Hot, stays}, from: "gone", unknown: true},
 		"nor is the destination":     {site: site{9000, -1, thresholds.Hot, stays}, unknown: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, known := judge(tc.site.observe(t), &tc.site, moveOf(1))
+			move := moveOf(1)
+			move.From = stdcmp.Or(tc.from, move.From)
+			got, known := judge(tc.site.observe(t), &tc.site, move)
 			if diff := cmp.Diff(tc.want, got); diff != "" || known == tc.unknown {
 				t.Errorf("known %v, (-want +got):\n%s", known, diff)
 			}

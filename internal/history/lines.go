@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -28,7 +29,7 @@ func LogEviction(ctx context.Context, move *ledger.Intent, at time.Time, dryRun 
 	e := ofIntent(move, at)
 	klog.FromContext(ctx).Info(message, "pod", klog.KRef(e.Namespace, e.Pod), "node", e.Node, "destination", e.Destination,
 		"cpuMilli", e.CPUMilli, "memoryBytes", e.MemoryBytes, "at", stamp(at), "podUID", e.PodUID, "owner", e.Owner,
-		"exceeded", e.Exceeded, "policy", e.Policy, "cycle", e.Cycle, "message", e.Message)
+		"exceeded", e.Exceeded, "policy", e.Policy, "cycle", e.Cycle, "message", oneLine.Replace(e.Message))
 }
 
 // LogJudged logs what came of a move.
@@ -47,5 +48,9 @@ func LogTrial(ctx context.Context, move *ledger.Intent, at time.Time, t Trial) {
 		"destination", move.To, "at", stamp(at), "podUID", move.PodUID,
 		sourceStillHot, t.SourceStillHot, destinationTakes, t.DestinationTakes, podStayed, t.PodStayed)
 }
+
+// oneLine keeps a value on the line of its entry: klog gives text with line
+// breaks lines of its own.
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -71,6 +71,7 @@ func fieldsOf(text []byte) map[string]json.RawMessage {
 		at := bytes.Index(text, []byte(quoted))
 		switch {
 		case at < 0:
+		case bytes.IndexByte(text[:at], '\t') >= 0: // part of a value of several lines, which klog indents
 		case bytes.HasSuffix(text[:at], []byte("] ")):
 			fields := keysAndValues(string(text[at+len(quoted):]))
 			fields["msg"] = json.RawMessage(quoted)
