@@ -98,3 +98,19 @@ func TestSteeringIsFenced(t *testing.T) {
 		t.Errorf("somebody else's change: %v", err)
 	}
 }
+
+// With the names alone, Evenkeel has no right on pods but that of dry runs.
+func TestSteeringWithNamesAlone(t *testing.T) {
+	f := stage.New(t)
+	o := install(t, f, "admission-steering-names")
+	steered(t, f, o)
+	for _, sub := range [][]string{nil, {"status"}} {
+		_, err := o.client.CoreV1().Pods("default").Patch(t.Context(), "nobody", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, sub...)
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("patching a pod %v: %v, want it forbidden", sub, err)
+		}
+	}
+	if _, err := o.client.CoreV1().Pods(probes).Create(t.Context(), pod("ReplicaSet", "x"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a probe that is no dry run: %v, want it refused", err)
+	}
+}
