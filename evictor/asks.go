@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
@@ -81,6 +82,19 @@ const (
 
 // Steering finds out whether kube-scheduler is steered.
 type Steering interface {
+	// Proven reports whether replacements are known to be steered before any of
+	// a cycle has landed; if not, its first move is a probe. An error says why
+	// they are known not to be.
+	Proven(ctx context.Context) (bool, error)
+	// Ready prepares a move just before its eviction: its replacement will be
+	// steered. grace is how long the pod has to terminate. It returns why the
+	// move must not be made, or that it has to wait.
+	Ready(ctx context.Context, move *ledger.Intent, grace time.Duration) (reason reasons.Reason, wait bool)
+	// Undo takes back what Ready prepared for a move that was not made.
+	Undo(ctx context.Context, move *ledger.Intent)
+	// Settle waits until nothing that Ready prepared is waited for any more, so
+	// that the process may end.
+	Settle(ctx context.Context)
 	// Proves judges a landed move.
 	Proves(ctx context.Context, move *ledger.Move) Proof
 	// Asked counts the kube-scheduler requests that were answered; 0 if that is

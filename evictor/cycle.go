@@ -45,12 +45,14 @@ func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cyc
 	c := &Cycle{
 		Evictor: e, evict: evict, left: moves, began: e.config.Clock.Now(),
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
-		probing:    e.config.Steering != nil && !e.config.Evictions.DryRun(),
 		exhausted:  map[string]bool{},
 		backingOff: map[string]backoff{},
 		surges:     map[string]*surge{},
 	}
-	reason := c.held(ctx)
+	reason := c.steered(ctx)
+	if reason == "" {
+		reason = c.held(ctx)
+	}
 	if reason == "" {
 		reason = c.record(ctx)
 	}
@@ -162,6 +164,9 @@ func (c *Cycle) End(ctx context.Context) []Outcome {
 		return c.outcomes
 	}
 	c.ledger().CancelIntended(c.config.Clock.Now())
+	if c.config.Steering != nil {
+		c.config.Steering.Settle(ctx)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if err := c.config.Evictions.Commit(ctx); err != nil {
@@ -187,7 +192,18 @@ func (c *Cycle) next(ctx context.Context) bool {
 			continue
 		}
 		c.closeSession()
+		if reason, wait = c.ready(ctx, &move); wait {
+			i++
+			continue
+		}
+		if reason != "" {
+			c.drop(ctx, i, Outcome{Move: move, Reason: reason})
+			continue
+		}
 		outcome, again := c.make(ctx, move)
+		if again || outcome.Reason != "" {
+			c.undo(ctx, &move)
+		}
 		if again {
 			i++
 			continue

@@ -255,6 +255,16 @@ func (p *play) Announced(ctx context.Context) {
 	}
 }
 
+func (p *play) Proven(context.Context) (bool, error) { return false, nil }
+
+func (p *play) Ready(context.Context, *ledger.Intent, time.Duration) (reasons.Reason, bool) {
+	return "", false
+}
+
+func (p *play) Undo(context.Context, *ledger.Intent) {}
+
+func (p *play) Settle(context.Context) {}
+
 func (p *play) Proves(_ context.Context, move *ledger.Move) Proof { return p.config.steered(move) }
 
 func (p *play) Asked(context.Context) int64 {

@@ -15,6 +15,43 @@ import (
 // unless kube-scheduler asks an extender in the meantime.
 const probeAgainAfter = 30 * time.Minute
 
+// steered finds out how replacements are steered, and returns why they are not.
+// What is proven needs no probe.
+func (c *Cycle) steered(ctx context.Context) reasons.Reason {
+	if c.config.Steering == nil || c.config.Evictions.DryRun() || len(c.left) == 0 {
+		return ""
+	}
+	proven, err := c.config.Steering.Proven(ctx)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Nothing is evicted, because replacements would not be steered", "reason", reasons.SteeringAbsent)
+		return reasons.SteeringAbsent
+	}
+	if c.probing = !proven; proven {
+		c.ledger().SetHold(ledger.Hold{})
+	}
+	return ""
+}
+
+// ready prepares the steering of a move's replacement just before that can
+// come.
+func (c *Cycle) ready(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
+	s := c.surges[move.PodUID]
+	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled {
+		return "", false
+	}
+	reason, wait = c.config.Steering.Ready(ctx, &move.Intent, move.TTL-c.config.Settings.MoveTTL)
+	if reason == reasons.SteeringAbsent {
+		c.stop = reason
+	}
+	return reason, wait
+}
+
+func (c *Cycle) undo(ctx context.Context, move *Move) {
+	if c.config.Steering != nil && !c.config.Evictions.DryRun() {
+		c.config.Steering.Undo(ctx, &move.Intent)
+	}
+}
+
 // held returns why this cycle must not evict; empty if it may. The ledger
 // remembers a failed probe from one cycle to the next, even for one-shot runs.
 // A probe in every cycle would keep evicting one pod per interval without
@@ -50,7 +87,7 @@ func (c *Cycle) keep(ctx context.Context) {
 	now := c.config.Clock.Now()
 	hold := ledger.Hold{Reason: string(c.stop), Since: now, Until: now.Add(probeAgainAfter), Asked: c.asked(ctx)}
 	c.ledger().SetHold(hold)
-	message := "kube-scheduler does not ask the extender, so it places replacements by requests alone"
+	message := "Replacements are not steered, so kube-scheduler places them by requests alone"
 	if c.stop == reasons.ProbeNotLanded {
 		message = "The replacement of the first evicted pod was not bound in time"
 	}

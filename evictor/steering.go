@@ -3,11 +3,13 @@ package evictor
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -81,6 +83,20 @@ type ExtenderSteering struct {
 
 var _ Steering = (*ExtenderSteering)(nil)
 
+// Proven implements Steering: who asks about a replacement shows when it comes.
+func (s *ExtenderSteering) Proven(context.Context) (bool, error) { return false, nil }
+
+// Ready implements Steering: the ledger is all that an extender needs.
+func (s *ExtenderSteering) Ready(context.Context, *ledger.Intent, time.Duration) (reasons.Reason, bool) {
+	return "", false
+}
+
+// Undo implements Steering.
+func (s *ExtenderSteering) Undo(context.Context, *ledger.Intent) {}
+
+// Settle implements Steering.
+func (s *ExtenderSteering) Settle(context.Context) {}
+
 // Proves implements Steering.
 func (s *ExtenderSteering) Proves(ctx context.Context, move *ledger.Move) Proof {
 	if s.Here != nil && (move.Asked || s.Here.AskedAbout(move.Replacement)) {
@@ -121,3 +137,66 @@ func (s *ExtenderSteering) Asked(ctx context.Context) (asked int64) {
 	}
 	return asked
 }
+
+// BestSteering is the extender while kube-scheduler asks it, and else the API
+// server if that is proven to steer. Where neither is, it takes the extender's
+// probe.
+type BestSteering struct {
+	Extender Steering
+	// Admission is by the API server.
+	Admission Steering
+
+	mu sync.Mutex
+	// active is the one of this cycle, nil before the first.
+	active Steering
+	asked  int64 // by the newest cycle
+}
+
+var _ Steering = (*BestSteering)(nil)
+
+// Proven implements Steering. It chooses for the cycle that begins.
+func (s *BestSteering) Proven(ctx context.Context) (bool, error) {
+	asked := s.Extender.Asked(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asks := asked > s.asked
+	s.active, s.asked = s.Extender, asked
+	if asks {
+		return s.Extender.Proven(ctx)
+	}
+	proven, err := s.Admission.Proven(ctx)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("The API server does not steer", "reason", err.Error())
+		return s.Extender.Proven(ctx)
+	}
+	s.active = s.Admission
+	return proven, nil
+}
+
+func (s *BestSteering) current() Steering {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active == nil {
+		return s.Extender
+	}
+	return s.active
+}
+
+// Ready implements Steering.
+func (s *BestSteering) Ready(ctx context.Context, move *ledger.Intent, grace time.Duration) (reasons.Reason, bool) {
+	return s.current().Ready(ctx, move, grace)
+}
+
+// Undo implements Steering.
+func (s *BestSteering) Undo(ctx context.Context, move *ledger.Intent) { s.current().Undo(ctx, move) }
+
+// Settle implements Steering.
+func (s *BestSteering) Settle(ctx context.Context) { s.current().Settle(ctx) }
+
+// Proves implements Steering.
+func (s *BestSteering) Proves(ctx context.Context, move *ledger.Move) Proof {
+	return s.current().Proves(ctx, move)
+}
+
+// Asked implements Steering.
+func (s *BestSteering) Asked(ctx context.Context) int64 { return s.Extender.Asked(ctx) }

@@ -110,6 +110,9 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	if to.Replicas != surgedReplicas {
 		return c.surgeFailed(ctx, s, errSurgeScaled), false
 	}
+	if reason, wait := c.ready(ctx, &s.move); wait || reason != "" {
+		return reason, wait
+	}
 	to.Replicas++
 	err = c.setScale(ctx, s, to)
 	switch {

@@ -156,11 +156,17 @@ type Estimate struct {
 	DefaultMemory resource.Quantity `json:"defaultMemory"`
 }
 
-// Steering reports whether evictions depend on kube-scheduler asking the
-// extender.
+// Steering says how replacements get to their destinations, and whether
+// evictions depend on that.
 type Steering string
 
 const (
+	// SteeringAuto takes the best way that is proven: the extender or the
+	// plugin, or else the API server.
+	SteeringAuto Steering = "auto"
+	// SteeringAdmission has the API server steer, and evicts nothing while it
+	// does not.
+	SteeringAdmission Steering = "admission"
 	// SteeringRequired stops evicting when a replacement was bound without the
 	// extender having been asked.
 	SteeringRequired Steering = "required"
@@ -171,8 +177,10 @@ const (
 // Eviction says how fast and how carefully pods are moved.
 type Eviction struct {
 	// Steering is required, which stops evicting when a replacement was bound
-	// without the extender having been asked, or none, which evicts without
-	// that check.
+	// without the extender having been asked; admission, where the API server
+	// steers by the component admission-steering and nothing is evicted while
+	// it does not; auto, the best of the two that is proven; or none, which
+	// evicts without any check.
 	Steering Steering `json:"steering"`
 	// CycleDeadline ends a paced cycle; what is left waits for the next one:
 	// 10s to 24h.

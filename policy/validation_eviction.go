@@ -25,7 +25,7 @@ const (
 
 func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
 	return slices.Concat(
-		check.OneOf(path.Child("steering"), e.Steering, SteeringRequired, SteeringNone),
+		check.OneOf(path.Child("steering"), e.Steering, SteeringAuto, SteeringRequired, SteeringAdmission, SteeringNone),
 		validatePace(e, path),
 		check.Between(path.Child("maxMovesPerCycle"), e.MaxMovesPerCycle, 1, 500),
 		check.Between(path.Child("maxMovesPerHour"), e.MaxMovesPerHour, 0, maxMovesAnHour),

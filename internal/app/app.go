@@ -17,6 +17,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
@@ -69,7 +70,8 @@ type App struct {
 	filters     *placement.Filters
 	cluster     *evictor.Watched
 	evictions   *evictor.Client
-	steering    evictor.Steering
+	steering    steerings
+	gates       *admission.Gates
 	scaler      *evictor.DeploymentScaler
 	metrics     evictingMetrics
 	room        *announce.Room
@@ -78,6 +80,12 @@ type App struct {
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	events     *announce.Log // nil in a dry run
 	recorder   events.EventRecorder
+}
+
+// steerings are the ways to steer replacements.
+type steerings struct {
+	extender, admission evictor.Steering
+	best                *evictor.BestSteering
 }
 
 // evictingMetrics are registered once, for all policies.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strconv"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -17,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
+	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
@@ -71,11 +74,44 @@ func (a *App) wireEvicting() error {
 	if err != nil {
 		return fmt.Errorf("making the evicting client: %w", err)
 	}
+	return a.wireSteering()
+}
+
+// wireSteering makes all ways to steer; the policy chooses.
+func (a *App) wireSteering() error {
 	asked := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
-	if a.answerer != nil {
-		asked.Here = a.answerer
+	planner := a.answerer
+	if planner != nil {
+		asked.Here = planner
+	} else {
+		planner = steering.NewAnswerer(a.observer, a.kube.Clock.Now)
 	}
-	a.steering = asked
+	client, err := dynamic.NewForConfig(a.kube.REST)
+	if err != nil {
+		return fmt.Errorf("making the client of Steerings: %w", err)
+	}
+	keys := admission.NewKeys(client, a.kube.Clock.Now)
+	probe, err := admission.NewProbe(keys, a.kube.REST)
+	if err != nil {
+		return err
+	}
+	a.steering.extender, a.steering.admission = asked, admission.NewSteering(keys, probe, a.kube.Clock.Now)
+	a.steering.best = &evictor.BestSteering{Extender: a.steering.extender, Admission: a.steering.admission}
+	a.gates, err = admission.NewGates(a.kube.Client, planner, keys, a.informers.Core().V1().Pods().Informer())
+	return err
+}
+
+// by returns the steering that a policy chooses; nil for none.
+func (s *steerings) by(chosen policy.Steering) evictor.Steering {
+	switch chosen {
+	case policy.SteeringAuto:
+		return s.best
+	case policy.SteeringAdmission:
+		return s.admission
+	case policy.SteeringRequired:
+		return s.extender
+	case policy.SteeringNone:
+	}
 	return nil
 }
 
@@ -109,9 +145,7 @@ func (a *App) wireEvictor(g *generation) error {
 	config := evictor.Config{
 		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
 		Settings: evicting, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.Progress,
-	}
-	if g.load.Eviction.Steering == policy.SteeringRequired {
-		config.Steering = a.steering
+		Steering: a.steering.by(g.load.Eviction.Steering),
 	}
 	if g.evictor, err = evictor.New(config); err != nil {
 		return fmt.Errorf("making the evictor: %w", err)

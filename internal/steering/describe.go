@@ -27,3 +27,18 @@ func Describe(pod *v1.Pod) *extender.Pod {
 		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],
 	}
 }
+
+// Land returns the node that the replacement of a move is nominated for, and
+// books it there; empty for a pod that replaces nothing, or that no node is cool
+// enough for. Whether the node takes the pod is up to kube-scheduler.
+func (a *Answerer) Land(pod *v1.Pod) string {
+	c := a.Consider(Describe(pod))
+	if c.Neutral() || !c.moving {
+		return ""
+	}
+	node := c.Land(c.round.observation.Board.Names(), func(string) bool { return true })
+	if node != "" {
+		c.Reserve(node)
+	}
+	return node
+}

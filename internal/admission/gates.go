@@ -1,0 +1,182 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// gateWorkers is how many pods are let go at a time.
+	gateWorkers = 4
+	// The pauses between two attempts to let a pod go.
+	minRetry, maxRetry = 20 * time.Millisecond, time.Second
+)
+
+// Planner says where replacements are to go.
+type Planner interface {
+	// Land returns the node for a pod, and holds room for it there; empty for a
+	// pod that replaces nothing, or that no node takes.
+	Land(pod *v1.Pod) string
+}
+
+// Gates lets held pods go: it nominates the planned node, which kube-scheduler
+// tries first, and takes the gate off. A pod for which there is no plan goes
+// free at once. Each replica does it, whoever leads.
+type Gates struct {
+	client  kubernetes.Interface
+	planner Planner
+	keys    *Keys
+	pods    corelisters.PodLister
+	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
+}
+
+// NewGates returns Gates over an informer of pods that the caller starts. Keys
+// may be nil in a process that sets none.
+func NewGates(client kubernetes.Interface, planner Planner, keys *Keys, pods cache.SharedIndexInformer) (*Gates, error) {
+	g := &Gates{
+		client: client, planner: planner, keys: keys, pods: corelisters.NewPodLister(pods.GetIndexer()),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry)),
+	}
+	changed := func(object any) {
+		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.answers(pod)) {
+			g.queue.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		}
+	}
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }})
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	return g, nil
+}
+
+// held reports whether a pod has our gate.
+func held(pod *v1.Pod) bool { return pod.DeletionTimestamp == nil && gateOf(pod) >= 0 }
+
+func gateOf(pod *v1.Pod) int {
+	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == Gate })
+}
+
+// answers reports whether a pod is the first of its owner since a key was
+// opened, so that the key has done its work.
+func (g *Gates) answers(pod *v1.Pod) bool {
+	if g.keys == nil || pod.Spec.NodeName != "" || pod.Annotations[Annotation] == "" {
+		return false
+	}
+	by := metav1.GetControllerOfNoCopy(pod)
+	return by != nil && g.keys.IsOpen(pod.Namespace, string(by.UID))
+}
+
+// Run lets pods go until the context ends.
+func (g *Gates) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range gateWorkers {
+		workers.Go(func() {
+			for g.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	g.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+func (g *Gates) next(ctx context.Context) bool {
+	name, down := g.queue.Get()
+	if down {
+		return false
+	}
+	defer g.queue.Done(name)
+	if err := g.handle(ctx, name); err != nil {
+		klog.FromContext(ctx).Error(err, "A pod was not let go yet", "pod", klog.KRef(name.Namespace, name.Name))
+		g.queue.AddRateLimited(name)
+		return true
+	}
+	g.queue.Forget(name)
+	return true
+}
+
+// handle lets a pod go and clears the key that it answers.
+func (g *Gates) handle(ctx context.Context, name types.NamespacedName) error {
+	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
+	if err != nil {
+		return nil //nolint:nilerr // it is gone
+	}
+	if held(pod) {
+		if err := g.letGo(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if by := metav1.GetControllerOfNoCopy(pod); by != nil && g.answers(pod) {
+		return g.keys.Clear(ctx, pod.Namespace, string(by.UID))
+	}
+	return nil
+}
+
+// letGo nominates a node and takes the gate off. A nomination that fails costs
+// the pod its preference, never its scheduling.
+func (g *Gates) letGo(ctx context.Context, pod *v1.Pod) error {
+	if node := g.planner.Land(pod); node != "" {
+		if err := g.nominate(ctx, pod, node); err != nil {
+			klog.FromContext(ctx).Error(err, "A node was not nominated", "pod", klog.KObj(pod), "node", node)
+		}
+	}
+	return g.ungate(ctx, pod)
+}
+
+func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID}, "status": map[string]any{"nominatedNodeName": node},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding a nomination: %w", err)
+	}
+	return g.patch(ctx, pod, types.MergePatchType, patch, "status")
+}
+
+// ungate takes the gate off the pod as it was seen: if its gates have changed
+// since, the watch reports it again.
+func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
+	path := fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod))
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": pod.UID},
+		{"op": "test", "path": path + "/name", "value": Gate},
+		{"op": "remove", "path": path},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	err = g.patch(ctx, pod, types.JSONPatchType, patch)
+	if apierrors.IsInvalid(err) { // another replica was faster: the test failed
+		return nil
+	}
+	return err
+}
+
+func (g *Gates) patch(ctx context.Context, pod *v1.Pod, kind types.PatchType, patch []byte, subresource ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := g.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, kind, patch, metav1.PatchOptions{}, subresource...)
+	if apierrors.IsNotFound(err) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("patching pod %q: %w", pod.Namespace+"/"+pod.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// keyLasts is how long after its pod has left a key steers: controllers create
+// the next pod within milliseconds, and a pod that is held while all of our
+// replicas are away waits for one.
+const keyLasts = 10 * time.Second
+
+// Steering is steering by the API server. Its proof comes before the eviction.
+type Steering struct {
+	keys  *Keys
+	probe *Probe
+	now   func() time.Time
+}
+
+var _ evictor.Steering = (*Steering)(nil)
+
+// NewSteering returns the Steering of the process that evicts.
+func NewSteering(keys *Keys, probe *Probe, now func() time.Time) *Steering {
+	return &Steering{keys: keys, probe: probe, now: now}
+}
+
+// Proven implements evictor.Steering: it also deletes what a predecessor left.
+func (s *Steering) Proven(ctx context.Context) (bool, error) {
+	if _, err := s.keys.Sweep(ctx); err != nil {
+		return false, err
+	}
+	if err := s.probe.visible(ctx); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// Ready implements evictor.Steering. A StatefulSet creates the next pod when
+// the last has ended, all others as soon as it begins to.
+func (s *Steering) Ready(ctx context.Context, move *ledger.Intent, grace time.Duration) (reason reasons.Reason, wait bool) {
+	lasts := keyLasts
+	if move.Owner.Kind == "StatefulSet" {
+		lasts += grace
+	}
+	until := s.now().Add(lasts).Truncate(time.Second)
+	of := owner{move.Namespace, move.Owner.UID}
+	err := s.keys.set(ctx, of, move.PodUID, target{Nodes: []string{move.To}, Until: until, By: byGate})
+	switch {
+	case errors.Is(err, errTaken), errors.Is(err, errFull):
+		return "", true
+	case err == nil:
+		err = s.probe.visible(ctx)
+	}
+	if err != nil {
+		s.keys.clear(ctx, of)
+		klog.FromContext(ctx).Error(err, "The API server does not steer, so nothing is evicted")
+		return reasons.SteeringAbsent, false
+	}
+	return "", false
+}
+
+// Undo implements evictor.Steering.
+func (s *Steering) Undo(ctx context.Context, move *ledger.Intent) {
+	s.keys.clear(ctx, owner{move.Namespace, move.Owner.UID})
+}
+
+// Settle implements evictor.Steering: pods that are held need this process, and
+// nothing but this process collects its keys.
+func (s *Steering) Settle(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, settlePause, true, func(context.Context) (bool, error) { return !s.keys.waited(), nil })
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if _, err := s.keys.Sweep(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Keys were not deleted, they end by themselves")
+	}
+}
+
+// settlePause is the time between two looks at whether keys are still open.
+const settlePause = 20 * time.Millisecond
+
+// Proves implements evictor.Steering. A replacement that is back on its node
+// was not steered.
+func (s *Steering) Proves(_ context.Context, move *ledger.Move) evictor.Proof {
+	switch move.Node {
+	case move.From:
+		return evictor.NotSteered
+	case move.To:
+		return evictor.Steered
+	}
+	return evictor.Unproven
+}
+
+// Asked implements evictor.Steering: nobody asks.
+func (s *Steering) Asked(context.Context) int64 { return 0 }
