@@ -280,6 +280,60 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a: EvictionFailed", "b", "c"},
 			evicted: []string{"!a@0.0", "b@0.0", "c@2.0"},
 		},
+		"steering that is proven needs no probe": {
+			play: func(p *play) {
+				p.steered(Unproven)
+				p.config.proven = func() (bool, error) { return true, nil }
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b", "c"},
+			evicted: []string{"a@0.0", "b@0.2", "c@0.4"},
+		},
+		"proven steering ends a hold": {
+			play: func(p *play) {
+				p.steered(Unproven)
+				p.config.proven = func() (bool, error) { return true, nil }
+				p.ledger.SetHold(ledger.Hold{Reason: string(reasons.SteeringAbsent), Since: time.Now(), Until: time.Now().Add(time.Hour)})
+			},
+			moves:   []string{"a"},
+			want:    []string{"a"},
+			evicted: []string{"a@0.0"},
+		},
+		"steering that is known to be absent": {
+			play: func(p *play) {
+				p.steered(Steered)
+				p.config.proven = func() (bool, error) { return false, errors.New("no kind Steering") }
+			},
+			moves: []string{"a", "b"},
+			want:  []string{"a: SteeringAbsent", "b: SteeringAbsent"},
+		},
+		"a replacement that cannot be steered yet holds nobody else up": {
+			play: func(p *play) {
+				p.steered(Unproven)
+				p.config.proven = func() (bool, error) { return true, nil }
+				p.config.ready = func(move *ledger.Intent) (reasons.Reason, bool) {
+					return "", move.Pod == "a" && time.Since(p.start) < 900*time.Millisecond
+				}
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"b", "a"},
+			evicted: []string{"b@0.0", "a@1.0"},
+		},
+		"steering that goes in the middle of a cycle ends it": {
+			play: func(p *play) {
+				p.steered(Unproven)
+				p.config.proven = func() (bool, error) { return true, nil }
+				p.config.ready = func(move *ledger.Intent) (reasons.Reason, bool) {
+					if move.Pod == "b" {
+						return reasons.SteeringAbsent, false
+					}
+					return "", false
+				}
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: SteeringAbsent", "c: SteeringAbsent"},
+			evicted: []string{"a@0.0"},
+		},
 		"no moves": {play: func(p *play) { p.steered(NotSteered) }},
 	}
 	for name, tc := range cases {
@@ -467,6 +521,22 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 		outcomes := p.evictor().begin(t.Context(), []Move{move}, func(context.Context, *v1.Pod) error { return refusal }).run(t.Context())
 		if len(outcomes) != 1 || outcomes[0].Reason != reasons.PodChanged || !p.ledger.Moving("uid-a") {
 			t.Errorf("outcomes %+v, still moving %v", outcomes, p.ledger.Moving("uid-a"))
+		}
+	})
+}
+
+// What was prepared for a move that is not made, or not yet, is taken back.
+func TestUnmadeMovesAreNotSteered(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		p.steered(Unproven)
+		p.config.proven = func() (bool, error) { return true, nil }
+		p.answers["a"] = []error{errors.New("connection refused")}
+		p.landsIn = -1
+		p.runWith(p.evictor(), "a")
+		p.answers["b"] = []error{tooMany(0)}
+		p.runWith(p.evictor(), "b")
+		if diff := cmp.Diff([]string{"a", "b"}, p.undone); diff != "" {
+			t.Errorf("taken back (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -44,6 +44,8 @@ type script struct {
 	change   func(*Move)
 	cooled   func() bool
 	steered  func(*ledger.Move) Proof
+	proven   func() (bool, error)
+	ready    func(*ledger.Intent) (reasons.Reason, bool)
 	asked    func() int64
 	announce func(context.Context)
 	progress func()
@@ -82,6 +84,7 @@ type play struct {
 	landsOn       string        // "" for the destination
 	readyIn       time.Duration
 	notAsked      bool // kube-scheduler does not ask about replacements
+	undone        []string
 }
 
 // playing runs a test in a bubble.
@@ -255,13 +258,24 @@ func (p *play) Announced(ctx context.Context) {
 	}
 }
 
-func (p *play) Proven(context.Context) (bool, error) { return false, nil }
-
-func (p *play) Ready(context.Context, *ledger.Intent, time.Duration) (reasons.Reason, bool) {
-	return "", false
+func (p *play) Proven(context.Context) (bool, error) {
+	if p.config.proven == nil {
+		return false, nil
+	}
+	return p.config.proven()
 }
 
-func (p *play) Undo(context.Context, *ledger.Intent) {}
+func (p *play) Ready(_ context.Context, move *ledger.Intent, grace time.Duration) (reasons.Reason, bool) {
+	if p.pods[move.Pod] != nil && grace != time.Duration(*p.pods[move.Pod].Spec.TerminationGracePeriodSeconds)*time.Second {
+		p.t.Errorf("a grace period of %v", grace)
+	}
+	if p.config.ready == nil {
+		return "", false
+	}
+	return p.config.ready(move)
+}
+
+func (p *play) Undo(_ context.Context, move *ledger.Intent) { p.undone = append(p.undone, move.Pod) }
 
 func (p *play) Settle(context.Context) {}
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/ledger"
@@ -35,11 +36,12 @@ func (c *Cycle) steered(ctx context.Context) reasons.Reason {
 // ready prepares the steering of a move's replacement just before that can
 // come.
 func (c *Cycle) ready(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
-	s := c.surges[move.PodUID]
-	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled {
+	s, pod := c.surges[move.PodUID], c.config.Cluster.Pod(move.Namespace, move.Pod)
+	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled || pod == nil {
 		return "", false
 	}
-	reason, wait = c.config.Steering.Ready(ctx, &move.Intent, move.TTL-c.config.Settings.MoveTTL)
+	leaves := grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})
+	reason, wait = c.config.Steering.Ready(ctx, &move.Intent, leaves)
 	if reason == reasons.SteeringAbsent {
 		c.stop = reason
 	}

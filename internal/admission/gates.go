@@ -53,7 +53,7 @@ func NewGates(client kubernetes.Interface, planner Planner, keys *Keys, pods cac
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry)),
 	}
 	changed := func(object any) {
-		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.answers(pod)) {
+		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.keyed(pod)) {
 			g.queue.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
@@ -71,14 +71,11 @@ func gateOf(pod *v1.Pod) int {
 	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == Gate })
 }
 
-// answers reports whether a pod is the first of its owner since a key was
-// opened, so that the key has done its work.
-func (g *Gates) answers(pod *v1.Pod) bool {
-	if g.keys == nil || pod.Spec.NodeName != "" || pod.Annotations[Annotation] == "" {
-		return false
-	}
+// keyed reports whether the key of a pod's owner is open, so that the pod may
+// be the one that it is for.
+func (g *Gates) keyed(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
-	return by != nil && g.keys.IsOpen(pod.Namespace, string(by.UID))
+	return g.keys != nil && by != nil && g.keys.isOpen(owner{pod.Namespace, string(by.UID)})
 }
 
 // Run lets pods go until the context ends.
@@ -111,7 +108,8 @@ func (g *Gates) next(ctx context.Context) bool {
 	return true
 }
 
-// handle lets a pod go and clears the key that it answers.
+// handle lets a pod go and clears the key that it was steered by. The ledger
+// may hear of a pod later than Gates.
 func (g *Gates) handle(ctx context.Context, name types.NamespacedName) error {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
@@ -122,16 +120,22 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName) error {
 			return err
 		}
 	}
-	if by := metav1.GetControllerOfNoCopy(pod); by != nil && g.answers(pod) {
-		return g.keys.Clear(ctx, pod.Namespace, string(by.UID))
+	if !g.keyed(pod) {
+		return nil
 	}
-	return nil
+	open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
+	if open && pod.Spec.NodeName == "" {
+		g.queue.AddAfter(name, minRetry)
+	}
+	return err
 }
 
 // letGo nominates a node and takes the gate off. A nomination that fails costs
 // the pod its preference, never its scheduling.
 func (g *Gates) letGo(ctx context.Context, pod *v1.Pod) error {
-	if node := g.planner.Land(pod); node != "" {
+	node := g.planner.Land(pod)
+	klog.FromContext(ctx).V(2).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
+	if node != "" {
 		if err := g.nominate(ctx, pod, node); err != nil {
 			klog.FromContext(ctx).Error(err, "A node was not nominated", "pod", klog.KObj(pod), "node", node)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,12 +15,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
 )
+
+// Moves knows the moves that keys are for.
+type Moves interface {
+	// Get returns the move of a pod.
+	Get(podUID string) (ledger.Move, bool)
+}
 
 // Keys writes the keys of owners whose next pod is steered. Only the process
 // that evicts writes any. It is safe for concurrent use.
 type Keys struct {
 	client dynamic.NamespaceableResourceInterface
+	moves  Moves
 	now    func() time.Time
 
 	mu sync.Mutex
@@ -45,8 +56,8 @@ var (
 )
 
 // NewKeys returns Keys that reach the API server by a client.
-func NewKeys(client dynamic.Interface, now func() time.Time) *Keys {
-	return &Keys{client: client.Resource(resource), now: now, open: map[owner]key{}}
+func NewKeys(client dynamic.Interface, moves Moves, now func() time.Time) *Keys {
+	return &Keys{client: client.Resource(resource), moves: moves, now: now, open: map[owner]key{}}
 }
 
 // set opens the key of an owner for the move of a pod, unless another move has
@@ -83,19 +94,34 @@ func (k *Keys) take(of owner, podUID string, until time.Time) error {
 	return nil
 }
 
-// IsOpen reports whether this process has opened the key of an owner.
-func (k *Keys) IsOpen(namespace, ownerUID string) bool {
+// isOpen reports whether this process has opened the key of an owner.
+func (k *Keys) isOpen(of owner) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, open := k.open[owner{namespace, ownerUID}]
+	_, open := k.open[of]
 	return open
 }
 
-// Clear ends the key of an owner, if this process has opened it: the pod has
-// come, or never will. If the API server cannot be reached the key ends by
-// itself.
-func (k *Keys) Clear(ctx context.Context, namespace, ownerUID string) error {
-	of := owner{namespace, ownerUID}
+// settle clears the key of an owner if its move waits for no pod any more: the
+// replacement has come, or never will. It reports whether the key is open
+// still.
+func (k *Keys) settle(ctx context.Context, of owner) (open bool, err error) {
+	k.mu.Lock()
+	held, open := k.open[of]
+	k.mu.Unlock()
+	if !open {
+		return false, nil
+	}
+	move, known := k.moves.Get(held.podUID)
+	if known && move.InFlight() && move.Replacement == "" && k.now().Before(held.until) {
+		return true, nil
+	}
+	return false, k.end(ctx, of)
+}
+
+// end clears the key of an owner, if this process has opened it. If the API
+// server cannot be reached the key ends by itself.
+func (k *Keys) end(ctx context.Context, of owner) error {
 	k.mu.Lock()
 	_, open := k.open[of]
 	delete(k.open, of)
@@ -103,13 +129,13 @@ func (k *Keys) Clear(ctx context.Context, namespace, ownerUID string) error {
 	if !open {
 		return nil
 	}
-	return k.write(ctx, namespace, map[string]any{ownerUID: nil})
+	return k.write(ctx, of.namespace, map[string]any{of.uid: nil})
 }
 
 func (k *Keys) clear(ctx context.Context, of owner) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	_ = k.Clear(ctx, of.namespace, of.uid) // it ends by itself
+	_ = k.end(ctx, of) // it ends by itself
 }
 
 // callTimeout bounds a call about a key.
@@ -187,13 +213,19 @@ func (k *Keys) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, err
 }
 
-// waited reports whether a key is open, and forgets those that have ended.
-func (k *Keys) waited() bool {
+// settleAll is settle for all keys, and reports whether any is open still.
+func (k *Keys) settleAll(ctx context.Context) (open bool) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.now()
-	maps.DeleteFunc(k.open, func(_ owner, open key) bool { return now.After(open.until) })
-	return len(k.open) > 0
+	all := slices.Collect(maps.Keys(k.open))
+	k.mu.Unlock()
+	for _, of := range all {
+		waits, err := k.settle(ctx, of)
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("A key was not cleared and ends by itself", "namespace", of.namespace, "reason", err.Error())
+		}
+		open = open || waits
+	}
+	return open
 }
 
 // holds reports whether this process has an open key in a namespace.

@@ -52,6 +52,9 @@ func (s *Steering) Ready(ctx context.Context, move *ledger.Intent, grace time.Du
 	}
 	until := s.now().Add(lasts).Truncate(time.Second)
 	of := owner{move.Namespace, move.Owner.UID}
+	if _, err := s.keys.settle(ctx, of); err != nil {
+		return "", true // an earlier move's key
+	}
 	err := s.keys.set(ctx, of, move.PodUID, target{Nodes: []string{move.To}, Until: until, By: byGate})
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
@@ -75,7 +78,7 @@ func (s *Steering) Undo(ctx context.Context, move *ledger.Intent) {
 // Settle implements evictor.Steering: pods that are held need this process, and
 // nothing but this process collects its keys.
 func (s *Steering) Settle(ctx context.Context) {
-	_ = wait.PollUntilContextCancel(ctx, settlePause, true, func(context.Context) (bool, error) { return !s.keys.waited(), nil })
+	_ = wait.PollUntilContextCancel(ctx, settlePause, true, func(ctx context.Context) (bool, error) { return !s.keys.settleAll(ctx), nil })
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if _, err := s.keys.Sweep(ctx); err != nil {

@@ -90,7 +90,7 @@ func (a *App) wireSteering() error {
 	if err != nil {
 		return fmt.Errorf("making the client of Steerings: %w", err)
 	}
-	keys := admission.NewKeys(client, a.kube.Clock.Now)
+	keys := admission.NewKeys(client, a.observer.Ledger(), a.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, a.kube.REST)
 	if err != nil {
 		return err

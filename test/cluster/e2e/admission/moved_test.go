@@ -57,6 +57,8 @@ func TestSkewWithoutExtender(t *testing.T) {
 			t.Errorf("%s, which is on %q", &move, replacement.Spec.NodeName)
 		case replacement.Spec.NodeName == move.To:
 			exact++
+		default:
+			t.Errorf("%s, which is on %q", &move, replacement.Spec.NodeName)
 		}
 	}
 	if evictions > story.FewestEvictions+1 || exact != evictions {

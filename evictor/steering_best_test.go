@@ -1,0 +1,66 @@
+package evictor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// way is one way to steer.
+type way struct {
+	asked  int64
+	absent error
+	proven bool
+	used   int
+}
+
+func (w *way) Proven(context.Context) (bool, error) { return w.proven, w.absent }
+
+func (w *way) Ready(context.Context, *ledger.Intent, time.Duration) (reasons.Reason, bool) {
+	w.used++
+	return "", false
+}
+
+func (w *way) Undo(context.Context, *ledger.Intent)               {}
+func (w *way) Settle(context.Context)                             {}
+func (w *way) Proves(context.Context, *ledger.Move) (unset Proof) { return unset }
+func (w *way) Asked(context.Context) int64                        { return w.asked }
+
+// The best that is proven steers each cycle: the extender while it is asked,
+// else the API server, else the extender's probe.
+func TestBestSteering(t *testing.T) {
+	absent := errors.New("no kind Steering")
+	type step struct {
+		asked      int64
+		absent     error
+		wantProven bool
+		wantServer bool // the API server steers
+	}
+	cases := map[string][]step{
+		"nobody asks, and the API server steers":      {{wantProven: true, wantServer: true}, {wantProven: true, wantServer: true}},
+		"neither":                                     {{absent: absent}, {absent: absent}},
+		"kube-scheduler asks":                         {{asked: 1}, {asked: 2}},
+		"kube-scheduler asks no more":                 {{asked: 5}, {asked: 5, wantProven: true, wantServer: true}},
+		"kube-scheduler begins to ask":                {{wantProven: true, wantServer: true}, {asked: 3}},
+		"the API server begins to steer":              {{absent: absent}, {wantProven: true, wantServer: true}},
+		"the extender started anew and is asked less": {{asked: 9}, {asked: 2, wantProven: true, wantServer: true}, {asked: 3}},
+	}
+	for name, steps := range cases {
+		t.Run(name, func(t *testing.T) {
+			extender, server := &way{}, &way{proven: true}
+			best := &BestSteering{Extender: extender, Admission: server}
+			for i, s := range steps {
+				extender.asked, server.absent, extender.used, server.used = s.asked, s.absent, 0, 0
+				proven, err := best.Proven(t.Context())
+				best.Ready(t.Context(), &ledger.Intent{}, 0)
+				if proven != s.wantProven || err != nil || server.used > 0 != s.wantServer || extender.used > 0 == s.wantServer {
+					t.Errorf("step %d: proven %v, error %v, by the API server %v", i, proven, err, server.used > 0)
+				}
+			}
+		})
+	}
+}

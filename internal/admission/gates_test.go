@@ -1,0 +1,182 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// plans are the nodes for pods by name.
+type plans map[string]string
+
+func (p plans) Land(pod *v1.Pod) string { return p[pod.Name] }
+
+func podOf(name string, gates ...string) *v1.Pod {
+	controller := true
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name, UID: types.UID("uid-" + name),
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs-web", Controller: &controller}},
+	}}
+	for _, gate := range gates {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, v1.PodSchedulingGate{Name: gate})
+	}
+	return pod
+}
+
+// patches notes what pods are patched with.
+type patches struct {
+	mu   sync.Mutex
+	made []string
+	// fail returns the error of a patch, by pod and subresource.
+	fail func(pod, subresource string) error
+}
+
+func (p *patches) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	patch := action.(clienttesting.PatchAction)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		if err := p.fail(patch.GetName(), patch.GetSubresource()); err != nil {
+			p.made = append(p.made, patch.GetName()+": "+patch.GetSubresource()+" failed")
+			return true, nil, err
+		}
+	}
+	p.made = append(p.made, patch.GetName()+": "+said(patch))
+	return true, &v1.Pod{}, nil
+}
+
+func said(patch clienttesting.PatchAction) string {
+	if patch.GetSubresource() == "status" {
+		var body struct {
+			Metadata struct{ UID string }
+			Status   map[string]string
+		}
+		if json.Unmarshal(patch.GetPatch(), &body) != nil || body.Metadata.UID == "" || len(body.Status) != 1 {
+			return "invalid " + string(patch.GetPatch())
+		}
+		return "nominated " + body.Status["nominatedNodeName"]
+	}
+	var steps []struct{ Op, Path, Value string }
+	if json.Unmarshal(patch.GetPatch(), &steps) != nil || len(steps) != 3 || steps[0].Path != "/metadata/uid" || steps[1].Value != Gate {
+		return "invalid " + string(patch.GetPatch())
+	}
+	return steps[2].Op + " " + steps[2].Path
+}
+
+// play runs Gates over pods for some time and returns how these were patched.
+func play(t *testing.T, p *patches, planner Planner, keys *Keys, lasts time.Duration, pods ...*v1.Pod) []string {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var objects []runtime.Object
+		for _, pod := range pods {
+			objects = append(objects, pod)
+		}
+		client := fake.NewClientset(objects...)
+		client.PrependReactor("patch", "pods", p.react)
+		factory := informers.NewSharedInformerFactory(client, 0)
+		gates, err := NewGates(client, planner, keys, factory.Core().V1().Pods().Informer())
+		if err != nil {
+			t.Fatal(err)
+		}
+		factory.Start(ctx.Done())
+		done := make(chan error)
+		go func() { done <- gates.Run(ctx) }()
+		time.Sleep(lasts)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		factory.Shutdown()
+	})
+	slices.Sort(p.made)
+	return p.made
+}
+
+// A replacement is nominated before it goes free, any other held pod goes free
+// at once, and pods that we do not hold are left alone.
+func TestGatesAreTakenOff(t *testing.T) {
+	leaving := podOf("leaving", Gate)
+	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: start}, []string{"x/y"}
+	got := play(t, &patches{}, plans{"planned": "n7"}, nil, time.Second,
+		podOf("planned", Gate), podOf("scaled-up", Gate), podOf("theirs", "acme.io/wait"), podOf("both", "acme.io/wait", Gate), podOf("free"), leaving)
+	want := []string{
+		"both: remove /spec/schedulingGates/1", "planned: nominated n7", "planned: remove /spec/schedulingGates/0",
+		"scaled-up: remove /spec/schedulingGates/0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A nomination that fails holds no pod back, and a gate is tried until it is
+// off.
+func TestGatesAreTakenOffInTheEnd(t *testing.T) {
+	failures := 3
+	p := &patches{fail: func(_, subresource string) error {
+		if subresource == "status" {
+			return errors.New("connection refused")
+		}
+		if failures--; failures >= 0 {
+			return apierrors.NewInternalError(errors.New("etcd has no leader"))
+		}
+		return nil
+	}}
+	got := play(t, p, plans{"planned": "n7"}, nil, time.Minute, podOf("planned", Gate))
+	if last := got[len(got)-1]; last != "planned: status failed" || !slices.Contains(got, "planned: remove /spec/schedulingGates/0") {
+		t.Errorf("patches %s", strings.Join(got, ", "))
+	}
+}
+
+// Another replica may be faster.
+func TestGatesGoneAlready(t *testing.T) {
+	for name, err := range map[string]error{
+		"taken off": apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil),
+		"deleted":   apierrors.NewNotFound(v1.Resource("pods"), "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &patches{fail: func(string, string) error { return err }}
+			if got := play(t, p, plans{}, nil, time.Minute, podOf("a", Gate)); len(got) != 1 {
+				t.Errorf("patches %v, want one", got)
+			}
+		})
+	}
+}
+
+// The key is cleared when the ledger knows the replacement, be that before or
+// after the pod is seen here, and not by any other pod of the owner.
+func TestAnswersClearTheKey(t *testing.T) {
+	w := newWorld()
+	move := &ledger.Move{State: ledger.Evicted}
+	w.moves["web-1"] = move
+	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	play(t, &patches{}, plans{}, w.keys, time.Second, podOf("before"))
+	if !w.keys.isOpen(web) {
+		t.Error("a pod that replaces nothing cleared it")
+	}
+	move.Replacement = "uid-new"
+	play(t, &patches{}, plans{}, w.keys, time.Second, podOf("new", Gate))
+	if w.keys.isOpen(web) {
+		t.Error("the replacement did not clear it")
+	}
+}

@@ -1,0 +1,131 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+var (
+	web = owner{"shop", "rs-web"}
+	api = owner{"shop", "rs-api"}
+	db  = owner{"vault", "sts-db"}
+)
+
+// Keys are in the Steering of their namespace while their moves wait for a pod,
+// and an owner has one at a time.
+func TestKeys(t *testing.T) {
+	w, ctx := newWorld(), t.Context()
+	set := func(of owner, pod, node string) error { return w.keys.set(ctx, of, pod, to(node, w.now.Add(10*time.Second))) }
+	want := func(what string, targets map[string]string) {
+		t.Helper()
+		if diff := cmp.Diff(targets, w.targets(t)); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", what, diff)
+		}
+	}
+	for of, pod := range map[owner]string{web: "web-1", db: "db-0"} {
+		w.moves[pod] = &ledger.Move{State: ledger.Intended}
+		if err := set(of, pod, "n1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("two", map[string]string{"shop": "", "shop/rs-web": "n1", "vault": "", "vault/sts-db": "n1"})
+	if err := set(web, "web-2", "n2"); !errors.Is(err, errTaken) {
+		t.Errorf("a second move of an owner: %v", err)
+	}
+	if err := set(web, "web-1", "n3"); err != nil {
+		t.Errorf("the same move again: %v", err)
+	}
+	if err := set(api, "api-1", "n4"); err != nil {
+		t.Error(err)
+	}
+	want("another owner", map[string]string{"shop": "", "shop/rs-web": "n3", "shop/rs-api": "n4", "vault": "", "vault/sts-db": "n1"})
+
+	if open, err := w.keys.settle(ctx, web); !open || err != nil {
+		t.Errorf("a move that waits: open %v, error %v", open, err)
+	}
+	w.moves["web-1"].Replacement = "new"
+	w.moves["db-0"].State = ledger.Cancelled
+	if !w.keys.settleAll(ctx) { // api-1 is in no ledger, so its key goes too; it counts as open no more
+		want("settled", map[string]string{"shop": "", "vault": ""})
+	} else {
+		t.Error("a key is open still")
+	}
+	if removed, err := w.keys.Sweep(ctx); removed != 2 || err != nil {
+		t.Errorf("%d removed, error %v", removed, err)
+	}
+	want("swept", map[string]string{})
+}
+
+// A key that has ended is another move's to take.
+func TestKeysEnd(t *testing.T) {
+	w := newWorld()
+	w.moves["web-1"] = &ledger.Move{State: ledger.Evicted}
+	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(10*time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	w.now = start.Add(10 * time.Second)
+	if err := w.keys.set(t.Context(), web, "web-2", to("n2", start.Add(20*time.Second))); err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"shop": "", "shop/rs-web": "n2"}, w.targets(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A Steering holds no more keys than its schema takes, and what is full holds
+// no other namespace up.
+func TestKeysAreBounded(t *testing.T) {
+	w := newWorld()
+	set := func(of owner) error { return w.keys.set(t.Context(), of, "pod-"+of.uid, to("n1", start.Add(time.Minute))) }
+	for i := range maxKeys {
+		if err := set(owner{"shop", fmt.Sprint("rs-", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := set(owner{"shop", "one-more"}); !errors.Is(err, errFull) {
+		t.Errorf("one more: %v", err)
+	}
+	if err := set(db); err != nil {
+		t.Errorf("another namespace: %v", err)
+	}
+}
+
+// What a predecessor left is deleted, and what this process has set stays.
+func TestSweep(t *testing.T) {
+	stale := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "evenkeel.io/v1alpha1", "kind": "Steering", "metadata": map[string]any{"name": objectName, "namespace": "old"},
+		"targets": map[string]any{"rs": map[string]any{"nodes": []any{"n1"}, "until": "2026-11-04T01:00:00Z"}},
+	}}
+	w := newWorld(stale)
+	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := w.keys.Sweep(t.Context()); removed != 1 || err != nil {
+		t.Errorf("%d removed, error %v", removed, err)
+	}
+	if diff := cmp.Diff(map[string]string{"shop": "", "shop/rs-web": "n1"}, w.targets(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A key that could not be written is none: the next move may have it.
+func TestUnwrittenKeys(t *testing.T) {
+	w := newWorld()
+	silence := errors.New("connection refused")
+	w.server.PrependReactor("*", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, silence })
+	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(time.Minute))); !errors.Is(err, silence) {
+		t.Errorf("error %v", err)
+	}
+	if w.keys.isOpen(web) {
+		t.Error("it counts as open")
+	}
+}
