@@ -9,36 +9,43 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
 var start = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
-// moves are those of a ledger, by the UID of their pods.
-type moves map[string]*ledger.Move
-
-func (m moves) Get(podUID string) (ledger.Move, bool) {
-	move, known := m[podUID]
-	if !known {
-		return ledger.Move{}, false
-	}
-	return *move, true
-}
-
-// world is an API server with Steerings, moves and a time.
+// world is an API server with Steerings, a ledger and a time.
 type world struct {
 	server *dynamicfake.FakeDynamicClient
 	keys   *Keys
-	moves  moves
+	ledger *ledger.Ledger
 	now    time.Time
 }
 
 func newWorld(objects ...runtime.Object) *world {
-	w := &world{now: start, moves: moves{}}
+	w := &world{now: start, ledger: ledger.New(ledger.Config{})}
 	kinds := map[schema.GroupVersionResource]string{resource: "SteeringList"}
 	w.server = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
-	w.keys = NewKeys(w.server, w.moves, func() time.Time { return w.now })
+	w.keys = NewKeys(w.server, w.ledger, func() time.Time { return w.now })
 	return w
+}
+
+// moves records the moves of pods.
+func (w *world) moves(of owner, pods ...string) {
+	for _, pod := range pods {
+		w.ledger.Record(w.now, ledger.Intent{
+			Namespace: of.namespace, Pod: pod, PodUID: "uid-" + pod, Owner: cluster.Owner{UID: of.uid, Kind: "ReplicaSet"}, From: "hot", To: "n1",
+			Wait: time.Minute, TTL: time.Minute,
+		})
+	}
+}
+
+// replaces has a pod leave and another come in its place.
+func (w *world) replaces(of owner, pod, by string) {
+	w.ledger.Accepted("uid-"+pod, w.now)
+	w.ledger.Leaves("uid-"+pod, w.now)
+	w.ledger.Created(ledger.Pod{UID: "uid-" + by, Namespace: of.namespace, Name: by, OwnerUID: of.uid, OwnerKind: "ReplicaSet", Created: w.now})
 }
 
 // targets returns the keys that the API server holds, as namespace/owner, with

@@ -27,29 +27,25 @@ const (
 	minRetry, maxRetry = 20 * time.Millisecond, time.Second
 )
 
-// Planner says where replacements are to go.
-type Planner interface {
-	// Land returns the node for a pod, and holds room for it there; empty for a
-	// pod that replaces nothing, or that no node takes.
-	Land(pod *v1.Pod) string
-}
-
 // Gates lets held pods go: it nominates the planned node, which kube-scheduler
 // tries first, and takes the gate off. A pod for which there is no plan goes
 // free at once. Each replica does it, whoever leads.
 type Gates struct {
-	client  kubernetes.Interface
-	planner Planner
-	keys    *Keys
-	pods    corelisters.PodLister
-	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	client kubernetes.Interface
+	// land returns the node that a pod is planned for, and holds room for it
+	// there; empty for a pod that replaces nothing or that no node is good for.
+	land  func(pod *v1.Pod) string
+	keys  *Keys
+	pods  corelisters.PodLister
+	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
-// NewGates returns Gates over an informer of pods that the caller starts. Keys
-// may be nil in a process that sets none.
-func NewGates(client kubernetes.Interface, planner Planner, keys *Keys, pods cache.SharedIndexInformer) (*Gates, error) {
+// NewGates returns Gates over an informer of pods that the caller starts. land
+// returns the node that a pod is planned for, or nothing. Keys may be nil in a
+// process that sets none.
+func NewGates(client kubernetes.Interface, land func(*v1.Pod) string, keys *Keys, pods cache.SharedIndexInformer) (*Gates, error) {
 	g := &Gates{
-		client: client, planner: planner, keys: keys, pods: corelisters.NewPodLister(pods.GetIndexer()),
+		client: client, land: land, keys: keys, pods: corelisters.NewPodLister(pods.GetIndexer()),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry)),
 	}
 	changed := func(object any) {
@@ -133,7 +129,7 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName) error {
 // letGo nominates a node and takes the gate off. A nomination that fails costs
 // the pod its preference, never its scheduling.
 func (g *Gates) letGo(ctx context.Context, pod *v1.Pod) error {
-	node := g.planner.Land(pod)
+	node := g.land(pod)
 	klog.FromContext(ctx).V(2).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
 	if node != "" {
 		if err := g.nominate(ctx, pod, node); err != nil {

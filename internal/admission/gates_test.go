@@ -20,14 +20,12 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-
-	"github.com/evenkeel/evenkeel/ledger"
 )
 
 // plans are the nodes for pods by name.
 type plans map[string]string
 
-func (p plans) Land(pod *v1.Pod) string { return p[pod.Name] }
+func (p plans) land(pod *v1.Pod) string { return p[pod.Name] }
 
 func podOf(name string, gates ...string) *v1.Pod {
 	controller := true
@@ -82,7 +80,7 @@ func said(patch clienttesting.PatchAction) string {
 }
 
 // play runs Gates over pods for some time and returns how these were patched.
-func play(t *testing.T, p *patches, planner Planner, keys *Keys, lasts time.Duration, pods ...*v1.Pod) []string {
+func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Duration, pods ...*v1.Pod) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -93,7 +91,7 @@ func play(t *testing.T, p *patches, planner Planner, keys *Keys, lasts time.Dura
 		client := fake.NewClientset(objects...)
 		client.PrependReactor("patch", "pods", p.react)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates, err := NewGates(client, planner, keys, factory.Core().V1().Pods().Informer())
+		gates, err := NewGates(client, planner.land, keys, factory.Core().V1().Pods().Informer())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,16 +163,15 @@ func TestGatesGoneAlready(t *testing.T) {
 // after the pod is seen here, and not by any other pod of the owner.
 func TestAnswersClearTheKey(t *testing.T) {
 	w := newWorld()
-	move := &ledger.Move{State: ledger.Evicted}
-	w.moves["web-1"] = move
-	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(time.Hour))); err != nil {
+	w.moves(web, "web-1")
+	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Hour))); err != nil {
 		t.Fatal(err)
 	}
 	play(t, &patches{}, plans{}, w.keys, time.Second, podOf("before"))
 	if !w.keys.isOpen(web) {
 		t.Error("a pod that replaces nothing cleared it")
 	}
-	move.Replacement = "uid-new"
+	w.replaces(web, "web-1", "new")
 	play(t, &patches{}, plans{}, w.keys, time.Second, podOf("new", Gate))
 	if w.keys.isOpen(web) {
 		t.Error("the replacement did not clear it")

@@ -20,17 +20,11 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Moves knows the moves that keys are for.
-type Moves interface {
-	// Get returns the move of a pod.
-	Get(podUID string) (ledger.Move, bool)
-}
-
 // Keys writes the keys of owners whose next pod is steered. Only the process
 // that evicts writes any. It is safe for concurrent use.
 type Keys struct {
 	client dynamic.NamespaceableResourceInterface
-	moves  Moves
+	moves  *ledger.Ledger
 	now    func() time.Time
 
 	mu sync.Mutex
@@ -55,8 +49,9 @@ var (
 	errFull = errors.New("the namespace has as many open moves as can be steered at once")
 )
 
-// NewKeys returns Keys that reach the API server by a client.
-func NewKeys(client dynamic.Interface, moves Moves, now func() time.Time) *Keys {
+// NewKeys returns Keys for the moves of a ledger, that reach the API server by a
+// client.
+func NewKeys(client dynamic.Interface, moves *ledger.Ledger, now func() time.Time) *Keys {
 	return &Keys{client: client.Resource(resource), moves: moves, now: now, open: map[owner]key{}}
 }
 

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-
-	"github.com/evenkeel/evenkeel/ledger"
 )
 
 var (
@@ -24,7 +22,9 @@ var (
 // and an owner has one at a time.
 func TestKeys(t *testing.T) {
 	w, ctx := newWorld(), t.Context()
-	set := func(of owner, pod, node string) error { return w.keys.set(ctx, of, pod, to(node, w.now.Add(10*time.Second))) }
+	set := func(of owner, pod, node string) error {
+		return w.keys.set(ctx, of, "uid-"+pod, to(node, w.now.Add(10*time.Second)))
+	}
 	want := func(what string, targets map[string]string) {
 		t.Helper()
 		if diff := cmp.Diff(targets, w.targets(t)); diff != "" {
@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for of, pod := range map[owner]string{web: "web-1", db: "db-0"} {
-		w.moves[pod] = &ledger.Move{State: ledger.Intended}
+		w.moves(of, pod)
 		if err := set(of, pod, "n1"); err != nil {
 			t.Fatal(err)
 		}
@@ -52,13 +52,12 @@ func TestKeys(t *testing.T) {
 	if open, err := w.keys.settle(ctx, web); !open || err != nil {
 		t.Errorf("a move that waits: open %v, error %v", open, err)
 	}
-	w.moves["web-1"].Replacement = "new"
-	w.moves["db-0"].State = ledger.Cancelled
-	if !w.keys.settleAll(ctx) { // api-1 is in no ledger, so its key goes too; it counts as open no more
-		want("settled", map[string]string{"shop": "", "vault": ""})
-	} else {
+	w.replaces(web, "web-1", "web-9")
+	w.ledger.Cancel("uid-db-0", w.now)
+	if w.keys.settleAll(ctx) { // api-1 is in no ledger
 		t.Error("a key is open still")
 	}
+	want("settled", map[string]string{"shop": "", "vault": ""})
 	if removed, err := w.keys.Sweep(ctx); removed != 2 || err != nil {
 		t.Errorf("%d removed, error %v", removed, err)
 	}
@@ -68,7 +67,6 @@ func TestKeys(t *testing.T) {
 // A key that has ended is another move's to take.
 func TestKeysEnd(t *testing.T) {
 	w := newWorld()
-	w.moves["web-1"] = &ledger.Move{State: ledger.Evicted}
 	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(10*time.Second))); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +83,9 @@ func TestKeysEnd(t *testing.T) {
 // no other namespace up.
 func TestKeysAreBounded(t *testing.T) {
 	w := newWorld()
-	set := func(of owner) error { return w.keys.set(t.Context(), of, "pod-"+of.uid, to("n1", start.Add(time.Minute))) }
+	set := func(of owner) error {
+		return w.keys.set(t.Context(), of, "pod-"+of.uid, to("n1", start.Add(time.Minute)))
+	}
 	for i := range maxKeys {
 		if err := set(owner{"shop", fmt.Sprint("rs-", i)}); err != nil {
 			t.Fatal(err)

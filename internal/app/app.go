@@ -17,7 +17,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
-	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
@@ -71,7 +70,6 @@ type App struct {
 	cluster     *evictor.Watched
 	evictions   *evictor.Client
 	steering    steerings
-	gates       *admission.Gates
 	scaler      *evictor.DeploymentScaler
 	metrics     evictingMetrics
 	room        *announce.Room
@@ -80,12 +78,6 @@ type App struct {
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	events     *announce.Log // nil in a dry run
 	recorder   events.EventRecorder
-}
-
-// steerings are the ways to steer replacements.
-type steerings struct {
-	extender, admission evictor.Steering
-	best                *evictor.BestSteering
 }
 
 // evictingMetrics are registered once, for all policies.

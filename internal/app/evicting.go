@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
-	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -19,9 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
-	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
@@ -74,45 +70,7 @@ func (a *App) wireEvicting() error {
 	if err != nil {
 		return fmt.Errorf("making the evicting client: %w", err)
 	}
-	return a.wireSteering()
-}
-
-// wireSteering makes all ways to steer; the policy chooses.
-func (a *App) wireSteering() error {
-	asked := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
-	planner := a.answerer
-	if planner != nil {
-		asked.Here = planner
-	} else {
-		planner = steering.NewAnswerer(a.observer, a.kube.Clock.Now)
-	}
-	client, err := dynamic.NewForConfig(a.kube.REST)
-	if err != nil {
-		return fmt.Errorf("making the client of Steerings: %w", err)
-	}
-	keys := admission.NewKeys(client, a.observer.Ledger(), a.kube.Clock.Now)
-	probe, err := admission.NewProbe(keys, a.kube.REST)
-	if err != nil {
-		return err
-	}
-	a.steering.extender, a.steering.admission = asked, admission.NewSteering(keys, probe, a.kube.Clock.Now)
-	a.steering.best = &evictor.BestSteering{Extender: a.steering.extender, Admission: a.steering.admission}
-	a.gates, err = admission.NewGates(a.kube.Client, planner, keys, a.informers.Core().V1().Pods().Informer())
-	return err
-}
-
-// by returns the steering that a policy chooses; nil for none.
-func (s *steerings) by(chosen policy.Steering) evictor.Steering {
-	switch chosen {
-	case policy.SteeringAuto:
-		return s.best
-	case policy.SteeringAdmission:
-		return s.admission
-	case policy.SteeringRequired:
-		return s.extender
-	case policy.SteeringNone:
-	}
-	return nil
+	return a.steering.wire(a)
 }
 
 // wireRunner makes the parts that evict under this policy and requests the

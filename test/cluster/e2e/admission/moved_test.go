@@ -53,6 +53,7 @@ func TestSkewWithoutExtender(t *testing.T) {
 	for _, move := range f.Moves() {
 		replacement := after[move.Replacement]
 		switch {
+		case move.State == "Cancelled": // it was planned and not made
 		case move.State != "Landed" || slices.Contains(story.Hot, replacement.Spec.NodeName):
 			t.Errorf("%s, which is on %q", &move, replacement.Spec.NodeName)
 		case replacement.Spec.NodeName == move.To:

@@ -1,4 +1,4 @@
-package evictor
+package steered
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -25,10 +26,10 @@ func (w *way) Ready(context.Context, *ledger.Intent, time.Duration) (reasons.Rea
 	return "", false
 }
 
-func (w *way) Undo(context.Context, *ledger.Intent)               {}
-func (w *way) Settle(context.Context)                             {}
-func (w *way) Proves(context.Context, *ledger.Move) (unset Proof) { return unset }
-func (w *way) Asked(context.Context) int64                        { return w.asked }
+func (w *way) Undo(context.Context, *ledger.Intent)                       {}
+func (w *way) Settle(context.Context)                                     {}
+func (w *way) Proves(context.Context, *ledger.Move) (unset evictor.Proof) { return unset }
+func (w *way) Asked(context.Context) int64                                { return w.asked }
 
 // The best that is proven steers each cycle: the extender while it is asked,
 // else the API server, else the extender's probe.
@@ -52,7 +53,7 @@ func TestBestSteering(t *testing.T) {
 	for name, steps := range cases {
 		t.Run(name, func(t *testing.T) {
 			extender, server := &way{}, &way{proven: true}
-			best := &BestSteering{Extender: extender, Admission: server}
+			best := &Best{Extender: extender, Admission: server}
 			for i, s := range steps {
 				extender.asked, server.absent, extender.used, server.used = s.asked, s.absent, 0, 0
 				proven, err := best.Proven(t.Context())

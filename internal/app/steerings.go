@@ -1,0 +1,58 @@
+package app
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/steered"
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// steerings are the ways to steer replacements. A policy chooses one.
+type steerings struct {
+	extender, admission, best evictor.Steering
+	// gates lets the pods go that the API server holds.
+	gates *admission.Gates
+}
+
+// wire makes them, for a process that evicts.
+func (s *steerings) wire(a *App) error {
+	asked := &steered.Extender{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
+	planner := a.answerer
+	if planner != nil {
+		asked.Here = planner
+	} else {
+		planner = steering.NewAnswerer(a.observer, a.kube.Clock.Now)
+	}
+	client, err := dynamic.NewForConfig(a.kube.REST)
+	if err != nil {
+		return fmt.Errorf("making the client of Steerings: %w", err)
+	}
+	keys := admission.NewKeys(client, a.observer.Ledger(), a.kube.Clock.Now)
+	probe, err := admission.NewProbe(keys, a.kube.REST)
+	if err != nil {
+		return err
+	}
+	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.kube.Clock.Now)
+	s.best = &steered.Best{Extender: s.extender, Admission: s.admission}
+	s.gates, err = admission.NewGates(a.kube.Client, planner.Land, keys, a.informers.Core().V1().Pods().Informer())
+	return err
+}
+
+// by returns the one that a policy chooses; nil for none.
+func (s *steerings) by(chosen policy.Steering) evictor.Steering {
+	switch chosen {
+	case policy.SteeringAuto:
+		return s.best
+	case policy.SteeringAdmission:
+		return s.admission
+	case policy.SteeringRequired:
+		return s.extender
+	case policy.SteeringNone:
+	}
+	return nil
+}
