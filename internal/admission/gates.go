@@ -32,20 +32,16 @@ const (
 // free at once. Each replica does it, whoever leads.
 type Gates struct {
 	client kubernetes.Interface
-	// land returns the node that a pod is planned for, and holds room for it
-	// there; empty for a pod that replaces nothing or that no node is good for.
-	land  func(pod *v1.Pod) string
-	keys  *Keys
-	pods  corelisters.PodLister
-	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	keys   *Keys
+	pods   corelisters.PodLister
+	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
-// NewGates returns Gates over an informer of pods that the caller starts. land
-// returns the node that a pod is planned for, or nothing. Keys may be nil in a
-// process that sets none.
-func NewGates(client kubernetes.Interface, land func(*v1.Pod) string, keys *Keys, pods cache.SharedIndexInformer) (*Gates, error) {
+// NewGates returns Gates over an informer of pods that the caller starts. Keys
+// may be nil in a process that sets none.
+func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer) (*Gates, error) {
 	g := &Gates{
-		client: client, land: land, keys: keys, pods: corelisters.NewPodLister(pods.GetIndexer()),
+		client: client, keys: keys, pods: corelisters.NewPodLister(pods.GetIndexer()),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry)),
 	}
 	changed := func(object any) {
@@ -74,12 +70,14 @@ func (g *Gates) keyed(pod *v1.Pod) bool {
 	return g.keys != nil && by != nil && g.keys.isOpen(owner{pod.Namespace, string(by.UID)})
 }
 
-// Run lets pods go until the context ends.
-func (g *Gates) Run(ctx context.Context) error {
+// Run lets pods go until the context ends. land returns the node that a pod is
+// planned for and holds room for it there; empty for a pod that replaces
+// nothing, or that no node is cool enough for.
+func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
 	var workers sync.WaitGroup
 	for range gateWorkers {
 		workers.Go(func() {
-			for g.next(ctx) {
+			for g.next(ctx, land) {
 			}
 		})
 	}
@@ -89,13 +87,13 @@ func (g *Gates) Run(ctx context.Context) error {
 	return nil
 }
 
-func (g *Gates) next(ctx context.Context) bool {
+func (g *Gates) next(ctx context.Context, land func(*v1.Pod) string) bool {
 	name, down := g.queue.Get()
 	if down {
 		return false
 	}
 	defer g.queue.Done(name)
-	if err := g.handle(ctx, name); err != nil {
+	if err := g.handle(ctx, name, land); err != nil {
 		klog.FromContext(ctx).Error(err, "A pod was not let go yet", "pod", klog.KRef(name.Namespace, name.Name))
 		g.queue.AddRateLimited(name)
 		return true
@@ -106,13 +104,13 @@ func (g *Gates) next(ctx context.Context) bool {
 
 // handle lets a pod go and clears the key that it was steered by. The ledger
 // may hear of a pod later than Gates.
-func (g *Gates) handle(ctx context.Context, name types.NamespacedName) error {
+func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func(*v1.Pod) string) error {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
 		return nil //nolint:nilerr // it is gone
 	}
 	if held(pod) {
-		if err := g.letGo(ctx, pod); err != nil {
+		if err := g.letGo(ctx, pod, land(pod)); err != nil {
 			return err
 		}
 	}
@@ -126,10 +124,9 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName) error {
 	return err
 }
 
-// letGo nominates a node and takes the gate off. A nomination that fails costs
+// letGo nominates a node, if one is given, and takes the gate off. A nomination that fails costs
 // the pod its preference, never its scheduling.
-func (g *Gates) letGo(ctx context.Context, pod *v1.Pod) error {
-	node := g.land(pod)
+func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, node string) error {
 	klog.FromContext(ctx).V(2).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
 	if node != "" {
 		if err := g.nominate(ctx, pod, node); err != nil {

@@ -91,13 +91,13 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 		client := fake.NewClientset(objects...)
 		client.PrependReactor("patch", "pods", p.react)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates, err := NewGates(client, planner.land, keys, factory.Core().V1().Pods().Informer())
+		gates, err := NewGates(client, keys, factory.Core().V1().Pods().Informer())
 		if err != nil {
 			t.Fatal(err)
 		}
 		factory.Start(ctx.Done())
 		done := make(chan error)
-		go func() { done <- gates.Run(ctx) }()
+		go func() { done <- gates.Run(ctx, planner.land) }()
 		time.Sleep(lasts)
 		cancel()
 		if err := <-done; err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
@@ -78,6 +79,15 @@ type App struct {
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	events     *announce.Log // nil in a dry run
 	recorder   events.EventRecorder
+}
+
+// steerings are the ways to steer replacements. A policy chooses one.
+type steerings struct {
+	extender, admission, best evictor.Steering
+	// gates lets the pods go that the API server holds, to where the planner
+	// says.
+	gates   *admission.Gates
+	planner *steering.Answerer
 }
 
 // evictingMetrics are registered once, for all policies.

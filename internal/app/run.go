@@ -123,7 +123,7 @@ func (a *App) evict(ctx context.Context) error {
 		group.Go(func() error { return a.heartbeat(ctx) })
 	}
 	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
-	group.Go(func() error { return a.steering.gates.Run(ctx) })
+	group.Go(func() error { return a.steering.gates.Run(ctx, a.steering.planner.Land) })
 	group.Go(func() error {
 		return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 			g.runner.Collect(ctx)

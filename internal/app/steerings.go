@@ -12,14 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// steerings are the ways to steer replacements. A policy chooses one.
-type steerings struct {
-	extender, admission, best evictor.Steering
-	// gates lets the pods go that the API server holds.
-	gates *admission.Gates
-}
-
-// wire makes them, for a process that evicts.
+// wire makes the ways to steer, for a process that evicts.
 func (s *steerings) wire(a *App) error {
 	asked := &steered.Extender{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
 	planner := a.answerer
@@ -38,8 +31,8 @@ func (s *steerings) wire(a *App) error {
 		return err
 	}
 	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.kube.Clock.Now)
-	s.best = &steered.Best{Extender: s.extender, Admission: s.admission}
-	s.gates, err = admission.NewGates(a.kube.Client, planner.Land, keys, a.informers.Core().V1().Pods().Informer())
+	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
+	s.gates, err = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer())
 	return err
 }
 

@@ -13,27 +13,32 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// creates measures dry runs of a controller's pods and returns p50 and p99.
-func creates(t *testing.T, f *stage.Fixture, namespace, uid string) (p50, p99 time.Duration) {
+// creates measures dry runs of a controller's pods.
+func creates(t *testing.T, f *stage.Fixture, namespace, uid string) []time.Duration {
 	t.Helper()
-	var took []time.Duration
-	for range 300 {
+	took := make([]time.Duration, 100)
+	for i := range took {
 		start := time.Now()
 		if _, err := f.Client().CoreV1().Pods(namespace).Create(t.Context(), pod("ReplicaSet", uid), dryRun); err != nil {
 			t.Fatal(err)
 		}
-		took = append(took, time.Since(start))
+		took[i] = time.Since(start)
 	}
-	slices.Sort(took)
-	return took[len(took)/2], took[len(took)*99/100]
+	return took
 }
 
-// With 20 namespaces of 100 keys, other pods are created as fast as before but
-// for a millisecond; the figures are printed, as the machine may be busy.
-func TestCreatesStayFast(t *testing.T) {
-	f := stage.New(t)
-	before50, before99 := creates(t, f, "default", "other")
-	o := install(t, f, "admission-steering")
+func quantile(took []time.Duration, percent int) time.Duration {
+	sorted := slices.Sorted(slices.Values(took))
+	return sorted[len(sorted)*percent/100]
+}
+
+func spread(took []time.Duration) string {
+	return fmt.Sprintf("p50 %v, p99 %v", quantile(took, 50).Round(10*time.Microsecond), quantile(took, 99).Round(10*time.Microsecond))
+}
+
+// crowd makes 20 namespaces of 100 keys each.
+func crowd(t *testing.T, f *stage.Fixture, o ours) {
+	t.Helper()
 	later := time.Now().Add(10 * time.Minute)
 	for i := range 20 {
 		name := fmt.Sprint("crowd-", i)
@@ -54,20 +59,46 @@ func TestCreatesStayFast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	steered(t, f, o)
-	f.Eventually(30*time.Second, "the namespace to have its pods admitted", func(ctx context.Context) bool {
-		_, err := f.Client().CoreV1().Pods("crowd-0").Create(ctx, pod("ReplicaSet", "other"), dryRun)
-		return err == nil
-	})
-	t.Logf("before: p50 %v, p99 %v", before50, before99)
-	for _, c := range []struct{ what, namespace, uid string }{
-		{"others, no keys in the namespace", "default", "other"}, {"others, 100 keys in it", "crowd-0", "other"},
-		{"by gate", "crowd-0", "key-0"}, {"by names", "crowd-0", "key-1"},
-	} {
-		p50, p99 := creates(t, f, c.namespace, c.uid)
-		t.Logf("%s: p50 %v, p99 %v", c.what, p50, p99)
-		if c.uid == "other" && p50 > before50+5*time.Millisecond {
-			t.Errorf("%s: p50 %v, %v before", c.what, p50, before50)
+}
+
+// With 20 namespaces of 100 keys, other pods are created as fast as without the
+// policy, but for a millisecond. Both are measured in turns, because a machine
+// has moods.
+func TestCreatesStayFast(t *testing.T) {
+	f := stage.New(t)
+	o := install(t, f, "admission-steering")
+	crowd(t, f, o)
+	bindings := f.Client().AdmissionregistrationV1().MutatingAdmissionPolicyBindings()
+	binding, err := bindings.Get(t.Context(), "evenkeel-steer", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding.ResourceVersion, binding.UID = "", ""
+	steers := func(ctx context.Context) bool {
+		got, err := f.Client().CoreV1().Pods("crowd-0").Create(ctx, pod("ReplicaSet", "key-1"), dryRun)
+		return err == nil && got.Annotations["evenkeel.io/steered"] != ""
+	}
+	var without, elsewhere, beside, gated, named []time.Duration
+	for range 6 {
+		if err := bindings.Delete(t.Context(), binding.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		f.Eventually(30*time.Second, "no pod to be steered", func(ctx context.Context) bool { return !steers(ctx) })
+		without = append(without, creates(t, f, "crowd-0", "other")...)
+		if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		f.Eventually(30*time.Second, "pods to be steered", steers)
+		elsewhere = append(elsewhere, creates(t, f, "default", "other")...)
+		beside = append(beside, creates(t, f, "crowd-0", "other")...)
+		gated = append(gated, creates(t, f, "crowd-0", "key-0")...)
+		named = append(named, creates(t, f, "crowd-0", "key-1")...)
+	}
+	t.Logf("figures: without the policy %s; other pods in a namespace without keys %s, among 100 keys %s; steered by gate %s, by names %s",
+		spread(without), spread(elsewhere), spread(beside), spread(gated), spread(named))
+	for where, took := range map[string][]time.Duration{"without keys": elsewhere, "of 100 keys": beside} {
+		if slower := quantile(took, 50) - quantile(without, 50); slower > time.Millisecond {
+			t.Errorf("other pods in a namespace %s: %v slower at p50, want at most 1ms", where, slower)
 		}
 	}
 }
