@@ -22,10 +22,20 @@ type replica struct {
 // that it is ready.
 func (f *fixture) replica(service *service, name, binary, policy string) *replica {
 	f.T.Helper()
-	r := &replica{name: name, listen: f.FreeAddress(), metrics: f.FreeAddress()}
-	if binary != stage.Binary() {
-		evenkeel.ReportThere(r.listen) // it is the version before
-	}
+	return f.replicaAt(f.FreeAddress(), service, name, binary, policy)
+}
+
+// replicaBefore is replica for a version that reports where kube-scheduler asks.
+func (f *fixture) replicaBefore(service *service, name, binary, policy string) *replica {
+	f.T.Helper()
+	listen := f.FreeAddress()
+	evenkeel.ReportThere(listen)
+	return f.replicaAt(listen, service, name, binary, policy)
+}
+
+func (f *fixture) replicaAt(listen string, service *service, name, binary, policy string) *replica {
+	f.T.Helper()
+	r := &replica{name: name, listen: listen, metrics: f.FreeAddress()}
 	r.Process = f.StartAs(name, binary, "serve", append(shortLease(), "--policy-config-file", policy, "--descheduling-interval", "3s",
 		"--listen-address", r.listen, "--metrics-address", r.metrics)...)
 	if err := r.WaitServing(f.T.Context(), "http://"+r.metrics+"/readyz"); err != nil {

@@ -27,11 +27,11 @@ func TestUpgradeAndRollback(t *testing.T) {
 	policy := f.Policy(stage.RealUsage, paced(3*time.Second))
 	service := f.serve()
 
-	old := f.replica(service, "old", before, policy)
+	old := f.replicaBefore(service, "old", before, policy)
 	f.leads(old)
 	upgraded := f.replica(service, "upgraded", stage.Binary(), policy)
 	f.takesOver(old, upgraded)
-	back := f.replica(service, "back", before, policy)
+	back := f.replicaBefore(service, "back", before, policy)
 	f.takesOver(upgraded, back)
 
 	f.cooled(2 * time.Minute)
