@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +56,25 @@ func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 		return nil, fmt.Errorf("making the client of the probe: %w", err)
 	}
 	return &Probe{keys: keys, client: client}, nil
+}
+
+// permits returns why this process must hold no pods: it may not let them go.
+func (p *Probe) permits(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for _, subresource := range []string{"", "status"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods", Subresource: subresource},
+		}}
+		answered, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("asking for the right to patch pods: %w", err)
+		}
+		if !answered.Status.Allowed {
+			return errors.New("no right to patch pods and their status, so held pods could not be let go: list deploy/components/admission-steering in the overlay")
+		}
+	}
+	return nil
 }
 
 // visible waits until the API server steers by all keys that were set before:

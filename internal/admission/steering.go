@@ -34,6 +34,9 @@ func NewSteering(keys *Keys, probe *Probe, now func() time.Time) *Steering {
 
 // Proven implements evictor.Steering: it also deletes what a predecessor left.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
+	if err := s.probe.permits(ctx); err != nil {
+		return false, err
+	}
 	if _, err := s.keys.Sweep(ctx); err != nil {
 		return false, err
 	}

@@ -1,0 +1,146 @@
+package admission
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// apiServer answers a Probe: it steers by the keys of a world from some look on.
+type apiServer struct {
+	steersFrom int // negative for never
+	forbidden  string
+	broken     error
+	looks      int
+}
+
+func (a *apiServer) probe(w *world) *Probe {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+		review.Status.Allowed = review.Spec.ResourceAttributes.Subresource != a.forbidden
+		return true, review, nil
+	})
+	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		pod := action.(clienttesting.CreateAction).GetObject().(*v1.Pod).DeepCopy()
+		a.looks++
+		if a.broken != nil {
+			return true, nil, a.broken
+		}
+		if a.steersFrom >= 0 && a.looks > a.steersFrom {
+			object, err := w.server.Tracker().Get(resource, ProbeNamespace, objectName)
+			if err != nil {
+				return true, nil, err
+			}
+			nodes, _, _ := unstructured.NestedStringSlice(object.(*unstructured.Unstructured).Object, "targets", string(pod.OwnerReferences[0].UID), "nodes")
+			pod.Annotations = map[string]string{Annotation: strings.Join(nodes, ",")}
+		}
+		return true, pod, nil
+	})
+	return &Probe{keys: w.keys, client: client}
+}
+
+// The API server steers if a pod with a new key is steered, at once or soon; who
+// may not let pods go holds none.
+func TestProven(t *testing.T) {
+	cases := map[string]struct {
+		server apiServer
+		want   string // part of the error
+	}{
+		"it steers at once":          {apiServer{forbidden: "none"}, ""},
+		"it steers soon":             {apiServer{steersFrom: 5, forbidden: "none"}, ""},
+		"it never steers":            {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
+		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
+		"gates may not be taken off": {apiServer{}, "no right to patch pods"},
+		"no node may be nominated":   {apiServer{forbidden: "status"}, "no right to patch pods"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				proven, err := NewSteering(w.keys, tc.server.probe(w), func() time.Time { return w.now }).Proven(t.Context())
+				if proven != (tc.want == "") || tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+					t.Errorf("proven %v, error %v", proven, err)
+				}
+				if open := w.keys.isOpen(owner{ProbeNamespace, ""}); open || len(w.keys.open) > 0 {
+					t.Error("the probe's key is open still")
+				}
+			})
+		})
+	}
+}
+
+// A move is ready when the API server has seen its key. Another one of the same
+// owner waits for it, and nothing is left of one that is not made.
+func TestReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, server := newWorld(), &apiServer{steersFrom: 3}
+		s := NewSteering(w.keys, server.probe(w), func() time.Time { return w.now })
+		intent := func(pod, kind string) *ledger.Intent {
+			return &ledger.Intent{Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.uid, Kind: kind}, To: "n1"}
+		}
+		w.moves(web, "web-1", "web-2")
+		first, second := intent("web-1", "ReplicaSet"), intent("web-2", "ReplicaSet")
+		if reason, wait := s.Ready(t.Context(), first, time.Hour); reason != "" || wait {
+			t.Errorf("the first: %q, wait %v", reason, wait)
+		}
+		if until := w.keys.open[web].until; until != start.Add(keyLasts) {
+			t.Errorf("the key lasts until %v", until)
+		}
+		if reason, wait := s.Ready(t.Context(), second, time.Hour); reason != "" || !wait {
+			t.Errorf("the second: %q, wait %v", reason, wait)
+		}
+		s.Undo(t.Context(), first)
+		server.steersFrom = -1
+		if reason, wait := s.Ready(t.Context(), second, time.Hour); reason != reasons.SteeringAbsent || wait || w.keys.isOpen(web) {
+			t.Errorf("where nothing steers: %q, wait %v, key open %v", reason, wait, w.keys.isOpen(web))
+		}
+		server.steersFrom = 0
+		if reason, _ := s.Ready(t.Context(), intent("web-1", "StatefulSet"), time.Hour); reason != "" {
+			t.Errorf("a StatefulSet's: %q", reason)
+		}
+		if until := w.keys.open[web].until; until != start.Add(time.Hour+keyLasts) {
+			t.Errorf("the key of a StatefulSet lasts until %v", until)
+		}
+	})
+}
+
+// Settle returns once the replacements have come, or when their keys end.
+func TestSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		began := time.Now()
+		clock := func() time.Time { return start.Add(time.Since(began)) }
+		w.keys.now = clock
+		s := NewSteering(w.keys, (&apiServer{}).probe(w), clock)
+		set := func() {
+			if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", clock().Add(10*time.Second))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.moves(web, "web-1")
+		set()
+		if s.Settle(t.Context()); time.Since(began) < 10*time.Second || time.Since(began) > 11*time.Second {
+			t.Errorf("no replacement: it took %v", time.Since(began))
+		}
+		set()
+		again := time.Now()
+		time.AfterFunc(time.Second, func() { w.replaces(web, "web-1", "web-9") })
+		if s.Settle(t.Context()); time.Since(again) < time.Second || time.Since(again) > 2*time.Second {
+			t.Errorf("a replacement after a second: it took %v", time.Since(again))
+		}
+	})
+}
