@@ -31,29 +31,19 @@ const (
 // tries first, and takes the gate off. A pod for which there is no plan goes
 // free at once. Each replica does it, whoever leads.
 type Gates struct {
-	client kubernetes.Interface
-	keys   *Keys
-	pods   corelisters.PodLister
-	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	client   kubernetes.Interface
+	keys     *Keys
+	informer cache.SharedIndexInformer
+	pods     corelisters.PodLister
 }
+
+// queue holds the pods to look at.
+type queue = workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 // NewGates returns Gates over an informer of pods that the caller starts. Keys
 // may be nil in a process that sets none.
-func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer) (*Gates, error) {
-	g := &Gates{
-		client: client, keys: keys, pods: corelisters.NewPodLister(pods.GetIndexer()),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry)),
-	}
-	changed := func(object any) {
-		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.keyed(pod)) {
-			g.queue.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
-		}
-	}
-	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }})
-	if err != nil {
-		return nil, fmt.Errorf("watching pods: %w", err)
-	}
-	return g, nil
+func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer) *Gates {
+	return &Gates{client: client, keys: keys, informer: pods, pods: corelisters.NewPodLister(pods.GetIndexer())}
 }
 
 // held reports whether a pod has our gate.
@@ -74,54 +64,67 @@ func (g *Gates) keyed(pod *v1.Pod) bool {
 // planned for and holds room for it there; empty for a pod that replaces
 // nothing, or that no node is cool enough for.
 func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
+	waiting := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry))
+	changed := func(object any) {
+		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.keyed(pod)) {
+			waiting.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		}
+	}
+	watching, err := g.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }})
+	if err != nil {
+		waiting.ShutDown()
+		return fmt.Errorf("watching pods: %w", err)
+	}
 	var workers sync.WaitGroup
 	for range gateWorkers {
 		workers.Go(func() {
-			for g.next(ctx, land) {
+			for g.next(ctx, waiting, land) {
 			}
 		})
 	}
 	<-ctx.Done()
-	g.queue.ShutDown()
+	err = g.informer.RemoveEventHandler(watching)
+	waiting.ShutDown()
 	workers.Wait()
-	return nil
+	return err //nolint:wrapcheck // it says all
 }
 
-func (g *Gates) next(ctx context.Context, land func(*v1.Pod) string) bool {
-	name, down := g.queue.Get()
+func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) string) bool {
+	name, down := waiting.Get()
 	if down {
 		return false
 	}
-	defer g.queue.Done(name)
-	if err := g.handle(ctx, name, land); err != nil {
+	defer waiting.Done(name)
+	again, err := g.handle(ctx, name, land)
+	switch {
+	case err != nil:
 		klog.FromContext(ctx).Error(err, "A pod was not let go yet", "pod", klog.KRef(name.Namespace, name.Name))
-		g.queue.AddRateLimited(name)
-		return true
+		waiting.AddRateLimited(name)
+	case again:
+		waiting.AddAfter(name, minRetry)
+	default:
+		waiting.Forget(name)
 	}
-	g.queue.Forget(name)
 	return true
 }
 
-// handle lets a pod go and clears the key that it was steered by. The ledger
-// may hear of a pod later than Gates.
-func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func(*v1.Pod) string) error {
+// handle lets a pod go and clears the key that it was steered by. It reports
+// whether to look again: the ledger may hear of a pod later than Gates.
+func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func(*v1.Pod) string) (again bool, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
-		return nil //nolint:nilerr // it is gone
+		return false, nil //nolint:nilerr // it is gone
 	}
 	if held(pod) {
 		if err := g.letGo(ctx, pod, land(pod)); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if !g.keyed(pod) {
-		return nil
+		return false, nil
 	}
 	open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
-	if open && pod.Spec.NodeName == "" {
-		g.queue.AddAfter(name, minRetry)
-	}
-	return err
+	return open && pod.Spec.NodeName == "", err
 }
 
 // letGo nominates a node, if one is given, and takes the gate off. A nomination that fails costs

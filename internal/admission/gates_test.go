@@ -91,10 +91,7 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 		client := fake.NewClientset(objects...)
 		client.PrependReactor("patch", "pods", p.react)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates, err := NewGates(client, keys, factory.Core().V1().Pods().Informer())
-		if err != nil {
-			t.Fatal(err)
-		}
+		gates := NewGates(client, keys, factory.Core().V1().Pods().Informer())
 		factory.Start(ctx.Done())
 		done := make(chan error)
 		go func() { done <- gates.Run(ctx, planner.land) }()

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 )
 
 const (
@@ -112,18 +111,18 @@ func probePod(ownerUID string) *v1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "probe", Namespace: ProbeNamespace,
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: types.UID(ownerUID), Controller: ptr.To(true),
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: types.UID(ownerUID), Controller: new(true),
 			}},
 		},
 		Spec: v1.PodSpec{
-			AutomountServiceAccountToken: ptr.To(false),
+			AutomountServiceAccountToken: new(false),
 			SecurityContext: &v1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
+				RunAsNonRoot: new(true), SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []v1.Container{{
 				Name: "probe", Image: "none",
 				SecurityContext: &v1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}},
+					AllowPrivilegeEscalation: new(false), Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}},
 				},
 			}},
 		},

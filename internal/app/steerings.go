@@ -32,8 +32,8 @@ func (s *steerings) wire(a *App) error {
 	}
 	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.kube.Clock.Now)
 	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
-	s.gates, err = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer())
-	return err
+	s.gates = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer())
+	return nil
 }
 
 // by returns the one that a policy chooses; nil for none.

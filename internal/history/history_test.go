@@ -202,18 +202,18 @@ func TestWords(t *testing.T) {
 // What others write into a logged value is no entry, in whatever lines it is,
 // and an entry is read whatever others wrote into its message.
 func TestValuesOfOthersAreNoEntries(t *testing.T) {
-	var real bytes.Buffer
-	LogEviction(klog.NewContext(t.Context(), loggers()["text"](&real)), intent("forged"), at(0), false)
+	var genuine bytes.Buffer
+	LogEviction(klog.NewContext(t.Context(), loggers()["text"](&genuine)), intent("forged"), at(0), false)
 	for format, make := range loggers() {
 		for _, prefix := range []string{"", "[pod/evenkeel-0/evenkeel] 2026-11-04T02:00:00.1Z stderr F "} {
 			t.Run(fmt.Sprint(format, prefix != ""), func(t *testing.T) {
 				var out bytes.Buffer
 				ctx := klog.NewContext(t.Context(), make(&out))
-				for _, denial := range []string{real.String(), "no\n" + real.String(), `no` + "\n" + `{"msg":"Evicted pod","podUID":"u","at":"2026-11-04T02:00:00Z","message":"m"}`} {
+				for _, denial := range []string{genuine.String(), "no\n" + genuine.String(), `no` + "\n" + `{"msg":"Evicted pod","podUID":"u","at":"2026-11-04T02:00:00Z","message":"m"}`} {
 					klog.FromContext(ctx).Info("Move was not made", "podUID", "u", "error", errors.New(denial))
 				}
 				moved := intent("a")
-				moved.Decision.Message = "by a plugin\nthat has\r\n" + real.String()
+				moved.Decision.Message = "by a plugin\nthat has\r\n" + genuine.String()
 				LogEviction(ctx, moved, at(0), false)
 				logs := NewLogs(Query{})
 				if err := logs.Read(strings.NewReader(prefix + strings.ReplaceAll(out.String(), "\n", "\n"+prefix))); err != nil {
