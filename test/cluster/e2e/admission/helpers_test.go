@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,15 +69,6 @@ func (o ours) steer(ctx context.Context, namespace string, targets map[string]an
 		"metadata": map[string]any{"name": "evenkeel", "namespace": namespace}, "targets": targets,
 	}}
 	_, err := o.keys.Namespace(namespace).Create(ctx, object, metav1.CreateOptions{})
-	return err
-}
-
-// clear deletes a namespace's keys, if there are any.
-func (o ours) clear(ctx context.Context, namespace string) error {
-	err := o.keys.Namespace(namespace).Delete(ctx, "evenkeel", metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	return err
 }
 
