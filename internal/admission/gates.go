@@ -25,6 +25,9 @@ const (
 	gateWorkers = 4
 	// The pauses between two attempts to let a pod go.
 	minRetry, maxRetry = 20 * time.Millisecond, time.Second
+	// forbiddenRetry is the one where the right is missing: whoever may create
+	// pods can give them our gate.
+	forbiddenRetry = 30 * time.Second
 )
 
 // Gates lets held pods go: it nominates the planned node, which kube-scheduler
@@ -97,6 +100,9 @@ func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) stri
 	defer waiting.Done(name)
 	again, err := g.handle(ctx, name, land)
 	switch {
+	case apierrors.IsForbidden(err):
+		klog.FromContext(ctx).V(2).Info("A pod may not be let go", "pod", klog.KRef(name.Namespace, name.Name), "reason", err.Error())
+		waiting.AddAfter(name, forbiddenRetry)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "A pod was not let go yet", "pod", klog.KRef(name.Namespace, name.Name))
 		waiting.AddRateLimited(name)

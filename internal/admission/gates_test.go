@@ -141,6 +141,15 @@ func TestGatesAreTakenOffInTheEnd(t *testing.T) {
 	}
 }
 
+// Where the right is missing it is seldom tried: whoever may create pods can
+// have any number of them held.
+func TestGatesThatMayNotBeTakenOff(t *testing.T) {
+	p := &patches{fail: func(string, string) error { return apierrors.NewForbidden(v1.Resource("pods"), "a", nil) }}
+	if got := play(t, p, plans{}, nil, 61*time.Second, podOf("a", Gate)); len(got) != 3 {
+		t.Errorf("%d patches in a minute, want 3", len(got))
+	}
+}
+
 // Another replica may be faster.
 func TestGatesGoneAlready(t *testing.T) {
 	for name, err := range map[string]error{

@@ -27,9 +27,15 @@ type Cycle struct {
 // Consider opens a Cycle on the newest observation. If the watch has not
 // reported the pod yet, Consider waits a moment for it.
 func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
-	c := &Cycle{round: a.begin(), pod: a.identify(pod)}
-	c.pod.charges = true // it is kube-scheduler itself that asks
+	c := a.consider(pod)
 	a.note(&c.pod)
+	return c
+}
+
+// consider is Consider for a pod that nobody asks about.
+func (a *Answerer) consider(pod *extender.Pod) *Cycle {
+	c := &Cycle{round: a.begin(), pod: a.identify(pod)}
+	c.pod.charges = true // it is kube-scheduler itself that asks, or our own watch shows it
 	if c.round.observation == nil {
 		return c
 	}

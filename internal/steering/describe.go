@@ -30,9 +30,10 @@ func Describe(pod *v1.Pod) *extender.Pod {
 
 // Land returns the node that the replacement of a move is nominated for, and
 // books it there; empty for a pod that replaces nothing, or that no node is cool
-// enough for. Whether the node takes the pod is up to kube-scheduler.
+// enough for. Whether the node takes the pod is up to kube-scheduler, which has
+// not asked.
 func (a *Answerer) Land(pod *v1.Pod) string {
-	c := a.Consider(Describe(pod))
+	c := a.consider(Describe(pod))
 	if c.Neutral() || !c.moving {
 		return ""
 	}

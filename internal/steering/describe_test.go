@@ -1,0 +1,52 @@
+package steering
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A replacement that the API server holds is nominated for its planned node, or
+// the coolest where that has filled up; all others for none. Nobody has asked
+// kube-scheduler's question by that.
+func TestLandNominates(t *testing.T) {
+	for name, tc := range map[string]struct {
+		used map[string]int64
+		move bool
+		want string
+	}{
+		"as planned":               {map[string]int64{"from": 7000, "to": 2000, "other": 1000}, true, "to"},
+		"the plan has filled up":   {map[string]int64{"from": 7000, "to": 5900, "other": 1000}, true, "other"},
+		"it replaces nothing":      {map[string]int64{"from": 7000, "to": 2000, "other": 1000}, false, ""},
+		"not measured by now":      {map[string]int64{"from": -1, "to": -1, "other": -1}, true, "to"},
+		"all that is left is warm": {map[string]int64{"from": 7000, "to": 5900, "other": 5900}, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBridge(t)
+			for node, used := range tc.used {
+				b.node(node, used)
+			}
+			b.observe()
+			uid := ""
+			if tc.move {
+				uid = b.record(1, "from", "to")
+			}
+			held := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "web-new", UID: types.UID("new"), Labels: map[string]string{"pod-template-hash": "h1"},
+				OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: new(true)}},
+			}}
+			b.observer.Store().SetPod(held)
+			if got := b.Land(held); got != tc.want {
+				t.Errorf("nominated %q, want %q", got, tc.want)
+			}
+			if move, _ := b.observer.Ledger().Get(uid); tc.want != "" && move.Node != tc.want {
+				t.Errorf("room is held on %q, want %q", move.Node, tc.want)
+			}
+			if b.Asked() != 0 || b.AskedAbout("new") {
+				t.Error("it counts as asked about")
+			}
+		})
+	}
+}
