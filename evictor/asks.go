@@ -90,10 +90,9 @@ type Steering interface {
 	// steered. grace is how long the pod has to terminate. It returns why the
 	// move must not be made, or that it has to wait.
 	Ready(ctx context.Context, move *ledger.Intent, grace time.Duration) (reason reasons.Reason, wait bool)
-	// Undo takes back what Ready prepared for a move that was not made.
+	// Undo takes back what Ready prepared for a move that was not made, if it did.
 	Undo(ctx context.Context, move *ledger.Intent)
-	// Settle waits until nothing that Ready prepared is waited for any more, so
-	// that the process may end.
+	// Settle takes back what Ready prepared and no move needs any more.
 	Settle(ctx context.Context)
 	// Proves judges a landed move.
 	Proves(ctx context.Context, move *ledger.Move) Proof

@@ -192,18 +192,7 @@ func (c *Cycle) next(ctx context.Context) bool {
 			continue
 		}
 		c.closeSession()
-		if reason, wait = c.ready(ctx, &move); wait {
-			i++
-			continue
-		}
-		if reason != "" {
-			c.drop(ctx, i, Outcome{Move: move, Reason: reason})
-			continue
-		}
 		outcome, again := c.make(ctx, move)
-		if again || outcome.Reason != "" {
-			c.undo(ctx, &move)
-		}
 		if again {
 			i++
 			continue
@@ -246,12 +235,15 @@ func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, w
 	return c.accepts(ctx, pod, move)
 }
 
-// make takes one move through the framework. It returns again if the API
-// server's answer asks for a retry.
+// make takes one move through the framework. It returns again if the move has
+// to wait, or if the API server's answer asks for a retry.
 func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again bool) {
 	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
 	if pod == nil {
 		return Outcome{Move: move, Reason: reasons.PodChanged}, false
+	}
+	if reason, wait := c.ready(ctx, &move, pod); wait || reason != "" {
+		return Outcome{Move: move, Reason: reason}, wait
 	}
 	a := &attempt{move: move}
 	err := c.evict(withAttempt(ctx, a), pod)
@@ -265,6 +257,7 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 		return Outcome{Move: move}, false
 	}
 	if apierrors.IsTooManyRequests(err) {
+		c.undo(ctx, &move)
 		c.backingOff[move.PodUID] = newBackoff(err, c.config.Cluster.Budgets(pod), c.config.Clock.Local())
 		return Outcome{}, true
 	}
@@ -278,6 +271,7 @@ func (c *Cycle) drop(ctx context.Context, i int, outcome Outcome) {
 	c.left = append(c.left[:i:i], c.left[i+1:]...)
 	if outcome.Reason != "" && !c.config.Evictions.DryRun() { // which recorded none, so one there would be another's
 		c.ledger().Cancel(outcome.Move.PodUID, c.config.Clock.Now())
+		c.undo(ctx, &outcome.Move)
 	}
 	c.outcomes = append(c.outcomes, outcome)
 }

@@ -299,7 +299,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a"},
 			evicted: []string{"a@0.0"},
 		},
-		"steering that is known to be absent": {
+		"the API server does not steer": {
 			play: func(p *play) {
 				p.steered(Steered)
 				p.config.proven = func() (bool, error) { return false, errors.New("no kind Steering") }
@@ -509,8 +509,8 @@ func TestExecutorDryRun(t *testing.T) {
 	})
 }
 
-// What a dry run refuses is no move of its own: one in flight of the same pod is
-// another process's.
+// A dry run records no moves, so it cancels none: one in flight of the same pod
+// belongs to another process.
 func TestDryRunCancelsNoMove(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.config.dryRun = true

@@ -33,11 +33,11 @@ func (c *Cycle) steered(ctx context.Context) reasons.Reason {
 	return ""
 }
 
-// ready prepares the steering of a move's replacement just before that can
-// come.
-func (c *Cycle) ready(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
-	s, pod := c.surges[move.PodUID], c.config.Cluster.Pod(move.Namespace, move.Pod)
-	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled || pod == nil {
+// ready prepares the steering of a pod's replacement just before that can come.
+// With a surge it came before.
+func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
+	s := c.surges[move.PodUID]
+	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled {
 		return "", false
 	}
 	leaves := grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})

@@ -48,7 +48,7 @@ func (c *Cycle) surge(ctx context.Context, s *surge, pod *v1.Pod) (reason reason
 	case !c.config.Clock.Local().Before(s.until):
 		return c.surgeFailed(ctx, s, errSurgeTime), false
 	case !s.scaled:
-		return c.scaleUp(ctx, s)
+		return c.scaleUp(ctx, s, pod)
 	}
 	if reason, wait := c.surged(ctx, s); wait || reason != "" {
 		return reason, wait
@@ -94,7 +94,7 @@ func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, boo
 }
 
 // scaleUp scales the Deployment up to get the replacement.
-func (c *Cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
+func (c *Cycle) scaleUp(ctx context.Context, s *surge, pod *v1.Pod) (reasons.Reason, bool) {
 	select {
 	case <-s.announced:
 	default:
@@ -110,7 +110,7 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	if to.Replicas != surgedReplicas {
 		return c.surgeFailed(ctx, s, errSurgeScaled), false
 	}
-	if reason, wait := c.ready(ctx, &s.move); wait || reason != "" {
+	if reason, wait := c.ready(ctx, &s.move, pod); wait || reason != "" {
 		return reason, wait
 	}
 	to.Replicas++

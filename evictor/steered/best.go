@@ -12,9 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Best is the extender while kube-scheduler asks it, and else the API
-// server if that is proven to steer. Where neither is, it takes the extender's
-// probe.
+// Best is the extender while kube-scheduler asks it, and else the API server if
+// that is proven to steer. Where neither is, it takes the extender's probe.
 type Best struct {
 	Extender evictor.Steering
 	// Admission is by the API server.

@@ -70,8 +70,8 @@ type Answers interface {
 	Asked() int64
 }
 
-// Extender proves steering by an extender: this process knows, or a
-// separate extender does, or it is inferred from where a replacement landed.
+// Extender proves steering by an extender: this process knows, or a separate
+// extender does, or it is inferred from where a replacement landed.
 type Extender struct {
 	Observer evictor.Observer
 	// Here knows this process's requests; nil if it answers none. Several:
@@ -86,7 +86,8 @@ type Extender struct {
 
 var _ evictor.Steering = (*Extender)(nil)
 
-// Proven implements evictor.Steering: who asks about a replacement shows when it comes.
+// Proven implements evictor.Steering: who asks about a replacement shows when it
+// comes.
 func (s *Extender) Proven(context.Context) (bool, error) { return false, nil }
 
 // Ready implements evictor.Steering: the ledger is all that an extender needs.

@@ -21,13 +21,17 @@ type world struct {
 	keys   *Keys
 	ledger *ledger.Ledger
 	now    time.Time
+	// deposed is why this process does not lead.
+	deposed error
 }
+
+func (w *world) Leads() error { return w.deposed }
 
 func newWorld(objects ...runtime.Object) *world {
 	w := &world{now: start, ledger: ledger.New(ledger.Config{})}
 	kinds := map[schema.GroupVersionResource]string{resource: "SteeringList"}
 	w.server = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
-	w.keys = NewKeys(w.server, w.ledger, func() time.Time { return w.now })
+	w.keys = NewKeys(w.server, w.ledger, w, func() time.Time { return w.now })
 	return w
 }
 

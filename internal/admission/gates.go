@@ -43,8 +43,8 @@ type Gates struct {
 // queue holds the pods to look at.
 type queue = workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
-// NewGates returns Gates over an informer of pods that the caller starts. Keys
-// may be nil in a process that sets none.
+// NewGates returns Gates over an informer of pods that the caller starts. They
+// clear the keys that held pods answer.
 func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer) *Gates {
 	return &Gates{client: client, keys: keys, informer: pods, pods: corelisters.NewPodLister(pods.GetIndexer())}
 }
@@ -53,14 +53,14 @@ func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInf
 func held(pod *v1.Pod) bool { return pod.DeletionTimestamp == nil && gateOf(pod) >= 0 }
 
 func gateOf(pod *v1.Pod) int {
-	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == Gate })
+	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == gate })
 }
 
 // keyed reports whether the key of a pod's owner is open, so that the pod may
 // be the one that it is for.
 func (g *Gates) keyed(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
-	return g.keys != nil && by != nil && g.keys.isOpen(owner{pod.Namespace, string(by.UID)})
+	return by != nil && g.keys.isOpen(owner{pod.Namespace, string(by.UID)})
 }
 
 // Run lets pods go until the context ends. land returns the node that a pod is
@@ -103,6 +103,8 @@ func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) stri
 	case apierrors.IsForbidden(err):
 		klog.FromContext(ctx).V(2).Info("A pod may not be let go", "pod", klog.KRef(name.Namespace, name.Name), "reason", err.Error())
 		waiting.AddAfter(name, forbiddenRetry)
+	case apierrors.IsInvalid(err): // another replica was faster, as the watch will show
+		waiting.AddRateLimited(name)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "A pod was not let go yet", "pod", klog.KRef(name.Namespace, name.Name))
 		waiting.AddRateLimited(name)
@@ -133,10 +135,10 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func
 	return open && pod.Spec.NodeName == "", err
 }
 
-// letGo nominates a node, if one is given, and takes the gate off. A nomination that fails costs
-// the pod its preference, never its scheduling.
+// letGo nominates a node, if one is given, and takes the gate off. A nomination
+// that fails costs the pod its preference, never its scheduling.
 func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, node string) error {
-	klog.FromContext(ctx).V(2).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
+	klog.FromContext(ctx).V(3).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
 	if node != "" {
 		if err := g.nominate(ctx, pod, node); err != nil {
 			klog.FromContext(ctx).Error(err, "A node was not nominated", "pod", klog.KObj(pod), "node", node)
@@ -155,23 +157,19 @@ func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 	return g.patch(ctx, pod, types.MergePatchType, patch, "status")
 }
 
-// ungate takes the gate off the pod as it was seen: if its gates have changed
-// since, the watch reports it again.
+// ungate takes the gate off the pod as it was seen. If its gates have changed
+// since, the error is an Invalid.
 func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
 	path := fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod))
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": pod.UID},
-		{"op": "test", "path": path + "/name", "value": Gate},
+		{"op": "test", "path": path + "/name", "value": gate},
 		{"op": "remove", "path": path},
 	})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	err = g.patch(ctx, pod, types.JSONPatchType, patch)
-	if apierrors.IsInvalid(err) { // another replica was faster: the test failed
-		return nil
-	}
-	return err
+	return g.patch(ctx, pod, types.JSONPatchType, patch)
 }
 
 func (g *Gates) patch(ctx context.Context, pod *v1.Pod, kind types.PatchType, patch []byte, subresource ...string) error {

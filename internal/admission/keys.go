@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
@@ -25,6 +26,7 @@ import (
 type Keys struct {
 	client dynamic.NamespaceableResourceInterface
 	moves  *ledger.Ledger
+	leader evictor.Leader
 	now    func() time.Time
 
 	mu sync.Mutex
@@ -49,10 +51,10 @@ var (
 	errFull = errors.New("the namespace has as many open moves as can be steered at once")
 )
 
-// NewKeys returns Keys for the moves of a ledger, that reach the API server by a
-// client.
-func NewKeys(client dynamic.Interface, moves *ledger.Ledger, now func() time.Time) *Keys {
-	return &Keys{client: client.Resource(resource), moves: moves, now: now, open: map[owner]key{}}
+// NewKeys returns Keys for the moves of a ledger. They are written only while
+// this process leads: a key that it has set then is not its own to clear.
+func NewKeys(client dynamic.Interface, moves *ledger.Ledger, leader evictor.Leader, now func() time.Time) *Keys {
+	return &Keys{client: client.Resource(resource), moves: moves, leader: leader, now: now, open: map[owner]key{}}
 }
 
 // set opens the key of an owner for the move of a pod, unless another move has
@@ -61,8 +63,8 @@ func (k *Keys) set(ctx context.Context, of owner, podUID string, to target) erro
 	if err := k.take(of, podUID, to.Until); err != nil {
 		return err
 	}
-	if err := k.write(ctx, of.namespace, map[string]any{of.uid: to}); err != nil {
-		k.clear(ctx, of) // it may have been written all the same
+	if err := k.write(ctx, of, &to); err != nil {
+		k.clear(ctx, of, podUID) // the API server may have written it all the same
 		return err
 	}
 	return nil
@@ -111,101 +113,121 @@ func (k *Keys) settle(ctx context.Context, of owner) (open bool, err error) {
 	if known && move.InFlight() && move.Replacement == "" && k.now().Before(held.until) {
 		return true, nil
 	}
-	return false, k.end(ctx, of)
+	return false, k.end(ctx, of, held.podUID)
 }
 
-// end clears the key of an owner, if this process has opened it. If the API
-// server cannot be reached the key ends by itself.
-func (k *Keys) end(ctx context.Context, of owner) error {
+// end clears the key of an owner if this process has opened it for the move of
+// a pod. While the API server is away the key expires instead.
+func (k *Keys) end(ctx context.Context, of owner, podUID string) error {
 	k.mu.Lock()
-	_, open := k.open[of]
-	delete(k.open, of)
+	open := k.open[of].podUID == podUID
+	if open {
+		delete(k.open, of)
+	}
 	k.mu.Unlock()
 	if !open {
 		return nil
 	}
-	return k.write(ctx, of.namespace, map[string]any{of.uid: nil})
+	return k.write(ctx, of, nil)
 }
 
-func (k *Keys) clear(ctx context.Context, of owner) {
+// clear is end for a context that may be over, whose failure needs no mention:
+// the key expires.
+func (k *Keys) clear(ctx context.Context, of owner, podUID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	_ = k.end(ctx, of) // it ends by itself
+	_ = k.end(ctx, of, podUID)
 }
 
 // callTimeout bounds a call about a key.
 const callTimeout = 5 * time.Second
 
-// write changes keys of a namespace: a nil value removes one.
-func (k *Keys) write(ctx context.Context, namespace string, keys map[string]any) error {
+// write sets the key of an owner, or removes it if to is nil.
+func (k *Keys) write(ctx context.Context, of owner, to *target) error {
+	if err := k.leader.Leads(); err != nil {
+		return fmt.Errorf("writing no key: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	patch, err := json.Marshal(map[string]any{"targets": keys})
+	steering := map[string]any{"targets": map[string]*target{of.uid: to}}
+	patch, err := json.Marshal(steering)
 	if err != nil {
-		return fmt.Errorf("encoding keys: %w", err)
+		return fmt.Errorf("encoding a key: %w", err)
 	}
-	object := k.client.Namespace(namespace)
+	object := k.client.Namespace(of.namespace)
 	for range 2 { // somebody may delete it between the two calls
 		_, err = object.Patch(ctx, objectName, types.MergePatchType, patch, metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {
 			break
 		}
-		if err = k.create(ctx, object, keys); !apierrors.IsAlreadyExists(err) {
+		if to == nil {
+			return nil
+		}
+		if err = create(ctx, object, steering); !apierrors.IsAlreadyExists(err) {
 			break
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("writing the Steering of namespace %q: %w", namespace, err)
+		return fmt.Errorf("writing the Steering of namespace %q: %w", of.namespace, err)
 	}
 	return nil
 }
 
-// create makes the Steering of a namespace, unless nothing would be in it.
-func (k *Keys) create(ctx context.Context, object dynamic.ResourceInterface, keys map[string]any) error {
-	targets := map[string]any{}
-	for uid, value := range keys {
-		if to, ok := value.(target); ok {
-			nodes := make([]any, len(to.Nodes))
-			for i, node := range to.Nodes {
-				nodes[i] = node
-			}
-			targets[uid] = map[string]any{"nodes": nodes, "until": to.Until.UTC().Format(time.RFC3339), "by": to.By}
-		}
+// create makes a Steering that has these fields.
+func create(ctx context.Context, object dynamic.ResourceInterface, steering map[string]any) error {
+	steering["apiVersion"], steering["kind"] = resource.GroupVersion().String(), "Steering"
+	steering["metadata"] = map[string]any{"name": objectName}
+	encoded, err := json.Marshal(steering)
+	if err != nil {
+		return fmt.Errorf("encoding a Steering: %w", err)
 	}
-	if len(targets) == 0 {
-		return nil
+	made := &unstructured.Unstructured{}
+	if err := made.UnmarshalJSON(encoded); err != nil {
+		return fmt.Errorf("encoding a Steering: %w", err)
 	}
-	_, err := object.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": resource.GroupVersion().String(), "kind": "Steering", "metadata": map[string]any{"name": objectName}, "targets": targets,
-	}}, metav1.CreateOptions{})
+	_, err = object.Create(ctx, made, metav1.CreateOptions{})
 	return err //nolint:wrapcheck // write says what for
 }
 
-// Sweep deletes the Steering objects that hold no key of this process, such as
-// a predecessor's, and returns how many. Nothing else collects them.
-func (k *Keys) Sweep(ctx context.Context) (removed int, err error) {
+// sweep deletes the Steerings in which every key has expired or been cleared.
+// Nothing else collects them.
+func (k *Keys) sweep(ctx context.Context) error {
+	if err := k.leader.Leads(); err != nil {
+		return fmt.Errorf("deleting no Steering: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	list, err := k.client.List(ctx, metav1.ListOptions{})
+	list, err := k.client.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + objectName})
 	if err != nil {
-		return 0, fmt.Errorf("listing Steerings: %w", err)
+		return fmt.Errorf("listing Steerings: %w", err)
 	}
+	now := k.now()
 	for i := range list.Items {
 		object := &list.Items[i]
-		if k.holds(object.GetNamespace()) {
+		if object.GetName() != objectName || !expired(object, now) {
 			continue
 		}
 		version := object.GetResourceVersion()
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}}
-		deleted := k.client.Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), options)
-		switch {
-		case deleted == nil:
-			removed++
-		case !apierrors.IsNotFound(deleted) && !apierrors.IsConflict(deleted):
+		deleted := k.client.Namespace(object.GetNamespace()).Delete(ctx, objectName, options)
+		if deleted != nil && !apierrors.IsNotFound(deleted) && !apierrors.IsConflict(deleted) {
 			err = errors.Join(err, fmt.Errorf("deleting the Steering of namespace %q: %w", object.GetNamespace(), deleted))
 		}
 	}
-	return removed, err
+	return err
+}
+
+// expired reports whether no key of a Steering steers any more. One that cannot
+// be read never has.
+func expired(steering *unstructured.Unstructured, now time.Time) bool {
+	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
+	for uid := range targets {
+		text, _, _ := unstructured.NestedString(targets, uid, "until")
+		if until, err := time.Parse(time.RFC3339, text); err == nil && now.Before(until) {
+			return false
+		}
+	}
+	return true
 }
 
 // settleAll is settle for all keys, and reports whether any is open still.
@@ -216,21 +238,9 @@ func (k *Keys) settleAll(ctx context.Context) (open bool) {
 	for _, of := range all {
 		waits, err := k.settle(ctx, of)
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("A key was not cleared and ends by itself", "namespace", of.namespace, "reason", err.Error())
+			klog.FromContext(ctx).V(2).Info("A key was not cleared, so it expires", "namespace", of.namespace, "reason", err.Error())
 		}
 		open = open || waits
 	}
 	return open
-}
-
-// holds reports whether this process has an open key in a namespace.
-func (k *Keys) holds(namespace string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for of := range k.open {
-		if of.namespace == namespace {
-			return true
-		}
-	}
-	return false
 }

@@ -58,8 +58,8 @@ func TestKeys(t *testing.T) {
 		t.Error("a key is open still")
 	}
 	want("settled", map[string]string{"shop": "", "vault": ""})
-	if removed, err := w.keys.Sweep(ctx); removed != 2 || err != nil {
-		t.Errorf("%d removed, error %v", removed, err)
+	if err := w.keys.sweep(ctx); err != nil {
+		t.Error(err)
 	}
 	want("swept", map[string]string{})
 }
@@ -99,21 +99,66 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// What a predecessor left is deleted, and what this process has set stays.
+// What a predecessor left is deleted once it has expired; until then its moves
+// go on, and so do those of another installation.
 func TestSweep(t *testing.T) {
-	stale := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "evenkeel.io/v1alpha1", "kind": "Steering", "metadata": map[string]any{"name": objectName, "namespace": "old"},
-		"targets": map[string]any{"rs": map[string]any{"nodes": []any{"n1"}, "until": "2026-11-04T01:00:00Z"}},
-	}}
-	w := newWorld(stale)
-	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(time.Minute))); err != nil {
+	steering := func(namespace, name string, until ...any) *unstructured.Unstructured {
+		targets := map[string]any{}
+		for i, u := range until {
+			targets[fmt.Sprint("rs-", i)] = map[string]any{"nodes": []any{"n1"}, "until": u}
+		}
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "evenkeel.io/v1alpha1", "kind": "Steering", "metadata": map[string]any{"name": name, "namespace": namespace}, "targets": targets,
+		}}
+	}
+	const before, after = "2026-11-04T01:59:59Z", "2026-11-04T02:00:01Z"
+	w := newWorld(
+		steering("expired", objectName, before), steering("empty", objectName), steering("odd", objectName, int64(7)),
+		steering("live", objectName, after), steering("half", objectName, before, after), steering("theirs", "another", before),
+	)
+	if err := w.keys.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if removed, err := w.keys.Sweep(t.Context()); removed != 1 || err != nil {
-		t.Errorf("%d removed, error %v", removed, err)
+	want := map[string]string{"live": "", "live/rs-0": "n1", "half": "", "half/rs-0": "n1", "half/rs-1": "n1", "theirs": "", "theirs/rs-0": "n1"}
+	if diff := cmp.Diff(want, w.targets(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Who does not lead any more writes nothing: its keys may be the successor's by
+// now.
+func TestWhoDoesNotLeadWritesNoKeys(t *testing.T) {
+	w := newWorld()
+	w.moves(web, "web-1")
+	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	w.deposed = errors.New("another leads")
+	w.replaces(web, "web-1", "web-9")
+	w.keys.settleAll(t.Context())
+	w.keys.clear(t.Context(), web, "uid-web-1")
+	if err := w.keys.set(t.Context(), db, "uid-db-0", to("n1", start.Add(time.Minute))); !errors.Is(err, w.deposed) {
+		t.Errorf("set: %v", err)
+	}
+	w.now = start.Add(time.Hour)
+	if err := w.keys.sweep(t.Context()); !errors.Is(err, w.deposed) {
+		t.Errorf("sweep: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"shop": "", "shop/rs-web": "n1"}, w.targets(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A move that was not made takes back its own key, not that of another move of
+// the owner.
+func TestKeysOfOthersStay(t *testing.T) {
+	w := newWorld()
+	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	w.keys.clear(t.Context(), web, "uid-web-2")
+	if !w.keys.isOpen(web) {
+		t.Error("it was cleared")
 	}
 }
 

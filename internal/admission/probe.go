@@ -35,8 +35,8 @@ type Probe struct {
 	client kubernetes.Interface
 }
 
-// NewProbe returns a Probe that asks over a new connection each time, because
-// each of several API servers knows keys by a watch of its own.
+// NewProbe returns a Probe that asks over a new connection each time: where there
+// are several API servers, each follows keys by itself.
 func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 	config = rest.CopyConfig(config)
 	secured, err := rest.TLSConfigFor(config)
@@ -84,17 +84,17 @@ func (p *Probe) visible(ctx context.Context) error {
 	defer cancel()
 	uid := string(uuid.NewUUID())
 	node := "probe-" + uid // none has such a name
-	of := owner{ProbeNamespace, uid}
+	of := owner{probeNamespace, uid}
 	if err := p.keys.set(ctx, of, uid, target{Nodes: []string{node}, Until: p.keys.now().Add(time.Minute), By: byNames}); err != nil {
 		return err
 	}
-	defer p.keys.clear(ctx, of)
+	defer p.keys.clear(ctx, of, uid)
 	for {
-		pod, err := p.client.CoreV1().Pods(ProbeNamespace).Create(ctx, probePod(uid), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		pod, err := p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(uid), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
-		case err == nil && strings.Contains(pod.Annotations[Annotation], node):
+		case err == nil && strings.Contains(pod.Annotations[annotation], node):
 			return nil
-		case err != nil && ctx.Err() == nil:
+		case err != nil:
 			return fmt.Errorf("probing whether the API server steers: %w", err)
 		}
 		select {
@@ -109,7 +109,7 @@ func (p *Probe) visible(ctx context.Context) error {
 func probePod(ownerUID string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "probe", Namespace: ProbeNamespace,
+			Name: "probe", Namespace: probeNamespace,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: types.UID(ownerUID), Controller: new(true),
 			}},

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,12 +42,12 @@ func (a *apiServer) probe(w *world) *Probe {
 			return true, nil, a.broken
 		}
 		if a.steersFrom >= 0 && a.looks > a.steersFrom {
-			object, err := w.server.Tracker().Get(resource, ProbeNamespace, objectName)
+			object, err := w.server.Tracker().Get(resource, probeNamespace, objectName)
 			if err != nil {
 				return true, nil, err
 			}
 			nodes, _, _ := unstructured.NestedStringSlice(object.(*unstructured.Unstructured).Object, "targets", string(pod.OwnerReferences[0].UID), "nodes")
-			pod.Annotations = map[string]string{Annotation: strings.Join(nodes, ",")}
+			pod.Annotations = map[string]string{annotation: strings.Join(nodes, ",")}
 		}
 		return true, pod, nil
 	})
@@ -75,7 +76,7 @@ func TestProven(t *testing.T) {
 				if proven != (tc.want == "") || tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 					t.Errorf("proven %v, error %v", proven, err)
 				}
-				if open := w.keys.isOpen(owner{ProbeNamespace, ""}); open || len(w.keys.open) > 0 {
+				if open := w.keys.isOpen(owner{probeNamespace, ""}); open || len(w.keys.open) > 0 {
 					t.Error("the probe's key is open still")
 				}
 			})
@@ -118,29 +119,35 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// Settle returns once the replacements have come, or when their keys end.
-func TestSettle(t *testing.T) {
+// Drain returns once the replacements have come, or when their keys expire, and
+// leaves nothing; a process without keys asks nothing.
+func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		began := time.Now()
 		clock := func() time.Time { return start.Add(time.Since(began)) }
 		w.keys.now = clock
 		s := NewSteering(w.keys, (&apiServer{}).probe(w), clock)
-		set := func() {
+		if s.Drain(t.Context()); len(w.server.Actions()) > 0 || time.Since(began) > 0 {
+			t.Errorf("without a key: %v", w.server.Actions())
+		}
+		drains := func(least time.Duration) {
+			t.Helper()
 			if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", clock().Add(10*time.Second))); err != nil {
 				t.Fatal(err)
 			}
+			from := time.Now()
+			s.Drain(t.Context())
+			if took := time.Since(from); took < least || took > least+time.Second {
+				t.Errorf("it took %v, want %v", took, least)
+			}
+			if diff := cmp.Diff(map[string]string{}, w.targets(t)); diff != "" {
+				t.Errorf("left behind (-want +got):\n%s", diff)
+			}
 		}
 		w.moves(web, "web-1")
-		set()
-		if s.Settle(t.Context()); time.Since(began) < 10*time.Second || time.Since(began) > 11*time.Second {
-			t.Errorf("no replacement: it took %v", time.Since(began))
-		}
-		set()
-		again := time.Now()
+		drains(10 * time.Second)
 		time.AfterFunc(time.Second, func() { w.replaces(web, "web-1", "web-9") })
-		if s.Settle(t.Context()); time.Since(again) < time.Second || time.Since(again) > 2*time.Second {
-			t.Errorf("a replacement after a second: it took %v", time.Since(again))
-		}
+		drains(time.Second)
 	})
 }

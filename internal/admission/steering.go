@@ -32,12 +32,10 @@ func NewSteering(keys *Keys, probe *Probe, now func() time.Time) *Steering {
 	return &Steering{keys: keys, probe: probe, now: now}
 }
 
-// Proven implements evictor.Steering: it also deletes what a predecessor left.
+// Proven implements evictor.Steering: this process may let pods go, and the API
+// server steers a pod with a key.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
 	if err := s.probe.permits(ctx); err != nil {
-		return false, err
-	}
-	if _, err := s.keys.Sweep(ctx); err != nil {
 		return false, err
 	}
 	if err := s.probe.visible(ctx); err != nil {
@@ -66,7 +64,7 @@ func (s *Steering) Ready(ctx context.Context, move *ledger.Intent, grace time.Du
 		err = s.probe.visible(ctx)
 	}
 	if err != nil {
-		s.keys.clear(ctx, of)
+		s.keys.clear(ctx, of, move.PodUID)
 		klog.FromContext(ctx).Error(err, "The API server does not steer, so nothing is evicted")
 		return reasons.SteeringAbsent, false
 	}
@@ -75,18 +73,28 @@ func (s *Steering) Ready(ctx context.Context, move *ledger.Intent, grace time.Du
 
 // Undo implements evictor.Steering.
 func (s *Steering) Undo(ctx context.Context, move *ledger.Intent) {
-	s.keys.clear(ctx, owner{move.Namespace, move.Owner.UID})
+	s.keys.clear(ctx, owner{move.Namespace, move.Owner.UID}, move.PodUID)
 }
 
-// Settle implements evictor.Steering: pods that are held need this process, and
-// nothing but this process collects its keys.
+// Settle implements evictor.Steering: it clears the keys that have done their
+// work, and deletes the Steerings that are left without any.
 func (s *Steering) Settle(ctx context.Context) {
+	s.keys.settleAll(ctx)
+	if err := s.keys.sweep(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Steerings without keys were not deleted")
+	}
+}
+
+// Drain waits until no key is open, for a process that is about to end: the pods
+// that are held by one need it. A process that has opened none returns at once.
+func (s *Steering) Drain(ctx context.Context) {
+	if !s.keys.settleAll(ctx) {
+		return
+	}
 	_ = wait.PollUntilContextCancel(ctx, settlePause, true, func(ctx context.Context) (bool, error) { return !s.keys.settleAll(ctx), nil })
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	if _, err := s.keys.Sweep(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "Keys were not deleted, they end by themselves")
-	}
+	s.Settle(ctx)
 }
 
 // settlePause is the time between two looks at whether keys are still open.

@@ -13,13 +13,12 @@ import (
 
 // What the manifests in deploy/components/admission-steering name.
 const (
-	// Gate is the scheduling gate of a pod that is held.
-	Gate = "evenkeel.io/steer"
-	// Annotation says how a pod was steered: "gate", or the names of nodes.
-	Annotation = "evenkeel.io/steered"
-	// ProbeNamespace is where pods are created by dry run only.
-	ProbeNamespace = "evenkeel-probe"
-
+	// gate is the scheduling gate of a pod that is held.
+	gate = "evenkeel.io/steer"
+	// annotation says how a pod was steered: "gate", or the names of nodes.
+	annotation = "evenkeel.io/steered"
+	// probeNamespace is where pods are created by dry run only.
+	probeNamespace = "evenkeel-probe"
 	// objectName is the name of each namespace's Steering.
 	objectName = "evenkeel"
 	// maxKeys is how many keys a Steering takes.

@@ -83,7 +83,8 @@ type App struct {
 
 // steerings are the ways to steer replacements. A policy chooses one.
 type steerings struct {
-	extender, admission, best evictor.Steering
+	extender, best evictor.Steering
+	admission      *admission.Steering
 	// gates lets the pods go that the API server holds, to where the planner
 	// says.
 	gates   *admission.Gates

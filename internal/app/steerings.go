@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/dynamic"
 
@@ -25,7 +27,7 @@ func (s *steerings) wire(a *App) error {
 	if err != nil {
 		return fmt.Errorf("making the client of Steerings: %w", err)
 	}
-	keys := admission.NewKeys(client, a.observer.Ledger(), a.kube.Clock.Now)
+	keys := admission.NewKeys(client, a.observer.Ledger(), a.authority, a.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, a.kube.REST)
 	if err != nil {
 		return err
@@ -34,6 +36,14 @@ func (s *steerings) wire(a *App) error {
 	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
 	s.gates = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer())
 	return nil
+}
+
+// drain waits for the pods that the API server holds for this process, which is
+// about to end, at most so long.
+func (s *steerings) drain(ctx context.Context, atMost time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	s.admission.Drain(ctx)
 }
 
 // by returns the one that a policy chooses; nil for none.

@@ -49,8 +49,8 @@ func LogTrial(ctx context.Context, move *ledger.Intent, at time.Time, t Trial) {
 		sourceStillHot, t.SourceStillHot, destinationTakes, t.DestinationTakes, podStayed, t.PodStayed)
 }
 
-// oneLine keeps a value on the line of its entry: klog gives text with line
-// breaks lines of its own.
+// oneLine keeps a value on the line of its entry: klog writes each line of a text
+// as a new line of the log.
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,18 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// bySteering has the API server steer.
-const bySteering = `
----
-apiVersion: evenkeel.io/v1alpha1
-kind: LoadPolicy
-usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s}
-hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
-lines:
-  cpu: {low: 45, reject: 60, evict: 65, leave: 60}
-  memory: {low: 45, reject: 60, evict: 65, leave: 60}
-eviction: {ownerSettle: 0s, nodeSettle: 0s, cycleDeadline: 3m, steering: admission}
-`
+// byAPIServer is stage.Fast with the API server steering.
+var byAPIServer = strings.Replace(stage.Fast, "eviction: {", "eviction: {steering: admission, ", 1)
 
 // nobodyAsks is the story of request-skew with kube-scheduler as it comes, and
 // the shipped component.
@@ -69,7 +60,7 @@ func cooled(t *testing.T, f *stage.Fixture, o ours, story *scenario.Story) {
 func TestSkewWithoutExtender(t *testing.T) {
 	f, o, story := nobodyAsks(t)
 	mark := f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, bySteering))
+	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
 	cooled(t, f, o, story)
 	f.Eventually(30*time.Second, "no move in flight", func(context.Context) bool {
 		return !slices.ContainsFunc(f.Moves(), func(m stage.Move) bool { return m.InFlight() })
@@ -97,7 +88,7 @@ func TestSkewWithoutExtender(t *testing.T) {
 func TestJobsWithoutExtender(t *testing.T) {
 	f, o, story := nobodyAsks(t)
 	before, mark := f.PodsByUID(t.Context()), f.Mark()
-	policy := f.Policy(stage.RealUsage, bySteering)
+	policy := f.Policy(stage.RealUsage, byAPIServer)
 	for runs := 0; len(f.Hot(t.Context(), story.EvictLinePercent)) > 0; runs++ {
 		if runs == 5 {
 			t.Fatalf("after %d runs %v are hot", runs, f.Hot(t.Context(), story.EvictLinePercent))
