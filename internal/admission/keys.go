@@ -30,8 +30,10 @@ type Keys struct {
 	now    func() time.Time
 
 	mu sync.Mutex
-	// open are the keys that this process has set and not cleared.
+	// open are the keys that this process has set and not cleared; used reports
+	// whether it has set any.
 	open map[owner]key
+	used bool
 }
 
 // owner is a controller.
@@ -87,8 +89,14 @@ func (k *Keys) take(of owner, podUID string, until time.Time) error {
 	case inNamespace >= maxKeys:
 		return errFull
 	}
-	k.open[of] = key{podUID, until}
+	k.open[of], k.used = key{podUID, until}, true
 	return nil
+}
+
+func (k *Keys) unused() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.used
 }
 
 // isOpen reports whether this process has opened the key of an owner.

@@ -86,9 +86,9 @@ func (s *Steering) Settle(ctx context.Context) {
 }
 
 // Drain waits until no key is open, for a process that is about to end: the pods
-// that are held by one need it. A process that has opened none returns at once.
+// that are held by one need it. For a process that has set none it does nothing.
 func (s *Steering) Drain(ctx context.Context) {
-	if !s.keys.settleAll(ctx) {
+	if s.keys.unused() {
 		return
 	}
 	_ = wait.PollUntilContextCancel(ctx, settlePause, true, func(ctx context.Context) (bool, error) { return !s.keys.settleAll(ctx), nil })
