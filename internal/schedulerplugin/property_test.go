@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,22 +22,27 @@ import (
 // node is above another one here that is below it there.
 func TestPluginAndExtenderAgree(t *testing.T) {
 	for seed := range uint64(300) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		s := randomStand(t, random)
-		pod := randomPod(random)
-		here := s.schedule(pod)
-		there, scores := s.askExtender(pod)
-		if !slices.Equal(here.feasible, there) {
-			t.Fatalf("seed %d: the plugin keeps %q, the extender %q", seed, here.feasible, there)
-		}
-		for name, score := range scores {
-			scaled := (here.scores[name] + s.half()) / 10
-			if len(there) > 1 && scaled != int64(score) {
-				t.Fatalf("seed %d: node %q scores %d, and %d by the extender", seed, name, here.scores[name], score)
-			}
-		}
-		checkOrder(t, seed, here.scores, scores)
+		synctest.Test(t, func(t *testing.T) { checkAgreement(t, seed) }) // the extender waits for the watch
 	}
+}
+
+func checkAgreement(t *testing.T, seed uint64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	s := randomStand(t, random)
+	pod := randomPod(random)
+	here := s.schedule(pod)
+	there, scores := s.askExtender(pod)
+	if !slices.Equal(here.feasible, there) {
+		t.Fatalf("seed %d: the plugin keeps %q, the extender %q", seed, here.feasible, there)
+	}
+	for name, score := range scores {
+		scaled := (here.scores[name] + s.half()) / 10
+		if len(there) > 1 && scaled != int64(score) {
+			t.Fatalf("seed %d: node %q scores %d, and %d by the extender", seed, name, here.scores[name], score)
+		}
+	}
+	checkOrder(t, seed, here.scores, scores)
 }
 
 func checkOrder(t *testing.T, seed uint64, here map[string]int64, there map[string]int8) {

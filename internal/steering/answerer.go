@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"golang.org/x/time/rate"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -28,6 +28,8 @@ type Answerer struct {
 	last     atomic.Int64 // unix seconds of the newest request
 	recent   *recent
 	names    atomic.Pointer[names]
+	// looks bounds how often requests look whether the watch shows their pods.
+	looks *rate.Limiter
 }
 
 var (
@@ -37,7 +39,7 @@ var (
 
 // NewAnswerer returns an Answerer.
 func NewAnswerer(o *observer.Observer, now func() time.Time) *Answerer {
-	return &Answerer{observer: o, now: now, recent: newRecent(recentPods)}
+	return &Answerer{observer: o, now: now, recent: newRecent(recentPods), looks: rate.NewLimiter(lookRate, lookBurst)}
 }
 
 // Begin opens a round on the newest observation. Before the first observation
@@ -88,27 +90,33 @@ func (a *Answerer) LastAsked() time.Time {
 }
 
 // watchLag is how long a request waits for the pod watch that it has overtaken,
-// well within kube-scheduler's timeout of 200 ms. watchEvery is the polling
-// interval.
+// well within kube-scheduler's timeout of 200 ms; watchEvery is the time between
+// two looks.
 const (
 	watchLag   = 80 * time.Millisecond
 	watchEvery = 2 * time.Millisecond
 )
 
-// identify returns who a request is about. If it has overtaken the watch and may
-// concern a move, identify waits a moment: only the watch knows which move the
-// pod takes up.
-func (a *Answerer) identify(pod *extender.Pod) subject {
-	s := claimed(pod)
-	if s.learn(a.observer); s.known || !a.observer.Ledger().Overtaken(s.Pod) {
-		return s
+// lookRate and lookBurst bound the looks of all requests, per second and at
+// once: two seconds of waiting, and then a fifth of the time. A watch that has
+// broken off, or a stranger's made-up pods, slow kube-scheduler down no further.
+const (
+	lookRate  = 100
+	lookBurst = 1000
+)
+
+// await waits a moment for the watch to show a pod that it has not shown yet:
+// until then nothing is charged for the pod, and all pods of a burst would be
+// sent to the same coolest node. What the watch does not show in time stays
+// unknown.
+func (a *Answerer) await(s *subject) {
+	for range watchLag / watchEvery {
+		if s.learn(a.observer); s.known || !a.looks.Allow() {
+			return
+		}
+		time.Sleep(watchEvery)
 	}
-	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
-	_ = wait.ExponentialBackoff(looks, func() (bool, error) { // what the watch does not show in time stays unknown
-		s.learn(a.observer)
-		return s.known, nil
-	})
-	return s
+	s.learn(a.observer)
 }
 
 // note counts a request. One about a pod that the watch does not know may be
@@ -141,7 +149,10 @@ func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
 // and with one node left it never calls Prioritize, so what Filter tells the
 // replacement of a move is an attempt to place it.
 func (r round) Filter(asked *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
-	pod := r.answerer.identify(asked)
+	pod := claimed(asked)
+	if pod.learn(r.answerer.observer); !pod.known && r.observation != nil {
+		r.answerer.await(&pod)
+	}
 	r.answerer.note(&pod)
 	if r.observation == nil {
 		return

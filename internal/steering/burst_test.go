@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -48,6 +50,49 @@ func TestPodsOfABurstCountAtOnce(t *testing.T) {
 		if used, _ := board.Predicted(board.Node([]byte(node))); used[cluster.CPU] != 1000 {
 			t.Errorf("%s is predicted at %v long after; none of the pods came", node, used)
 		}
+	}
+}
+
+// kube-scheduler may hear of the pods of a burst before our watch does. They
+// spread all the same: each waits for the watch a moment, but for a watch that
+// has broken off nobody waits for long.
+func TestABurstThatOvertakesTheWatch(t *testing.T) {
+	nodes := []string{"a", "b", "c", "d"}
+	for name, tc := range map[string]struct {
+		pods  int
+		shown bool
+		most  time.Duration
+	}{
+		"the watch is late":        {20, true, 20 * 50 * time.Millisecond},
+		"the watch has broken off": {500, false, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBridge(t)
+				for _, node := range nodes {
+					b.node(node, 1000)
+				}
+				b.observe()
+				placed, began := map[string]int{}, time.Now()
+				for n := range tc.pods {
+					pod := strange(fmt.Sprintf("p%d", n), 235)
+					if tc.shown {
+						time.AfterFunc(49*time.Millisecond, func() { show(b.observer, pod) })
+					}
+					b.filterUnseen(pod, nodes...)
+					scores := b.prioritizeUnseen(pod, nodes...)
+					placed[slices.MaxFunc(nodes, func(x, y string) int { return cmp.Compare(scores[x], scores[y]) })]++
+				}
+				if took := time.Since(began); took > tc.most {
+					t.Errorf("it took %v, want at most %v", took, tc.most)
+				}
+				for _, node := range nodes {
+					if tc.shown && (placed[node] < 3 || placed[node] > 7) {
+						t.Errorf("placed %v, want about 5 on each", placed)
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -25,7 +25,8 @@ type Cycle struct {
 }
 
 // Consider opens a Cycle on the newest observation. If the watch has not
-// reported the pod yet, Consider waits a moment for it.
+// reported the pod yet and it may concern a move, Consider waits a moment: only
+// the watch knows which move the pod takes up.
 func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 	c := a.consider(pod)
 	a.note(&c.pod)
@@ -34,7 +35,10 @@ func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 
 // consider is Consider for a pod that nobody asks about.
 func (a *Answerer) consider(pod *extender.Pod) *Cycle {
-	c := &Cycle{round: a.begin(), pod: a.identify(pod)}
+	c := &Cycle{round: a.begin(), pod: claimed(pod)}
+	if c.pod.learn(a.observer); !c.pod.known && a.observer.Ledger().Overtaken(c.pod.Pod) {
+		a.await(&c.pod)
+	}
 	c.pod.charges = true // it is kube-scheduler itself that asks, or our own watch shows it
 	if c.round.observation == nil {
 		return c
