@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -110,13 +111,11 @@ const (
 // sent to the same coolest node. What the watch does not show in time stays
 // unknown.
 func (a *Answerer) await(s *subject) {
-	for range watchLag / watchEvery {
-		if s.learn(a.observer); s.known || !a.looks.Allow() {
-			return
-		}
-		time.Sleep(watchEvery)
-	}
-	s.learn(a.observer)
+	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
+	_ = wait.ExponentialBackoff(looks, func() (bool, error) {
+		s.learn(a.observer)
+		return s.known || !a.looks.Allow(), nil
+	})
 }
 
 // note counts a request. One about a pod that the watch does not know may be
