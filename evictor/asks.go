@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -80,16 +82,29 @@ const (
 	NotSteered
 )
 
+// Leaving is a pod just before its eviction.
+type Leaving struct {
+	*ledger.Intent
+	Pod *v1.Pod
+	// Grace is how long it has to terminate.
+	Grace time.Duration
+	// Nodes are those that its replacement may be restricted to, the planned one
+	// first; none if that might have it preempt others. Only filled where the
+	// Steering restricts.
+	Nodes []string
+}
+
 // Steering finds out whether kube-scheduler is steered.
 type Steering interface {
 	// Proven reports whether replacements are known to be steered before any of
 	// a cycle has landed; if not, its first move is a probe. An error says why
 	// they are known not to be.
 	Proven(ctx context.Context) (bool, error)
+	// Restricts reports whether replacements may go to a few nodes only.
+	Restricts() bool
 	// Ready prepares a move just before its eviction: its replacement will be
-	// steered. grace is how long the pod has to terminate. It returns why the
-	// move must not be made, or that it has to wait.
-	Ready(ctx context.Context, move *ledger.Intent, grace time.Duration) (reason reasons.Reason, wait bool)
+	// steered. It returns why the move must not be made, or that it has to wait.
+	Ready(ctx context.Context, leaving *Leaving) (reason reasons.Reason, wait bool)
 	// Undo takes back what Ready prepared for a move that was not made, if it did.
 	Undo(ctx context.Context, move *ledger.Intent)
 	// Settle takes back what Ready prepared and no move needs any more.

@@ -311,20 +311,38 @@ func TestExecutor(t *testing.T) {
 			play: func(p *play) {
 				p.steered(Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
-				p.config.ready = func(move *ledger.Intent) (reasons.Reason, bool) {
-					return "", move.Pod == "a" && time.Since(p.start) < 900*time.Millisecond
+				p.config.ready = func(move *Leaving) (reasons.Reason, bool) {
+					return "", move.Intent.Pod == "a" && time.Since(p.start) < 900*time.Millisecond
 				}
 			},
 			moves:   []string{"a", "b"},
 			want:    []string{"b", "a"},
 			evicted: []string{"b@0.0", "a@1.0"},
 		},
+		"a replacement that is restricted gets the nodes that take it": {
+			play: func(p *play) {
+				p.steered(Unproven)
+				p.config.proven, p.config.restricts = func() (bool, error) { return true, nil }, true
+				p.config.ready = func(move *Leaving) (reasons.Reason, bool) {
+					if diff := cmp.Diff([]string{"cool"}, move.Nodes); diff != "" {
+						p.t.Errorf("nodes (-want +got):\n%s", diff)
+					}
+					if move.Intent.Pod == "a" {
+						return reasons.NamesUnsuited, false
+					}
+					return "", false
+				}
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a: NamesUnsuited", "b"},
+			evicted: []string{"b@0.0"},
+		},
 		"steering that goes in the middle of a cycle ends it": {
 			play: func(p *play) {
 				p.steered(Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
-				p.config.ready = func(move *ledger.Intent) (reasons.Reason, bool) {
-					if move.Pod == "b" {
+				p.config.ready = func(move *Leaving) (reasons.Reason, bool) {
+					if move.Intent.Pod == "b" {
 						return reasons.SteeringAbsent, false
 					}
 					return "", false

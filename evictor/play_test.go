@@ -41,20 +41,22 @@ type script struct {
 	quotas      func() []*v1.ResourceQuota
 	// change alters a planned move, cooled reports whether the hot node is not
 	// any more.
-	change   func(*Move)
-	cooled   func() bool
-	steered  func(*ledger.Move) Proof
-	proven   func() (bool, error)
-	ready    func(*ledger.Intent) (reasons.Reason, bool)
-	asked    func() int64
-	announce func(context.Context)
-	progress func()
-	scaler   Scaler
-	now      func() time.Time
-	paused   func(context.Context) error
-	leads    func() error
-	commit   func(context.Context) error
-	dryRun   bool
+	change  func(*Move)
+	cooled  func() bool
+	steered func(*ledger.Move) Proof
+	proven  func() (bool, error)
+	ready   func(*Leaving) (reasons.Reason, bool)
+	asked   func() int64
+	// restricts: replacements are restricted to a few nodes.
+	restricts bool
+	announce  func(context.Context)
+	progress  func()
+	scaler    Scaler
+	now       func() time.Time
+	paused    func(context.Context) error
+	leads     func() error
+	commit    func(context.Context) error
+	dryRun    bool
 	// lingers: evicted pods go on terminating.
 	lingers bool
 	// lost: replacements are known by the pods that there are.
@@ -265,14 +267,16 @@ func (p *play) Proven(context.Context) (bool, error) {
 	return p.config.proven()
 }
 
-func (p *play) Ready(_ context.Context, move *ledger.Intent, grace time.Duration) (reasons.Reason, bool) {
-	if p.pods[move.Pod] != nil && grace != time.Duration(*p.pods[move.Pod].Spec.TerminationGracePeriodSeconds)*time.Second {
-		p.t.Errorf("a grace period of %v", grace)
+func (p *play) Restricts() bool { return p.config.restricts }
+
+func (p *play) Ready(_ context.Context, leaving *Leaving) (reasons.Reason, bool) {
+	if pod := p.pods[leaving.Intent.Pod]; pod != nil && leaving.Grace != time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second {
+		p.t.Errorf("a grace period of %v", leaving.Grace)
 	}
 	if p.config.ready == nil {
 		return "", false
 	}
-	return p.config.ready(move)
+	return p.config.ready(leaving)
 }
 
 func (p *play) Undo(_ context.Context, move *ledger.Intent) { p.undone = append(p.undone, move.Pod) }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/evictor/landings"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -40,12 +41,26 @@ func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reas
 	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled {
 		return "", false
 	}
-	leaves := grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})
-	reason, wait = c.config.Steering.Ready(ctx, &move.Intent, leaves)
+	leaving := &Leaving{Intent: &move.Intent, Pod: pod, Grace: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})}
+	if c.config.Steering.Restricts() {
+		leaving.Nodes = c.landings(ctx, move, pod)
+	}
+	reason, wait = c.config.Steering.Ready(ctx, leaving)
 	if reason == reasons.SteeringAbsent {
 		c.stop = reason
 	}
 	return reason, wait
+}
+
+func (c *Cycle) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
+	latest := c.config.Observer.Latest()
+	session, err := c.Session(ctx)
+	if err != nil || latest == nil {
+		klog.FromContext(ctx).Error(err, "Looking for alternates failed", "pod", klog.KObj(pod))
+		return nil
+	}
+	defer session.Close()
+	return landings.Of(latest, &move.Intent, pod, func(node string) bool { return session.Fits(pod, node).OK })
 }
 
 func (c *Cycle) undo(ctx context.Context, move *Move) {

@@ -134,6 +134,7 @@ const (
 	LandingGone           Reason = "LandingGone"
 	UsageDataInsufficient Reason = "UsageDataInsufficient"
 	SteeringAbsent        Reason = "SteeringAbsent"
+	NamesUnsuited         Reason = "NamesUnsuited"
 	ProbeNotLanded        Reason = "ProbeNotLanded"
 	PreEvictionFilter     Reason = "PreEvictionFilter"
 	EvictionLimit         Reason = "EvictionLimit"

@@ -3,7 +3,6 @@ package steered
 import (
 	"context"
 	"sync"
-	"time"
 
 	"k8s.io/klog/v2"
 
@@ -55,9 +54,12 @@ func (s *Best) current() evictor.Steering {
 	return s.active
 }
 
+// Restricts implements evictor.Steering.
+func (s *Best) Restricts() bool { return s.current().Restricts() }
+
 // Ready implements evictor.Steering.
-func (s *Best) Ready(ctx context.Context, move *ledger.Intent, grace time.Duration) (reasons.Reason, bool) {
-	return s.current().Ready(ctx, move, grace)
+func (s *Best) Ready(ctx context.Context, leaving *evictor.Leaving) (reasons.Reason, bool) {
+	return s.current().Ready(ctx, leaving)
 }
 
 // Undo implements evictor.Steering.

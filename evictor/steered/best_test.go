@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -21,7 +20,9 @@ type way struct {
 
 func (w *way) Proven(context.Context) (bool, error) { return w.proven, w.absent }
 
-func (w *way) Ready(context.Context, *ledger.Intent, time.Duration) (reasons.Reason, bool) {
+func (w *way) Restricts() bool { return false }
+
+func (w *way) Ready(context.Context, *evictor.Leaving) (reasons.Reason, bool) {
 	w.used++
 	return "", false
 }
@@ -57,7 +58,7 @@ func TestBestSteering(t *testing.T) {
 			for i, s := range steps {
 				extender.asked, server.absent, extender.used, server.used = s.asked, s.absent, 0, 0
 				proven, err := best.Proven(t.Context())
-				best.Ready(t.Context(), &ledger.Intent{}, 0)
+				best.Ready(t.Context(), &evictor.Leaving{})
 				if proven != s.wantProven || err != nil || server.used > 0 != s.wantServer || extender.used > 0 == s.wantServer {
 					t.Errorf("step %d: proven %v, error %v, by the API server %v", i, proven, err, server.used > 0)
 				}

@@ -5,7 +5,6 @@ package steered
 import (
 	"context"
 	"sync"
-	"time"
 
 	"k8s.io/klog/v2"
 
@@ -90,8 +89,11 @@ var _ evictor.Steering = (*Extender)(nil)
 // comes.
 func (s *Extender) Proven(context.Context) (bool, error) { return false, nil }
 
+// Restricts implements evictor.Steering.
+func (s *Extender) Restricts() bool { return false }
+
 // Ready implements evictor.Steering: the ledger is all that an extender needs.
-func (s *Extender) Ready(context.Context, *ledger.Intent, time.Duration) (reasons.Reason, bool) {
+func (s *Extender) Ready(context.Context, *evictor.Leaving) (reasons.Reason, bool) {
 	return "", false
 }
 

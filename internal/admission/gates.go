@@ -38,15 +38,16 @@ type Gates struct {
 	keys     *Keys
 	informer cache.SharedIndexInformer
 	pods     corelisters.PodLister
+	may      Permits
 }
 
 // queue holds the pods to look at.
 type queue = workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 // NewGates returns Gates over an informer of pods that the caller starts. They
-// clear the keys that held pods answer.
-func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer) *Gates {
-	return &Gates{client: client, keys: keys, informer: pods, pods: corelisters.NewPodLister(pods.GetIndexer())}
+// clear the keys that pods answer, and release pods that names have stranded.
+func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer, may Permits) *Gates {
+	return &Gates{client: client, keys: keys, informer: pods, pods: corelisters.NewPodLister(pods.GetIndexer()), may: may}
 }
 
 // held reports whether a pod has our gate.
@@ -69,7 +70,7 @@ func (g *Gates) keyed(pod *v1.Pod) bool {
 func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
 	waiting := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry))
 	changed := func(object any) {
-		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.keyed(pod)) {
+		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.keyed(pod) || stranded(pod) && g.ours(pod)) {
 			waiting.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
@@ -98,7 +99,7 @@ func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) stri
 		return false
 	}
 	defer waiting.Done(name)
-	again, err := g.handle(ctx, name, land)
+	after, err := g.handle(ctx, name, land)
 	switch {
 	case apierrors.IsForbidden(err):
 		klog.FromContext(ctx).V(2).Info("A pod may not be let go", "pod", klog.KRef(name.Namespace, name.Name), "reason", err.Error())
@@ -108,31 +109,34 @@ func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) stri
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "A pod was not let go yet", "pod", klog.KRef(name.Namespace, name.Name))
 		waiting.AddRateLimited(name)
-	case again:
-		waiting.AddAfter(name, minRetry)
+	case after > 0:
+		waiting.AddAfter(name, after)
 	default:
 		waiting.Forget(name)
 	}
 	return true
 }
 
-// handle lets a pod go and clears the key that it was steered by. It reports
-// whether to look again: the ledger may hear of a pod later than Gates.
-func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func(*v1.Pod) string) (again bool, err error) {
+// handle lets a pod go, clears the key that it was steered by and releases it if
+// it is stranded. It returns after how long to look again, zero for never: the
+// ledger may hear of a pod later than Gates.
+func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func(*v1.Pod) string) (after time.Duration, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
-		return false, nil //nolint:nilerr // it is gone
+		return 0, nil //nolint:nilerr // it is gone
 	}
 	if held(pod) {
 		if err := g.letGo(ctx, pod, land(pod)); err != nil {
-			return false, err
+			return 0, err
 		}
 	}
-	if !g.keyed(pod) {
-		return false, nil
+	if g.keyed(pod) {
+		open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
+		if err != nil || open && pod.Spec.NodeName == "" {
+			return minRetry, err
+		}
 	}
-	open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
-	return open && pod.Spec.NodeName == "", err
+	return g.free(ctx, pod)
 }
 
 // letGo nominates a node, if one is given, and takes the gate off. A nomination
@@ -183,4 +187,26 @@ func (g *Gates) patch(ctx context.Context, pod *v1.Pod, kind types.PatchType, pa
 		return fmt.Errorf("patching pod %q: %w", pod.Namespace+"/"+pod.Name, err)
 	}
 	return nil
+}
+
+// free releases a pod that is stranded for long enough. The process that leads
+// does; any may lead tomorrow.
+func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration, err error) {
+	if !stranded(pod) || !g.ours(pod) {
+		return 0, nil
+	}
+	if left := pod.CreationTimestamp.Add(strandedAfter).Sub(g.keys.now()); left > 0 {
+		return left, nil
+	}
+	if err := release(ctx, g.client, g.may, pod); err != nil {
+		klog.FromContext(ctx).V(2).Info("A stranded pod was not released", "pod", klog.KObj(pod), "reason", err.Error())
+	}
+	return releaseRetry, nil
+}
+
+// ours reports whether one of the moves that are remembered is of the pod's
+// controller, so that it may have been restricted for that.
+func (g *Gates) ours(pod *v1.Pod) bool {
+	by := metav1.GetControllerOfNoCopy(pod)
+	return by != nil && len(g.keys.moves.MovesOf(pod.Namespace, string(by.UID))) > 0
 }

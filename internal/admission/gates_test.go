@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 )
 
 // plans are the nodes for pods by name.
@@ -45,6 +48,28 @@ type patches struct {
 	made []string
 	// fail returns the error of a patch, by pod and subresource.
 	fail func(pod, subresource string) error
+	// forbids is why nothing may be evicted.
+	forbids error
+	dryRun  bool
+}
+
+func (p *patches) Permits(context.Context) error { return p.forbids }
+func (p *patches) DryRun() bool                  { return p.dryRun }
+
+// evict notes a pod that is released.
+func (p *patches) evict(action clienttesting.Action) (bool, runtime.Object, error) {
+	create := action.(clienttesting.CreateAction)
+	eviction, ok := create.GetObject().(*policyv1.Eviction)
+	if !ok {
+		return false, nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if only := eviction.DeleteOptions.Preconditions; only == nil || *only.UID != types.UID("uid-"+eviction.Name) || *only.ResourceVersion == "" {
+		p.made = append(p.made, eviction.Name+": released, whatever it is by now")
+	}
+	p.made = append(p.made, eviction.Name+": released")
+	return true, nil, nil
 }
 
 func (p *patches) react(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -90,8 +115,9 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 		}
 		client := fake.NewClientset(objects...)
 		client.PrependReactor("patch", "pods", p.react)
+		client.PrependReactor("create", "pods", p.evict)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates := NewGates(client, keys, factory.Core().V1().Pods().Informer())
+		gates := NewGates(client, keys, factory.Core().V1().Pods().Informer(), p)
 		factory.Start(ctx.Done())
 		done := make(chan error)
 		go func() { done <- gates.Run(ctx, planner.land) }()
@@ -185,5 +211,56 @@ func TestAnswersClearTheKey(t *testing.T) {
 	play(t, &patches{}, plans{}, w.keys, time.Second, podOf("new", gate))
 	if w.keys.isOpen(web) {
 		t.Error("the replacement did not clear it")
+	}
+}
+
+// A pod that fits on none of the nodes that it was restricted to is released
+// after a while, if a move of its controller is known.
+func TestStrandedPodsAreReleased(t *testing.T) {
+	waiting := func(name, by string, change ...func(*v1.Pod)) *v1.Pod {
+		pod := podOf(name)
+		pod.CreationTimestamp = metav1.Time{Time: start}
+		pod.Annotations = map[string]string{names.Annotation: by}
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+		for _, c := range change {
+			c(pod)
+		}
+		return pod
+	}
+	pods := []*v1.Pod{
+		waiting("stranded", "n1,n2"), waiting("held-once", names.Gate), waiting("never", ""),
+		waiting("bound", "n1", func(pod *v1.Pod) { pod.Spec.NodeName = "n1" }),
+		waiting("not-tried", "n1", func(pod *v1.Pod) { pod.Status.Conditions = nil }),
+		waiting("stranger", "n1", func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "rs-strangers" }),
+		waiting("alone", "n1", func(pod *v1.Pod) { pod.OwnerReferences = nil }),
+	}
+	for _, pod := range pods {
+		pod.ResourceVersion = "7"
+	}
+	released := func(p *patches, lasts time.Duration) []string {
+		w := newWorld()
+		w.moves(owner{"shop", "rs-web"}, "web-1")
+		var began time.Time
+		w.keys.now = func() time.Time {
+			if began.IsZero() {
+				began = time.Now()
+			}
+			return start.Add(time.Since(began))
+		}
+		return play(t, p, nil, w.keys, lasts, pods...)
+	}
+	for name, tc := range map[string]struct {
+		server *patches
+		lasts  time.Duration
+		want   []string
+	}{
+		"not yet":       {&patches{}, strandedAfter - time.Second, nil},
+		"again":         {&patches{}, strandedAfter + releaseRetry + time.Second, []string{"stranded: released", "stranded: released"}},
+		"another leads": {&patches{forbids: errors.New("another process leads")}, strandedAfter + time.Second, nil},
+		"a dry run":     {&patches{dryRun: true}, strandedAfter + time.Second, nil},
+	} {
+		if diff := cmp.Diff(tc.want, released(tc.server, tc.lasts)); diff != "" {
+			t.Errorf("%s: released (-want +got):\n%s", name, diff)
+		}
 	}
 }

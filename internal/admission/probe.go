@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 )
 
 const (
@@ -57,8 +59,8 @@ func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 	return &Probe{keys: keys, client: client}, nil
 }
 
-// permits returns why this process must hold no pods: it may not let them go.
-func (p *Probe) permits(ctx context.Context) error {
+// permits reports whether this process may let held pods go.
+func (p *Probe) permits(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for _, subresource := range []string{"", "status"} {
@@ -67,13 +69,13 @@ func (p *Probe) permits(ctx context.Context) error {
 		}}
 		answered, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("asking for the right to patch pods: %w", err)
+			return false, fmt.Errorf("asking for the right to patch pods: %w", err)
 		}
 		if !answered.Status.Allowed {
-			return errors.New("no right to patch pods and their status, so held pods could not be let go: list deploy/components/admission-steering in the overlay")
+			return false, nil
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // visible waits until the API server steers by all keys that were set before:
@@ -92,7 +94,7 @@ func (p *Probe) visible(ctx context.Context) error {
 	for {
 		pod, err := p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(uid), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
-		case err == nil && strings.Contains(pod.Annotations[annotation], node):
+		case err == nil && strings.Contains(pod.Annotations[names.Annotation], node):
 			return nil
 		case err != nil:
 			return fmt.Errorf("probing whether the API server steers: %w", err)

@@ -16,6 +16,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -47,7 +49,7 @@ func (a *apiServer) probe(w *world) *Probe {
 				return true, nil, err
 			}
 			nodes, _, _ := unstructured.NestedStringSlice(object.(*unstructured.Unstructured).Object, "targets", string(pod.OwnerReferences[0].UID), "nodes")
-			pod.Annotations = map[string]string{annotation: strings.Join(nodes, ",")}
+			pod.Annotations = map[string]string{names.Annotation: strings.Join(nodes, ",")}
 		}
 		return true, pod, nil
 	})
@@ -65,14 +67,13 @@ func TestProven(t *testing.T) {
 		"it steers soon":             {apiServer{steersFrom: 5, forbidden: "none"}, ""},
 		"it never steers":            {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
 		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
-		"gates may not be taken off": {apiServer{}, "no right to patch pods"},
-		"no node may be nominated":   {apiServer{forbidden: "status"}, "no right to patch pods"},
+		"gates may not be taken off": {apiServer{}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
-				proven, err := NewSteering(w.keys, tc.server.probe(w), func() time.Time { return w.now }).Proven(t.Context())
+				proven, err := NewSteering(w.keys, tc.server.probe(w), true, func() time.Time { return w.now }).Proven(t.Context())
 				if proven != (tc.want == "") || tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 					t.Errorf("proven %v, error %v", proven, err)
 				}
@@ -88,35 +89,97 @@ func TestProven(t *testing.T) {
 // owner waits for it, and nothing is left of one that is not made.
 func TestReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, server := newWorld(), &apiServer{steersFrom: 3}
-		s := NewSteering(w.keys, server.probe(w), func() time.Time { return w.now })
-		intent := func(pod, kind string) *ledger.Intent {
-			return &ledger.Intent{Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.uid, Kind: kind}, To: "n1"}
+		w, server := newWorld(), &apiServer{steersFrom: 3, forbidden: "none"}
+		s := NewSteering(w.keys, server.probe(w), true, func() time.Time { return w.now })
+		leaving := func(pod, kind string) *evictor.Leaving {
+			return &evictor.Leaving{Grace: time.Hour, Intent: &ledger.Intent{
+				Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.uid, Kind: kind}, To: "n1",
+			}}
+		}
+		if _, err := s.Proven(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 		w.moves(web, "web-1", "web-2")
-		first, second := intent("web-1", "ReplicaSet"), intent("web-2", "ReplicaSet")
-		if reason, wait := s.Ready(t.Context(), first, time.Hour); reason != "" || wait {
+		first, second := leaving("web-1", "ReplicaSet"), leaving("web-2", "ReplicaSet")
+		if reason, wait := s.Ready(t.Context(), first); reason != "" || wait {
 			t.Errorf("the first: %q, wait %v", reason, wait)
 		}
 		if until := w.keys.open[web].until; until != start.Add(keyLasts) {
 			t.Errorf("the key lasts until %v", until)
 		}
-		if reason, wait := s.Ready(t.Context(), second, time.Hour); reason != "" || !wait {
+		if reason, wait := s.Ready(t.Context(), second); reason != "" || !wait {
 			t.Errorf("the second: %q, wait %v", reason, wait)
 		}
-		s.Undo(t.Context(), first)
+		s.Undo(t.Context(), first.Intent)
 		server.steersFrom = -1
-		if reason, wait := s.Ready(t.Context(), second, time.Hour); reason != reasons.SteeringAbsent || wait || w.keys.isOpen(web) {
+		if reason, wait := s.Ready(t.Context(), second); reason != reasons.SteeringAbsent || wait || w.keys.isOpen(web) {
 			t.Errorf("where nothing steers: %q, wait %v, key open %v", reason, wait, w.keys.isOpen(web))
 		}
 		server.steersFrom = 0
-		if reason, _ := s.Ready(t.Context(), intent("web-1", "StatefulSet"), time.Hour); reason != "" {
+		if reason, _ := s.Ready(t.Context(), leaving("web-1", "StatefulSet")); reason != "" {
 			t.Errorf("a StatefulSet's: %q", reason)
 		}
 		if until := w.keys.open[web].until; until != start.Add(time.Hour+keyLasts) {
 			t.Errorf("the key of a StatefulSet lasts until %v", until)
 		}
 	})
+}
+
+// Where held pods could not be let go, or nobody would be there to do it, pods
+// are restricted to names, if that suits them.
+func TestReadyByNames(t *testing.T) {
+	own := &v1.Pod{Spec: v1.PodSpec{
+		NodeSelector: map[string]string{"disk": "ssd"}, TopologySpreadConstraints: []v1.TopologySpreadConstraint{{MaxSkew: 1}},
+	}}
+	cases := map[string]struct {
+		stays     bool
+		forbidden string
+		pod       *v1.Pod
+		nodes     []string
+		want      reasons.Reason
+		wantBy    string
+		wantNodes []any
+	}{
+		"it stays and may patch pods":    {true, "none", &v1.Pod{}, []string{"n1", "n2"}, "", byGate, []any{"n1"}},
+		"it stays and may not":           {true, "status", &v1.Pod{}, []string{"n1", "n2"}, "", byNames, []any{"n1", "n2"}},
+		"it ends":                        {false, "none", &v1.Pod{}, []string{"n1", "n2"}, "", byNames, []any{"n1", "n2"}},
+		"names change what is counted":   {false, "none", own, []string{"n1", "n2"}, reasons.NamesUnsuited, "", nil},
+		"it may preempt":                 {false, "none", &v1.Pod{}, nil, reasons.NamesUnsuited, "", nil},
+		"a gate suits any pod, as it is": {true, "none", own, nil, "", byGate, []any{"n1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.moves(web, "web-1")
+				s := NewSteering(w.keys, (&apiServer{forbidden: tc.forbidden}).probe(w), tc.stays, func() time.Time { return w.now })
+				if _, err := s.Proven(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				reason, wait := s.Ready(t.Context(), &evictor.Leaving{
+					Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"},
+					Pod:    tc.pod, Nodes: tc.nodes,
+				})
+				if reason != tc.want || wait {
+					t.Errorf("reason %q, wait %v", reason, wait)
+				}
+				object, err := w.server.Tracker().Get(resource, "shop", objectName)
+				if tc.want != "" {
+					if err == nil {
+						t.Errorf("a key was set: %v", object)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				key, _, _ := unstructured.NestedMap(object.(*unstructured.Unstructured).Object, "targets", web.uid)
+				if diff := cmp.Diff([]any{tc.wantBy, tc.wantNodes}, []any{key["by"], key["nodes"]}); diff != "" {
+					t.Errorf("key (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // Drain returns once the replacements have come, or when their keys expire, and
@@ -127,7 +190,7 @@ func TestDrain(t *testing.T) {
 		began := time.Now()
 		clock := func() time.Time { return start.Add(time.Since(began)) }
 		w.keys.now = clock
-		s := NewSteering(w.keys, (&apiServer{}).probe(w), clock)
+		s := NewSteering(w.keys, (&apiServer{}).probe(w), true, clock)
 		if s.Drain(t.Context()); len(w.server.Actions()) > 0 || time.Since(began) > 0 {
 			t.Errorf("without a key: %v", w.server.Actions())
 		}

@@ -3,12 +3,14 @@ package admission
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -23,40 +25,48 @@ type Steering struct {
 	keys  *Keys
 	probe *Probe
 	now   func() time.Time
+	// stays: this process goes on after its cycle, to let held pods go.
+	stays bool
+	// holds: this cycle steers by gates, else by names.
+	holds atomic.Bool
 }
 
 var _ evictor.Steering = (*Steering)(nil)
 
-// NewSteering returns the Steering of the process that evicts.
-func NewSteering(keys *Keys, probe *Probe, now func() time.Time) *Steering {
-	return &Steering{keys: keys, probe: probe, now: now}
+// NewSteering returns the Steering of the process that evicts. One that ends
+// after its cycle, or may not let pods go, steers by names.
+func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *Steering {
+	return &Steering{keys: keys, probe: probe, stays: stays, now: now}
 }
 
-// Proven implements evictor.Steering: this process may let pods go, and the API
-// server steers a pod with a key.
+// Proven implements evictor.Steering: the API server steers a pod with a key.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
-	if err := s.probe.permits(ctx); err != nil {
+	permitted, err := s.probe.permits(ctx)
+	if err != nil {
 		return false, err
 	}
 	if err := s.probe.visible(ctx); err != nil {
 		return false, err
 	}
+	s.holds.Store(permitted && s.stays)
 	return true, nil
 }
 
+// Restricts implements evictor.Steering.
+func (s *Steering) Restricts() bool { return !s.holds.Load() }
+
 // Ready implements evictor.Steering. A StatefulSet creates the next pod when
 // the last has ended, all others as soon as it begins to.
-func (s *Steering) Ready(ctx context.Context, move *ledger.Intent, grace time.Duration) (reason reasons.Reason, wait bool) {
-	lasts := keyLasts
-	if move.Owner.Kind == "StatefulSet" {
-		lasts += grace
-	}
-	until := s.now().Add(lasts).Truncate(time.Second)
-	of := owner{move.Namespace, move.Owner.UID}
+func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason reasons.Reason, wait bool) {
+	of := owner{leaving.Namespace, leaving.Owner.UID}
 	if _, err := s.keys.settle(ctx, of); err != nil {
 		return "", true // an earlier move's key
 	}
-	err := s.keys.set(ctx, of, move.PodUID, target{Nodes: []string{move.To}, Until: until, By: byGate})
+	to, suits := s.target(leaving)
+	if !suits {
+		return reasons.NamesUnsuited, false
+	}
+	err := s.keys.set(ctx, of, leaving.PodUID, to)
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
 		return "", true
@@ -64,11 +74,29 @@ func (s *Steering) Ready(ctx context.Context, move *ledger.Intent, grace time.Du
 		err = s.probe.visible(ctx)
 	}
 	if err != nil {
-		s.keys.clear(ctx, of, move.PodUID)
+		s.keys.clear(ctx, of, leaving.PodUID)
 		klog.FromContext(ctx).Error(err, "The API server does not steer, so nothing is evicted")
 		return reasons.SteeringAbsent, false
 	}
 	return "", false
+}
+
+// target returns the key of a move; false if its replacement can be steered by
+// names only, and they do not suit it.
+func (s *Steering) target(leaving *evictor.Leaving) (to target, suits bool) {
+	lasts := keyLasts
+	if leaving.Owner.Kind == "StatefulSet" {
+		lasts += leaving.Grace
+	}
+	to = target{Nodes: []string{leaving.To}, Until: s.now().Add(lasts).Truncate(time.Second), By: byGate}
+	if s.holds.Load() {
+		return to, true
+	}
+	if !names.Suit(leaving.Pod) {
+		return target{}, false
+	}
+	to.Nodes, to.By = leaving.Nodes, byNames
+	return to, len(to.Nodes) > 0
 }
 
 // Undo implements evictor.Steering.

@@ -15,8 +15,6 @@ import (
 const (
 	// gate is the scheduling gate of a pod that is held.
 	gate = "evenkeel.io/steer"
-	// annotation says how a pod was steered: "gate", or the names of nodes.
-	annotation = "evenkeel.io/steered"
 	// probeNamespace is where pods are created by dry run only.
 	probeNamespace = "evenkeel-probe"
 	// objectName is the name of each namespace's Steering.

@@ -32,9 +32,9 @@ func (s *steerings) wire(a *App) error {
 	if err != nil {
 		return err
 	}
-	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.kube.Clock.Now)
+	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.options.loops(), a.kube.Clock.Now)
 	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
-	s.gates = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer())
+	s.gates = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer(), a.evictions)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 )
 
 // strip removes from a pod what nobody reads. Everything else stays, including
@@ -15,6 +16,7 @@ import (
 func strip(pod *v1.Pod, words *pool, timeless bool) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
+	names.Remove(pod)
 	stripSpec(&pod.Spec)
 	stripStatus(&pod.Status, words, timeless)
 }

@@ -251,7 +251,7 @@ func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, r
 	planned := to >= 0
 	if !planned {
 		from := board.Node([]byte(move.From))
-		to = r.coolest(&move, nodes, func(i cluster.NodeIndex) bool { return i == from })
+		to = r.observation.Coolest(move.From, nodes, move.Usage, func(i cluster.NodeIndex) bool { return i == from })
 	}
 	if to < 0 {
 		return false
@@ -268,25 +268,6 @@ func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, r
 		r.presume(pod, to, cluster.NewCharge(move.Usage, pod.requests))
 	}
 	return true
-}
-
-// coolest returns the node of a request that would be the coolest with a
-// replacement that has lost its destination: of the zone that it comes from or,
-// if none of that takes it, of others, and always of the same capacity type. It
-// returns -1 if there is none.
-func (r round) coolest(move *ledger.Move, nodes []cluster.NodeIndex, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
-	board, known := r.observation.Board, r.observation.View.Snapshot
-	from := known.Index(move.From)
-	if from < 0 {
-		return board.Best(nodes, move.Usage, excluded)
-	}
-	home := known.Nodes[from].Node.Site()
-	others := func(i cluster.NodeIndex) bool { return excluded(i) || known.Nodes[i].Node.Site().Spot != home.Spot }
-	to := board.Best(nodes, move.Usage, func(i cluster.NodeIndex) bool { return others(i) || known.Nodes[i].Node.Site().Zone != home.Zone })
-	if to < 0 {
-		to = board.Best(nodes, move.Usage, others)
-	}
-	return to
 }
 
 // destination returns the node where the move is reserved, if the request has

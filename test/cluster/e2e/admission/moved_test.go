@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
@@ -17,15 +19,15 @@ import (
 var byAPIServer = strings.Replace(stage.Fast, "eviction: {", "eviction: {steering: admission, ", 1)
 
 // nobodyAsks is the story of request-skew with kube-scheduler as it comes, and
-// the shipped component.
-func nobodyAsks(t *testing.T) (*stage.Fixture, ours, *scenario.Story) {
+// a shipped component.
+func nobodyAsks(t *testing.T, component string) (*stage.Fixture, ours, *scenario.Story) {
 	t.Helper()
 	f := stage.New(t)
 	f.RestoreScheduler()
 	if err := f.RestartScheduler(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o := install(t, f, "admission-steering")
+	o := install(t, f, component)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +60,11 @@ func cooled(t *testing.T, f *stage.Fixture, o ours, story *scenario.Story) {
 
 // kube-scheduler asks nobody, and every replacement lands where it was planned.
 func TestSkewWithoutExtender(t *testing.T) {
-	f, o, story := nobodyAsks(t)
+	f, o, story := nobodyAsks(t, "admission-steering")
 	mark := f.Mark()
 	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
 	cooled(t, f, o, story)
-	f.Eventually(30*time.Second, "no move in flight", func(context.Context) bool {
-		return !slices.ContainsFunc(f.Moves(), func(m stage.Move) bool { return m.InFlight() })
-	})
+	landed(t, f)
 	evictions, exact := f.Evictions(mark), 0
 	after := f.PodsByUID(t.Context())
 	for _, move := range f.Moves() {
@@ -83,10 +83,58 @@ func TestSkewWithoutExtender(t *testing.T) {
 	t.Logf("figures: evictions %d, fewest %d; on plan %d", evictions, story.FewestEvictions, exact)
 }
 
-// A Job lets all pods go that it had held before it ends, each to where it was
-// planned: none is on a node that was hot.
+// Without a right on pods, replacements are restricted to their planned nodes and
+// alternates, none of which is hot.
+func TestSkewByNames(t *testing.T) {
+	f, o, story := nobodyAsks(t, "admission-steering-names")
+	before, mark := f.PodsByUID(t.Context()), f.Mark()
+	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
+	cooled(t, f, o, story)
+	landed(t, f)
+	evictions := f.Evictions(mark)
+	if evictions > story.FewestEvictions+1 {
+		t.Errorf("%d evictions, want %d or one more", evictions, story.FewestEvictions)
+	}
+	byNames(t, f, story, before, evictions)
+}
+
+// landed waits until no move is in flight.
+func landed(t *testing.T, f *stage.Fixture) {
+	t.Helper()
+	f.Eventually(30*time.Second, "no move in flight", func(context.Context) bool {
+		return !slices.ContainsFunc(f.Moves(), func(m stage.Move) bool { return m.InFlight() })
+	})
+}
+
+// byNames checks that each pod that came since is on one of the nodes that it
+// was restricted to, which were not hot.
+func byNames(t *testing.T, f *stage.Fixture, story *scenario.Story, before map[string]corev1.Pod, evictions int) {
+	t.Helper()
+	came, first := 0, 0
+	for uid, pod := range f.PodsByUID(t.Context()) {
+		if _, old := before[uid]; old {
+			continue
+		}
+		came++
+		nodes := names.Of(&pod)
+		if !slices.Contains(nodes, pod.Spec.NodeName) || slices.Contains(story.Hot, pod.Spec.NodeName) {
+			t.Errorf("the replacement %s is on %s, of %v; hot were %v", pod.Name, pod.Spec.NodeName, nodes, story.Hot)
+			continue
+		}
+		if nodes[0] == pod.Spec.NodeName {
+			first++
+		}
+	}
+	if came != evictions {
+		t.Errorf("%d evictions and %d new pods", evictions, came)
+	}
+	t.Logf("figures: evictions %d, fewest %d; %d on their planned nodes, the others on alternates", evictions, story.FewestEvictions, first)
+}
+
+// A Job ends before its replacements are well, so it holds none: they are
+// restricted to nodes, whatever it may do with pods.
 func TestJobsWithoutExtender(t *testing.T) {
-	f, o, story := nobodyAsks(t)
+	f, o, story := nobodyAsks(t, "admission-steering")
 	before, mark := f.PodsByUID(t.Context()), f.Mark()
 	policy := f.Policy(stage.RealUsage, byAPIServer)
 	for runs := 0; len(f.Hot(t.Context(), story.EvictLinePercent)) > 0; runs++ {
@@ -102,18 +150,9 @@ func TestJobsWithoutExtender(t *testing.T) {
 		}
 	}
 	cooled(t, f, o, story)
-	if evictions := f.Evictions(mark); evictions > story.FewestEvictions+1 {
+	evictions := f.Evictions(mark)
+	if evictions > story.FewestEvictions+1 {
 		t.Errorf("%d evictions, want %d or one more", evictions, story.FewestEvictions)
 	}
-	replaced := 0
-	for uid, pod := range f.PodsByUID(t.Context()) {
-		if _, old := before[uid]; old {
-			continue
-		}
-		replaced++
-		if slices.Contains(story.Hot, pod.Spec.NodeName) {
-			t.Errorf("the replacement %s is on %s, which was hot", pod.Name, pod.Spec.NodeName)
-		}
-	}
-	t.Logf("figures: evictions %d, fewest %d; %d replacements, none on a hot node", f.Evictions(mark), story.FewestEvictions, replaced)
+	byNames(t, f, story, before, evictions)
 }

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
@@ -159,7 +161,28 @@ func TestAPIServerSteersPods(t *testing.T) {
 			if diff := cmp.Diff(e.want, outcomeOf(got)); diff != "" {
 				t.Errorf("pod (-want +got):\n%s", diff)
 			}
+			planned(t, e, got)
 		})
+	}
+}
+
+// planned checks that a steered pod is planned as its owner wrote it, and that
+// we know which ones names suit.
+func planned(t *testing.T, e example, got *v1.Pod) {
+	t.Helper()
+	if e.want.Steered == "" || e.want.Steered == names.Gate {
+		return
+	}
+	if !names.Suit(e.pod) {
+		t.Error("it is steered by names, which are not taken to suit it")
+	}
+	names.Remove(got)
+	got.Annotations = nil
+	want := outcomeOf(e.pod)
+	want.Spread = e.want.Spread
+	want.Terms = slices.DeleteFunc(want.Terms, func(term string) bool { return term == "" })
+	if diff := cmp.Diff(want, outcomeOf(got)); diff != "" {
+		t.Errorf("the pod as it is planned (-want +got):\n%s", diff)
 	}
 }
 

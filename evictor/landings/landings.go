@@ -1,0 +1,58 @@
+// Package landings finds the nodes that a replacement may be restricted to.
+package landings
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// Most is how many nodes Of returns. Each costs the API server time, for each
+// required term of a pod's own.
+const Most = 5
+
+// maxTries is how many nodes are looked at for alternates.
+const maxTries = 32
+
+// Of returns at most Most nodes for the replacement of a pod: its destination,
+// which is known to take it, and then the coolest others that do. Where
+// kube-scheduler may choose no other node it makes room by preemption, so none of
+// them holds a pod that the replacement may preempt; nil if the destination does.
+func Of(seen *observer.Observation, move *ledger.Intent, pod *v1.Pod, takes func(node string) bool) []string {
+	board, known := seen.Board, seen.View.Snapshot
+	spares := func(i cluster.NodeIndex) bool { return !preempts(pod, known.Nodes[i].Pods) }
+	to, from := board.Node([]byte(move.To)), board.Node([]byte(move.From))
+	if to < 0 || !spares(to) {
+		return nil
+	}
+	all := make([]cluster.NodeIndex, board.Len())
+	for i := range all {
+		all[i] = cluster.NodeIndex(i)
+	}
+	tried, found := map[cluster.NodeIndex]bool{to: true, from: true}, []string{move.To}
+	for len(found) < Most && len(tried) < maxTries {
+		next := seen.Coolest(move.From, all, move.Usage, func(i cluster.NodeIndex) bool { return tried[i] })
+		if next < 0 {
+			break
+		}
+		tried[next] = true
+		if spares(next) && takes(board.Name(next)) {
+			found = append(found, board.Name(next))
+		}
+	}
+	return found
+}
+
+// preempts reports whether a pod like this one may preempt any of these.
+func preempts(pod *v1.Pod, others []*cluster.Pod) bool {
+	if policy := pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {
+		return false
+	}
+	priority := ptr.Deref(pod.Spec.Priority, 0)
+	return slices.ContainsFunc(others, func(other *cluster.Pod) bool { return other.Priority < priority })
+}

@@ -1,0 +1,125 @@
+// Package names knows what the API server adds to a pod that it restricts to
+// nodes by name, as the policy evenkeel-steer in deploy/components says: which
+// pods that suits, and how to take it out again. The names stay in a pod for as
+// long as it lives, but whoever asks where it could run must not see them.
+package names
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// Annotation says how a pod was steered: Gate, or the names of the nodes that
+	// it may go to, the planned one first.
+	Annotation = "evenkeel.io/steered"
+	// Gate is the annotation of a pod that was held by a scheduling gate.
+	Gate = "gate"
+
+	weight    = 100 // of the preference for the first node
+	separator = ","
+)
+
+// Of returns the nodes that a pod was restricted to, the planned one first; nil
+// if it was not.
+func Of(pod *v1.Pod) []string {
+	if by := pod.Annotations[Annotation]; by != "" && by != Gate {
+		return strings.Split(by, separator)
+	}
+	return nil
+}
+
+// Suit reports whether the API server restricts a pod like this one to names. It
+// does not if the pod's own terms match no node, nor if names would change what
+// a topology spread counts. pod is as its owner wrote it.
+func Suit(pod *v1.Pod) bool {
+	own := required(pod)
+	if own != nil && !slices.ContainsFunc(own.NodeSelectorTerms, func(t v1.NodeSelectorTerm) bool { return !empty(t) }) {
+		return false
+	}
+	return len(pod.Spec.TopologySpreadConstraints) == 0 || own == nil && len(pod.Spec.NodeSelector) == 0
+}
+
+// Remove takes the names out of a pod's affinity. It changes only what looks
+// exactly as the API server writes it: the annotation may be anybody's. What a
+// spread then counts is the same for either nodeAffinityPolicy.
+func Remove(pod *v1.Pod) {
+	nodes, own := Of(pod), required(pod)
+	if len(nodes) == 0 || own == nil {
+		return
+	}
+	terms, ok := without(own.NodeSelectorTerms, nodes)
+	if !ok {
+		return
+	}
+	affinity := pod.Spec.Affinity.NodeAffinity
+	if own.NodeSelectorTerms = terms; len(terms) == 0 {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	}
+	preferred := affinity.PreferredDuringSchedulingIgnoredDuringExecution
+	if last := len(preferred) - 1; last >= 0 && equality.Semantic.DeepEqual(preferred[last], prefers(nodes[0])) {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = nonEmpty(preferred[:last])
+	}
+	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil && affinity.PreferredDuringSchedulingIgnoredDuringExecution == nil {
+		pod.Spec.Affinity.NodeAffinity = nil
+	}
+	if *pod.Spec.Affinity == (v1.Affinity{}) {
+		pod.Spec.Affinity = nil
+	}
+}
+
+// without returns the terms that were combined with each node; none if the pod
+// had none of its own.
+func without(named []v1.NodeSelectorTerm, nodes []string) (terms []v1.NodeSelectorTerm, ok bool) {
+	if len(named) == 0 || len(named)%len(nodes) != 0 {
+		return nil, false
+	}
+	for i := range named {
+		term, node := named[i], nodes[i%len(nodes)]
+		last := len(term.MatchFields) - 1
+		if last < 0 || !equality.Semantic.DeepEqual(term.MatchFields[last], is(node)) {
+			return nil, false
+		}
+		term.MatchFields = nonEmpty(term.MatchFields[:last])
+		switch {
+		case i%len(nodes) == 0:
+			terms = append(terms, term)
+		case !equality.Semantic.DeepEqual(term, terms[len(terms)-1]):
+			return nil, false
+		}
+	}
+	if len(terms) == 1 && empty(terms[0]) {
+		return nil, true
+	}
+	return terms, !slices.ContainsFunc(terms, empty)
+}
+
+func is(node string) v1.NodeSelectorRequirement {
+	return v1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}}
+}
+
+func prefers(node string) v1.PreferredSchedulingTerm {
+	return v1.PreferredSchedulingTerm{Weight: weight, Preference: v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{is(node)}}}
+}
+
+func required(pod *v1.Pod) *v1.NodeSelector {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func empty(t v1.NodeSelectorTerm) bool {
+	return len(t.MatchExpressions) == 0 && len(t.MatchFields) == 0
+}
+
+func nonEmpty[S ~[]E, E any](s S) S {
+	if len(s) == 0 {
+		return nil
+	}
+	return slices.Clip(s)
+}

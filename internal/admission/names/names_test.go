@@ -1,0 +1,170 @@
+package names
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func expression(key string) v1.NodeSelectorRequirement {
+	return v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpExists}
+}
+
+func term(keys ...string) (t v1.NodeSelectorTerm) {
+	for _, key := range keys {
+		t.MatchExpressions = append(t.MatchExpressions, expression(key))
+	}
+	return t
+}
+
+func field(node string) v1.NodeSelectorTerm {
+	return v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{is(node)}}
+}
+
+func requiring(terms ...v1.NodeSelectorTerm) *v1.Pod {
+	return &v1.Pod{Spec: v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms},
+	}}}}
+}
+
+func with(pod *v1.Pod, change func(*v1.Pod)) *v1.Pod {
+	change(pod)
+	return pod
+}
+
+func steered(by string) func(*v1.Pod) {
+	return func(pod *v1.Pod) { pod.Annotations = map[string]string{Annotation: by} }
+}
+
+// named does to a pod what the policy does.
+func named(pod *v1.Pod, nodes ...string) *v1.Pod {
+	pod = pod.DeepCopy()
+	steered(strings.Join(nodes, separator))(pod)
+	terms := []v1.NodeSelectorTerm{{}}
+	if own := required(pod); own != nil {
+		terms = nil
+		for _, t := range own.NodeSelectorTerms {
+			if !empty(t) {
+				terms = append(terms, t)
+			}
+		}
+	}
+	var all []v1.NodeSelectorTerm
+	for _, own := range terms {
+		for _, node := range nodes {
+			t := own.DeepCopy()
+			t.MatchFields = append(t.MatchFields, is(node))
+			all = append(all, *t)
+		}
+	}
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &v1.Affinity{}
+	}
+	if pod.Spec.Affinity.NodeAffinity == nil {
+		pod.Spec.Affinity.NodeAffinity = &v1.NodeAffinity{}
+	}
+	affinity := pod.Spec.Affinity.NodeAffinity
+	affinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: all}
+	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, prefers(nodes[0]))
+	return pod
+}
+
+// What the API server adds is taken out, whatever the pod had of its own.
+func TestRemove(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		pod := &v1.Pod{}
+		if random.IntN(3) > 0 {
+			var terms []v1.NodeSelectorTerm
+			for i := range 1 + random.IntN(3) {
+				t := term([]string{"a", "b", fmt.Sprint(i)}[:1+random.IntN(3)]...)
+				if random.IntN(2) == 0 {
+					t.MatchFields = append(t.MatchFields, is(fmt.Sprint("own-", random.IntN(3))))
+				}
+				terms = append(terms, t)
+			}
+			pod = requiring(terms...)
+		}
+		if random.IntN(3) == 0 {
+			if pod.Spec.Affinity == nil {
+				pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}}
+			}
+			pod.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []v1.PreferredSchedulingTerm{{Weight: 3, Preference: term("p")}}
+		}
+		if random.IntN(3) == 0 {
+			if pod.Spec.Affinity == nil {
+				pod.Spec.Affinity = &v1.Affinity{}
+			}
+			pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{}
+		}
+		nodes := []string{"n1", "n2", "n3", "n4", "n5"}[:1+random.IntN(5)]
+		got := named(pod, nodes...)
+		Remove(got)
+		if diff := cmp.Diff(pod.Spec, got.Spec); diff != "" {
+			t.Fatalf("%v (-want +got):\n%s", nodes, diff)
+		}
+	}
+}
+
+// The annotation may be anybody's: what does not look as the API server writes
+// it stays.
+func TestRemoveLeavesOthersAlone(t *testing.T) {
+	for name, pod := range map[string]*v1.Pod{
+		"no annotation":               requiring(field("n1")),
+		"held by a gate":              with(requiring(field("gate")), steered(Gate)),
+		"an empty annotation":         with(requiring(field("n1")), steered("")),
+		"no affinity":                 with(&v1.Pod{}, steered("n1")),
+		"other names":                 with(requiring(field("n1"), field("n3")), steered("n1,n2")),
+		"another order":               with(requiring(field("n2"), field("n1")), steered("n1,n2")),
+		"one name too few":            with(requiring(field("n1")), steered("n1,n2")),
+		"one term without a name":     with(requiring(field("n1"), term("a")), steered("n1,n2")),
+		"terms that differ otherwise": with(requiring(naming(term("a"), "n1"), naming(term("b"), "n2")), steered("n1,n2")),
+		"an empty term of its own":    with(requiring(naming(term("a"), "n1"), field("n1")), steered("n1")),
+		"no term at all":              with(requiring(), steered("n1")),
+		"nothing but commas":          with(requiring(field("n1")), steered(",,,")),
+	} {
+		got := pod.DeepCopy()
+		Remove(got)
+		if diff := cmp.Diff(pod, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func naming(t v1.NodeSelectorTerm, node string) v1.NodeSelectorTerm {
+	t.MatchFields = append(t.MatchFields, is(node))
+	return t
+}
+
+// Names suit a pod that the API server restricts to them without changing what
+// its spread counts.
+func TestSuit(t *testing.T) {
+	spread := func(pod *v1.Pod) {
+		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{LabelSelector: &metav1.LabelSelector{}}}
+	}
+	selecting := func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} }
+	for name, tc := range map[string]struct {
+		pod  *v1.Pod
+		want bool
+	}{
+		"plain":                     {&v1.Pod{}, true},
+		"nodeSelector":              {with(&v1.Pod{}, selecting), true},
+		"own terms":                 {requiring(term("a"), v1.NodeSelectorTerm{}), true},
+		"empty terms alone":         {requiring(v1.NodeSelectorTerm{}), false},
+		"spread":                    {with(&v1.Pod{}, spread), true},
+		"spread and nodeSelector":   {with(with(&v1.Pod{}, spread), selecting), false},
+		"spread and terms":          {with(requiring(term("a")), spread), false},
+		"pod affinity alone":        {with(&v1.Pod{}, func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{}} }), true},
+		"spread and pod affinity":   {with(with(&v1.Pod{}, spread), func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{}} }), true},
+		"spread, preferences alone": {with(with(&v1.Pod{}, spread), func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}} }), true},
+	} {
+		if got := Suit(tc.pod); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/admission/names"
+)
+
+const (
+	// strandedAfter is how long a pod may wait for the nodes that it was
+	// restricted to.
+	strandedAfter = 20 * time.Second
+	// releaseRetry is the pause after an attempt to release one.
+	releaseRetry = 10 * time.Second
+)
+
+// stranded reports whether none of the nodes that the API server restricted a
+// pod to takes it. Whoever creates pods can have it look so, and loses them.
+func stranded(pod *v1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" || len(names.Of(pod)) == 0 {
+		return false
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == v1.PodScheduled {
+			return c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
+		}
+	}
+	return false
+}
+
+// Permits says whether a process may evict now.
+type Permits interface {
+	// Permits returns why it may not.
+	Permits(ctx context.Context) error
+	DryRun() bool
+}
+
+// release evicts a stranded pod, so that its controller creates another. One
+// that has changed since stays. It is no move: the pod never ran.
+func release(ctx context.Context, client kubernetes.Interface, may Permits, pod *v1.Pod) error {
+	if err := may.Permits(ctx); err != nil || may.DryRun() {
+		return err //nolint:wrapcheck // it says all
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	klog.FromContext(ctx).Info("A replacement that fits on none of its nodes is evicted, so that another comes", "pod", klog.KObj(pod))
+	err := client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},
+	})
+	if err != nil {
+		return fmt.Errorf("evicting pod %q, which fits nowhere: %w", pod.Namespace+"/"+pod.Name, err)
+	}
+	return nil
+}
