@@ -77,7 +77,7 @@ func defaults() LoadPolicy {
 
 func defaultEviction() Eviction {
 	return Eviction{
-		Steering:         SteeringRequired,
+		Steering:         SteeringAuto,
 		CycleDeadline:    duration(10 * time.Minute),
 		Interval:         duration(200 * time.Millisecond),
 		MaxMovesPerCycle: 100,

@@ -176,11 +176,11 @@ const (
 
 // Eviction says how fast and how carefully pods are moved.
 type Eviction struct {
-	// Steering is required, which stops evicting when a replacement was bound
-	// without the extender having been asked; admission, where the API server
-	// steers by the component admission-steering and nothing is evicted while
-	// it does not; auto, the best of the two that is proven; or none, which
-	// evicts without any check.
+	// Steering is auto, the best of these that is proven; required, which stops
+	// evicting when a replacement was bound without the extender having been
+	// asked; admission, where the API server steers by the component
+	// admission-steering and nothing is evicted while it does not; or none,
+	// which evicts without any check.
 	Steering Steering `json:"steering"`
 	// CycleDeadline ends a paced cycle; what is left waits for the next one:
 	// 10s to 24h.
