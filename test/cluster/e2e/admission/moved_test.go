@@ -44,18 +44,21 @@ func cooled(t *testing.T, f *stage.Fixture, o ours, story *scenario.Story) {
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
 		return len(f.Hot(ctx, story.EvictLinePercent)) == 0
 	})
-	f.Eventually(20*time.Second, "no pod held and no key left", func(ctx context.Context) bool {
-		list, err := o.keys.List(ctx, metav1.ListOptions{})
-		if err != nil || len(list.Items) > 0 {
+	f.Eventually(20*time.Second, "no pod held and no key left", func(ctx context.Context) bool { return nothingLeft(ctx, f, o) })
+}
+
+// nothingLeft reports whether no pod is held or waits, and no key is left.
+func nothingLeft(ctx context.Context, f *stage.Fixture, o ours) bool {
+	list, err := o.keys.List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) > 0 {
+		return false
+	}
+	for _, pod := range f.PodsByUID(ctx) {
+		if len(pod.Spec.SchedulingGates) > 0 || pod.Spec.NodeName == "" {
 			return false
 		}
-		for _, pod := range f.PodsByUID(ctx) {
-			if len(pod.Spec.SchedulingGates) > 0 || pod.Spec.NodeName == "" {
-				return false
-			}
-		}
-		return true
-	})
+	}
+	return true
 }
 
 // kube-scheduler asks nobody, and every replacement lands where it was planned.
