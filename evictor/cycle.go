@@ -24,12 +24,16 @@ const waitLimit = 30 * time.Second
 const settleTimeout = 5 * time.Second
 
 // BeginCycle starts a cycle, whose moves settle none of each other's nodes. It
-// first judges the outcomes that are due.
+// first judges the outcomes that are due, and takes back what the steering of
+// earlier moves left behind.
 func (e *Evictor) BeginCycle(ctx context.Context) {
 	e.mu.Lock()
 	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
 	e.mu.Unlock()
 	e.AssessMoves(ctx)
+	if e.config.Steering != nil && !e.config.Evictions.DryRun() {
+		e.config.Steering.Settle(ctx)
+	}
 }
 
 // Begin records a plan's moves, for Step to make them.

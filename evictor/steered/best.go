@@ -65,8 +65,12 @@ func (s *Best) Ready(ctx context.Context, leaving *evictor.Leaving) (reasons.Rea
 // Undo implements evictor.Steering.
 func (s *Best) Undo(ctx context.Context, move *ledger.Intent) { s.current().Undo(ctx, move) }
 
-// Settle implements evictor.Steering.
-func (s *Best) Settle(ctx context.Context) { s.current().Settle(ctx) }
+// Settle implements evictor.Steering. What one of them has left behind, maybe in
+// a process before this, has no other to take it back.
+func (s *Best) Settle(ctx context.Context) {
+	s.Extender.Settle(ctx)
+	s.Admission.Settle(ctx)
+}
 
 // Proves implements evictor.Steering.
 func (s *Best) Proves(ctx context.Context, move *ledger.Move) evictor.Proof {

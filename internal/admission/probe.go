@@ -30,6 +30,9 @@ const (
 // errUnsteered says that the API server lets a pod with a key pass as it is.
 var errUnsteered = errors.New("the API server does not steer: a pod with a key passes as it is")
 
+// errNotInstalled says that there are no rights to have it steer.
+var errNotInstalled = errors.New("no right to write Steerings: deploy/components/admission-steering is not listed in the overlay")
+
 // Probe finds out whether the API server steers, by pods that it creates by dry
 // run.
 type Probe struct {
@@ -61,21 +64,31 @@ func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 
 // permits reports whether this process may let held pods go.
 func (p *Probe) permits(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	for _, subresource := range []string{"", "status"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods", Subresource: subresource},
-		}}
-		answered, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return false, fmt.Errorf("asking for the right to patch pods: %w", err)
-		}
-		if !answered.Status.Allowed {
-			return false, nil
+		allowed, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods", Subresource: subresource})
+		if err != nil || !allowed {
+			return false, err
 		}
 	}
 	return true, nil
+}
+
+// installed reports whether this process may write keys. To try would be told to
+// whoever watches for refused requests, in every cycle.
+func (p *Probe) installed(ctx context.Context) (bool, error) {
+	return p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
+}
+
+// allowed asks for a right in all namespaces.
+func (p *Probe) allowed(ctx context.Context, right authorizationv1.ResourceAttributes) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+	answered, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking for the right to %s %s: %w", right.Verb, right.Resource, err)
+	}
+	return answered.Status.Allowed, nil
 }
 
 // visible waits until the API server steers by all keys that were set before:

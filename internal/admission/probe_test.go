@@ -34,7 +34,11 @@ func (a *apiServer) probe(w *world) *Probe {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
-		review.Status.Allowed = review.Spec.ResourceAttributes.Subresource != a.forbidden
+		right := review.Spec.ResourceAttributes
+		review.Status.Allowed = right.Subresource != a.forbidden && right.Resource != a.forbidden
+		if right.Resource == resource.Resource {
+			review.Status.Allowed = a.forbidden != resource.Resource
+		}
 		return true, review, nil
 	})
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -67,7 +71,8 @@ func TestProven(t *testing.T) {
 		"it steers soon":             {apiServer{steersFrom: 5, forbidden: "none"}, ""},
 		"it never steers":            {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
 		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
-		"gates may not be taken off": {apiServer{}, ""},
+		"gates may not be taken off": {apiServer{forbidden: "status"}, ""},
+		"it is not installed":        {apiServer{forbidden: "steerings"}, errNotInstalled.Error()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

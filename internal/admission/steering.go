@@ -41,6 +41,13 @@ func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *St
 
 // Proven implements evictor.Steering: the API server steers a pod with a key.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
+	installed, err := s.probe.installed(ctx)
+	if err != nil {
+		return false, err
+	}
+	if !installed {
+		return false, errNotInstalled
+	}
 	permitted, err := s.probe.permits(ctx)
 	if err != nil {
 		return false, err
@@ -108,7 +115,11 @@ func (s *Steering) Undo(ctx context.Context, move *ledger.Intent) {
 // work, and deletes the Steerings that are left without any.
 func (s *Steering) Settle(ctx context.Context) {
 	s.keys.settleAll(ctx)
-	if err := s.keys.sweep(ctx); err != nil {
+	installed, err := s.probe.installed(ctx)
+	if err == nil && installed {
+		err = s.keys.sweep(ctx)
+	}
+	if err != nil {
 		klog.FromContext(ctx).Error(err, "Steerings without keys were not deleted")
 	}
 }

@@ -101,7 +101,7 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		// The newest observation must cover the whole period. A replica that
 		// takes over the Lease has observed all along.
 		latest := a.observer.Latest()
-		ripe := latest != nil && latest.Ripe(period, g.load.Usage.MinCoveragePercent)
+		ripe := latest != nil && latest.Ripe(period, g.load.Usage.SampleInterval.Duration, g.load.Usage.MinCoveragePercent)
 		a.waited = ripe || a.kube.Clock.Local().Sub(started) > 2*period
 		if latest != nil && !a.waited && !reported {
 			_, _ = fmt.Fprintf(progress, "Observing real usage for up to %v, until its windows have filled.\n", 2*period)

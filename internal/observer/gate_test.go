@@ -294,9 +294,33 @@ func TestRipe(t *testing.T) {
 			if state := h.Latest().States["n0"].State; state != thresholds.Hot {
 				t.Fatalf("n0 is %s", state)
 			}
-			if got := h.Latest().Ripe(75*time.Second, 80); got != tc.want {
+			if got := h.Latest().Ripe(75*time.Second, time.Second, 80); got != tc.want {
 				t.Errorf("ripe %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// A ready node whose first sample is late is waited for, but not for long.
+func TestRipeWaitsForLateNodes(t *testing.T) {
+	began := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		ready, fresh int
+		seen         time.Duration
+		want         bool
+	}{
+		"all known at once":        {10, 10, 0, true},
+		"one is late":              {10, 9, 29 * time.Second, false},
+		"one stays away":           {10, 9, 30 * time.Second, true},
+		"nodes that are not ready": {8, 8, 0, true},
+	} {
+		o := &Observation{View: &usage.View{}, Ready: tc.ready, Fresh: tc.fresh, Settled: true, First: began, At: began.Add(tc.seen)}
+		if got := o.Ripe(5*time.Minute, 10*time.Second, 80); got != tc.want {
+			t.Errorf("%s: ripe %v, want %v", name, got, tc.want)
+		}
+	}
+	o := &Observation{View: &usage.View{}, Ready: 2, Fresh: 1, Settled: true, First: began, At: began.Add(20 * time.Second)}
+	if !o.Ripe(20*time.Second, 10*time.Second, 80) {
+		t.Error("it is waited for longer than the observation period")
 	}
 }

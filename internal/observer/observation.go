@@ -124,11 +124,21 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 	return cluster.Amounts{}, false
 }
 
+// lateBy is for how many sample intervals a node is waited for that is ready and
+// not known: a source is read at one moment, and some nodes' newest samples are
+// late then.
+const lateBy = 3
+
 // Ripe reports whether there are enough samples to decide on: enough nodes and
-// pods are known, by sources with history or for the given period.
-func (o *Observation) Ripe(period time.Duration, minCoverage float64) bool {
+// pods are known, by sources with history or for the given period, and none may
+// be known soon.
+func (o *Observation) Ripe(period, interval time.Duration, minCoverage float64) bool {
+	seen := o.At.Sub(o.First)
+	if o.Fresh < o.Ready && seen < min(lateBy*interval, period) {
+		return false
+	}
 	// Until the gate opens it is unknown how much time the sources cover.
-	return o.Blocked == "" && (o.Settled || o.At.Sub(o.First) >= period) && o.podsCovered(minCoverage)
+	return o.Blocked == "" && (o.Settled || seen >= period) && o.podsCovered(minCoverage)
 }
 
 // podsCovered reports whether so many percent of the pods have been measured
