@@ -18,10 +18,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
 )
 
 const (
-	// gateWorkers is how many pods are let go at a time.
+	// gateWorkers is how many pods are let go at a time, of those that may
+	// replace one and of all others.
 	gateWorkers = 4
 	// The pauses between two attempts to let a pod go.
 	minRetry, maxRetry = 20 * time.Millisecond, time.Second
@@ -44,6 +47,10 @@ type Gates struct {
 // queue holds the pods to look at.
 type queue = workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
+func newQueue() queue {
+	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry))
+}
+
 // NewGates returns Gates over an informer of pods that the caller starts. They
 // clear the keys that pods answer, and release pods that names have stranded.
 func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer, may Permits) *Gates {
@@ -64,31 +71,52 @@ func (g *Gates) keyed(pod *v1.Pod) bool {
 	return by != nil && g.keys.isOpen(owner{pod.Namespace, string(by.UID)})
 }
 
+// errOpen says that the key of a pod's owner is open still: the ledger may hear
+// of a pod later than Gates.
+var errOpen = errors.New("the key is open")
+
+// awaited reports whether a move of a pod's owner is in flight. Such pods wait
+// for no others: whoever may create pods can have any number of them held.
+func (g *Gates) awaited(pod *v1.Pod) bool {
+	by := metav1.GetControllerOfNoCopy(pod)
+	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return move.InFlight() })
+}
+
 // Run lets pods go until the context ends. land returns the node that a pod is
 // planned for and holds room for it there; empty for a pod that replaces
 // nothing, or that no node is cool enough for.
 func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
-	waiting := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry))
+	awaited, others := newQueue(), newQueue()
+	defer awaited.ShutDown()
+	defer others.ShutDown()
 	changed := func(object any) {
-		if pod, ok := object.(*v1.Pod); ok && (held(pod) || g.keyed(pod) || stranded(pod) && g.ours(pod)) {
-			waiting.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		pod, ok := object.(*v1.Pod)
+		if !ok || !held(pod) && !g.keyed(pod) && !(stranded(pod) && g.ours(pod)) {
+			return
 		}
+		waiting := others
+		if g.awaited(pod) {
+			waiting = awaited
+		}
+		waiting.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 	}
 	watching, err := g.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }})
 	if err != nil {
-		waiting.ShutDown()
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	var workers sync.WaitGroup
 	for range gateWorkers {
-		workers.Go(func() {
-			for g.next(ctx, waiting, land) {
-			}
-		})
+		for _, waiting := range []queue{awaited, others} {
+			workers.Go(func() {
+				for g.next(ctx, waiting, land) {
+				}
+			})
+		}
 	}
 	<-ctx.Done()
 	err = g.informer.RemoveEventHandler(watching)
-	waiting.ShutDown()
+	awaited.ShutDown()
+	others.ShutDown()
 	workers.Wait()
 	return err //nolint:wrapcheck // it says all
 }
@@ -104,7 +132,7 @@ func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) stri
 	case apierrors.IsForbidden(err):
 		klog.FromContext(ctx).V(2).Info("A pod may not be let go", "pod", klog.KRef(name.Namespace, name.Name), "reason", err.Error())
 		waiting.AddAfter(name, forbiddenRetry)
-	case apierrors.IsInvalid(err): // another replica was faster, as the watch will show
+	case apierrors.IsInvalid(err), errors.Is(err, errOpen): // another replica was faster, as the watch will show
 		waiting.AddRateLimited(name)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "A pod was not let go yet", "pod", klog.KRef(name.Namespace, name.Name))
@@ -118,68 +146,77 @@ func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) stri
 }
 
 // handle lets a pod go, clears the key that it was steered by and releases it if
-// it is stranded. It returns after how long to look again, zero for never: the
-// ledger may hear of a pod later than Gates.
+// it is stranded. It returns after how long to look again, zero for never.
 func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func(*v1.Pod) string) (after time.Duration, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
 		return 0, nil //nolint:nilerr // it is gone
 	}
 	if held(pod) {
-		if err := g.letGo(ctx, pod, land(pod)); err != nil {
+		if err := g.letGo(ctx, pod, land); err != nil {
 			return 0, err
 		}
 	}
 	if g.keyed(pod) {
 		open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
-		if err != nil || open && pod.Spec.NodeName == "" {
-			return minRetry, err
+		if err != nil {
+			return 0, err
+		}
+		if open && pod.Spec.NodeName == "" {
+			return 0, errOpen
 		}
 	}
 	return g.free(ctx, pod)
 }
 
-// letGo nominates a node, if one is given, and takes the gate off. A nomination
-// that fails costs the pod its preference, never its scheduling.
-func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, node string) error {
+// letGo nominates the planned node and takes the gate off. A nomination that
+// fails costs the pod its preference, never its scheduling. A pod that has
+// another gate as well goes where it may when that is off: by then the plan is
+// old.
+func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, land func(*v1.Pod) string) error {
+	node := ""
+	if len(pod.Spec.SchedulingGates) == 1 {
+		node = land(pod)
+	}
 	klog.FromContext(ctx).V(3).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
-	if node != "" {
-		if err := g.nominate(ctx, pod, node); err != nil {
+	if node != pod.Status.NominatedNodeName { // one who has died since may have nominated what does not hold any more
+		if err := g.nominate(ctx, pod, node); err != nil && !apierrors.IsInvalid(err) {
 			klog.FromContext(ctx).Error(err, "A node was not nominated", "pod", klog.KObj(pod), "node", node)
 		}
 	}
 	return g.ungate(ctx, pod)
 }
 
-func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID}, "status": map[string]any{"nominatedNodeName": node},
-	})
-	if err != nil {
-		return fmt.Errorf("encoding a nomination: %w", err)
-	}
-	return g.patch(ctx, pod, types.MergePatchType, patch, "status")
+// step is one of a JSON patch.
+type step struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
 }
 
-// ungate takes the gate off the pod as it was seen. If its gates have changed
-// since, the error is an Invalid.
+// nominate sets the nominated node, and nothing if another replica has let the
+// pod go: kube-scheduler may be at it.
+func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
+	return g.patch(ctx, pod, step{"add", "/status/nominatedNodeName", &node}, "status")
+}
+
+// ungate takes the gate off the pod.
 func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
-	path := fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod))
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": pod.UID},
-		{"op": "test", "path": path + "/name", "value": gate},
-		{"op": "remove", "path": path},
-	})
+	return g.patch(ctx, pod, step{Op: "remove", Path: gatePath(pod)})
+}
+
+func gatePath(pod *v1.Pod) string { return fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod)) }
+
+// patch changes a held pod as it was seen. If its gates have changed since, the
+// error is an Invalid.
+func (g *Gates) patch(ctx context.Context, pod *v1.Pod, change step, subresource ...string) error {
+	patch, err := json.Marshal([]step{{"test", "/metadata/uid", pod.UID}, {"test", gatePath(pod) + "/name", gate}, change})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
-	return g.patch(ctx, pod, types.JSONPatchType, patch)
-}
-
-func (g *Gates) patch(ctx context.Context, pod *v1.Pod, kind types.PatchType, patch []byte, subresource ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err := g.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, kind, patch, metav1.PatchOptions{}, subresource...)
+	_, err = g.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, patch, metav1.PatchOptions{}, subresource...)
 	if apierrors.IsNotFound(err) || errors.Is(err, context.Canceled) {
 		return nil
 	}

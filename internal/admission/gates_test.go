@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -87,19 +88,12 @@ func (p *patches) react(action clienttesting.Action) (bool, runtime.Object, erro
 }
 
 func said(patch clienttesting.PatchAction) string {
-	if patch.GetSubresource() == "status" {
-		var body struct {
-			Metadata struct{ UID string }
-			Status   map[string]string
-		}
-		if json.Unmarshal(patch.GetPatch(), &body) != nil || body.Metadata.UID == "" || len(body.Status) != 1 {
-			return "invalid " + string(patch.GetPatch())
-		}
-		return "nominated " + body.Status["nominatedNodeName"]
-	}
 	var steps []struct{ Op, Path, Value string }
 	if json.Unmarshal(patch.GetPatch(), &steps) != nil || len(steps) != 3 || steps[0].Path != "/metadata/uid" || steps[1].Value != gate {
 		return "invalid " + string(patch.GetPatch())
+	}
+	if patch.GetSubresource() == "status" && steps[2].Path == "/status/nominatedNodeName" {
+		return "nominated " + steps[2].Value
 	}
 	return steps[2].Op + " " + steps[2].Path
 }
@@ -263,4 +257,122 @@ func TestStrandedPodsAreReleased(t *testing.T) {
 			t.Errorf("%s: released (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// A pod with a gate of somebody else's goes nowhere yet, and when it does, what
+// is measured now says nothing. A nomination that holds no more is taken back:
+// whoever made it has died before it let the pod go.
+func TestStaleNominations(t *testing.T) {
+	left := func(name, node string, gates ...string) *v1.Pod {
+		pod := podOf(name, gates...)
+		pod.Status.NominatedNodeName = node
+		return pod
+	}
+	planner := plans{"both": "n7", "planned": "n7"}
+	got := play(t, &patches{}, planner, newWorld().keys, time.Second,
+		podOf("both", gate, "acme.io/wait"), left("over", "hot", gate), left("planned", "n7", gate), left("free", "n7"))
+	want := []string{
+		"both: remove /spec/schedulingGates/0",
+		"over: nominated ", "over: remove /spec/schedulingGates/0",
+		"planned: remove /spec/schedulingGates/0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A replica whose watch lags does not change what another has nominated before
+// it let the pod go: kube-scheduler may be at it.
+func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		client := fake.NewClientset(podOf("planned", gate))
+		faster := false
+		client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if faster {
+				return false, nil, nil
+			}
+			faster = true
+			free := podOf("planned")
+			free.Status.NominatedNodeName = "n7"
+			return false, nil, client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), free, free.Namespace)
+		})
+		factory := informers.NewSharedInformerFactory(client, 0)
+		gates := NewGates(client, newWorld().keys, factory.Core().V1().Pods().Informer(), &patches{})
+		factory.Start(ctx.Done())
+		done := make(chan error)
+		go func() { done <- gates.Run(ctx, plans{"planned": "n9"}.land) }()
+		time.Sleep(time.Minute)
+		pod, err := client.CoreV1().Pods("shop").Get(ctx, "planned", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !faster || pod.Status.NominatedNodeName != "n7" {
+			t.Errorf("nominated %q, want n7", pod.Status.NominatedNodeName)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		factory.Shutdown()
+	})
+}
+
+// Pods of an owner with an open key that are not its replacement are looked at
+// seldom: a StatefulSet's key is open for hours.
+func TestBystandersAreLookedAtSeldom(t *testing.T) {
+	w := newWorld()
+	w.moves(web, "web-1")
+	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	var looks int
+	w.keys.now = func() time.Time { looks++; return w.now }
+	play(t, &patches{}, plans{}, w.keys, time.Minute, podOf("pending"))
+	if looks > 100 {
+		t.Errorf("%d looks at a pod in a minute", looks)
+	}
+}
+
+// Whoever may create pods can have any number of them held. The replacement of
+// a move does not wait for them.
+func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newWorld()
+		w.moves(web, "web-1")
+		var objects []runtime.Object
+		for i := range 2000 {
+			pod := podOf(fmt.Sprint("strange-", i), gate)
+			pod.Namespace, pod.OwnerReferences = "theirs", nil
+			objects = append(objects, pod)
+		}
+		client, p := fake.NewClientset(objects...), &patches{}
+		client.PrependReactor("patch", "pods", p.react)
+		factory := informers.NewSharedInformerFactory(client, 0)
+		gates := NewGates(client, w.keys, factory.Core().V1().Pods().Informer(), &patches{})
+		factory.Start(ctx.Done())
+		done, asked := make(chan error), make(chan time.Time, 1)
+		land := func(pod *v1.Pod) string {
+			if pod.Name == "new" {
+				asked <- time.Now()
+			}
+			time.Sleep(gateWorkers * time.Second / 50) // the client's rate
+			return ""
+		}
+		go func() { done <- gates.Run(ctx, land) }()
+		time.Sleep(time.Second)
+		came := time.Now()
+		if _, err := client.CoreV1().Pods("shop").Create(ctx, podOf("new", gate), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if waited := (<-asked).Sub(came); waited > time.Second {
+			t.Errorf("the replacement waited for %v", waited)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		factory.Shutdown()
+	})
 }

@@ -43,6 +43,9 @@ type owner struct{ namespace, uid string }
 type key struct {
 	podUID string // of the pod that is moved
 	until  time.Time
+	// ending: it is being cleared, and what clears it would clear any other key
+	// of the owner.
+	ending bool
 }
 
 var (
@@ -62,7 +65,12 @@ func NewKeys(client dynamic.Interface, moves *ledger.Ledger, leader evictor.Lead
 // set opens the key of an owner for the move of a pod, unless another move has
 // it or the namespace is full.
 func (k *Keys) set(ctx context.Context, of owner, podUID string, to target) error {
-	if err := k.take(of, podUID, to.Until); err != nil {
+	err := k.take(of, podUID, to.Until)
+	if errors.Is(err, errFull) { // some may have ended
+		k.settleAll(ctx)
+		err = k.take(of, podUID, to.Until)
+	}
+	if err != nil {
 		return err
 	}
 	if err := k.write(ctx, of, &to); err != nil {
@@ -72,24 +80,25 @@ func (k *Keys) set(ctx context.Context, of owner, podUID string, to target) erro
 	return nil
 }
 
-// take notes an open key.
+// take notes an open key. Those that have ended count until they are cleared:
+// the Steering holds them.
 func (k *Keys) take(of owner, podUID string, until time.Time) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	inNamespace, now := 0, k.now()
-	for other, open := range k.open {
-		if other.namespace == of.namespace && other != of && now.Before(open.until) {
+	inNamespace := 0
+	for other := range k.open {
+		if other.namespace == of.namespace && other != of {
 			inNamespace++
 		}
 	}
 	open, taken := k.open[of]
 	switch {
-	case taken && open.podUID != podUID && now.Before(open.until):
+	case open.ending, taken && open.podUID != podUID && k.now().Before(open.until):
 		return errTaken
 	case inNamespace >= maxKeys:
 		return errFull
 	}
-	k.open[of], k.used = key{podUID, until}, true
+	k.open[of], k.used = key{podUID: podUID, until: until}, true
 	return nil
 }
 
@@ -103,8 +112,8 @@ func (k *Keys) unused() bool {
 func (k *Keys) isOpen(of owner) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, open := k.open[of]
-	return open
+	key, open := k.open[of]
+	return open && !key.ending
 }
 
 // settle clears the key of an owner if its move waits for no pod any more: the
@@ -114,8 +123,8 @@ func (k *Keys) settle(ctx context.Context, of owner) (open bool, err error) {
 	k.mu.Lock()
 	held, open := k.open[of]
 	k.mu.Unlock()
-	if !open {
-		return false, nil
+	if !open || held.ending {
+		return open, nil
 	}
 	move, known := k.moves.Get(held.podUID)
 	if known && move.InFlight() && move.Replacement == "" && k.now().Before(held.until) {
@@ -127,16 +136,30 @@ func (k *Keys) settle(ctx context.Context, of owner) (open bool, err error) {
 // end clears the key of an owner if this process has opened it for the move of
 // a pod. While the API server is away the key expires instead.
 func (k *Keys) end(ctx context.Context, of owner, podUID string) error {
-	k.mu.Lock()
-	open := k.open[of].podUID == podUID
-	if open {
-		delete(k.open, of)
-	}
-	k.mu.Unlock()
-	if !open {
+	if !k.closes(of, podUID) {
 		return nil
 	}
+	defer k.closed(of)
 	return k.write(ctx, of, nil)
+}
+
+// closes marks a key as ending, and reports whether it was open.
+func (k *Keys) closes(of owner, podUID string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key, open := k.open[of]
+	if !open || key.ending || key.podUID != podUID {
+		return false
+	}
+	key.ending = true
+	k.open[of] = key
+	return true
+}
+
+func (k *Keys) closed(of owner) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.open, of)
 }
 
 // clear is end for a context that may be over, whose failure needs no mention:

@@ -84,7 +84,8 @@ func TestKeysEnd(t *testing.T) {
 func TestKeysAreBounded(t *testing.T) {
 	w := newWorld()
 	set := func(of owner) error {
-		return w.keys.set(t.Context(), of, "pod-"+of.uid, to("n1", start.Add(time.Minute)))
+		w.moves(of, of.uid)
+		return w.keys.set(t.Context(), of, "uid-"+of.uid, to("n1", start.Add(time.Minute)))
 	}
 	for i := range maxKeys {
 		if err := set(owner{"shop", fmt.Sprint("rs-", i)}); err != nil {
@@ -172,5 +173,68 @@ func TestUnwrittenKeys(t *testing.T) {
 	}
 	if w.keys.isOpen(web) {
 		t.Error("it counts as open")
+	}
+}
+
+// midway is a leader that does something else once, while a key is written.
+type midway struct {
+	*world
+	then func()
+}
+
+func (m *midway) Leads() error {
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return m.deposed
+}
+
+// While a key is being cleared the next move of its owner waits: its own key
+// would be cleared with it.
+func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
+	w := newWorld()
+	leader := &midway{world: w}
+	keys := NewKeys(w.server, w.ledger, leader, func() time.Time { return w.now })
+	w.moves(web, "web-1", "web-2")
+	until := start.Add(10 * time.Second)
+	if err := keys.set(t.Context(), web, "uid-web-1", to("n1", until)); err != nil {
+		t.Fatal(err)
+	}
+	w.replaces(web, "web-1", "web-9")
+	var early error
+	leader.then = func() { early = keys.set(t.Context(), web, "uid-web-2", to("n2", until)) }
+	if _, err := keys.settle(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	if _, written := w.targets(t)["shop/rs-web"]; written != (early == nil) {
+		t.Errorf("the key is written: %v, but its move was told %v", written, early)
+	}
+	if !errors.Is(early, errTaken) {
+		t.Errorf("in the middle: %v", early)
+	}
+	if err := keys.set(t.Context(), web, "uid-web-2", to("n2", until)); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"shop": "", "shop/rs-web": "n2"}, w.targets(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Keys that have ended count until they are cleared, because the schema counts
+// them.
+func TestEndedKeysMakeRoom(t *testing.T) {
+	w := newWorld()
+	for i := range maxKeys {
+		if err := w.keys.set(t.Context(), owner{"shop", fmt.Sprint("rs-", i)}, "pod", to("n1", start.Add(10*time.Second))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.now = start.Add(10 * time.Second)
+	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", w.now.Add(10*time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(w.targets(t)) - 1; got > maxKeys { // less the namespace itself
+		t.Errorf("%d keys in a Steering that takes %d", got, maxKeys)
 	}
 }

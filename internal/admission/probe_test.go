@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -28,6 +30,8 @@ type apiServer struct {
 	forbidden  string
 	broken     error
 	looks      int
+	// ahead is how far its clock is ahead of ours.
+	ahead time.Duration
 }
 
 func (a *apiServer) probe(w *world) *Probe {
@@ -52,7 +56,12 @@ func (a *apiServer) probe(w *world) *Probe {
 			if err != nil {
 				return true, nil, err
 			}
-			nodes, _, _ := unstructured.NestedStringSlice(object.(*unstructured.Unstructured).Object, "targets", string(pod.OwnerReferences[0].UID), "nodes")
+			targets, uid := object.(*unstructured.Unstructured).Object, string(pod.OwnerReferences[0].UID)
+			until, _, _ := unstructured.NestedString(targets, "targets", uid, "until")
+			if ends, err := time.Parse(time.RFC3339, until); err != nil || !w.now.Add(a.ahead).Before(ends) {
+				return true, pod, err
+			}
+			nodes, _, _ := unstructured.NestedStringSlice(targets, "targets", uid, "nodes")
 			pod.Annotations = map[string]string{names.Annotation: strings.Join(nodes, ",")}
 		}
 		return true, pod, nil
@@ -69,6 +78,7 @@ func TestProven(t *testing.T) {
 	}{
 		"it steers at once":          {apiServer{forbidden: "none"}, ""},
 		"it steers soon":             {apiServer{steersFrom: 5, forbidden: "none"}, ""},
+		"its clock is ahead":         {apiServer{ahead: keyLasts, forbidden: "none"}, errUnsteered.Error()},
 		"it never steers":            {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
 		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
 		"gates may not be taken off": {apiServer{forbidden: "status"}, ""},
@@ -222,4 +232,20 @@ func TestDrain(t *testing.T) {
 		drains(time.Second)
 		drains(0) // its replacement is known
 	})
+}
+
+// A namespace that is being deleted takes no keys, and stops nobody else's
+// moves.
+func TestReadyWhereTheNamespaceIsDeleted(t *testing.T) {
+	w := newWorld()
+	w.server.PrependReactor("create", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := apierrors.NewForbidden(resource.GroupResource(), objectName, errors.New("it is being terminated"))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: v1.NamespaceTerminatingCause}}
+		return true, nil, err
+	})
+	s := NewSteering(w.keys, (&apiServer{}).probe(w), true, func() time.Time { return w.now })
+	move := &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"}
+	if reason, wait := s.Ready(t.Context(), &evictor.Leaving{Intent: move, Pod: &v1.Pod{}, Nodes: []string{"n1"}}); reason != reasons.PodChanged || wait {
+		t.Errorf("%q, wait %v", reason, wait)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
@@ -77,6 +79,8 @@ func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason 
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
 		return "", true
+	case apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
+		return reasons.PodChanged, false
 	case err == nil:
 		err = s.probe.visible(ctx)
 	}
