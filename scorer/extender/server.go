@@ -198,6 +198,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       s.certificates.withConnection,
+		ConnState:         Used,
 		ErrorLog:          log.New(serverLog{logger}, "", 0),
 	}
 }
