@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -16,6 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/lru"
+
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // How the API server is asked who a client is and what it may read. Its own
@@ -28,11 +34,28 @@ const (
 	knownFor         = time.Minute
 )
 
+// Strangers' requests wait for that limit too. So that those of clients which
+// were let in before are reviewed in time, only a few of others are at once.
+const (
+	// maxRegulars bounds how many addresses are remembered.
+	maxRegulars     = 64
+	newcomersAtOnce = 2 * reviewsPerSecond
+	newcomersOfOne  = 2
+)
+
 // authorized serves what the API server lets a client get.
 type authorized struct {
 	client  authenticator.Request
 	allowed authorizer.Authorizer
 	next    http.Handler
+	// regulars are addresses of clients that were let in.
+	regulars *lru.Cache
+
+	mu sync.Mutex
+	// reviewed counts the requests of newcomers that are reviewed, and of has
+	// those of each address.
+	reviewed int
+	of       map[string]int
 }
 
 // Authorized serves a page to clients whose bearer token the API server knows
@@ -45,7 +68,7 @@ func Authorized(config *rest.Config, next http.Handler) (http.Handler, error) {
 		return nil, fmt.Errorf("making the client for reviews: %w", err)
 	}
 	again := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1, Steps: 2}
-	a := &authorized{next: next}
+	a := &authorized{next: next, regulars: lru.New(maxRegulars), of: map[string]int{}}
 	a.client, _, err = authenticatorfactory.DelegatingAuthenticatorConfig{
 		TokenAccessReviewClient: client.AuthenticationV1(), TokenAccessReviewTimeout: reviewTimeout,
 		WebhookRetryBackoff: again, CacheTTL: knownFor,
@@ -64,21 +87,67 @@ func Authorized(config *rest.Config, next http.Handler) (http.Handler, error) {
 
 // ServeHTTP implements http.Handler.
 func (a *authorized) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	logger := klog.FromContext(r.Context())
-	who, known, err := a.client.AuthenticateRequest(r)
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if a.admitted(w, r, address) {
+		a.regulars.Add(address, nil)
+		a.next.ServeHTTP(w, r)
+	}
+}
+
+// admitted reviews a request, a newcomer's if there is room for it.
+func (a *authorized) admitted(w http.ResponseWriter, r *http.Request, address string) bool {
+	if _, regular := a.regulars.Get(address); !regular {
+		if !a.enter(address) {
+			http.Error(w, "other requests are being reviewed", http.StatusTooManyRequests)
+			return false
+		}
+		defer a.leave(address)
+	}
+	return a.review(w, r)
+}
+
+// enter reports whether there is room for a newcomer's request, which then has to
+// leave.
+func (a *authorized) enter(address string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reviewed >= newcomersAtOnce || a.of[address] >= newcomersOfOne {
+		return false
+	}
+	a.reviewed++
+	a.of[address]++
+	return true
+}
+
+func (a *authorized) leave(address string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reviewed--
+	if a.of[address]--; a.of[address] == 0 {
+		delete(a.of, address)
+	}
+}
+
+// review reports whether the API server lets a client get a page, and answers
+// one that it does not let. A client that leaves does not end it: others would
+// wait for the API server behind a review that nobody counts.
+func (a *authorized) review(w http.ResponseWriter, r *http.Request) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*reviewTimeout)
+	defer cancel()
+	logger := klog.FromContext(ctx)
+	who, known, err := a.client.AuthenticateRequest(r.WithContext(ctx))
 	if err != nil || !known {
-		logger.V(2).Info("Client is not known", "path", r.URL.Path, "client", r.RemoteAddr, "reason", err)
+		extender.LogRefused(logger, "Client is not known", "path", r.URL.Path, "client", r.RemoteAddr, "reason", err)
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "a bearer token that the API server knows is needed", http.StatusUnauthorized)
-		return
+		return false
 	}
-	decision, why, err := a.allowed.Authorize(r.Context(), authorizer.AttributesRecord{User: who.User, Verb: "get", Path: r.URL.Path})
+	decision, why, err := a.allowed.Authorize(ctx, authorizer.AttributesRecord{User: who.User, Verb: "get", Path: r.URL.Path})
 	if decision != authorizer.DecisionAllow {
-		logger.V(2).Info("Client is not allowed", "path", r.URL.Path, "user", who.User.GetName(), "reason", errors.Join(err, errors.New(why)))
+		extender.LogRefused(logger, "Client is not allowed", "path", r.URL.Path, "user", who.User.GetName(), "reason", errors.Join(err, errors.New(why)))
 		http.Error(w, fmt.Sprintf("%q may not get the path %q: a ClusterRole with nonResourceURLs grants it", who.User.GetName(), r.URL.Path), http.StatusForbidden)
-		return
 	}
-	a.next.ServeHTTP(w, r)
+	return decision == authorizer.DecisionAllow
 }
 
 // SelfSigned makes a certificate for clients that do not verify it, as scrapers

@@ -1,16 +1,22 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -110,7 +116,8 @@ func TestProbesAlone(t *testing.T) {
 	}
 }
 
-// With a certificate of its own a page is served over HTTPS, and not over HTTP.
+// With a certificate of its own a page is served over HTTPS, and not over HTTP;
+// who tries writes no line of the process's own.
 func TestListenWithACertificate(t *testing.T) {
 	certificate, err := SelfSigned("evenkeel")
 	if err != nil {
@@ -122,6 +129,9 @@ func TestListenWithACertificate(t *testing.T) {
 	}
 	address := free.Addr().String()
 	_ = free.Close()
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	defer log.SetOutput(os.Stderr)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- Listen(ctx, address, "probes", Probes(NewHealth(time.Now), nil), certificate) }()
@@ -150,4 +160,116 @@ func TestListenWithACertificate(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+	if logged.Len() > 0 {
+		t.Errorf("it logs %q", logged.String())
+	}
 }
+
+// Strangers whose tokens the API server does not know keep no scraper out,
+// however many they send: neither one that was let in before, when its token is
+// to be reviewed again or has changed, nor a new one.
+func TestStrangersStarveNoScraper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := &rest.Config{Host: "http://api", Transport: reviews(func(token string) bool { return strings.HasPrefix(token, "scraper") })}
+		handler, err := Authorized(config, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		get := func(ctx context.Context, client, token string) int {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
+			r.RemoteAddr = client + ":999"
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			return w.Code
+		}
+		scrape := func(client, token string) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as Prometheus does
+			defer cancel()
+			if code := get(ctx, client, token); code != http.StatusOK {
+				t.Errorf("%s with %q: status %d", client, token, code)
+			}
+		}
+		scrape("10.0.0.1", "scraper")
+		ctx, stop := context.WithCancel(t.Context())
+		var strangers sync.WaitGroup
+		for i := range 40 {
+			strangers.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					impatient, leave := context.WithTimeout(ctx, time.Duration(i)*50*time.Millisecond)
+					get(impatient, fmt.Sprint("10.0.1.", i/10), fmt.Sprint("made-up-", i, "-", n))
+					leave()
+					time.Sleep(200 * time.Millisecond)
+				}
+			})
+		}
+		for range 10 {
+			time.Sleep(15 * time.Second)
+			scrape("10.0.0.1", "scraper")
+		}
+		scrape("10.0.0.1", "scraper-rotated")
+		scrape("10.0.0.2", "scraper-new")
+		stop()
+		strangers.Wait()
+		time.Sleep(time.Minute) // lookups that nobody waits for end by then
+	})
+}
+
+// reviews is an API server, without a network, that knows some tokens and lets
+// those get everything.
+type reviews func(token string) bool
+
+// RoundTrip implements http.RoundTripper.
+func (known reviews) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	var answer any = authorizationv1.SubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}
+	if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
+		var review authenticationv1.TokenReview
+		if err := json.Unmarshal(body, &review); err != nil {
+			return nil, err
+		}
+		review.Status.Authenticated, review.Status.User.Username = known(review.Spec.Token), review.Spec.Token
+		answer = review
+	}
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		return nil, err
+	}
+	return w.Result(), nil
+}
+
+// A review that the API server does not answer ends by itself, whoever waits.
+func TestReviewsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		known := reviews(func(string) bool { return true })
+		config := &rest.Config{Host: "http://api", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
+				return known.RoundTrip(r)
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})}
+		handler, err := Authorized(config, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, giveUp := context.WithTimeout(t.Context(), time.Hour)
+		defer giveUp()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
+		r.Header.Set("Authorization", "Bearer scraper")
+		began, w := time.Now(), httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if took := time.Since(began); took > 2*reviewTimeout || w.Code == http.StatusOK {
+			t.Errorf("status %d after %v", w.Code, took)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

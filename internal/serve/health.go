@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -107,7 +108,8 @@ func Listen(ctx context.Context, address, what string, handler http.Handler, cer
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16, ConnState: extender.Used,
+		ErrorLog: extender.ErrorLog(klog.FromContext(ctx)),
 	}
 	if err := extender.Serve(ctx, server, listener, 5*time.Second); err != nil {
 		return fmt.Errorf("serving %s: %w", listener.Addr(), err)

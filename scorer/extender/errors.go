@@ -54,7 +54,7 @@ func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case code >= http.StatusInternalServerError && code != http.StatusServiceUnavailable:
 		logger.Error(err, "Request not answered", "path", r.URL.Path, "client", r.RemoteAddr)
 	default:
-		logger.V(2).Info("Request refused", "path", r.URL.Path, "client", r.RemoteAddr, "code", code, "reason", err.Error())
+		LogRefused(logger, "Request refused", "path", oneLine(r.URL.Path), "client", r.RemoteAddr, "code", code, "reason", err.Error())
 	}
 	http.Error(w, oneLine(err.Error()), code)
 }

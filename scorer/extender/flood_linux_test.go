@@ -26,7 +26,8 @@ func flood(t *testing.T, server string, addresses, each int, request []byte) (op
 	t.Cleanup(func() { stop(); attackers.Wait() })
 	opened = &atomic.Int64{}
 	for i := range addresses * each {
-		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%addresses))}}
+		n := 2 + i%addresses
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(n>>8), byte(n))}}
 		attackers.Go(func() {
 			for ctx.Err() == nil {
 				attack(ctx, &dialer, server, request, opened)
@@ -104,6 +105,16 @@ func TestSlowRequestsSilenceNobody(t *testing.T) {
 			flood(t, address, tc.addresses, tc.each, unfinished(1000))
 			steered(t, address, 100, "")
 		})
+	}
+}
+
+// Connections that others only open, as many as there may be and from as many
+// addresses, keep no new client out and end none that is answered.
+func TestOpenConnectionsShutNobodyOut(t *testing.T) {
+	address := runServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a")})
+	flood(t, address, maxConnections, 1, []byte("POST /filter"))
+	for range 3 {
+		steered(t, address, 50, "")
 	}
 }
 

@@ -6,11 +6,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -198,15 +196,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       s.certificates.withConnection,
-		ErrorLog:          log.New(serverLog{logger}, "", 0),
+		ConnState:         Used,
+		ErrorLog:          ErrorLog(logger),
 	}
-}
-
-// serverLog logs what net/http reports, such as failed TLS handshakes.
-type serverLog struct{ logger klog.Logger }
-
-// Write implements io.Writer for the log package: one call per message.
-func (l serverLog) Write(line []byte) (int, error) {
-	l.logger.V(2).Info("HTTP server reported", "message", strings.TrimSpace(string(line)))
-	return len(line), nil
 }

@@ -1,0 +1,34 @@
+package extender
+
+import (
+	"log"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/klog/v2"
+)
+
+// refusals bounds the lines about what is refused, of all servers of the
+// process: strangers decide how often that is, and its log is for others too.
+var refusals = rate.Sometimes{First: 100, Interval: time.Second}
+
+// LogRefused logs at V(2) that something was refused, unless there were too many
+// such lines lately.
+func LogRefused(logger klog.Logger, message string, keysAndValues ...any) {
+	if logger = logger.V(2); logger.Enabled() {
+		refusals.Do(func() { logger.Info(message, keysAndValues...) })
+	}
+}
+
+// ErrorLog returns the ErrorLog of a server. It logs what net/http reports, such
+// as failed TLS handshakes, as LogRefused does.
+func ErrorLog(logger klog.Logger) *log.Logger { return log.New(serverLog{logger}, "", 0) }
+
+type serverLog struct{ logger klog.Logger }
+
+// Write implements io.Writer for the log package: one call per message.
+func (l serverLog) Write(line []byte) (int, error) {
+	LogRefused(l.logger, "HTTP server reported", "message", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
