@@ -86,6 +86,19 @@ type Owner struct {
 	UID, Kind, Name string
 }
 
+// The longest UID, kind and name that an object can have. Whoever creates a pod
+// may write longer ones into its ownerReferences.
+const (
+	maxOwnerUID  = 128
+	maxOwnerKind = 63
+	maxOwnerName = 253
+)
+
+// Possible reports whether there can be such an owner.
+func (o Owner) Possible() bool {
+	return len(o.UID) <= maxOwnerUID && len(o.Kind) <= maxOwnerKind && len(o.Name) <= maxOwnerName
+}
+
 // Pod is what the deciding rooms need of a Pod that is bound to a node and has
 // not ended.
 type Pod struct {

@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
@@ -48,12 +47,13 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) tally {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if age := now.Sub(e.talliedAt); e.tallies == nil || revision != e.talliedFor || age < 0 || age > verdictAge {
-		e.tallies, e.talliedAt, e.talliedFor = map[types.UID]tally{}, now, revision
+		e.tallies, e.talliedAt, e.talliedFor = map[ownerKey]tally{}, now, revision
 	}
-	n, ok := e.tallies[ref.UID]
+	key := ownerKey{pod.Namespace, ref.UID}
+	n, ok := e.tallies[key]
 	if !ok {
 		n = e.tallyOf(pod)
-		e.tallies[ref.UID] = n
+		e.tallies[key] = n
 	}
 	return n
 }

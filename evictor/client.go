@@ -175,6 +175,9 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
 	}
 	err := c.postOnce(ctx, eviction, pod, a)
+	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
+		err = nil // it was made, for the framework's limits and for the probe as well
+	}
 	if err != nil && refused(err) {
 		if !recorded {
 			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
@@ -182,20 +185,20 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		return err
 	}
 	c.config.Ledger.Accepted(a.move.PodUID, c.config.Clock.Now()) // if the answer got lost, the eviction may have happened
-	if err == nil || c.leaves(ctx, pod) {
-		c.tell(ctx, pod, a)
-	}
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", a.move.Namespace+"/"+a.move.Pod, err)
 	}
+	c.tell(ctx, pod, a)
 	a.made = true
 	c.remember(a.move.PodUID)
 	return nil
 }
 
 // leaves reports whether a pod is seen to leave, after a call whose answer got
-// lost.
+// lost; also when the process is told to stop.
 func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CallTimeout)
+	defer cancel()
 	now, err := c.config.Kube.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err) || err == nil && gone(now, string(pod.UID))
 }
@@ -261,6 +264,13 @@ func refused(err error) bool {
 	}
 	code := status.Status().Code
 	return code != http.StatusBadGateway && code != http.StatusGatewayTimeout
+}
+
+// doubtful reports whether the eviction may have been made in spite of the
+// error: etcd may have stored it, and answered the API server too late.
+func doubtful(err error) bool {
+	var status apierrors.APIStatus
+	return !refused(err) || errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }
 
 // post creates the eviction with the pod's UID as a precondition, so that it

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -32,6 +33,13 @@ type Cluster interface {
 	Unschedulable() int
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
+}
+
+// ownerKey identifies an owner for a pod: pods of another namespace that name it
+// are not its own.
+type ownerKey struct {
+	namespace string
+	uid       types.UID
 }
 
 // tally is how many pods of an owner are available and how many are not,

@@ -123,7 +123,9 @@ func TestDryRunIsRecordedAndJudged(t *testing.T) {
 	a := newAPI(t, aPod("web-1"), aPod("web-2"))
 	gate := newGate(t, a, dryRun)
 	ctx, log := logging(t)
-	for _, name := range []string{"web-1", "web-2", "web-1"} {
+	began := time.Now()
+	for n, name := range []string{"web-1", "web-2", "web-1"} {
+		gate.evictor.config.Cluster.(*play).config.now = func() time.Time { return began.Add(time.Duration(n) * time.Minute) }
 		at := &attempt{move: moveOf(name)}
 		if err := gate.clientset().PolicyV1().Evictions("ns").Evict(withAttempt(ctx, at), evictionOf(name)); err != nil {
 			t.Fatal(err)

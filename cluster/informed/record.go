@@ -86,11 +86,24 @@ func Pod(object *v1.Pod) *cluster.Pod {
 		pod.Started = object.Status.StartTime.Time
 		pod.RunningAfter = runningAfter(&object.Status)
 	}
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		pod.Owner = cluster.Owner{UID: string(owner.UID), Kind: owner.Kind, Name: owner.Name}
-		pod.TemplateHash = templateHash(object.Labels, owner.Kind)
+	if pod.Owner = ownerOf(object); pod.Owner.UID != "" {
+		pod.TemplateHash = templateHash(object.Labels, pod.Owner.Kind)
 	}
 	return pod
+}
+
+// ownerOf returns an object's controller; the zero value if it has none, or names
+// one that cannot exist.
+func ownerOf(object metav1.Object) cluster.Owner {
+	ref := metav1.GetControllerOfNoCopy(object)
+	if ref == nil {
+		return cluster.Owner{}
+	}
+	owner := cluster.Owner{UID: string(ref.UID), Kind: ref.Kind, Name: ref.Name}
+	if !owner.Possible() {
+		return cluster.Owner{}
+	}
+	return owner
 }
 
 func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }

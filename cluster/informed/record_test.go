@@ -1,6 +1,7 @@
 package informed
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -128,6 +130,10 @@ func TestPodRecord(t *testing.T) {
 func TestPodOwners(t *testing.T) {
 	both := map[string]string{"pod-template-hash": "h1", "controller-revision-hash": "web-7"}
 	controller, not := true, false
+	refTo := func(kind, name string, uid types.UID) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{Kind: kind, Name: name, UID: uid, Controller: &controller}}
+	}
+	long := strings.Repeat("x", 254)
 	cases := map[string]struct {
 		refs []metav1.OwnerReference
 		want cluster.Pod
@@ -136,6 +142,10 @@ func TestPodOwners(t *testing.T) {
 		"a StatefulSet":        {[]metav1.OwnerReference{{Kind: "StatefulSet", UID: "1", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "StatefulSet"}, TemplateHash: "web-7"}},
 		"a DaemonSet":          {[]metav1.OwnerReference{{Kind: "DaemonSet", UID: "1", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "DaemonSet"}, TemplateHash: "web-7"}},
 		"nobody":               {},
+		"the longest of names": {refTo("ReplicaSet", long[1:], "1"), cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "ReplicaSet", Name: long[1:]}, TemplateHash: "h1"}},
+		"a name that is none":  {refs: refTo("ReplicaSet", long, "1")},
+		"a UID that is none":   {refs: refTo("ReplicaSet", "web", types.UID(long))},
+		"a kind that is none":  {refs: refTo(long, "web", "1")},
 		"not its controller":   {refs: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "1"}, {Kind: "Thing", UID: "2", Controller: &not}}},
 		"the second of owners": {[]metav1.OwnerReference{{Kind: "Thing", UID: "1"}, {Kind: "ReplicaSet", UID: "2", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "2", Kind: "ReplicaSet"}, TemplateHash: "h1"}},
 	}

@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // Owner is what is known of a pod's controller; zero for an unwatched kind.
@@ -38,7 +40,7 @@ type Owner struct {
 // OfReplicaSet returns what a ReplicaSet says of itself and its Deployment.
 func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
 	o := Owner{RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > Wanted(set)}
-	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" {
+	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" && (cluster.Owner{Name: ref.Name}).Possible() {
 		o.Deployment = ref.Name
 	}
 	return o

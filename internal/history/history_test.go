@@ -117,6 +117,31 @@ func TestLogsAreReadAgain(t *testing.T) {
 	}
 }
 
+// Files that overlap, as those of `kubectl logs --since` do, tell of each
+// eviction and of each that a dry run would have made once.
+func TestOverlappingLogs(t *testing.T) {
+	for format, make := range loggers() {
+		t.Run(format, func(t *testing.T) {
+			logs := NewLogs(Query{})
+			for first := range 3 { // three files of three cycles each, of five
+				var out bytes.Buffer
+				ctx := klog.NewContext(t.Context(), make(&out))
+				for n := first; n < first+3; n++ {
+					LogEviction(ctx, intent("t"), at(5*n), true)
+				}
+				LogEviction(ctx, intent("a"), at(0), false)
+				if err := logs.Read(&out); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := []Entry{entry("a"), entry("t", func(e *Entry) { e.DryRun, e.Times = true, 5 })}
+			if diff := cmp.Diff(want, logs.Entries()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Questions select evictions by pod, replacement, owner, Deployment, node and
 // time.
 func TestQueries(t *testing.T) {
@@ -194,6 +219,27 @@ func TestWords(t *testing.T) {
 			}
 			if got := e.Why(); tc.why != "" && got != tc.why {
 				t.Errorf("why %q, want %q", got, tc.why)
+			}
+		})
+	}
+}
+
+// Whoever creates a pod names its controller as they please: the eviction is
+// told all the same, in one line.
+func TestOwnersOfSeveralLines(t *testing.T) {
+	for format, make := range loggers() {
+		t.Run(format, func(t *testing.T) {
+			var out bytes.Buffer
+			moved := intent("a")
+			moved.Owner.Name = "web\nof\r\nmany lines"
+			LogEviction(klog.NewContext(t.Context(), make(&out)), moved, at(0), false)
+			logs := NewLogs(Query{})
+			if err := logs.Read(&out); err != nil {
+				t.Fatal(err)
+			}
+			want := entry("a", func(e *Entry) { e.Owner = "ReplicaSet/web of  many lines" })
+			if diff := cmp.Diff([]Entry{want}, logs.Entries()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

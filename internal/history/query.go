@@ -17,8 +17,10 @@ import (
 const (
 	// maxLine bounds the log lines that are read; longer ones are none of ours.
 	maxLine = 64 << 10
-	// maxEntries bounds the evictions that are kept of logs.
+	// maxEntries bounds the evictions that are kept of logs, maxTimes how often
+	// a dry run would have made all of them together.
 	maxEntries = 100_000
+	maxTimes   = 5_000_000
 )
 
 // Query selects entries. What is empty selects all.
@@ -71,6 +73,10 @@ func (q *Query) OfLedger(d *ledger.Document) []Entry {
 type Logs struct {
 	query Query
 	made  map[key]*Entry
+	// times are when a dry run would have made an eviction, in Unix seconds, so
+	// that files may overlap; counted is how many there are.
+	times   map[key]map[int64]struct{}
+	counted int
 	// judged are the first judgements, also of evictions that are not known.
 	judged map[key]Entry
 }
@@ -84,7 +90,7 @@ type key struct {
 
 // NewLogs returns Logs that keep what a query selects.
 func NewLogs(query Query) *Logs {
-	return &Logs{query: query, made: map[key]*Entry{}, judged: map[key]Entry{}}
+	return &Logs{query: query, made: map[key]*Entry{}, times: map[key]map[int64]struct{}{}, judged: map[key]Entry{}}
 }
 
 // Read reads a file to its end.
@@ -125,20 +131,32 @@ func (l *Logs) add(text []byte) error {
 		if first, ok := l.judged[of]; !ok || e.At.Before(first.At) {
 			l.judged[of] = e
 		}
-	case known != nil:
-		times := known.Times + 1
+	case known == nil:
+		l.made[of] = &e
+		l.count(of, e.At)
+	default:
 		if e.At.Before(known.At) {
 			*known = e
 		}
-		known.Times = times
-	default:
-		e.Times = 1
-		l.made[of] = &e
+		l.count(of, e.At)
 	}
-	if len(l.made) > maxEntries || len(l.judged) > maxEntries {
+	if len(l.made) > maxEntries || len(l.judged) > maxEntries || l.counted > maxTimes {
 		return fmt.Errorf("the logs tell of more than %d evictions; give fewer files", maxEntries)
 	}
 	return nil
+}
+
+// count notes that a dry run would have made an eviction.
+func (l *Logs) count(of key, at time.Time) {
+	if !of.dryRun {
+		return
+	}
+	if l.times[of] == nil {
+		l.times[of] = map[int64]struct{}{}
+	}
+	before := len(l.times[of])
+	l.times[of][at.Unix()] = struct{}{}
+	l.counted += len(l.times[of]) - before
 }
 
 // Entries returns the selected evictions, oldest first.
@@ -149,9 +167,7 @@ func (l *Logs) Entries() []Entry {
 		if judged, ok := l.judged[of]; ok {
 			e.Outcome, e.Landed, e.Replacement = judged.Outcome, judged.Landed, judged.Replacement
 		}
-		if !e.DryRun {
-			e.Times = 0
-		}
+		e.Times = len(l.times[of])
 		if l.query.selects(&e) {
 			entries = append(entries, e)
 		}

@@ -3,9 +3,13 @@ package configmap
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/ledger"
 )
 
 // leads is a Leader; with an error it leads no more.
@@ -54,5 +58,69 @@ func TestALedgerOfTheTermBeforeIsNotRestored(t *testing.T) {
 				t.Error("it was written over")
 			}
 		})
+	}
+}
+
+// A process that leads again and could not read the ledger yet writes over
+// nobody's, not even over one that begins anew at a lower generation.
+func TestATermBeginsByReading(t *testing.T) {
+	d := newDesk()
+	first, second := d.store(t, "first"), d.store(t, "second")
+	for range 3 {
+		if err := first.Save(t.Context(), documentOf("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.client.CoreV1().ConfigMaps("evenkeel").Delete(t.Context(), "ledger", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Save(t.Context(), documentOf("b")); err != nil {
+		t.Fatal(err)
+	}
+	first.Release()
+	if err := first.Save(t.Context(), documentOf("a")); !errors.Is(err, ErrTaken) {
+		t.Errorf("saved without having read: %v", err)
+	}
+	if got, err := d.store(t, "x").Load(t.Context()); err != nil || !slices.Equal(pods(got), []string{"b"}) {
+		t.Errorf("stored %q, %v", pods(got), err)
+	}
+	if _, err := first.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Save(t.Context(), documentOf("a", "b")); err != nil {
+		t.Errorf("after reading what the other wrote: %v", err)
+	}
+}
+
+// A process that takes over after the object was deleted, and began it anew,
+// restores it like any other.
+func TestWhatBeginsAnewIsRestored(t *testing.T) {
+	d := newDesk()
+	first, second := d.store(t, "first"), d.store(t, "second")
+	handler := second.handler(func(ledger.Document) {})
+	for range 3 {
+		if err := first.Save(t.Context(), documentOf("a")); err != nil {
+			t.Fatal(err)
+		}
+		handler.OnUpdate(nil, d.object(t))
+	}
+	if err := d.client.CoreV1().ConfigMaps("evenkeel").Delete(t.Context(), "ledger", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Save(t.Context(), documentOf("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("garbage") })
+	if _, err := second.Load(t.Context()); err != nil {
+		t.Errorf("the process that holds the ledger: %v", err)
+	}
+	if err := second.Save(t.Context(), documentOf("a", "b")); err != nil {
+		t.Errorf("it does not write the ledger again: %v", err)
 	}
 }

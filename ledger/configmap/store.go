@@ -173,7 +173,7 @@ func (s *Store) write(ctx context.Context, document ledger.Document) error {
 	} else if err := s.claim(ctx, object); err != nil {
 		return err
 	}
-	document.Generation = s.generation + 1
+	document.Generation = max(s.generation, s.newest) + 1 // it never goes back, also if the object began anew
 	if err := fill(object, document); err != nil {
 		return err
 	}
@@ -201,9 +201,9 @@ func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 			return err
 		}
 		empty(object)
-	case found.Generation <= s.generation:
+	case found.Generation <= s.generation && (s.held || found.Format == 0):
 	case found.Writer == s.config.Writer: // written, but the answer got lost
-		s.generation = found.Generation
+		s.generation = max(s.generation, found.Generation)
 	default:
 		return fmt.Errorf("%w: %q wrote generation %d, after %d", ErrTaken, found.Writer, found.Generation, s.generation)
 	}
