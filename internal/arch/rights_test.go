@@ -65,10 +65,10 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 		"cluster/evenkeel-nodesync":       {"patch nodes"},
 		"cluster/evenkeel-nodesync-apart": {"patch nodes"},
 		"cluster/evenkeel-scheduler":      nil,
-		"cluster/evenkeel-pods":           {"patch pods", "patch pods/status"}, // fenced: TestSteeringIsFenced
-		"cluster/evenkeel-steering":       {"create evenkeel.io/steerings", "delete evenkeel.io/steerings", "patch evenkeel.io/steerings", "update evenkeel.io/steerings"},
-		"evenkeel-probe":                  {"create pods"}, // by dry run: TestSteeringIsFenced
-		"cluster/evenkeel-surge":          {"update apps/deployments/scale"},
+		"cluster/evenkeel-pods":           {"patch pods", "patch pods/status"}, // fenced: TestSteeringFence
+		"cluster/evenkeel-steering":       {"create evenkeel.io/steerings", "delete evenkeel.io/steerings", "patch evenkeel.io/steerings"},
+		"evenkeel-probe":                  {"create pods"}, // by dry run: TestProbeFence
+		"cluster/evenkeel-surge":          {"update apps/deployments/scale"}, // fenced: TestSurgeFence
 		"evenkeel": {
 			"create configmaps", "create coordination.k8s.io/leases",
 			"update configmaps evenkeel-ledger", "update coordination.k8s.io/leases evenkeel",

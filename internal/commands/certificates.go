@@ -199,7 +199,7 @@ func (o *CertificatesOptions) write(files []file) error {
 		return fmt.Errorf("writing the certificates: %w", err)
 	}
 	for _, f := range files {
-		if err := os.WriteFile(o.unfinished(f), f.content, f.mode); err != nil {
+		if err := create(o.unfinished(f), f.content, f.mode); err != nil {
 			return fmt.Errorf("writing the certificates: %w", err)
 		}
 	}
@@ -209,6 +209,21 @@ func (o *CertificatesOptions) write(files []file) error {
 		}
 	}
 	return nil
+}
+
+// create writes a new file. What an earlier run, or somebody else, left in its
+// place goes first: its mode, its owner or where it links to would give a key
+// away.
+func create(path string, content []byte, mode fs.FileMode) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
 }
 
 func (o *CertificatesOptions) unfinished(f file) string {

@@ -107,6 +107,31 @@ func TestCertificatesAreMade(t *testing.T) {
 	}
 }
 
+// What lies where a key is written to before it takes its place does not give
+// the key away: neither by its mode nor by where it links to.
+func TestKeysAreNotGivenAway(t *testing.T) {
+	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "theirs")
+	if err := os.WriteFile(filepath.Join(dir, ".server.key.new"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(dir, ".ca.key.new")); err != nil {
+		t.Fatal(err)
+	}
+	makeCertificates(t, certificateOptions(dir), made)
+	for _, name := range []string{"server.key", "ca.key"} {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != 0o600 {
+			t.Errorf("%s has mode %s", name, info.Mode())
+		}
+	}
+	if _, err := os.Stat(elsewhere); err == nil {
+		t.Error("the CA's key was written to where a link leads")
+	}
+}
+
 // The Secrets are those that the shipped manifests mount, and hold the files.
 func TestSecretsHoldTheCertificates(t *testing.T) {
 	dir := t.TempDir()

@@ -112,6 +112,12 @@ func (r *recorder) create() (*os.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("creating the recording: %w", err)
 	}
+	// A file that was there has kept its mode.
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm() != onlyOwner {
+		if err := file.Chmod(onlyOwner); err != nil {
+			return nil, errors.Join(fmt.Errorf("creating the recording: %w", err), file.Close())
+		}
+	}
 	return file, nil
 }
 

@@ -302,6 +302,9 @@ func TestRecordWithoutUsage(t *testing.T) {
 func TestRecordRefuses(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "there")
 	writeText(t, there, "precious")
+	if err := os.Chmod(there, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		options RecordOptions
 		want    string
@@ -335,6 +338,10 @@ func TestRecordRefuses(t *testing.T) {
 	}
 	if _, err := openRecording(there); err != nil {
 		t.Error(err)
+	}
+	// It shows everything that runs, also where another file was before.
+	if info, err := os.Stat(there); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the recording: %v, %v", info.Mode(), err)
 	}
 }
 

@@ -95,15 +95,23 @@ func Valid(path *field.Path, value string, check func(string) []string) field.Er
 	return field.ErrorList{field.Invalid(path, value, message)}
 }
 
-// URL checks the address of a server. Its error never shows a password.
+// URL checks the address of a server. Its error shows neither a password nor a
+// token.
 func URL(path *field.Path, address string) field.ErrorList {
 	parsed, err := url.Parse(address)
 	if err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
 		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
 		return nil
 	}
-	if at := strings.LastIndexByte(address, '@'); at >= 0 {
-		address = "..." + address[at:] // what precedes it may be a password
+	// What precedes an @ may be a password, what follows a ? or # a token.
+	user, rest := strings.LastIndexByte(address, '@'), strings.IndexAny(address, "?#")
+	switch {
+	case user >= 0 && rest >= 0: // a password may have them too
+		address = "..."
+	case user >= 0:
+		address = "..." + address[user:]
+	case rest >= 0:
+		address = address[:rest+1] + "..."
 	}
 	return field.ErrorList{field.Invalid(path, address,
 		"must be a URL such as https://prometheus.monitoring:9090/prefix, without user, query and fragment")}

@@ -307,6 +307,7 @@ func TestKustomizationsAreComplete(t *testing.T) {
 			Kind       string   `json:"kind"`
 			Resources  []string `json:"resources"`
 			Components []string `json:"components"`
+			NameSuffix string   `json:"nameSuffix"`
 			Patches    []struct {
 				Target struct{ Kind, Name string } `json:"target"`
 				Patch  string                      `json:"patch"`
