@@ -23,6 +23,8 @@ type Best struct {
 	// active is the one of this cycle, nil before the first.
 	active evictor.Steering
 	asked  int64 // by the newest cycle
+	// keyed reports whether the API server has steered any cycle.
+	keyed bool
 }
 
 var _ evictor.Steering = (*Best)(nil)
@@ -42,7 +44,7 @@ func (s *Best) Proven(ctx context.Context) (bool, error) {
 		klog.FromContext(ctx).V(2).Info("The API server does not steer", "reason", err.Error())
 		return s.Extender.Proven(ctx)
 	}
-	s.active = s.Admission
+	s.active, s.keyed = s.Admission, true
 	return proven, nil
 }
 
@@ -63,8 +65,17 @@ func (s *Best) Ready(ctx context.Context, move *ledger.Intent, grace time.Durati
 // Undo implements evictor.Steering.
 func (s *Best) Undo(ctx context.Context, move *ledger.Intent) { s.current().Undo(ctx, move) }
 
-// Settle implements evictor.Steering.
-func (s *Best) Settle(ctx context.Context) { s.current().Settle(ctx) }
+// Settle implements evictor.Steering: of what steers now, and of what steered
+// before, which may have left keys.
+func (s *Best) Settle(ctx context.Context) {
+	s.mu.Lock()
+	keyed := s.keyed
+	s.mu.Unlock()
+	s.Extender.Settle(ctx)
+	if keyed {
+		s.Admission.Settle(ctx)
+	}
+}
 
 // Proves implements evictor.Steering.
 func (s *Best) Proves(ctx context.Context, move *ledger.Move) evictor.Proof {
