@@ -29,8 +29,7 @@ func (a *App) cycles(ctx context.Context) error {
 		return nil
 	}
 	if !a.options.loops() {
-		err := a.cycle(ctx)
-		a.steering.drain(ctx, a.current().load.Eviction.CycleDeadline.Duration)
+		err := a.once(ctx)
 		if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
 			err = errors.Join(err, syncer.Sync(ctx))
 		}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +37,34 @@ func (s *steerings) wire(a *App) error {
 	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
 	s.gates = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer())
 	return nil
+}
+
+// follows reports whether this process has to know the moves of another one
+// that leads: for kube-scheduler, or for the pods that the API server holds,
+// which without their plan would go free.
+func (a *App) follows() bool {
+	return a.answerer != nil || a.options.LeaderElect && a.options.loops() && !a.options.DryRun
+}
+
+// letGo lets the pods go that the API server holds, until the context ends. A
+// dry run changes none: it does not know their plan.
+func (a *App) letGo(ctx context.Context) error {
+	if a.options.DryRun {
+		return untilStopped(ctx)
+	}
+	return a.steering.gates.Run(ctx, a.steering.planner.Land)
+}
+
+// once runs one cycle and lets the pods go that are held for it. It knows the
+// moves only from then on, when it leads.
+func (a *App) once(ctx context.Context) error {
+	holding, stop := context.WithCancel(ctx)
+	letting := make(chan error, 1)
+	go func() { letting <- a.letGo(holding) }()
+	err := a.cycle(ctx)
+	a.steering.drain(ctx, a.current().load.Eviction.CycleDeadline.Duration)
+	stop()
+	return errors.Join(err, <-letting)
 }
 
 // drain waits for the pods that the API server holds for this process, which is
