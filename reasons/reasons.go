@@ -134,6 +134,7 @@ const (
 	LandingGone           Reason = "LandingGone"
 	UsageDataInsufficient Reason = "UsageDataInsufficient"
 	SteeringAbsent        Reason = "SteeringAbsent"
+	SteeringRefused       Reason = "SteeringRefused"
 	ProbeNotLanded        Reason = "ProbeNotLanded"
 	PreEvictionFilter     Reason = "PreEvictionFilter"
 	EvictionLimit         Reason = "EvictionLimit"

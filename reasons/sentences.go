@@ -96,6 +96,7 @@ var sentences = map[Reason]string{
 	LandingGone:           "its destination takes no pods any more, is full by requests, or would not stay below its reject line",
 	UsageDataInsufficient: "usage is not known well enough to evict any more",
 	SteeringAbsent:        "a replacement was bound without the extender having been asked",
+	SteeringRefused:       "the API server takes no key for it: its namespace is being deleted, or a quota, a policy or a webhook refuses Steerings there",
 	ProbeNotLanded:        "the first replacement was not bound in time",
 	PreEvictionFilter:     "a pre-eviction filter of the DeschedulerPolicy refuses it",
 	EvictionLimit:         "a limit of the DeschedulerPolicy is used up",

@@ -29,7 +29,7 @@ func (a *App) cycles(ctx context.Context) error {
 		return nil
 	}
 	if !a.options.loops() {
-		err := a.once(ctx)
+		err := a.steering.once(ctx, a.options.DryRun, a.current().load.Eviction.CycleDeadline.Duration, a.cycle)
 		if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
 			err = errors.Join(err, syncer.Sync(ctx))
 		}

@@ -132,9 +132,9 @@ func (a *App) evict(ctx context.Context) error {
 	if a.options.loops() {
 		group.Go(func() error { return a.watchPolicy(ctx) })
 		group.Go(func() error { return a.authority.WatchPause(ctx) })
-		group.Go(func() error { return a.letGo(ctx) })
+		group.Go(func() error { return a.steering.letGo(ctx, a.options.DryRun) })
 	}
-	if a.follows() {
+	if a.options.follows(a.answerer != nil) {
 		group.Go(func() error { return a.authority.Follow(ctx) })
 	}
 	group.Go(func() error {

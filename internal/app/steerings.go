@@ -39,30 +39,31 @@ func (s *steerings) wire(a *App) error {
 	return nil
 }
 
-// follows reports whether this process has to know the moves of another one
-// that leads: for kube-scheduler, or for the pods that the API server holds,
-// which without their plan would go free.
-func (a *App) follows() bool {
-	return a.answerer != nil || a.options.LeaderElect && a.options.loops() && !a.options.DryRun
+// follows reports whether a process has to know the moves of another one that
+// leads: for kube-scheduler, if it answers that, or for the pods that the API
+// server holds, which without their plan would go free.
+func (o *Options) follows(answers bool) bool {
+	return answers || o.LeaderElect && o.loops() && !o.DryRun
 }
 
 // letGo lets the pods go that the API server holds, until the context ends. A
 // dry run changes none: it does not know their plan.
-func (a *App) letGo(ctx context.Context) error {
-	if a.options.DryRun {
+func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
+	if dryRun {
 		return untilStopped(ctx)
 	}
-	return a.steering.gates.Run(ctx, a.steering.planner.Land)
+	return s.gates.Run(ctx, s.planner.Land)
 }
 
-// once runs one cycle and lets the pods go that are held for it. It knows the
-// moves only from then on, when it leads.
-func (a *App) once(ctx context.Context) error {
+// once makes one cycle, and lets the pods go that are held for it, for at most
+// so long. A process that ends knows its moves only from then on, when it leads.
+func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration, cycle func(context.Context) error) error {
 	holding, stop := context.WithCancel(ctx)
+	defer stop()
 	letting := make(chan error, 1)
-	go func() { letting <- a.letGo(holding) }()
-	err := a.cycle(ctx)
-	a.steering.drain(ctx, a.current().load.Eviction.CycleDeadline.Duration)
+	go func() { letting <- s.letGo(holding, dryRun) }()
+	err := cycle(ctx)
+	s.drain(ctx, atMost)
 	stop()
 	return errors.Join(err, <-letting)
 }

@@ -9,8 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
-
-	"github.com/evenkeel/evenkeel/internal/steering"
 )
 
 // Who lets held pods go knows where they are to go: a replica on standby without
@@ -27,11 +25,7 @@ func TestFollows(t *testing.T) {
 		"a Job, which knows moves as it leads": {Options{LeaderElect: true}, false, false},
 		"a dry run":                            {Options{Interval: time.Minute, LeaderElect: true, DryRun: true}, false, false},
 	} {
-		a := &App{options: tc.options}
-		if tc.answers {
-			a.answerer = &steering.Answerer{}
-		}
-		if got := a.follows(); got != tc.want {
+		if got := tc.options.follows(tc.answers); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -55,7 +49,7 @@ func TestLetGo(t *testing.T) {
 				}
 				a.informers.Start(ctx.Done())
 				done := make(chan error)
-				go func() { done <- a.letGo(ctx) }()
+				go func() { done <- a.steering.letGo(ctx, dryRun) }()
 				time.Sleep(time.Second)
 				patched := 0
 				for _, action := range client.Actions() {
