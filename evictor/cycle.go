@@ -20,7 +20,8 @@ const tick = 200 * time.Millisecond
 // After it the rest is planned anew, from a newer observation.
 const waitLimit = 30 * time.Second
 
-// settleTimeout bounds storing the results of a cycle that was told to stop.
+// settleTimeout bounds storing the results of a cycle, and what takes back the
+// steering of its moves, even when it was told to stop.
 const settleTimeout = 5 * time.Second
 
 // BeginCycle starts a cycle, whose moves settle none of each other's nodes. It
@@ -168,15 +169,23 @@ func (c *Cycle) End(ctx context.Context) []Outcome {
 		return c.outcomes
 	}
 	c.ledger().CancelIntended(c.config.Clock.Now())
+	ctx = context.WithoutCancel(ctx)
+	bounded(ctx, func(ctx context.Context) {
+		if err := c.config.Evictions.Commit(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
+		}
+	})
 	if c.config.Steering != nil {
-		c.config.Steering.Settle(ctx)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	if err := c.config.Evictions.Commit(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
+		bounded(ctx, c.config.Steering.Settle)
 	}
 	return c.outcomes
+}
+
+// bounded gives a call of the end of a cycle settleTimeout.
+func bounded(ctx context.Context, call func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	call(ctx)
 }
 
 // next makes the first move that may be made now. It returns false if all have

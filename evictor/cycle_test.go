@@ -558,3 +558,19 @@ func TestUnmadeMovesAreNotSteered(t *testing.T) {
 		}
 	})
 }
+
+// A cycle that is told to stop takes back what it prepared all the same.
+func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		p.steered(Unproven)
+		p.config.proven = func() (bool, error) { return true, nil }
+		p.pods["a"] = aPod("a")
+		ctx, stop := context.WithCancel(t.Context())
+		c := p.evictor().begin(ctx, []Move{moveOf("a")}, func(context.Context, *v1.Pod) error { return nil })
+		stop()
+		c.End(ctx)
+		if p.settled != 1 {
+			t.Errorf("settled %d times", p.settled)
+		}
+	})
+}

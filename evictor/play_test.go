@@ -87,6 +87,7 @@ type play struct {
 	readyIn       time.Duration
 	notAsked      bool // kube-scheduler does not ask about replacements
 	undone        []string
+	settled       int
 }
 
 // playing runs a test in a bubble.
@@ -281,7 +282,12 @@ func (p *play) Ready(_ context.Context, leaving *Leaving) (reasons.Reason, bool)
 
 func (p *play) Undo(_ context.Context, move *ledger.Intent) { p.undone = append(p.undone, move.Pod) }
 
-func (p *play) Settle(context.Context) {}
+func (p *play) Settle(ctx context.Context) {
+	if ctx.Err() != nil {
+		p.t.Error("no call of Settle's can succeed: its context is over")
+	}
+	p.settled++
+}
 
 func (p *play) Proves(_ context.Context, move *ledger.Move) Proof { return p.config.steered(move) }
 

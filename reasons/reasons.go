@@ -135,6 +135,7 @@ const (
 	UsageDataInsufficient Reason = "UsageDataInsufficient"
 	SteeringAbsent        Reason = "SteeringAbsent"
 	NamesUnsuited         Reason = "NamesUnsuited"
+	SteeringRefused       Reason = "SteeringRefused"
 	ProbeNotLanded        Reason = "ProbeNotLanded"
 	PreEvictionFilter     Reason = "PreEvictionFilter"
 	EvictionLimit         Reason = "EvictionLimit"

@@ -97,6 +97,7 @@ var sentences = map[Reason]string{
 	UsageDataInsufficient: "usage is not known well enough to evict any more",
 	SteeringAbsent:        "a replacement was bound without the extender having been asked",
 	NamesUnsuited:         "its replacement can be steered by names of nodes only, which would change what its topology spread counts or let it preempt pods",
+	SteeringRefused:       "the API server takes no key for it: its namespace is being deleted, or a quota, a policy or a webhook refuses Steerings there",
 	ProbeNotLanded:        "the first replacement was not bound in time",
 	PreEvictionFilter:     "a pre-eviction filter of the DeschedulerPolicy refuses it",
 	EvictionLimit:         "a limit of the DeschedulerPolicy is used up",

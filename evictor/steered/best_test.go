@@ -16,6 +16,8 @@ type way struct {
 	absent error
 	proven bool
 	used   int
+	// settled counts calls.
+	settled int
 }
 
 func (w *way) Proven(context.Context) (bool, error) { return w.proven, w.absent }
@@ -28,7 +30,7 @@ func (w *way) Ready(context.Context, *evictor.Leaving) (reasons.Reason, bool) {
 }
 
 func (w *way) Undo(context.Context, *ledger.Intent)                       {}
-func (w *way) Settle(context.Context)                                     {}
+func (w *way) Settle(context.Context)                                     { w.settled++ }
 func (w *way) Proves(context.Context, *ledger.Move) (unset evictor.Proof) { return unset }
 func (w *way) Asked(context.Context) int64                                { return w.asked }
 
@@ -64,5 +66,24 @@ func TestBestSteering(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the API server was told in an earlier cycle, or by another process, is
+// taken back also while kube-scheduler asks.
+func TestBestSettlesBoth(t *testing.T) {
+	extender, server := &way{asked: 1}, &way{proven: true}
+	best := &Best{Extender: extender, Admission: server}
+	for i, step := range []struct {
+		asked int64
+		want  int
+	}{{1, 1}, {1, 2}, {2, 3}} {
+		extender.asked = step.asked
+		if _, err := best.Proven(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if best.Settle(t.Context()); server.settled != step.want {
+			t.Errorf("step %d: settled %d times, want %d", i, server.settled, step.want)
+		}
 	}
 }

@@ -376,3 +376,63 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 		factory.Shutdown()
 	})
 }
+
+// Whatever happens between a look at a pod and its patch, no gate of ours stays.
+func TestNoGateStays(t *testing.T) {
+	kind := v1.SchemeGroupVersion.WithResource("pods")
+	type server = clienttesting.ObjectTracker
+	for name, meanwhile := range map[string]func(server, int) error{
+		"it conflicts": func(_ server, i int) error {
+			if i < 3 {
+				return apierrors.NewConflict(v1.Resource("pods"), "a", nil)
+			}
+			return nil
+		},
+		"no answer for a while": func(_ server, i int) error {
+			if i < 10 {
+				return context.DeadlineExceeded
+			}
+			return nil
+		},
+		"another pod has its name": func(s server, i int) error {
+			if i > 0 {
+				return nil
+			}
+			next := podOf("a", gate)
+			next.UID = "next"
+			return errors.Join(s.Delete(kind, "shop", "a"), s.Add(next))
+		},
+		"another gate comes off": func(s server, i int) error {
+			if i > 0 {
+				return nil
+			}
+			return s.Update(kind, podOf("a", gate), "shop")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				client, calls := fake.NewClientset(podOf("a", "acme.io/wait", gate)), 0
+				client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+					err := meanwhile(client.Tracker(), calls)
+					calls++
+					return err != nil, nil, err
+				})
+				factory := informers.NewSharedInformerFactory(client, 0)
+				gates := NewGates(client, newWorld().keys, factory.Core().V1().Pods().Informer())
+				factory.Start(ctx.Done())
+				done := make(chan error)
+				go func() { done <- gates.Run(ctx, plans{"a": "n7"}.land) }()
+				time.Sleep(time.Minute)
+				if pod, err := client.CoreV1().Pods("shop").Get(ctx, "a", metav1.GetOptions{}); err != nil || gateOf(pod) >= 0 {
+					t.Errorf("gates %v, error %v, %d calls", pod.Spec.SchedulingGates, err, calls)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				factory.Shutdown()
+			})
+		})
+	}
+}

@@ -36,6 +36,11 @@ type Keys struct {
 	used bool
 }
 
+// keyLasts is how long after its pod has left a key steers: controllers create
+// the next pod within milliseconds, and a pod that is held while all of our
+// replicas are away waits for one.
+const keyLasts = 10 * time.Second
+
 // owner is a controller.
 type owner struct{ namespace, uid string }
 

@@ -11,9 +11,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -234,18 +234,26 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A namespace that is being deleted takes no keys, and stops nobody else's
-// moves.
-func TestReadyWhereTheNamespaceIsDeleted(t *testing.T) {
-	w := newWorld()
-	w.server.PrependReactor("create", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		err := apierrors.NewForbidden(resource.GroupResource(), objectName, errors.New("it is being terminated"))
-		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: v1.NamespaceTerminatingCause}}
-		return true, nil, err
-	})
-	s := NewSteering(w.keys, (&apiServer{}).probe(w), true, func() time.Time { return w.now })
-	move := &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"}
-	if reason, wait := s.Ready(t.Context(), &evictor.Leaving{Intent: move, Pod: &v1.Pod{}, Nodes: []string{"n1"}}); reason != reasons.PodChanged || wait {
-		t.Errorf("%q, wait %v", reason, wait)
+// A namespace that takes no keys stops nobody else's moves; an API server that
+// cannot be reached stops all.
+func TestReadyWhereKeysAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want reasons.Reason
+	}{
+		"the namespace is being deleted, or a webhook denies it": {apierrors.NewForbidden(resource.GroupResource(), objectName, nil), reasons.SteeringRefused},
+		"somebody else has filled the Steering":                  {apierrors.NewInvalid(schema.GroupKind{Kind: "Steering"}, objectName, nil), reasons.SteeringRefused},
+		"the kind is gone":                                       {apierrors.NewNotFound(resource.GroupResource(), objectName), reasons.SteeringAbsent},
+		"the API server is away":                                 {errors.New("connection refused"), reasons.SteeringAbsent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.server.PrependReactor("create", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			s := NewSteering(w.keys, (&apiServer{}).probe(w), true, func() time.Time { return w.now })
+			move := &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"}
+			if reason, wait := s.Ready(t.Context(), &evictor.Leaving{Intent: move, Pod: &v1.Pod{}, Nodes: []string{"n1"}}); reason != tc.want || wait {
+				t.Errorf("%q, wait %v", reason, wait)
+			}
+		})
 	}
 }

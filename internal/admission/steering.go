@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -16,11 +15,6 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
-
-// keyLasts is how long after its pod has left a key steers: controllers create
-// the next pod within milliseconds, and a pod that is held while all of our
-// replicas are away waits for one.
-const keyLasts = 10 * time.Second
 
 // Steering is steering by the API server. Its proof comes before the eviction.
 type Steering struct {
@@ -79,8 +73,9 @@ func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason 
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
 		return "", true
-	case apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause):
-		return reasons.PodChanged, false
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // of this namespace: the probe's took one
+		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", move.Namespace, "reason", err.Error())
+		return reasons.SteeringRefused, false
 	case err == nil:
 		err = s.probe.visible(ctx)
 	}

@@ -25,16 +25,20 @@ func (a *App) cycles(ctx context.Context) error {
 	} else if err != nil {
 		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
 	}
-	if !a.awaitUsage(ctx, io.Discard) {
-		return nil
-	}
 	if !a.options.loops() {
-		err := a.cycle(ctx)
-		a.steering.drain(ctx, a.current().load.Eviction.CycleDeadline.Duration)
+		err := a.steering.once(ctx, a.options.DryRun, a.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
+			if !a.awaitUsage(ctx, io.Discard) {
+				return nil
+			}
+			return a.cycle(ctx)
+		})
 		if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
 			err = errors.Join(err, syncer.Sync(ctx))
 		}
 		return err
+	}
+	if !a.awaitUsage(ctx, io.Discard) {
+		return nil
 	}
 	schedule, err := a.options.schedule()
 	if err != nil {

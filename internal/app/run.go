@@ -123,7 +123,6 @@ func (a *App) evict(ctx context.Context) error {
 		group.Go(func() error { return a.heartbeat(ctx) })
 	}
 	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
-	group.Go(func() error { return a.steering.gates.Run(ctx, a.steering.planner.Land) })
 	group.Go(func() error {
 		return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 			g.runner.Collect(ctx)
@@ -133,8 +132,9 @@ func (a *App) evict(ctx context.Context) error {
 	if a.options.loops() {
 		group.Go(func() error { return a.watchPolicy(ctx) })
 		group.Go(func() error { return a.authority.WatchPause(ctx) })
+		group.Go(func() error { return a.steering.letGo(ctx, a.options.DryRun) })
 	}
-	if a.answerer != nil {
+	if a.options.follows(a.answerer != nil) {
 		group.Go(func() error { return a.authority.Follow(ctx) })
 	}
 	group.Go(func() error {

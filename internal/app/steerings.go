@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +37,35 @@ func (s *steerings) wire(a *App) error {
 	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
 	s.gates = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer(), a.evictions)
 	return nil
+}
+
+// follows reports whether a process has to know the moves of another one that
+// leads: for kube-scheduler, if it answers that, or for the pods that the API
+// server holds, which without their plan would go free.
+func (o *Options) follows(answers bool) bool {
+	return answers || o.LeaderElect && o.loops() && !o.DryRun
+}
+
+// letGo lets the pods go that the API server holds, until the context ends. A
+// dry run changes none: it does not know their plan.
+func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
+	if dryRun {
+		return untilStopped(ctx)
+	}
+	return s.gates.Run(ctx, s.planner.Land)
+}
+
+// once makes one cycle, and lets the pods go that are held for it, for at most
+// so long. A process that ends knows its moves only from then on, when it leads.
+func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration, cycle func(context.Context) error) error {
+	holding, stop := context.WithCancel(ctx)
+	defer stop()
+	letting := make(chan error, 1)
+	go func() { letting <- s.letGo(holding, dryRun) }()
+	err := cycle(ctx)
+	s.drain(ctx, atMost)
+	stop()
+	return errors.Join(err, <-letting)
 }
 
 // drain waits for the pods that the API server holds for this process, which is

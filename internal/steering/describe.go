@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -38,7 +39,8 @@ func (a *Answerer) Land(pod *v1.Pod) string {
 		return ""
 	}
 	node := c.Land(c.round.observation.Board.Names(), func(string) bool { return true })
-	if node != "" {
+	booked := c.move.State == ledger.Booked && c.move.Node == node
+	if node != "" && !booked { // a held pod that is asked for again has not been tried
 		c.Reserve(node)
 	}
 	return node

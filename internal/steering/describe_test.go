@@ -2,6 +2,7 @@ package steering
 
 import (
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,5 +49,28 @@ func TestLandNominates(t *testing.T) {
 				t.Error("it counts as asked about")
 			}
 		})
+	}
+}
+
+// A pod that is held still, because the API server refuses or is away, is asked
+// for again and again. As kube-scheduler has not tried to place it, its plan
+// stands.
+func TestLandAgain(t *testing.T) {
+	b := newBridge(t)
+	for node, used := range map[string]int64{"from": 7000, "to": 2000, "other": 1000} {
+		b.node(node, used)
+	}
+	b.observe()
+	b.record(1, "from", "to")
+	held := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "web-new", UID: types.UID("new"), Labels: map[string]string{"pod-template-hash": "h1"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: new(true)}},
+	}}
+	b.observer.Store().SetPod(held)
+	for i := range 5 {
+		if got := b.Land(held); got != "to" {
+			t.Errorf("attempt %d: nominated %q", i, got)
+		}
+		b.now = b.now.Add(2 * time.Second)
 	}
 }
