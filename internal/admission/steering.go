@@ -74,7 +74,7 @@ func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason 
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
 		return "", true
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // of this namespace: the probe's took one
-		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", move.Namespace, "reason", err.Error())
+		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", leaving.Namespace, "reason", err.Error())
 		return reasons.SteeringRefused, false
 	case err == nil:
 		err = s.probe.visible(ctx)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
 // stuckAfter is how long a process may show no progress before /livez fails. A
@@ -102,13 +103,13 @@ func Listen(ctx context.Context, address, what string, handler http.Handler, cer
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", what, err)
 	}
-	listener = extender.Bounded(listener)
+	listener = conns.Bounded(listener)
 	if len(certificate) > 0 {
 		listener = tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certificate})
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16, ConnState: extender.Used,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16, ConnState: conns.Used,
 		ErrorLog: extender.ErrorLog(klog.FromContext(ctx)),
 	}
 	if err := extender.Serve(ctx, server, listener, 5*time.Second); err != nil {

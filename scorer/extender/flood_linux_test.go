@@ -3,6 +3,7 @@ package extender
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
 // flood keeps connections open that send this request, from this many addresses
@@ -112,9 +115,26 @@ func TestSlowRequestsSilenceNobody(t *testing.T) {
 // addresses, keep no new client out and end none that is answered.
 func TestOpenConnectionsShutNobodyOut(t *testing.T) {
 	address := runServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a")})
-	flood(t, address, maxConnections, 1, []byte("POST /filter"))
+	flood(t, address, 512, 1, []byte("POST /filter"))
 	for range 3 {
 		steered(t, address, 50, "")
+	}
+}
+
+// The same holds before a client can show its certificate.
+func TestOpenConnectionsShutNoCertificateOut(t *testing.T) {
+	pki := newPKI(t)
+	address := runServer(t, Config{
+		Answerer: newFakeAnswerer("a", "b"), TLS: TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
+	})
+	flood(t, address, 512, 1, nil)
+	for range 3 {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pki.roots, Certificates: []tls.Certificate{pki.pair}}}
+		client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+		for range 20 {
+			ask(t, client, "https://"+address+"/filter", []byte(`{"Pod":{},"NodeNames":["a","b"]}`))
+		}
+		client.CloseIdleConnections()
 	}
 }
 
@@ -168,7 +188,7 @@ func newPeak(l *limits) *peak {
 			case <-time.After(5 * time.Millisecond):
 			}
 			l.mu.Lock()
-			held, _ := l.taken(clientOf(""), (*hold).size)
+			held, _ := l.taken(conns.ClientOf(""), (*hold).size)
 			l.mu.Unlock()
 			var memory runtime.MemStats
 			runtime.ReadMemStats(&memory)

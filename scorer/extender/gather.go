@@ -27,6 +27,9 @@ type gathering struct {
 	held []byte
 }
 
+// NetConn returns the connection below.
+func (c *gathering) NetConn() net.Conn { return c.Conn }
+
 // Write keeps a reply until it is complete.
 func (c *gathering) Write(p []byte) (int, error) {
 	c.mu.Lock()

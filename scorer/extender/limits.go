@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
 const (
@@ -74,7 +76,7 @@ func newLimits(config *Config) *limits {
 // enter admits a request whose buffer already has some bytes, and reports
 // whether there is room for it. An admitted one has to leave.
 func (l *limits) enter(h *hold, bytes int64, w http.ResponseWriter, r *http.Request) bool {
-	*h = hold{client: clientOf(r.RemoteAddr), waiting: true, reply: w}
+	*h = hold{client: conns.ClientOf(r.RemoteAddr), waiting: true, reply: w}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.fits(h, l.requests, 1, (*hold).one) || !l.fits(h, l.bytes, bytes, (*hold).size) {

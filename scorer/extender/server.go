@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
 // The limits of a connection. kube-scheduler's client drops idle connections
@@ -161,7 +163,7 @@ func (s *Server) serving(ctx context.Context, listener net.Listener, certificate
 	if !clients && !Loopback(address) {
 		logger.Info("Warning: whoever reaches this address is answered as kube-scheduler is; serve mutual TLS, see evenkeel certificates", "address", address)
 	}
-	gathers := gatheringListener{Bounded(listener)}
+	gathers := gatheringListener{conns.Bounded(listener)}
 	if certificates == nil {
 		return gathers
 	}
@@ -196,7 +198,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       s.certificates.withConnection,
-		ConnState:         Used,
+		ConnState:         conns.Used,
 		ErrorLog:          ErrorLog(logger),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -106,8 +107,9 @@ func (t TLS) identity(from reading) (*identity, error) {
 // the first of them expires.
 func certificates(content string) (pool *x509.CertPool, ends time.Time, err error) {
 	pool = x509.NewCertPool()
+	blocks := 0
 	for block, rest := pem.Decode([]byte(content)); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
+		if blocks++; block.Type != "CERTIFICATE" {
 			continue
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
@@ -121,6 +123,9 @@ func certificates(content string) (pool *x509.CertPool, ends time.Time, err erro
 	}
 	if ends.IsZero() {
 		return nil, ends, errors.New("it has no certificate")
+	}
+	if strings.Count(content, "-----BEGIN ") > blocks {
+		return nil, ends, errors.New("a part of it cannot be decoded") // which Decode leaves out without a word
 	}
 	return pool, ends, nil
 }

@@ -130,6 +130,7 @@ func TestCertificateFilesAreFollowed(t *testing.T) {
 			{"and again, under the CA before", func() {}, rereadInterval, second, [2]float64{1, 0}},
 			{"clients have another CA", func() { f.copy(second.caFile, f.ClientCAFile) }, 2 * rereadInterval, second, [2]float64{2, 0}},
 			{"the CA is none", func() { f.write(f.ClientCAFile, "none") }, time.Minute, second, [2]float64{2, 1}},
+			{"a second CA is damaged", func() { f.write(f.ClientCAFile, damagedAfter(second)) }, time.Minute, second, [2]float64{2, 1}},
 			{"the certificate is gone", func() { _ = os.Remove(f.CertFile) }, time.Minute, second, [2]float64{2, 1}},
 			{"all is as it was", func() { f.become(second) }, 2 * rereadInterval, second, [2]float64{2, 0}},
 			{"and as it was at first", func() { f.become(first) }, 2 * rereadInterval, first, [2]float64{3, 0}},
@@ -149,6 +150,12 @@ func TestCertificateFilesAreFollowed(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// damagedAfter is a certificate and another one that lacks its end.
+func damagedAfter(p pki) string {
+	whole := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.leaf.Raw}))
+	return whole + whole[:len(whole)/2]
 }
 
 // When certificates expire can be read from the metrics.

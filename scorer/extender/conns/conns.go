@@ -1,4 +1,6 @@
-package extender
+// Package conns bounds the connections of a server, so that nobody keeps others
+// out by connecting.
+package conns
 
 import (
 	"crypto/tls"
@@ -19,7 +21,7 @@ const (
 )
 
 // boundedListener bounds how many connections are open. Where all are taken a
-// new one takes the place of another, so nobody keeps others out by connecting.
+// new one takes the place of another.
 type boundedListener struct {
 	net.Listener
 
@@ -58,14 +60,19 @@ func Used(conn net.Conn, state http.ConnState) {
 		return
 	}
 	proven := state == http.StateIdle
-	if secured, ok := conn.(*tls.Conn); ok {
-		conn, proven = secured.NetConn(), proven || len(secured.ConnectionState().VerifiedChains) > 0
+	if secured, ok := conn.(*tls.Conn); ok && !proven {
+		proven = len(secured.ConnectionState().VerifiedChains) > 0
 	}
-	if gathers, ok := conn.(*gathering); ok {
-		conn = gathers.Conn
-	}
-	if bounded, ok := conn.(*boundedConn); ok {
-		bounded.listener.use(bounded, proven)
+	for {
+		if bounded, ok := conn.(*boundedConn); ok {
+			bounded.listener.use(bounded, proven)
+			return
+		}
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return
+		}
+		conn = outer.NetConn()
 	}
 }
 
@@ -75,7 +82,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	bounded := &boundedConn{Conn: conn, listener: l, client: clientOf(conn.RemoteAddr().String())}
+	bounded := &boundedConn{Conn: conn, listener: l, client: ClientOf(conn.RemoteAddr().String())}
 	if yields := l.enter(bounded); yields != nil {
 		_ = yields.Conn.Close()
 	}
@@ -162,9 +169,9 @@ func (c *boundedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// clientOf returns the address of a client. All without one share the zero
+// ClientOf returns the address of a client. All without one share the zero
 // address.
-func clientOf(address string) netip.Addr {
+func ClientOf(address string) netip.Addr {
 	parsed, _ := netip.ParseAddrPort(address)
 	return parsed.Addr().Unmap()
 }
