@@ -163,3 +163,22 @@ func TestAMissingLedgerIsDamage(t *testing.T) {
 		t.Errorf("kept %q of what was missing", kept)
 	}
 }
+
+// A process that leads no more sets nothing aside either: each copy takes one of
+// few places.
+func TestOnlyTheLeaderSetsAside(t *testing.T) {
+	d, lost := newDesk(), errors.New("the Lease is lost")
+	s, leader := d.store(t, "w"), &leads{}
+	s.config.Leader = leader
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("garbage") })
+	leader.err = lost
+	if err := s.Save(t.Context(), documentOf("a")); !errors.Is(err, lost) {
+		t.Errorf("saved: %v", err)
+	}
+	if kept := d.aside(t); len(kept) > 0 {
+		t.Errorf("set aside %q", kept)
+	}
+}
