@@ -203,7 +203,7 @@ func TestClientRefuses(t *testing.T) {
 func TestClientRefusesMovesThatEnded(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, end := range map[string]func(*ledger.Ledger){
-		"its owner was scaled down":  func(l *ledger.Ledger) { l.CancelOwner("rs-1", 1, later) },
+		"its owner was scaled down":  func(l *ledger.Ledger) { l.CancelOwner("ns", "rs-1", 1, later) },
 		"it was cancelled":           func(l *ledger.Ledger) { l.Cancel("uid-web-1", later) },
 		"its time was over":          func(l *ledger.Ledger) { l.Expire(later) },
 		"it belonged to a past plan": func(l *ledger.Ledger) { l.CancelIntended(later) },
@@ -229,7 +229,7 @@ func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, func(c *ClientConfig) {
 		c.Authority = &allowing{api: a, stored: func() bool { return false }, commit: func(context.Context) error {
-			c.Ledger.CancelOwner("rs-1", 1, time.Now())
+			c.Ledger.CancelOwner("ns", "rs-1", 1, time.Now())
 			return nil
 		}}
 	})

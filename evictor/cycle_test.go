@@ -265,7 +265,7 @@ func TestExecutor(t *testing.T) {
 			play: func(p *play) {
 				p.steered(Steered)
 				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: it is the one instead of a that proves b
-				p.after(900*time.Millisecond, func() { p.ledger.CancelOwner("rs-1", 1, time.Now()) })
+				p.after(900*time.Millisecond, func() { p.ledger.CancelOwner("ns", "rs-1", 1, time.Now()) })
 			},
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b", "c"},

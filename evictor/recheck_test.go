@@ -127,7 +127,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 		},
 		"a move that its owner's scale cancelled": {
 			play: func(p *play) {
-				p.after(100*time.Millisecond, func() { p.ledger.CancelOwner("rs-1", 9, time.Now()) })
+				p.after(100*time.Millisecond, func() { p.ledger.CancelOwner("ns", "rs-1", 9, time.Now()) })
 			},
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b: MoveCancelled", "c: MoveCancelled"},

@@ -260,9 +260,10 @@ func (w *Watched) updated(before, after any) {
 	if fewer == 0 {
 		return
 	}
-	uid := after.(metav1.Object).GetUID() //nolint:forcetypeassert // informers deliver API objects
+	object := after.(metav1.Object) //nolint:forcetypeassert // informers deliver API objects
+	uid := object.GetUID()
 	now := w.clock.Now()
-	w.ledger.CancelOwner(string(uid), fewer, now)
+	w.ledger.CancelOwner(object.GetNamespace(), string(uid), fewer, now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known := w.scaled[uid]
@@ -277,7 +278,7 @@ func (w *Watched) deleted(object any) {
 		object = tombstone.Obj
 	}
 	if deleted, ok := object.(metav1.Object); ok {
-		w.ledger.CancelOwner(string(deleted.GetUID()), math.MaxInt, w.clock.Now())
+		w.ledger.CancelOwner(deleted.GetNamespace(), string(deleted.GetUID()), math.MaxInt, w.clock.Now())
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.scaled, deleted.GetUID())

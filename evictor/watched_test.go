@@ -303,7 +303,7 @@ func TestOwnersScaled(t *testing.T) {
 			e := newEstate(t, replicas(4)...)
 			e.add(t, replicaSet(5))
 			for _, pod := range []string{"a", "b", "c"} {
-				e.ledger.Record(noon, ledger.Intent{PodUID: pod, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour})
+				e.ledger.Record(noon, ledger.Intent{Namespace: "ns", PodUID: pod, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour})
 			}
 			tc.change(e)
 			if got := e.Refuse(ownedBy("ReplicaSet", "rs-1")); got != tc.refused {

@@ -83,7 +83,7 @@ func TestFollows(t *testing.T) {
 			play: func(l, f *books) {
 				l.move(0, web(1), web(2))
 				f.Adopt(l.Export(), at(0))
-				l.CancelOwner("rs-1", 1, at(1)) // uid-1: the follower does not know yet
+				l.CancelOwner("ns", "rs-1", 1, at(1)) // uid-1: the follower does not know yet
 				l.Created(webPod("x"))
 				f.Created(webPod("x"))
 				l.Bound(webPod("x"), "cool", at(2))

@@ -138,11 +138,11 @@ func (l *Ledger) CancelIntended(now time.Time) {
 
 // CancelOwner ends up to count of an owner's oldest in-flight moves without a
 // replacement: the owner was scaled down and will not create one.
-func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
+func (l *Ledger) CancelOwner(namespace, ownerUID string, count int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, move := range slices.Clone(l.inFlight) {
-		if count > 0 && move.Owner.UID == ownerUID && move.Replacement == "" {
+		if count > 0 && move.Namespace == namespace && move.Owner.UID == ownerUID && move.Replacement == "" {
 			l.end(move, Cancelled, now)
 			count--
 		}

@@ -41,7 +41,7 @@ func play(b *books, rng *rand.Rand, second int) {
 	case 7:
 		b.Bound(pod, "n1", now)
 	case 8:
-		b.CancelOwner("rs-1", rng.IntN(3), now)
+		b.CancelOwner("ns", "rs-1", rng.IntN(3), now)
 	case 9:
 		b.Expire(now)
 	case 10:

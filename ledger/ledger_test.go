@@ -120,7 +120,7 @@ func TestEndsRelease(t *testing.T) {
 	}{
 		"cancelled":          {func(b *books) { b.Cancel("uid-1", at(1)) }, Cancelled},
 		"never made":         {func(b *books) { b.CancelIntended(at(1)) }, Cancelled},
-		"the owner shrank":   {func(b *books) { b.CancelOwner("rs-1", 5, at(1)) }, Cancelled},
+		"the owner shrank":   {func(b *books) { b.CancelOwner("ns", "rs-1", 5, at(1)) }, Cancelled},
 		"expired":            {func(b *books) { b.Expire(at(361)) }, Expired},
 		"landed on its node": {func(b *books) { b.Leaves("uid-1", at(1)); b.Bound(webPod("new"), "cool", at(1)) }, Landed},
 	}
@@ -181,19 +181,22 @@ func TestForgedOwnersAvoidNothing(t *testing.T) {
 	}
 }
 
-// A scale-down cancels as many moves as pods fewer are wanted, the oldest first
-// and none that has its replacement.
+// A scale-down cancels as many moves as pods fewer are wanted, the oldest first,
+// none that has its replacement and none of a pod of another namespace.
 func TestCancelOwner(t *testing.T) {
 	b := newBooks(Config{})
+	forged := web(0)
+	forged.Namespace = "other"
+	b.move(0, forged)
 	b.move(0, web(1))
 	b.move(1, web(2))
 	b.move(2, web(3))
 	mustMatch(t, b.Ledger, webPod("new"), 3)
-	b.CancelOwner("rs-1", 1, at(4))
-	b.CancelOwner("rs-2", 9, at(4))
-	b.CancelOwner("rs-1", 0, at(4))
-	got := []State{state(t, b.Ledger, "uid-1"), state(t, b.Ledger, "uid-2"), state(t, b.Ledger, "uid-3")}
-	if diff := cmp.Diff([]State{Evicted, Cancelled, Evicted}, got); diff != "" {
+	b.CancelOwner("ns", "rs-1", 1, at(4))
+	b.CancelOwner("ns", "rs-2", 9, at(4))
+	b.CancelOwner("ns", "rs-1", 0, at(4))
+	got := []State{state(t, b.Ledger, "uid-1"), state(t, b.Ledger, "uid-2"), state(t, b.Ledger, "uid-3"), state(t, b.Ledger, "uid-0")}
+	if diff := cmp.Diff([]State{Evicted, Cancelled, Evicted, Evicted}, got); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
@@ -261,7 +264,7 @@ func TestAvoid(t *testing.T) {
 		"landed":             {play: lands, owner: "rs-1", second: 60, want: []string{"hot"}},
 		"expired":            {play: after(func(b *books) { b.Expire(at(301)) }), owner: "rs-1", second: 599, want: []string{"hot"}},
 		"cancelled":          {play: func(b *books) { b.Cancel("uid-1", at(1)) }, owner: "rs-1", second: 2},
-		"the owner shrank":   {play: after(func(b *books) { b.CancelOwner("rs-1", 1, at(1)) }), owner: "rs-1", second: 2},
+		"the owner shrank":   {play: after(func(b *books) { b.CancelOwner("ns", "rs-1", 1, at(1)) }), owner: "rs-1", second: 2},
 		"after ten minutes":  {play: lands, owner: "rs-1", second: 600},
 		"another owner":      {play: leaves, owner: "rs-2", second: 1},
 		"nobody's pods":      {play: leaves, owner: "", second: 1},
@@ -286,7 +289,7 @@ func forget(b *books) {
 	b.Expire(at(301))
 	for n := range 2 {
 		b.move(302, web(5+n, statefulSet))
-		b.CancelOwner("sts-1", 1, at(302))
+		b.CancelOwner("ns", "sts-1", 1, at(302))
 	}
 	b.Expire(at(303))
 }

@@ -311,7 +311,7 @@ func (w *world) cancel() {
 	case 1:
 		owner, n := worldOwners[w.next(len(worldOwners))].UID, 1+w.next(2)
 		w.say("%s shrinks by %d", owner, n)
-		w.leader.CancelOwner(owner, n, w.now())
+		w.leader.CancelOwner("ns", owner, n, w.now())
 	case 2:
 		if pod := w.pick(bound); pod != nil {
 			w.say("the eviction of %s is refused", pod.UID)

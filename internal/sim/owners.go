@@ -31,7 +31,7 @@ func (e *evenkeel) Passed(now time.Time) { e.clock = now }
 // ScaledDown implements watcher: an owner that wants fewer pods replaces that
 // many fewer of its evicted ones.
 func (e *evenkeel) ScaledDown(ownerUID string, by int) {
-	e.observer.Ledger().CancelOwner(ownerUID, by, e.clock)
+	e.observer.Ledger().CancelOwner(namespace, ownerUID, by, e.clock)
 }
 
 // Pod implements evictor.Cluster.

@@ -124,3 +124,61 @@ func TestWhatBeginsAnewIsRestored(t *testing.T) {
 		t.Errorf("it does not write the ledger again: %v", err)
 	}
 }
+
+// A ledger that is taken out of the object that says it was written is damage,
+// not a first start.
+func TestAMissingLedgerIsDamage(t *testing.T) {
+	d := newDesk()
+	holder := d.store(t, "holder")
+	if err := holder.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { delete(c.BinaryData, Key) })
+	other := d.store(t, "other")
+	if _, err := other.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("begun with: %v", err)
+	}
+	if err := other.Save(t.Context(), documentOf("b")); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("written: %v", err)
+	}
+	if err := holder.Save(t.Context(), documentOf("a")); err != nil {
+		t.Errorf("the process that holds it: %v", err)
+	}
+	if got, err := other.Load(t.Context()); err != nil || !slices.Equal(pods(got), []string{"a"}) {
+		t.Errorf("restored %q, %v", pods(got), err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { delete(c.BinaryData, Key) })
+	next := d.store(t, "next")
+	if _, err := next.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("begun with: %v", err)
+	}
+	d.accept(t)
+	if _, err := next.Load(t.Context()); err != nil {
+		t.Errorf("the loss is accepted: %v", err)
+	}
+	if err := next.Save(t.Context(), documentOf("b")); err != nil {
+		t.Error(err)
+	}
+	if kept := d.aside(t); len(kept) > 0 {
+		t.Errorf("kept %q of what was missing", kept)
+	}
+}
+
+// A process that leads no more sets nothing aside either: each copy takes one of
+// few places.
+func TestOnlyTheLeaderSetsAside(t *testing.T) {
+	d, lost := newDesk(), errors.New("the Lease is lost")
+	s, leader := d.store(t, "w"), &leads{}
+	s.config.Leader = leader
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("garbage") })
+	leader.err = lost
+	if err := s.Save(t.Context(), documentOf("a")); !errors.Is(err, lost) {
+		t.Errorf("saved: %v", err)
+	}
+	if kept := d.aside(t); len(kept) > 0 {
+		t.Errorf("set aside %q", kept)
+	}
+}

@@ -40,7 +40,7 @@ type aside struct {
 // does not exist yet. It fails if there is no room: somebody has to look, and to
 // delete what is kept already.
 func (a *aside) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadable) error {
-	if a.kept == found.Digest { // kept, but the ledger was not written
+	if _, ok := content(object); !ok || a.kept == found.Digest { // or kept, but the ledger was not written
 		return nil
 	}
 	for n := 1; n <= maxSetAside; n++ {

@@ -197,6 +197,9 @@ func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 		return err
 	case err != nil:
 		s.generation = max(s.generation, stated(object))
+		if err := s.leads(); err != nil {
+			return err
+		}
 		if err := s.aside.keep(ctx, object, s.unreadable); err != nil {
 			return err
 		}
@@ -247,11 +250,17 @@ func (s *Store) get(ctx context.Context) (*v1.ConfigMap, error) {
 	return object, nil
 }
 
+// leads returns an error if this process must not write any more.
+func (s *Store) leads() error {
+	if s.config.Leader == nil {
+		return nil
+	}
+	return s.config.Leader.Leads()
+}
+
 func (s *Store) put(ctx context.Context, object *v1.ConfigMap, create bool) (err error) {
-	if s.config.Leader != nil {
-		if err := s.config.Leader.Leads(); err != nil {
-			return err
-		}
+	if err := s.leads(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.config.WriteTimeout)
 	defer cancel()

@@ -32,14 +32,18 @@ type Unreadable struct {
 	held bool
 }
 
-// Inspect reads the ledger of a ConfigMap, an empty one if it has none. The
+// Inspect reads the ledger of a ConfigMap, an empty one if none was written. The
 // error is an *Unreadable.
 func Inspect(object *v1.ConfigMap) (ledger.Document, error) {
 	packed, ok := content(object)
-	if !ok {
+	written := stated(object)
+	if !ok && written == 0 {
 		return ledger.Document{}, nil
 	}
-	document, err := ledger.Decode(packed)
+	document, err := ledger.Document{}, fmt.Errorf("it is missing, and generation %d was written", written)
+	if ok {
+		document, err = ledger.Decode(packed)
+	}
 	if err == nil {
 		return document, nil
 	}
