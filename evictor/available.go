@@ -37,6 +37,13 @@ func (e *Evictor) tallyOf(pod *v1.Pod) (n tally) {
 	return n
 }
 
+// controller is a controller as pods of a namespace name it: whoever may create
+// pods elsewhere can name any UID.
+type controller struct {
+	namespace string
+	uid       types.UID
+}
+
 // rememberedTally is tallyOf for those who ask about many pods of one owner: a
 // plan, and a step of a cycle.
 func (e *Evictor) rememberedTally(pod *v1.Pod) tally {
@@ -48,12 +55,13 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) tally {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if age := now.Sub(e.talliedAt); e.tallies == nil || revision != e.talliedFor || age < 0 || age > verdictAge {
-		e.tallies, e.talliedAt, e.talliedFor = map[types.UID]tally{}, now, revision
+		e.tallies, e.talliedAt, e.talliedFor = map[controller]tally{}, now, revision
 	}
-	n, ok := e.tallies[ref.UID]
+	of := controller{pod.Namespace, ref.UID}
+	n, ok := e.tallies[of]
 	if !ok {
 		n = e.tallyOf(pod)
-		e.tallies[ref.UID] = n
+		e.tallies[of] = n
 	}
 	return n
 }

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/evictor/trial"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -86,7 +85,7 @@ type Evictor struct {
 	at       time.Time
 	revision int64
 	// tallies are the tallies of owners at a time, for a ledger revision.
-	tallies    map[types.UID]tally
+	tallies    map[controller]tally
 	talliedAt  time.Time
 	talliedFor int64
 	unrest     safeguards.Unrest
