@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -178,6 +179,34 @@ func TestTheLastReadyPodStays(t *testing.T) {
 			e := newEstate(t, append(tc.others, replica("a"))...)
 			e.add(t, replicaSet(tc.wants))
 			if got, _ := e.Allow(&tc.intent); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Pods of another namespace that name a pod's owner as theirs, and are asked
+// about first, change nothing: neither do they stand in for those that are down,
+// nor do they keep it from being moved.
+func TestForgedOwnersAreNotCounted(t *testing.T) {
+	elsewhere := func(pod *v1.Pod) { pod.Namespace, pod.UID = "evil", "evil-"+pod.UID }
+	cases := map[string]struct {
+		wants          int32
+		others, forged []*v1.Pod
+		want           reasons.Reason
+	}{
+		"the last ready one":  {2, []*v1.Pod{replica("b", unready)}, replicas(3, elsewhere), reasons.LastReadyReplica},
+		"one that may be off": {3, replicas(2), replicas(2, elsewhere, unready), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pod := replica("a")
+			e := newEstate(t, slices.Concat(tc.others, tc.forged, []*v1.Pod{pod})...)
+			e.add(t, replicaSet(tc.wants))
+			if got := e.Refuse(tc.forged[0]); got != reasons.OwnerUnknown {
+				t.Errorf("a forged pod is refused for %q", got)
+			}
+			if got := e.Refuse(pod); got != tc.want {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}
 		})

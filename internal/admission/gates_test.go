@@ -419,7 +419,7 @@ func TestNoGateStays(t *testing.T) {
 					return err != nil, nil, err
 				})
 				factory := informers.NewSharedInformerFactory(client, 0)
-				gates := NewGates(client, newWorld().keys, factory.Core().V1().Pods().Informer())
+				gates := NewGates(client, newWorld().keys, factory.Core().V1().Pods().Informer(), &patches{})
 				factory.Start(ctx.Done())
 				done := make(chan error)
 				go func() { done <- gates.Run(ctx, plans{"a": "n7"}.land) }()

@@ -182,6 +182,53 @@ func TestExpiryIsExported(t *testing.T) {
 	}
 }
 
+// Of several certificates in a file the one counts that expires first, wherever
+// it is.
+func TestFirstExpiryCounts(t *testing.T) {
+	pki := newPKI(t)
+	first := newPKI(t, pki.leaf.NotAfter.Add(-30*time.Minute))
+	contents := map[string]string{}
+	for name, from := range map[string]string{"early": first.certFile, "late": pki.certFile} {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents[name] = string(content)
+	}
+	for _, content := range []string{contents["early"] + contents["late"], contents["late"] + contents["early"]} {
+		if _, ends, err := certificates(content); err != nil || !ends.Equal(first.leaf.NotAfter) {
+			t.Errorf("they expire at %s (%v), want %s", ends, err, first.leaf.NotAfter)
+		}
+	}
+}
+
+// A client that comes again is asked for its certificate again: the CA may have
+// changed since.
+func TestSessionsAreNotResumed(t *testing.T) {
+	pki := newPKI(t)
+	address := runServer(t, Config{
+		Answerer: newFakeAnswerer(),
+		TLS:      TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
+	})
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		RootCAs: pki.roots, Certificates: []tls.Certificate{pki.pair}, ClientSessionCache: tls.NewLRUClientSessionCache(1),
+	}}}
+	for range 2 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/livez", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.TLS.DidResume {
+			t.Error("a session was resumed")
+		}
+	}
+}
+
 // A connection that is old, or was opened under other certificates, ends with a
 // reply that says so: its client loses no request.
 func TestConnectionsEnd(t *testing.T) {
@@ -323,15 +370,16 @@ type pki struct {
 	roots *x509.CertPool
 }
 
-func newPKI(t *testing.T) pki {
+func newPKI(t *testing.T, notAfter ...time.Time) pki {
 	t.Helper()
+	ends := append(notAfter, time.Now().Add(time.Hour))[0]
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "extender"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: ends,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
