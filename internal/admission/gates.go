@@ -160,6 +160,15 @@ func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 // ungate takes the gate off the pod as it was seen. If its gates have changed
 // since, the error is an Invalid.
 func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
+	patch, err := ungating(pod)
+	if err != nil {
+		return err
+	}
+	return g.patch(ctx, pod, types.JSONPatchType, patch)
+}
+
+// ungating is the JSON patch that takes the gate off the pod as it was seen.
+func ungating(pod *v1.Pod) ([]byte, error) {
 	path := fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod))
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": pod.UID},
@@ -167,9 +176,9 @@ func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
 		{"op": "remove", "path": path},
 	})
 	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
+		return nil, fmt.Errorf("encoding a patch: %w", err)
 	}
-	return g.patch(ctx, pod, types.JSONPatchType, patch)
+	return patch, nil
 }
 
 func (g *Gates) patch(ctx context.Context, pod *v1.Pod, kind types.PatchType, patch []byte, subresource ...string) error {
