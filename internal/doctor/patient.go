@@ -26,8 +26,8 @@ const (
 // Modes lists every Mode.
 func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender, ModeNodeSync} }
 
-// evicts reports whether the process runs cycles.
-func (m Mode) evicts() bool { return m == ModeRun || m == ModeServe }
+// Evicts reports whether the process runs cycles.
+func (m Mode) Evicts() bool { return m == ModeRun || m == ModeServe }
 
 // Patient holds everything that is examined.
 type Patient struct {
@@ -54,6 +54,8 @@ type Patient struct {
 	Clock           Clock
 	// Fence says whether nodesync may change more of nodes than it does.
 	Fence Fence
+	// Steering is what is known of steering by the API server.
+	Steering Steering
 }
 
 // Clock is how this machine's clock compares with the API server's.
@@ -193,7 +195,7 @@ type Need struct {
 	// sentence are granted; empty for a need that no other can replace.
 	Without string
 	// Fallback says that it serves only where other needs of its source are not
-	// granted.
+	// granted, or that there is another way without it: lacking it is no mistake.
 	Fallback bool
 }
 
