@@ -10,58 +10,6 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Steering is what is known of steering by the API server.
-type Steering struct {
-	// Version is that of Kubernetes, such as v1.36.3; empty if it is not known.
-	Version string
-	// Unserved says that the API server has no MutatingAdmissionPolicies of v1.
-	Unserved bool
-	// Parts are the shipped objects; none if nothing was looked for.
-	Parts []Part
-	// Keys are those of all namespaces, at the API server's time At.
-	Keys []Keys
-	At   time.Time
-	// Held are the pods that the gate has held for longer than Overdue.
-	Held    []string
-	Overdue time.Duration
-	// Webhooks are those that see new pods.
-	Webhooks []Webhook
-	// Unread are what could not be read, and why.
-	Unread []string
-}
-
-// PartState is what became of a shipped object.
-type PartState uint8
-
-// The states of a Part.
-const (
-	PartUnread PartState = iota // it may not be read
-	PartMissing
-	PartOther // its content is not this version's
-	PartShipped
-)
-
-// Part is a shipped object.
-type Part struct {
-	Kind, Name string
-	State      PartState
-	// Where is the first field that differs.
-	Where string
-}
-
-// Keys are those of a namespace.
-type Keys struct {
-	Namespace string
-	// Ends are when they end.
-	Ends []time.Time
-}
-
-// Webhook is one that is called for new pods.
-type Webhook struct {
-	// Name is that of its configuration and its own.
-	Name, FailurePolicy, ReinvocationPolicy string
-}
-
 // staleAfter is how long after its end a key is left over: the process that set
 // it has not been there to clear it.
 const staleAfter = time.Minute
@@ -92,19 +40,25 @@ func examineSteering(p *Patient, n *notes) {
 	if !p.Mode.Evicts() {
 		return
 	}
-	if p.ByAPIServer() {
-		p.examineParts(n)
-		if p.Steering.Installed() {
-			p.examineFences(n)
+	s, auto := &p.Steering, p.Load.Eviction.Steering == policy.SteeringAuto
+	level := Problem
+	if auto {
+		level = Warning // an extender may do it
+	}
+	switch {
+	case p.ByAPIServer():
+		s.examineParts(n, level)
+		if s.Installed() {
+			s.examineFences(n, &p.Rights)
 		}
 		if len(n.findings) == 0 {
-			n.ok("", "%s", p.steered())
+			n.ok("", "%s", s.steered(p.Rights.holdsPods(), auto))
 		}
-		p.hintWebhooks(n)
-	} else if p.Load.Eviction.Steering == policy.SteeringAuto && len(p.Steering.Parts) > 0 {
-		n.ok("", "%s", p.Steering.absent())
+		s.hintWebhooks(n)
+	case auto && len(s.Parts) > 0:
+		n.ok("", "%s", s.absent())
 	}
-	p.Steering.examineLeft(n)
+	s.examineLeft(n)
 }
 
 // absent says why an extender is to steer.
@@ -116,12 +70,7 @@ func (s *Steering) absent() string {
 }
 
 // examineParts looks at what the API server steers by.
-func (p *Patient) examineParts(n *notes) {
-	s := &p.Steering
-	level := Problem
-	if p.Load.Eviction.Steering == policy.SteeringAuto {
-		level = Warning // an extender may do it
-	}
+func (s *Steering) examineParts(n *notes, level Level) {
 	if s.Unserved {
 		n.add(level, "", "The API server (%s) does not serve MutatingAdmissionPolicy in v1, so it cannot steer.", version(s)).
 			fix("It takes Kubernetes 1.36. Below that, give kube-scheduler the extender: eviction.steering: required.")
@@ -157,11 +106,11 @@ func (p *Part) wrong() []string {
 const podsFence = "evenkeel-pods"
 
 // examineFences looks at what keeps the rights of steering narrow.
-func (p *Patient) examineFences(n *notes) {
+func (s *Steering) examineFences(n *notes, rights *Rights) {
 	var wrong []string
-	for i := range p.Steering.Parts {
-		part := &p.Steering.Parts[i]
-		if part.essential() || part.Name == podsFence && !p.Rights.holdsPods() {
+	for i := range s.Parts {
+		part := &s.Parts[i]
+		if part.essential() || part.Name == podsFence && !rights.holdsPods() {
 			continue
 		}
 		wrong = append(wrong, part.wrong()...)
@@ -179,14 +128,13 @@ func (r *Rights) holdsPods() bool {
 	return may("pods") && may("pods/status")
 }
 
-// steered says what is steered how.
-func (p *Patient) steered() string {
-	s := &p.Steering
+// steered says what is steered how: with held pods, by a gate.
+func (s *Steering) steered(holds, auto bool) string {
 	how := "holds replacements by a gate until their planned node is nominated"
-	if !p.Rights.holdsPods() {
+	if !holds {
 		how = "restricts replacements to names of nodes, because held pods may not be patched"
 	}
-	if p.Load.Eviction.Steering == policy.SteeringAuto {
+	if auto {
 		how += ", while kube-scheduler asks no extender"
 	}
 	text := fmt.Sprintf("The API server (%s) %s.", version(s), how)
@@ -222,10 +170,10 @@ func (s *Steering) open() (keys, namespaces int) {
 }
 
 // hintWebhooks lists what may change pods after they were steered.
-func (p *Patient) hintWebhooks(n *notes) {
+func (s *Steering) hintWebhooks(n *notes) {
 	var hooks []string
-	for i := range p.Steering.Webhooks {
-		w := &p.Steering.Webhooks[i]
+	for i := range s.Webhooks {
+		w := &s.Webhooks[i]
 		hooks = append(hooks, fmt.Sprintf("%s (failurePolicy %s, reinvocationPolicy %s)", w.Name, w.FailurePolicy, w.ReinvocationPolicy))
 	}
 	if len(hooks) > 0 {
