@@ -121,7 +121,7 @@ func TestWatchdog(t *testing.T) {
 // The log names overdue pods once, a few of them.
 func TestWatchdogTells(t *testing.T) {
 	w := NewWatchdog(nil, func() time.Time { return start }, prometheus.NewRegistry())
-	for _, name := range strings.Fields("a b c d e f g") {
+	for name := range strings.FieldsSeq("a b c d e f g") {
 		w.saw(podOf(name, gate), false)
 	}
 	var lines []string

@@ -76,7 +76,9 @@ func steeringCases() []steeringCase {
 		{"admission, no fences", policy.SteeringAdmission, withoutFences},
 		{"admission, no fences, by names", policy.SteeringAdmission, func(p *doctor.Patient) { byNames(p); withoutFences(p) }},
 		{"admission, webhooks", policy.SteeringAdmission, func(p *doctor.Patient) {
-			p.Steering.Webhooks = []doctor.Webhook{{"mesh/inject.example.com", "Fail", "IfNeeded"}, {"vpa/vpa.k8s.io", "Ignore", "Never"}}
+			p.Steering.Webhooks = []doctor.Webhook{
+				{Name: "mesh/inject.example.com", FailurePolicy: "Fail", ReinvocationPolicy: "IfNeeded"}, {Name: "vpa/vpa.k8s.io", FailurePolicy: "Ignore", ReinvocationPolicy: "Never"},
+			}
 		}},
 		{"required, left behind", policy.SteeringRequired, func(p *doctor.Patient) {
 			p.Steering.Keys = []doctor.Keys{

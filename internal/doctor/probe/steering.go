@@ -222,8 +222,8 @@ func webhooks(ctx context.Context, client kubernetes.Interface) (found []doctor.
 
 // createsPods reports whether a rule matches the creation of pods.
 func createsPods(rule admissionregistrationv1.RuleWithOperations) bool {
-	has := func(values []string, any ...string) bool {
-		return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(any, v) })
+	has := func(values []string, wanted ...string) bool {
+		return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(wanted, v) })
 	}
 	creates := slices.ContainsFunc(rule.Operations, func(o admissionregistrationv1.OperationType) bool {
 		return o == admissionregistrationv1.Create || o == admissionregistrationv1.OperationAll

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -117,9 +118,7 @@ func TestSteeringParts(t *testing.T) {
 			for part := range all {
 				want[part] = "shipped"
 			}
-			for part, state := range tc.want {
-				want[part] = state
-			}
+			maps.Copy(want, tc.want)
 			tc.change(t, all)
 			s, err := Steering(t.Context(), fake.NewClientset(), objectsOf(all), noon)
 			if err != nil {
@@ -217,7 +216,11 @@ func TestSteeringWebhooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []doctor.Webhook{{"mesh/a", "Fail", "IfNeeded"}, {"mesh/d", "unset", "unset"}, {"mesh/g", "unset", "unset"}}
+	want := []doctor.Webhook{
+		{Name: "mesh/a", FailurePolicy: "Fail", ReinvocationPolicy: "IfNeeded"},
+		{Name: "mesh/d", FailurePolicy: "unset", ReinvocationPolicy: "unset"},
+		{Name: "mesh/g", FailurePolicy: "unset", ReinvocationPolicy: "unset"},
+	}
 	if diff := cmp.Diff(want, s.Webhooks); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
