@@ -13,10 +13,10 @@ import (
 // scaleAttempts is how often a scale is set after conflicts.
 const scaleAttempts = 5
 
-// scaleBack ends a surge: it scales a Deployment that wants one more than
+// ScaleBack ends a surge: it scales a Deployment that wants one more than
 // before back. It leaves any other scale alone, because somebody else has set
 // it since. It returns the scale that it found.
-func scaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
+func ScaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
 	for range scaleAttempts {
 		found, err = scaler.Scale(ctx, namespace, surge.Deployment)
 		if apierrors.IsNotFound(err) {

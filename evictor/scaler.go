@@ -107,6 +107,6 @@ func (s *DeploymentScaler) SettleSurges(ctx context.Context, moves *ledger.Ledge
 func (s *DeploymentScaler) settle(ctx context.Context, move *ledger.Move) error {
 	ctx, cancel := context.WithTimeout(ctx, settleSurgeTimeout)
 	defer cancel()
-	_, err := scaleBack(ctx, s, move.Namespace, *move.Surge)
+	_, err := ScaleBack(ctx, s, move.Namespace, *move.Surge)
 	return err
 }

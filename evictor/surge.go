@@ -210,7 +210,7 @@ func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 	if s.called {
 		ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 		defer cancel()
-		scale, err := scaleBack(ctx, c.config.Scaler, s.move.Namespace, ledger.Surge{Deployment: s.move.Surge, Replicas: surgedReplicas})
+		scale, err := ScaleBack(ctx, c.config.Scaler, s.move.Namespace, ledger.Surge{Deployment: s.move.Surge, Replicas: surgedReplicas})
 		if err != nil {
 			return err
 		}

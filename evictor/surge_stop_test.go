@@ -83,7 +83,7 @@ func TestSurgeLeavesWhatItCannotscaleBack(t *testing.T) {
 			t.Fatalf("surges %+v, want that of web-a", open)
 		}
 		p.setTakes = 0
-		if _, err := scaleBack(t.Context(), p, open[0].Namespace, *open[0].Surge); err != nil || p.wants["web-a"] != 1 {
+		if _, err := ScaleBack(t.Context(), p, open[0].Namespace, *open[0].Surge); err != nil || p.wants["web-a"] != 1 {
 			t.Errorf("the successor: %v, %d replicas", err, p.wants["web-a"])
 		}
 		time.Sleep(20 * time.Minute)

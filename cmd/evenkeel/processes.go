@@ -112,3 +112,23 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 	c.Flags().BoolVar(&remove, "remove", false, "Remove everything that nodesync wrote.")
 	return c
 }
+
+func newCleanupCommand() *cobra.Command {
+	var options app.Options
+	var wanted commands.CleanupOptions
+	c := &cobra.Command{
+		Use:   "cleanup",
+		Short: "Remove what Evenkeel left in a cluster outside of its manifests, for an uninstall or by hand; never evict",
+		Long: "Deletes the keys of steering, frees the pods that are held by the gate evenkeel.io/steer, removes what nodesync wrote on nodes,\n" +
+			"and scales back the Deployments that the ledger says are scaled up for a move. Stop Evenkeel first. It may be run again.\n" +
+			"Exit code 0: nothing is left; 1: something could not be removed.",
+		Example: "  evenkeel cleanup --namespace evenkeel --dry-run\n  evenkeel cleanup --namespace evenkeel --ledger",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return commands.Cleanup(c.Context(), options, wanted, c.OutOrStdout())
+		},
+	}
+	options.AddLedger(c.Flags())
+	wanted.AddTo(c.Flags())
+	return c
+}

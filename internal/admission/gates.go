@@ -202,17 +202,28 @@ func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 
 // ungate takes the gate off the pod.
 func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
-	return g.patch(ctx, pod, step{Op: "remove", Path: gatePath(pod)})
+	return g.patch(ctx, pod, ungating(pod))
 }
+
+// ungating takes the gate off a pod.
+func ungating(pod *v1.Pod) step { return step{Op: "remove", Path: gatePath(pod)} }
 
 func gatePath(pod *v1.Pod) string { return fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod)) }
 
-// patch changes a held pod as it was seen. If its gates have changed since, the
-// error is an Invalid.
-func (g *Gates) patch(ctx context.Context, pod *v1.Pod, change step, subresource ...string) error {
+// patchOf is the JSON patch that changes a held pod as it was seen. If its gates
+// have changed since, the error of the patch is an Invalid.
+func patchOf(pod *v1.Pod, change step) ([]byte, error) {
 	patch, err := json.Marshal([]step{{"test", "/metadata/uid", pod.UID}, {"test", gatePath(pod) + "/name", gate}, change})
 	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return patch, nil
+}
+
+func (g *Gates) patch(ctx context.Context, pod *v1.Pod, change step, subresource ...string) error {
+	patch, err := patchOf(pod, change)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

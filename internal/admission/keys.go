@@ -253,17 +253,26 @@ func (k *Keys) sweep(ctx context.Context) error {
 	return err
 }
 
-// expired reports whether no key of a Steering steers any more. One that cannot
-// be read never has.
+// expired reports whether no key of a Steering steers any more.
 func expired(steering *unstructured.Unstructured, now time.Time) bool {
+	return !slices.ContainsFunc(ends(steering), now.Before)
+}
+
+// ends returns when the keys of a Steering end, zero for one that cannot be
+// read: it never has steered.
+func ends(steering *unstructured.Unstructured) []time.Time {
 	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
+	all := make([]time.Time, 0, len(targets))
 	for uid := range targets {
 		text, _, _ := unstructured.NestedString(targets, uid, "until")
-		if until, err := time.Parse(time.RFC3339, text); err == nil && now.Before(until) {
-			return false
+		until, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			until = time.Time{}
 		}
+		all = append(all, until)
 	}
-	return true
+	slices.SortFunc(all, time.Time.Compare)
+	return all
 }
 
 // settleAll is settle for all keys, and reports whether any is open still.

@@ -87,8 +87,9 @@ type steerings struct {
 	admission      *admission.Steering
 	// gates lets the pods go that the API server holds, to where the planner
 	// says.
-	gates   *admission.Gates
-	planner *steering.Answerer
+	gates    *admission.Gates
+	watchdog *admission.Watchdog
+	planner  *steering.Answerer
 }
 
 // evictingMetrics are registered once, for all policies.

@@ -123,6 +123,7 @@ func (a *App) evict(ctx context.Context) error {
 		group.Go(func() error { return a.heartbeat(ctx) })
 	}
 	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
+	group.Go(func() error { return a.steering.watchdog.Run(ctx) })
 	group.Go(func() error {
 		return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 			g.runner.Collect(ctx)

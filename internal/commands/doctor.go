@@ -112,6 +112,9 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	if err != nil {
 		return err
 	}
+	if err := e.lookAtSteering(ctx, patient); err != nil {
+		return err
+	}
 	needs, err := e.needs(patient)
 	if err != nil {
 		return err
@@ -137,6 +140,26 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	return ctx.Err()
 }
 
+// lookAtSteering asks the API server whether it can steer. A process that does
+// not evict needs none.
+func (e *examination) lookAtSteering(ctx context.Context, patient *doctor.Patient) error {
+	if !patient.Mode.Evicts() {
+		return nil
+	}
+	look := e.look
+	client, err := look.Kube.Dynamic()
+	if err != nil {
+		return err
+	}
+	if patient.Steering, err = probe.Steering(ctx, look.Kube.Client, client, look.Kube.Clock.Now()); err != nil {
+		return fmt.Errorf("asking about steering: %w", err)
+	}
+	if version, err := look.Kube.Version(ctx); err == nil {
+		patient.Steering.Version = version
+	}
+	return nil
+}
+
 // needs lists the permissions that the process requires.
 func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	file, _, err := policyfile.Read(e.options.PolicyFile)
@@ -152,7 +175,7 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 		Mode: patient.Mode, Load: look.Load, Sources: look.ReadSources(),
 		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
-		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
+		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, ByAPIServer: patient.ByAPIServer(), NodesOnly: look.Usage.SignalsOnly,
 	}
 	return process.Needs(), nil
 }

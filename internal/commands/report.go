@@ -1,7 +1,8 @@
 // Package commands holds the commands that look and print: those that read
 // files (lint, convert, simulate) and those that observe a cluster and change
-// nothing (plan, top, doctor, explain, history, record). internal/app does not import
-// it.
+// nothing (plan, top, doctor, explain, history, record); and those that remove
+// what processes left behind (cleanup, nodesync --remove). internal/app does not
+// import it.
 package commands
 
 import (

@@ -26,6 +26,7 @@ const (
 	CheckWindows     Check = "windows"
 	CheckClock       Check = "clock"
 	CheckExtender    Check = "extender"
+	CheckSteering    Check = "steering"
 	CheckPause       Check = "pause"
 	CheckLedger      Check = "ledger"
 	CheckNodeSync    Check = "nodesync"

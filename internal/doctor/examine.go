@@ -23,6 +23,7 @@ var examinations = []examination{
 	{CheckClock, examineClock},
 	{CheckExtender, examineExtender},
 	{CheckExtender, examineSchedulerConfig},
+	{CheckSteering, examineSteering},
 	{CheckPause, examinePause},
 	{CheckLedger, examineLedger},
 	{CheckNodeSync, examineNodeSync},

@@ -26,6 +26,8 @@ type Process struct {
 	PriorityClasses bool
 	// DynamicResources says that the API server knows resource claims.
 	DynamicResources bool
+	// ByAPIServer says that the API server is to steer.
+	ByAPIServer bool
 	// NodesOnly says that the process does not read pods.
 	NodesOnly bool
 }
@@ -41,6 +43,8 @@ const (
 	forLeading   = "leading, so that one process evicts at a time"
 	forLedger    = "the moves in flight"
 	forPause     = "the kill switch"
+	forSteering  = "having the API server steer"
+	forGates     = "letting the pods go that the API server holds"
 	forNodeSync  = "writing to nodes (nodesync)"
 	forThreshold = "reading the priority class that is named as a threshold"
 	forPlugins   = "metrics for upstream's plugins (metricsProviders)"
@@ -57,7 +61,7 @@ func (p *Process) Needs() []Need {
 		n.source(p.Sources[i].Config.Describe(), p.Namespace)
 	}
 	switch {
-	case p.Mode.evicts():
+	case p.Mode.Evicts():
 		p.eviction(&n)
 	case p.Mode == ModeNodeSync:
 		p.lease(&n)
@@ -121,7 +125,17 @@ func (p *Process) eviction(n *needs) {
 	if p.MovesByUsage {
 		p.moves(n)
 	}
+	if p.ByAPIServer {
+		n.add(Need{Group: "evenkeel.io", Resource: "steerings", For: forSteering}, "list", "create", "patch", "delete")
+		n.add(Need{Resource: "pods", Namespace: probeNamespace, For: forSteering}, "create")
+		n.add(Need{Resource: "pods", For: forGates, Fallback: true}, "patch")
+		n.add(Need{Resource: "pods/status", For: forGates, Fallback: true}, "patch")
+	}
 }
+
+// probeNamespace is where pods are created by dry run, to see whether the API
+// server steers.
+const probeNamespace = "evenkeel-probe"
 
 // lease adds what leading needs.
 func (p *Process) lease(n *needs) {

@@ -26,8 +26,8 @@ const (
 // Modes lists every Mode.
 func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender, ModeNodeSync} }
 
-// evicts reports whether the process runs cycles.
-func (m Mode) evicts() bool { return m == ModeRun || m == ModeServe }
+// Evicts reports whether the process runs cycles.
+func (m Mode) Evicts() bool { return m == ModeRun || m == ModeServe }
 
 // Patient holds everything that is examined.
 type Patient struct {
@@ -54,6 +54,60 @@ type Patient struct {
 	Clock           Clock
 	// Fence says whether nodesync may change more of nodes than it does.
 	Fence Fence
+	// Steering is what is known of steering by the API server.
+	Steering Steering
+}
+
+// Steering is what is known of steering by the API server.
+type Steering struct {
+	// Version is that of Kubernetes, such as v1.36.3; empty if it is not known.
+	Version string
+	// Unserved says that the API server has no MutatingAdmissionPolicies of v1.
+	Unserved bool
+	// Parts are the shipped objects; none if nothing was looked for.
+	Parts []Part
+	// Keys are those of all namespaces, at the API server's time At.
+	Keys []Keys
+	At   time.Time
+	// Held are the pods that the gate has held for longer than Overdue.
+	Held    []string
+	Overdue time.Duration
+	// Webhooks are those that see new pods.
+	Webhooks []Webhook
+	// Unread are what could not be read, and why.
+	Unread []string
+}
+
+// PartState is what became of a shipped object.
+type PartState uint8
+
+// The states of a Part.
+const (
+	PartUnread PartState = iota // it may not be read
+	PartMissing
+	PartOther // its content is not this version's
+	PartShipped
+)
+
+// Part is a shipped object.
+type Part struct {
+	Kind, Name string
+	State      PartState
+	// Where is the first field that differs.
+	Where string
+}
+
+// Keys are those of a namespace.
+type Keys struct {
+	Namespace string
+	// Ends are when they end.
+	Ends []time.Time
+}
+
+// Webhook is one that is called for new pods.
+type Webhook struct {
+	// Name is that of its configuration and its own.
+	Name, FailurePolicy, ReinvocationPolicy string
 }
 
 // Clock is how this machine's clock compares with the API server's.
@@ -193,7 +247,7 @@ type Need struct {
 	// sentence are granted; empty for a need that no other can replace.
 	Without string
 	// Fallback says that it serves only where other needs of its source are not
-	// granted.
+	// granted, or that there is another way without it: lacking it is no mistake.
 	Fallback bool
 }
 

@@ -11,7 +11,7 @@ import (
 func examineLedger(p *Patient, n *notes) {
 	ledger := &p.Ledger
 	switch {
-	case !p.Mode.evicts():
+	case !p.Mode.Evicts():
 	case ledger.Err == nil:
 		n.ok("", "The stored ledger can be read.")
 	case ledger.Accept == "":
@@ -28,7 +28,7 @@ func examinePause(p *Patient, n *notes) {
 	pause := &p.Pause
 	object := "kubectl -n " + pause.Namespace
 	switch {
-	case !p.Mode.evicts():
+	case !p.Mode.Evicts():
 	case pause.Reason == reasons.PauseUnreadable:
 		n.problem("", "Nothing is evicted: %s.", pause.Says).fix("See under permissions.")
 	case pause.ByAnnotation:

@@ -23,7 +23,7 @@ func examinePolicy(p *Patient, n *notes) {
 	}
 	n.ok(name, "It is valid: usage from %s; lines for %s; %s.",
 		strings.Join(types, ", then "), reasons.Count(len(p.judged()), "metric"), reasons.Count(len(p.Load.NodePools), "node pool"))
-	if p.Mode.evicts() && !p.MovesByUsage {
+	if p.Mode.Evicts() && !p.MovesByUsage {
 		n.warning(name, "No profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage.").
 			fix("Enable it in a profile of the DeschedulerPolicy document:\nplugins:\n  balance:\n    enabled: [RealUsageLowNodeUtilization]")
 	}

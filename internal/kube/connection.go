@@ -5,6 +5,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -102,6 +105,31 @@ func (c *Connection) Reach(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Dynamic makes a client for kinds that have no type here.
+func (c *Connection) Dynamic() (dynamic.Interface, error) {
+	client, err := dynamic.NewForConfig(c.REST)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of kinds without a type: %w", err)
+	}
+	return client, nil
+}
+
+// Version returns the version of Kubernetes that the API server says it is, such
+// as v1.36.3.
+func (c *Connection) Version(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, ReachTimeout)
+	defer cancel()
+	raw, err := c.Client.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if err != nil {
+		return "", fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	var info version.Info
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return "", fmt.Errorf("reading the API server's version: %w", err)
+	}
+	return info.GitVersion, nil
 }
 
 // ListWatch lists and watches all objects of a core resource.

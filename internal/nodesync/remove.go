@@ -54,6 +54,22 @@ func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
 	return report, errors.Join(append(errs, ctx.Err())...)
 }
 
+// Find counts what Remove would remove, and changes nothing.
+func Find(ctx context.Context, client kubernetes.Interface) (Report, error) {
+	w := writer{nodes: client.CoreV1().Nodes()}
+	var report Report
+	recorded, err := w.recorded(ctx)
+	if err != nil {
+		return report, fmt.Errorf("listing nodes: %w", err)
+	}
+	for i := range recorded {
+		if decision := recorded[i].removal(recorded[i].Object); !decision.Patch.Empty() {
+			report.count(recorded[i].Name, &decision)
+		}
+	}
+	return report, nil
+}
+
 // recordedNode is a node and one of its records.
 type recordedNode struct {
 	Object
@@ -87,12 +103,18 @@ func (w *writer) page(ctx context.Context, from string) (*v1.NodeList, error) {
 	return w.nodes.List(ctx, metav1.ListOptions{Limit: listPage, Continue: from})
 }
 
+// removal decides what to remove from a node: what its record says is ours, and
+// the record.
+func (n *recordedNode) removal(now Object) Decision {
+	decision := Decide(Policy{Record: n.key}, Node{Object: now}, time.Time{})
+	decision.Patch.recordChanged = decision.Patch.recordChanged || decision.Corrupt
+	return decision
+}
+
 func (r *Report) remove(ctx context.Context, w *writer, node recordedNode) error {
-	corrupt := false
-	patch, ended, err := w.apply(ctx, node.Object, func(object Object) Patch {
-		decision := Decide(Policy{Record: node.key}, Node{Object: object}, time.Time{})
-		corrupt = decision.Corrupt
-		decision.Patch.recordChanged = decision.Patch.recordChanged || corrupt
+	var decision Decision
+	_, ended, err := w.apply(ctx, node.Object, func(object Object) Patch {
+		decision = node.removal(object)
 		return decision.Patch
 	})
 	if err == nil && ended == resultConflict {
@@ -101,12 +123,17 @@ func (r *Report) remove(ctx context.Context, w *writer, node recordedNode) error
 	if err != nil || ended != resultSuccess {
 		return err
 	}
-	r.Nodes++
-	r.Annotations += len(patch.annotations)
-	r.Labels += len(patch.labels)
-	r.Taints += len(patch.taints)
-	if corrupt {
-		r.Corrupt = append(r.Corrupt, node.Name)
-	}
+	r.count(node.Name, &decision)
 	return nil
+}
+
+// count adds what is removed from a node.
+func (r *Report) count(node string, decision *Decision) {
+	r.Nodes++
+	r.Annotations += len(decision.Patch.annotations)
+	r.Labels += len(decision.Patch.labels)
+	r.Taints += len(decision.Patch.taints)
+	if decision.Corrupt {
+		r.Corrupt = append(r.Corrupt, node)
+	}
 }

@@ -35,8 +35,13 @@ func TestRemoveTakesAwayWhatIsOurs(t *testing.T) {
 	if got := a.node(t, "a"); got.Labels["status"] == "" || len(got.Spec.Taints) != 2 || len(got.Annotations) != 3 {
 		t.Fatalf("nothing to remove: %v %v %v", got.Labels, got.Spec.Taints, got.Annotations)
 	}
-	report, err := Remove(t.Context(), a)
 	want := Report{Nodes: 3, Annotations: 1, Labels: 1, Taints: 1, Corrupt: []string{"torn"}}
+	patches := len(a.patches)
+	found, err := Find(t.Context(), a)
+	if diff := cmp.Diff(want, found); diff != "" || err != nil || len(a.patches) != patches {
+		t.Errorf("found (-want +got):\n%s, %v, and %d patches", diff, err, len(a.patches)-patches)
+	}
+	report, err := Remove(t.Context(), a)
 	if diff := cmp.Diff(want, report); diff != "" || err != nil {
 		t.Errorf("report (-want +got):\n%s, %v", diff, err)
 	}

@@ -27,6 +27,16 @@ const (
 	whyAnnotation   = "evenkeel.io/why"
 )
 
+// SetAside returns the names of all ConfigMaps that content of the one with this
+// name may have been set aside in.
+func SetAside(name string) []string {
+	names := make([]string, 0, maxSetAside)
+	for n := 1; n <= maxSetAside; n++ {
+		names = append(names, name+setAsideName+strconv.Itoa(n))
+	}
+	return names
+}
+
 // aside keeps what cannot be read. It must not be used concurrently.
 type aside struct {
 	client  kubernetes.Interface
@@ -43,8 +53,8 @@ func (a *aside) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadabl
 	if _, ok := content(object); !ok || a.kept == found.Digest { // or kept, but the ledger was not written
 		return nil
 	}
-	for n := 1; n <= maxSetAside; n++ {
-		err := a.create(ctx, object, found, object.Name+setAsideName+strconv.Itoa(n))
+	for _, name := range SetAside(object.Name) {
+		err := a.create(ctx, object, found, name)
 		if err == nil {
 			a.kept = found.Digest
 			return nil

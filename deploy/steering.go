@@ -1,0 +1,10 @@
+// Package deploy holds shipped manifests, for what compares an installation with
+// them.
+package deploy
+
+import "embed"
+
+// Steering holds the manifests of steering by the API server.
+//
+//go:embed components/admission-steering/*.yaml components/admission-steering-names/*.yaml
+var Steering embed.FS

@@ -1,0 +1,396 @@
+package cleanup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite testdata")
+	noon   = time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
+)
+
+var steerings = schema.GroupVersionResource{Group: "evenkeel.io", Version: "v1alpha1", Resource: "steerings"}
+
+type clock struct{}
+
+func (clock) Now() time.Time   { return noon }
+func (clock) Local() time.Time { return noon }
+
+// site is a cluster.
+type site struct {
+	t       *testing.T
+	client  *fake.Clientset
+	dynamic *dynamicfake.FakeDynamicClient
+	config  Config
+	// scales are the replicas that Deployments want.
+	scales map[string]int32
+	// refused is why a pod keeps its gate, by name.
+	refused map[string]error
+}
+
+func newSite(t *testing.T, objects ...runtime.Object) *site {
+	t.Helper()
+	s := &site{t: t, client: fake.NewClientset(objects...), scales: map[string]int32{}, refused: map[string]error{}}
+	s.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{steerings: "SteeringList"})
+	s.client.PrependReactor("patch", "pods", s.ungate)
+	s.client.PrependReactor("get", "deployments", s.scale)
+	s.client.PrependReactor("update", "deployments", s.scale)
+	s.config = Config{
+		Client: s.client, Dynamic: s.dynamic, Clock: clock{}, Namespace: "evenkeel", Leases: []string{"evenkeel", "evenkeel-nodesync"},
+	}
+	return s
+}
+
+// ungate takes the first gate of a pod, as the patch says.
+func (s *site) ungate(action clienttesting.Action) (bool, runtime.Object, error) {
+	name := action.(clienttesting.PatchAction).GetName()
+	if err := s.refused[name]; err != nil {
+		return true, nil, err
+	}
+	object, err := s.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), action.GetNamespace(), name)
+	if err != nil {
+		return true, nil, err
+	}
+	pod := object.(*v1.Pod).DeepCopy()
+	pod.Spec.SchedulingGates = pod.Spec.SchedulingGates[1:]
+	return true, pod, s.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace)
+}
+
+func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) {
+	if action.GetSubresource() != "scale" {
+		return false, nil, nil
+	}
+	if set, ok := action.(clienttesting.UpdateAction); ok {
+		to := set.GetObject().(*autoscalingv1.Scale)
+		s.scales[to.Name] = to.Spec.Replicas
+		return true, to, nil
+	}
+	name := action.(clienttesting.GetAction).GetName()
+	wants, ok := s.scales[name]
+	if !ok {
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, name)
+	}
+	return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}, Spec: autoscalingv1.ScaleSpec{Replicas: wants}}, nil
+}
+
+func (s *site) steering(namespace, name string, keys int) {
+	s.t.Helper()
+	targets := map[string]any{}
+	for i := range keys {
+		targets[fmt.Sprint("rs-", i)] = map[string]any{"nodes": []any{"n1"}, "until": "2026-11-04T12:00:10Z"}
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "evenkeel.io/v1alpha1", "kind": "Steering", "metadata": map[string]any{"name": name, "namespace": namespace}, "targets": targets,
+	}}
+	if _, err := s.dynamic.Resource(steerings).Namespace(namespace).Create(s.t.Context(), object, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// surged stores a ledger in which Deployments are scaled up for a move.
+func (s *site) surged(deployments ...string) {
+	s.t.Helper()
+	moves := ledger.New(ledger.Config{})
+	for _, name := range deployments {
+		moves.Record(noon, ledger.Intent{Namespace: "shop", Pod: name + "-1", PodUID: "uid-" + name, From: "hot", To: "cool", TTL: time.Minute})
+		moves.BeginSurge("uid-"+name, ledger.Surge{Deployment: name, Replicas: 1})
+	}
+	if err := s.store().Save(s.t.Context(), moves.Export()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) store() *configmap.Store {
+	s.t.Helper()
+	store, err := configmap.New(configmap.Config{
+		Client: s.client, Namespace: "evenkeel", Name: evictor.ConfigMapName, Writer: "a predecessor", Timeout: time.Second, Now: clock{}.Now,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return store
+}
+
+func pod(name string, gates ...string) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)}}
+	for _, gate := range gates {
+		p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, v1.PodSchedulingGate{Name: gate})
+	}
+	return p
+}
+
+func marked(name, record string) *v1.Node {
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, ResourceVersion: "1", Labels: map[string]string{"status": "presure", "disk": "ssd"}, Annotations: map[string]string{"evenkeel.io/nodesync": record},
+		},
+		Spec: v1.NodeSpec{Taints: []v1.Taint{
+			{Key: "evenkeel.io/hot", Value: "true", Effect: v1.TaintEffectPreferNoSchedule}, {Key: "disk", Effect: v1.TaintEffectNoSchedule},
+		}},
+	}
+}
+
+func lease(name string, renewed time.Time) *coordinationv1.Lease {
+	holder, lasts := name+"-7d9f", int32(15)
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: name},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &lasts, RenewTime: &metav1.MicroTime{Time: renewed}},
+	}
+}
+
+func configMap(name string) *v1.ConfigMap {
+	return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: name}}
+}
+
+const (
+	gate   = "evenkeel.io/steer"
+	record = `{"labels":{"status":"presure"},"taints":{"evenkeel.io/hot":"true"}}`
+)
+
+// littered is a cluster in which Evenkeel was killed.
+func littered(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t, pod("web-1", gate), pod("web-2", gate, "acme.io/wait"), pod("web-3", "acme.io/wait"), pod("web-4"),
+		marked("n1", record), marked("n2", record), lease("evenkeel", noon.Add(-time.Minute)), configMap("evenkeel-pause"), configMap("evenkeel-ledger-set-aside-2"), configMap("theirs"))
+	s.steering("shop", "evenkeel", 2)
+	s.steering("evenkeel-probe", "evenkeel", 0)
+	s.steering("shop", "theirs", 1)
+	s.scales["web"], s.scales["api"] = 2, 3
+	s.surged("web", "api", "gone")
+	return s
+}
+
+// run cleans up in virtual time.
+func (s *site) run() (report *Report) {
+	s.t.Helper()
+	synctest.Test(s.t, func(t *testing.T) { report = Run(t.Context(), s.config) })
+	return report
+}
+
+func text(t *testing.T, r *Report) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := r.Table(&out, nil); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// state is everything that is in the cluster.
+func (s *site) state() string {
+	s.t.Helper()
+	var all []any
+	for _, list := range []func() (runtime.Object, error){
+		func() (runtime.Object, error) {
+			return s.client.CoreV1().Pods("").List(s.t.Context(), metav1.ListOptions{})
+		},
+		func() (runtime.Object, error) {
+			return s.client.CoreV1().Nodes().List(s.t.Context(), metav1.ListOptions{})
+		},
+		func() (runtime.Object, error) {
+			return s.client.CoreV1().ConfigMaps("").List(s.t.Context(), metav1.ListOptions{})
+		},
+		func() (runtime.Object, error) {
+			return s.client.CoordinationV1().Leases("").List(s.t.Context(), metav1.ListOptions{})
+		},
+		func() (runtime.Object, error) {
+			return s.dynamic.Resource(steerings).List(s.t.Context(), metav1.ListOptions{})
+		},
+	} {
+		objects, err := list()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, objects)
+	}
+	encoded, err := json.Marshal(append(all, s.scales))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(encoded)
+}
+
+// Everything of ours goes, what is others' stays, each thing is said in a line,
+// and the second run finds nothing.
+func TestCleanup(t *testing.T) {
+	s, said := littered(t), ""
+	before := s.state()
+	for _, step := range []struct {
+		name    string
+		dry, of bool
+	}{{"dry run", true, true}, {"run", false, false}, {"again", false, false}, {"with the ledger", false, true}, {"with the ledger again", false, true}} {
+		s.config.DryRun, s.config.Ledger = step.dry, step.of
+		report := s.run()
+		said += "# " + step.name + "\n" + text(t, report)
+		if len(report.Left) > 0 {
+			t.Errorf("%s: left %+v", step.name, report.Left)
+		}
+		if step.dry && s.state() != before {
+			t.Errorf("the dry run changed something (-before +after):\n%s", cmp.Diff(before, s.state()))
+		}
+		if step.name == "again" && len(report.Done) > 0 {
+			t.Errorf("it did again: %+v", report.Done)
+		}
+	}
+	path := filepath.Join("testdata", "cleanup.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(said), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), said); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	after := s.state()
+	for _, ours := range []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause", "evenkeel.io/hot", "evenkeel.io/nodesync", "presure"} {
+		if strings.Contains(after, ours) {
+			t.Errorf("%s is left", ours)
+		}
+	}
+	for _, theirs := range []string{"acme.io/wait", `"name":"theirs"`, `"disk":"ssd"`, `"web":1`, `"api":3`} {
+		if !strings.Contains(after, theirs) {
+			t.Errorf("%s is gone", theirs)
+		}
+	}
+}
+
+// A Deployment that somebody scales to 2 later is not scaled back by the next
+// run.
+func TestSurgesEndOnce(t *testing.T) {
+	s := littered(t)
+	s.run()
+	s.scales["web"] = 2
+	if s.run(); s.scales["web"] != 2 {
+		t.Error("it was scaled back")
+	}
+}
+
+// What cannot be removed is said with its reason, and what is stored stays, which
+// may name what is to be done.
+func TestWhatCannotBeRemoved(t *testing.T) {
+	forbidden := apierrors.NewForbidden(v1.Resource("pods"), "web", errors.New("no right"))
+	cases := map[string]struct {
+		change func(*site)
+		want   []string // beginnings of what is left
+		done   int
+	}{
+		"Evenkeel runs": {func(s *site) { s.add(lease("evenkeel", noon.Add(-time.Second))) }, []string{`Lease evenkeel/evenkeel: "evenkeel-7d9f" holds it`}, 3},
+		"nodesync runs": {
+			func(s *site) { s.add(lease("evenkeel-nodesync", noon)) }, []string{`Lease evenkeel/evenkeel-nodesync: "evenkeel-nodesync-7d9f" holds it`}, 4,
+		},
+		"a pod may not be patched": {func(s *site) { s.refused["web-1"] = forbidden }, []string{"Pod shop/web-1: taking the gate off"}, 3},
+		"no pod may be patched": {
+			func(s *site) {
+				for i := range 9 {
+					name := fmt.Sprint("held-", i)
+					s.add(pod(name, gate))
+					s.refused[name] = forbidden
+				}
+			},
+			append(slices.Repeat([]string{"Pod shop/held-"}, maxFailures), "Pod: 5 more were not tried"), 3,
+		},
+		"the ledger cannot be read": {
+			func(s *site) {
+				broken := configMap("evenkeel-ledger")
+				broken.BinaryData = map[string][]byte{configmap.Key: []byte("garbage")}
+				if _, err := s.client.CoreV1().ConfigMaps("evenkeel").Update(s.t.Context(), broken, metav1.UpdateOptions{}); err != nil {
+					s.t.Fatal(err)
+				}
+			},
+			[]string{"ConfigMap evenkeel/evenkeel-ledger: the stored ledger cannot be read"}, 3,
+		},
+		"a record cannot be read": {func(s *site) { s.add(marked("torn", "{")) }, []string{"Nodes: the record of what was written could not be read, so look at these by hand: torn"}, 4},
+		"keys cannot be listed": {
+			func(s *site) {
+				s.dynamic.PrependReactor("list", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
+			},
+			[]string{"Steering: listing Steerings"}, 3,
+		},
+		"keys are set again": {
+			func(s *site) {
+				s.dynamic.PrependReactor("delete", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+			},
+			[]string{"Steering: keys are set or pods are held again and again"}, 3 + maxPasses,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, pod("web-1", gate), marked("n1", record))
+			s.steering("shop", "evenkeel", 1)
+			s.scales["web"] = 2
+			s.surged("web")
+			s.config.Ledger = true
+			tc.change(s)
+			report := s.run()
+			if len(report.Left) != len(tc.want)+1 {
+				t.Fatalf("left %+v, want %q and the ledger", report.Left, tc.want)
+			}
+			for i, want := range append(tc.want, "ConfigMap evenkeel/evenkeel-ledger: it stays") {
+				if got := report.Left[i].subject() + ": " + report.Left[i].Says; !strings.HasPrefix(got, want) {
+					t.Errorf("left %q, want %q", got, want)
+				}
+			}
+			if len(report.Done) != tc.done {
+				t.Errorf("done %+v, want %d", report.Done, tc.done)
+			}
+			if strings.Contains(text(t, report), "Nothing is left") {
+				t.Error("it says that nothing is left")
+			}
+		})
+	}
+}
+
+func (s *site) add(objects ...runtime.Object) {
+	s.t.Helper()
+	for _, object := range objects {
+		if err := s.client.Tracker().Add(object); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// Once its time is over it makes no more calls.
+func TestCleanupEnds(t *testing.T) {
+	s := littered(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.client.ClearActions()
+	s.dynamic.ClearActions()
+	if report := Run(ctx, s.config); len(report.Done)+len(report.Left)+len(s.client.Actions())+len(s.dynamic.Actions()) > 0 {
+		t.Errorf("report %+v, calls %v %v", report, s.client.Actions(), s.dynamic.Actions())
+	}
+}

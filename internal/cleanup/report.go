@@ -1,0 +1,136 @@
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// Config says what to clean up.
+type Config struct {
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	Clock   evictor.Clock
+	// Namespace holds the Leases, the ledger and the kill switch.
+	Namespace string
+	// Leases are the names of the Leases, that of the process that evicts
+	// first.
+	Leases []string
+	// Ledger says that the ledger, the Leases and the kill switch go as well.
+	Ledger bool
+	// DryRun changes nothing.
+	DryRun bool
+}
+
+// Entry is one thing that was found.
+type Entry struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Says is what was or would be done, or why it is left.
+	Says string `json:"says"`
+}
+
+// Report is what became of everything that was found.
+type Report struct {
+	DryRun bool `json:"dryRun"`
+	// Done was removed; in a dry run it would be.
+	Done []Entry `json:"done"`
+	// Left could not be removed.
+	Left []Entry `json:"left"`
+	// Notes say what was not looked for, or stays by intention.
+	Notes []string `json:"notes,omitempty"`
+}
+
+const (
+	// maxPasses is how often keys and held pods are looked for, settling the
+	// time in between: API servers learn of a deleted key a little later.
+	maxPasses = 4
+	settling  = 500 * time.Millisecond
+	// maxFailures is how many changes of one kind may fail in a row: the others
+	// would fail too.
+	maxFailures = 5
+	// callTimeout bounds a call.
+	callTimeout = 10 * time.Second
+)
+
+// cleaner is one run.
+type cleaner struct {
+	Config
+	steering *admission.Leftovers
+	report   Report
+	// runs reports whether a process that evicts holds its Lease.
+	runs bool
+}
+
+// done notes what was done, or would be: what follows "is", "are" or "would be".
+func (c *cleaner) done(kind, namespace, name, verb, format string, args ...any) {
+	if c.DryRun {
+		verb = "would be"
+	}
+	c.report.Done = append(c.report.Done, Entry{kind, namespace, name, verb + " " + fmt.Sprintf(format, args...)})
+}
+
+func (c *cleaner) left(kind, namespace, name, format string, args ...any) {
+	c.report.Left = append(c.report.Left, Entry{kind, namespace, name, fmt.Sprintf(format, args...)})
+}
+
+func (c *cleaner) note(format string, args ...any) {
+	c.report.Notes = append(c.report.Notes, fmt.Sprintf(format, args...))
+}
+
+// change makes a change, unless this is a dry run.
+func (c *cleaner) change(ctx context.Context, call func(context.Context) error) error {
+	if c.DryRun {
+		return nil
+	}
+	return call(ctx)
+}
+
+func (e *Entry) subject() string {
+	switch {
+	case e.Name == "":
+		return e.Kind
+	case e.Namespace == "":
+		return e.Kind + " " + e.Name
+	}
+	return e.Kind + " " + e.Namespace + "/" + e.Name
+}
+
+// Table prints the report for a person, one line for each thing. interrupted is
+// why the run ended early, nil if it did not.
+func (r *Report) Table(out io.Writer, interrupted error) error {
+	var text strings.Builder
+	for i := range r.Done {
+		fmt.Fprintf(&text, "%s %s.\n", r.Done[i].subject(), r.Done[i].Says)
+	}
+	for i := range r.Left {
+		fmt.Fprintf(&text, "LEFT: %s: %s.\n", r.Left[i].subject(), r.Left[i].Says)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&text, "%s.\n", note)
+	}
+	switch {
+	case interrupted != nil:
+		text.WriteString("Not all was looked for: run it again.\n")
+	case len(r.Left) > 0:
+		fmt.Fprintf(&text, "%s could not be removed.\n", reasons.Count(len(r.Left), "thing"))
+	case r.DryRun && len(r.Done) > 0:
+		text.WriteString("Nothing was changed (--dry-run).\n")
+	default:
+		text.WriteString("Nothing is left.\n")
+	}
+	if _, err := io.WriteString(out, text.String()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}

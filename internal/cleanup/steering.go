@@ -1,0 +1,92 @@
+package cleanup
+
+import (
+	"context"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// keysAndGates deletes keys first, so that no more pods are held, and then lets
+// those go that are. It looks again until it finds none.
+func (c *cleaner) keysAndGates(ctx context.Context) {
+	for range maxPasses {
+		failures := len(c.report.Left)
+		if found := c.keys(ctx) + c.gates(ctx); found == 0 || c.DryRun || len(c.report.Left) > failures {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settling):
+		}
+	}
+	c.left("Steering", "", "", "keys are set or pods are held again and again, so something of Evenkeel's still runs: stop it first")
+}
+
+// keys deletes all Steerings and returns how many there were.
+func (c *cleaner) keys(ctx context.Context) int {
+	steerings, err := c.steering.Steerings(ctx)
+	if err != nil {
+		c.left("Steering", "", "", "%v", err)
+	}
+	attempts := tries{c: c, kind: "Steering", total: len(steerings)}
+	for i := range steerings {
+		of := &steerings[i]
+		err := c.change(ctx, func(ctx context.Context) error { return c.steering.Delete(ctx, of.Namespace) })
+		if attempts.fails(ctx, of.Namespace, of.Name(), err) {
+			break
+		}
+		if err == nil {
+			c.done("Steering", of.Namespace, of.Name(), "is", "deleted, with %s", reasons.Count(len(of.Ends), "key"))
+		}
+	}
+	return len(steerings)
+}
+
+// gates lets all held pods go and returns how many there were.
+func (c *cleaner) gates(ctx context.Context) int {
+	pods, err := c.steering.Held(ctx)
+	if err != nil {
+		c.left("Pod", "", "", "%v", err)
+	}
+	attempts := tries{c: c, kind: "Pod", total: len(pods)}
+	for i := range pods {
+		pod := &pods[i]
+		err := c.change(ctx, func(ctx context.Context) error { return c.steering.LetGo(ctx, pod) })
+		if attempts.fails(ctx, pod.Namespace, pod.Name, err) {
+			break
+		}
+		if err == nil {
+			c.done("Pod", pod.Namespace, pod.Name, "is", "freed of the gate %s", admission.Gate)
+		}
+	}
+	return len(pods)
+}
+
+// tries counts the changes of one kind and those that failed in a row.
+type tries struct {
+	c                  *cleaner
+	kind               string
+	total, made, inRow int
+}
+
+// fails notes a change that failed. It reports whether to give up, because too
+// many have or the time is over.
+func (t *tries) fails(ctx context.Context, namespace, name string, err error) (enough bool) {
+	t.made++
+	if err == nil {
+		t.inRow = 0
+		return false
+	}
+	t.inRow++
+	t.c.left(t.kind, namespace, name, "%v", err)
+	if t.inRow < maxFailures && ctx.Err() == nil {
+		return false
+	}
+	if more := t.total - t.made; more > 0 {
+		t.c.left(t.kind, "", "", "%d more were not tried", more)
+	}
+	return true
+}

@@ -1,0 +1,192 @@
+package cleanup
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/nodesync"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// leases finds out whether Evenkeel still runs: it would set up again what is
+// removed.
+func (c *cleaner) leases(ctx context.Context) {
+	for i, name := range c.Leases {
+		holder, renewed, err := c.holder(ctx, name)
+		switch {
+		case err != nil:
+			c.left("Lease", c.Namespace, name, "%v", err)
+		case holder == "":
+			continue
+		default:
+			c.left("Lease", c.Namespace, name, "%q holds it and renewed it at %s: stop Evenkeel first, or it makes again what is removed",
+				holder, renewed.UTC().Format(time.RFC3339))
+		}
+		c.runs = c.runs || i == 0
+	}
+}
+
+// holder returns who holds a Lease now; empty if nobody does.
+func (c *cleaner) holder(ctx context.Context, name string) (holder string, renewed time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	lease, err := c.Client.CoordinationV1().Leases(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", time.Time{}, nil
+	}
+	if err != nil {
+		return "", time.Time{}, err //nolint:wrapcheck // it says all
+	}
+	spec := &lease.Spec
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
+		return "", time.Time{}, nil
+	}
+	if c.Clock.Now().After(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second)) {
+		return "", time.Time{}, nil
+	}
+	return *spec.HolderIdentity, spec.RenewTime.Time, nil
+}
+
+// surges scales back the Deployments that the ledger says are scaled up for a
+// move. The process that evicts does so itself while it runs.
+func (c *cleaner) surges(ctx context.Context) {
+	if c.runs {
+		return
+	}
+	store, err := configmap.New(configmap.Config{
+		Client: c.Client, Namespace: c.Namespace, Name: evictor.ConfigMapName, Writer: "evenkeel cleanup", Timeout: callTimeout, Now: c.Clock.Now,
+	})
+	var document ledger.Document
+	if err == nil {
+		document, err = store.Load(ctx)
+	}
+	if err != nil {
+		c.left("ConfigMap", c.Namespace, evictor.ConfigMapName, "%v", err)
+		return
+	}
+	if document.Written.IsZero() {
+		c.note("Namespace %s has no ledger, so no Deployment is known that a surge left scaled up. If Evenkeel ran in another one, name that with --namespace",
+			c.Namespace)
+		return
+	}
+	moves := ledger.New(ledger.Config{})
+	moves.Adopt(document, c.Clock.Now())
+	if !c.scaleBack(ctx, moves) || c.DryRun {
+		return
+	}
+	if err := store.Save(ctx, moves.Export()); err != nil {
+		c.left("ConfigMap", c.Namespace, evictor.ConfigMapName, "noting the Deployments that were scaled back: %v", err)
+	}
+}
+
+// scaleBack scales back all surges of a ledger, and reports whether it has
+// changed for that.
+func (c *cleaner) scaleBack(ctx context.Context, moves *ledger.Ledger) (changed bool) {
+	scaler := evictor.NewDeploymentScaler(c.Client, alone{}, c.Clock, callTimeout)
+	for _, move := range moves.Surges() {
+		found, err := c.scale(ctx, scaler, &move)
+		if err != nil {
+			c.left("Deployment", move.Namespace, move.Surge.Deployment, "%v", err)
+			continue
+		}
+		if found.Replicas == move.Surge.Replicas+1 {
+			c.done("Deployment", move.Namespace, move.Surge.Deployment, "is", "scaled back from %d to %d", found.Replicas, move.Surge.Replicas)
+		}
+		moves.EndSurge(move.PodUID, c.Clock.Now())
+		changed = true
+	}
+	return changed
+}
+
+// scale scales one Deployment back, and returns the scale that it had.
+func (c *cleaner) scale(ctx context.Context, scaler evictor.Scaler, move *ledger.Move) (evictor.Scale, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if !c.DryRun {
+		return evictor.ScaleBack(ctx, scaler, move.Namespace, *move.Surge)
+	}
+	found, err := scaler.Scale(ctx, move.Namespace, move.Surge.Deployment)
+	if apierrors.IsNotFound(err) {
+		return evictor.Scale{}, nil
+	}
+	return found, err //nolint:wrapcheck // it says all
+}
+
+// alone is the only process: leases has made sure.
+type alone struct{}
+
+// Leads implements evictor.Leader.
+func (alone) Leads() error { return nil }
+
+// nodes removes what nodesync wrote on nodes.
+func (c *cleaner) nodes(ctx context.Context) {
+	remove := nodesync.Remove
+	if c.DryRun {
+		remove = nodesync.Find
+	}
+	report, err := remove(ctx, c.Client)
+	if report.Nodes > 0 {
+		c.done("Nodes", "", "", "are", "freed of %s, %s and %s (%s)", reasons.Count(report.Annotations, "annotation"),
+			reasons.Count(report.Labels, "label"), reasons.Count(report.Taints, "taint"), reasons.Count(report.Nodes, "node"))
+	}
+	if len(report.Corrupt) > 0 {
+		c.left("Nodes", "", "", "the record of what was written could not be read, so look at these by hand: %s", strings.Join(report.Corrupt, ", "))
+	}
+	if err != nil {
+		c.left("Nodes", "", "", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+}
+
+// stored deletes the ledger and what was set aside of it, the Leases and the
+// kill switch; or says that they stay.
+func (c *cleaner) stored(ctx context.Context) {
+	if !c.Ledger {
+		c.note("The ledger, the Leases and the kill switch stay (--ledger deletes them)")
+		return
+	}
+	if len(c.report.Left) > 0 {
+		c.left("ConfigMap", c.Namespace, evictor.ConfigMapName, "it stays, as do the Leases and the kill switch, until all else is removed")
+		return
+	}
+	maps, leases := c.Client.CoreV1().ConfigMaps(c.Namespace), c.Client.CoordinationV1().Leases(c.Namespace)
+	names := append(configmap.SetAside(evictor.ConfigMapName), evictor.ConfigMapName, pause.Name)
+	for _, name := range names {
+		c.deleteStored(ctx, "ConfigMap", name, func(ctx context.Context) error {
+			_, err := maps.Get(ctx, name, metav1.GetOptions{})
+			return err
+		}, maps.Delete)
+	}
+	for _, name := range c.Leases {
+		c.deleteStored(ctx, "Lease", name, func(ctx context.Context) error {
+			_, err := leases.Get(ctx, name, metav1.GetOptions{})
+			return err
+		}, leases.Delete)
+	}
+}
+
+// deleteStored deletes an object, if there is one.
+func (c *cleaner) deleteStored(ctx context.Context, kind, name string, exists func(context.Context) error, remove deleter) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := exists(ctx)
+	if err == nil {
+		err = c.change(ctx, func(ctx context.Context) error { return remove(ctx, name, metav1.DeleteOptions{}) })
+	}
+	switch {
+	case err == nil:
+		c.done(kind, c.Namespace, name, "is", "deleted")
+	case !apierrors.IsNotFound(err):
+		c.left(kind, c.Namespace, name, "%v", err)
+	}
+}
+
+// deleter deletes an object by its name.
+type deleter = func(context.Context, string, metav1.DeleteOptions) error

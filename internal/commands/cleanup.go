@@ -1,0 +1,82 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/cleanup"
+	"github.com/evenkeel/evenkeel/internal/exit"
+)
+
+// CleanupOptions are the flags of `evenkeel cleanup` besides the common ones.
+type CleanupOptions struct {
+	// Format is one of Formats.
+	Format string
+	// Ledger deletes what is stored as well, DryRun nothing at all.
+	Ledger, DryRun bool
+	// Timeout bounds the whole run.
+	Timeout time.Duration
+}
+
+// AddTo adds the flags.
+func (o *CleanupOptions) AddTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+Formats+".")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "Say what would be removed, and change nothing.")
+	flags.BoolVar(&o.Ledger, "ledger", false, "Delete the ledger, the Leases and the kill switch as well, once all else is removed.")
+	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "When to give up.")
+}
+
+func (o *CleanupOptions) validate() error {
+	if o.Timeout <= 0 {
+		return exit.Usagef("--timeout: %v must be above 0", o.Timeout)
+	}
+	return validFormat(o.Format, Formats)
+}
+
+// Cleanup is `evenkeel cleanup`: it removes what Evenkeel left in a cluster. It
+// returns an error if something could not be removed.
+func Cleanup(ctx context.Context, options app.Options, wanted CleanupOptions, out io.Writer) error {
+	if err := wanted.validate(); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, wanted.Timeout)
+	defer cancel()
+	connection, err := options.Connect()
+	if err != nil {
+		return err
+	}
+	if err := connection.Reach(limited); err != nil {
+		return err
+	}
+	client, err := connection.Dynamic()
+	if err != nil {
+		return err
+	}
+	report := cleanup.Run(limited, cleanup.Config{
+		Client: connection.Client, Dynamic: client, Clock: connection.Clock, Namespace: cmp.Or(options.Namespace, app.DefaultNamespace),
+		Leases: []string{defaultLeaseName, nodeSyncLeaseName}, Ledger: wanted.Ledger, DryRun: wanted.DryRun,
+	})
+	interrupted := limited.Err()
+	if err := write(out, wanted.Format, report, func(out io.Writer) error { return report.Table(out, interrupted) }); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(interrupted, context.DeadlineExceeded):
+		return fmt.Errorf("cleanup: not finished within %v (--timeout)", wanted.Timeout)
+	case len(report.Left) > 0:
+		return fmt.Errorf("cleanup: not removed: %d", len(report.Left))
+	}
+	return nil
+}
+
+// nodeSyncLeaseName is the Lease's name of a nodesync in a process of its own.
+const nodeSyncLeaseName = "evenkeel-nodesync"

@@ -1,0 +1,215 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// staleAfter is how long after its end a key is left over: the process that set
+// it has not been there to clear it.
+const staleAfter = time.Minute
+
+// Installed reports whether any part of it is there.
+func (s *Steering) Installed() bool {
+	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && (p.State == PartShipped || p.State == PartOther) })
+}
+
+// essential reports whether nothing is steered without it; the others fence.
+func (p *Part) essential() bool { return !strings.HasPrefix(p.Kind, "Validating") }
+
+func (p *Part) name() string { return p.Kind + " " + p.Name }
+
+// ByAPIServer reports whether the API server is to steer by the policy.
+func (p *Patient) ByAPIServer() bool {
+	switch p.Load.Eviction.Steering {
+	case policy.SteeringAdmission:
+		return true
+	case policy.SteeringAuto:
+		return p.Steering.Installed()
+	case policy.SteeringRequired, policy.SteeringNone:
+	}
+	return false
+}
+
+func examineSteering(p *Patient, n *notes) {
+	if !p.Mode.Evicts() {
+		return
+	}
+	s, auto := &p.Steering, p.Load.Eviction.Steering == policy.SteeringAuto
+	level := Problem
+	if auto {
+		level = Warning // an extender may do it
+	}
+	switch {
+	case p.ByAPIServer():
+		s.examineParts(n, level)
+		if s.Installed() {
+			s.examineFences(n, &p.Rights)
+		}
+		if len(n.findings) == 0 {
+			n.ok("", "%s", s.steered(p.Rights.holdsPods(), auto))
+		}
+		s.hintWebhooks(n)
+	case auto && len(s.Parts) > 0:
+		n.ok("", "%s", s.absent())
+	}
+	s.examineLeft(n)
+}
+
+// absent says why an extender is to steer.
+func (s *Steering) absent() string {
+	if slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && p.State == PartUnread }) {
+		return "Not checked whether the API server steers, because it may not be read here: " + list(s.Unread) + "."
+	}
+	return "The API server does not steer, because deploy/components/admission-steering is not installed: an extender is to."
+}
+
+// examineParts looks at what the API server steers by.
+func (s *Steering) examineParts(n *notes, level Level) {
+	if s.Unserved {
+		n.add(level, "", "The API server (%s) does not serve MutatingAdmissionPolicy in v1, so it cannot steer.", version(s)).
+			fix("It takes Kubernetes 1.36. Below that, give kube-scheduler the extender: eviction.steering: required.")
+		return
+	}
+	var wrong []string
+	for i := range s.Parts {
+		if part := &s.Parts[i]; part.essential() {
+			wrong = append(wrong, part.wrong()...)
+		}
+	}
+	if len(wrong) > 0 {
+		n.add(level, "", "The API server does not steer as this version needs it: %s.", list(wrong)).fix(applyAgain)
+	}
+}
+
+const applyAgain = "Apply the manifests of this version again, with deploy/components/admission-steering (or admission-steering-names) among the\n" +
+	"components of the overlay:\nkubectl apply -k OVERLAY"
+
+// wrong says what is wrong with it.
+func (p *Part) wrong() []string {
+	switch p.State {
+	case PartMissing:
+		return []string{p.name() + " is missing"}
+	case PartOther:
+		return []string{fmt.Sprintf("%s is not this version's (%s)", p.name(), p.Where)}
+	case PartUnread, PartShipped:
+	}
+	return nil
+}
+
+// podsFence is what keeps the right to patch pods to gates and nominations.
+const podsFence = "evenkeel-pods"
+
+// examineFences looks at what keeps the rights of steering narrow.
+func (s *Steering) examineFences(n *notes, rights *Rights) {
+	var wrong []string
+	for i := range s.Parts {
+		part := &s.Parts[i]
+		if part.essential() || part.Name == podsFence && !rights.holdsPods() {
+			continue
+		}
+		wrong = append(wrong, part.wrong()...)
+	}
+	if len(wrong) > 0 {
+		n.warning("fence", "Whoever has Evenkeel's token may create or change pods beyond what steering takes: %s.", list(wrong)).fix(applyAgain)
+	}
+}
+
+// holdsPods reports whether held pods can be let go.
+func (r *Rights) holdsPods() bool {
+	may := func(resource string) bool {
+		return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Allowed && a.Verb == "patch" && a.Resource == resource })
+	}
+	return may("pods") && may("pods/status")
+}
+
+// steered says what is steered how: with held pods, by a gate.
+func (s *Steering) steered(holds, auto bool) string {
+	how := "holds replacements by a gate until their planned node is nominated"
+	if !holds {
+		how = "restricts replacements to names of nodes, because held pods may not be patched"
+	}
+	if auto {
+		how += ", while kube-scheduler asks no extender"
+	}
+	text := fmt.Sprintf("The API server (%s) %s.", version(s), how)
+	if keys, namespaces := s.open(); keys > 0 {
+		text += fmt.Sprintf(" %s open in %s.", are(keys, "key"), reasons.Count(namespaces, "namespace"))
+	}
+	if len(s.Unread) > 0 {
+		text += " Not checked, because it may not be read: " + list(s.Unread) + "."
+	}
+	return text
+}
+
+func version(s *Steering) string {
+	if s.Version == "" {
+		return "of an unknown version"
+	}
+	return s.Version
+}
+
+// open counts the keys that have not ended.
+func (s *Steering) open() (keys, namespaces int) {
+	for i := range s.Keys {
+		open := 0
+		for _, end := range s.Keys[i].Ends {
+			if s.At.Before(end) {
+				open++
+			}
+		}
+		keys += open
+		namespaces += min(open, 1)
+	}
+	return keys, namespaces
+}
+
+// hintWebhooks lists what may change pods after they were steered.
+func (s *Steering) hintWebhooks(n *notes) {
+	var hooks []string
+	for i := range s.Webhooks {
+		w := &s.Webhooks[i]
+		hooks = append(hooks, fmt.Sprintf("%s (failurePolicy %s, reinvocationPolicy %s)", w.Name, w.FailurePolicy, w.ReinvocationPolicy))
+	}
+	if len(hooks) > 0 {
+		n.ok("webhooks", "They see new pods after the policy and could undo it, or fail the dry run that proves it: %s.", list(hooks))
+	}
+}
+
+// examineLeft finds what processes that are gone have left.
+func (s *Steering) examineLeft(n *notes) {
+	var namespaces []string
+	stale := 0
+	for i := range s.Keys {
+		before := stale
+		for _, end := range s.Keys[i].Ends {
+			if end.Add(staleAfter).Before(s.At) {
+				stale++
+			}
+		}
+		if stale > before {
+			namespaces = append(namespaces, s.Keys[i].Namespace)
+		}
+	}
+	if stale > 0 {
+		n.warning("keys", "%s still there more than a minute after the end, in %s: no process has run a cycle since.", are(stale, "key"), list(namespaces)).
+			fix("They steer nothing. The next cycle deletes them; where none is to run any more: evenkeel cleanup")
+	}
+	if len(s.Held) > 0 {
+		n.problem("pods", "%s held by the gate evenkeel.io/steer for longer than %v, and nobody takes it off: %s.", are(len(s.Held), "pod"), s.Overdue, list(s.Held)).
+			fix("See whether a replica of run or serve lives and may patch pods (deploy/components/admission-steering).\nTo free them now: evenkeel cleanup")
+	}
+}
+
+// are begins a sentence about so many things.
+func are(count int, one string) string {
+	if count == 1 {
+		return "1 " + one + " is"
+	}
+	return fmt.Sprintf("%d %ss are", count, one)
+}
