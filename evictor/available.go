@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
@@ -35,13 +34,6 @@ func (e *Evictor) tallyOf(pod *v1.Pod) (n tally) {
 		}
 	}
 	return n
-}
-
-// controller is a controller as pods of a namespace name it: whoever may create
-// pods elsewhere can name any UID.
-type controller struct {
-	namespace string
-	uid       types.UID
 }
 
 // rememberedTally is tallyOf for those who ask about many pods of one owner: a

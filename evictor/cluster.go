@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -32,6 +33,13 @@ type Cluster interface {
 	Unschedulable() int
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
+}
+
+// controller is a controller as pods of a namespace name it: whoever may create
+// pods elsewhere can name any UID.
+type controller struct {
+	namespace string
+	uid       types.UID
 }
 
 // tally is how many pods of an owner are available and how many are not,
