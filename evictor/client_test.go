@@ -29,6 +29,7 @@ type allowing struct {
 	Authority
 
 	api    *api
+	leads  func() error
 	stored func() bool
 	commit func(context.Context) error
 }
@@ -37,7 +38,12 @@ func (a *allowing) Paused(ctx context.Context) error {
 	return pause.NewSwitch(a.api.client, "kube-system", ConfigMapName, nil).Read(ctx, false).Err()
 }
 
-func (a *allowing) Leads() error { return nil }
+func (a *allowing) Leads() error {
+	if a.leads == nil {
+		return nil
+	}
+	return a.leads()
+}
 
 func (a *allowing) Commit(ctx context.Context) error {
 	if a.commit == nil {
@@ -195,6 +201,37 @@ func TestClientRefuses(t *testing.T) {
 				t.Errorf("%d calls, in flight %+v, ended %+v", len(a.evicted), inFlight, ended)
 			}
 		})
+	}
+}
+
+// A process that does not lead any more evicts nothing, neither what it has
+// planned nor what an upstream plugin asks for.
+func TestOnlyTheLeaderEvicts(t *testing.T) {
+	a := newAPI(t, aPod("web-1"))
+	gate := newGate(t, a, func(c *ClientConfig) {
+		c.Authority = &allowing{api: a, leads: func() error { return errors.New("the Lease is lost") }}
+	})
+	_, err := planned(t, gate, moveOf("web-1"))
+	if got := reasonOf(err); got != reasons.NotLeader {
+		t.Errorf("a planned move: reason %q, want %q", got, reasons.NotLeader)
+	}
+	err = gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1"))
+	if got := reasonOf(err); got != reasons.NotLeader || a.requests(http.MethodPost) > 0 {
+		t.Errorf("an upstream plugin's: reason %q, want %q; asked for %v", got, reasons.NotLeader, a.asked)
+	}
+}
+
+// Evictions of upstream plugins count towards the hour's budget and end with it.
+func TestUpstreamEvictionsKeepTheHour(t *testing.T) {
+	a := newAPI(t, aPod("web-1"), aPod("web-2"))
+	gate := newGate(t, a)
+	gate.evictor.config.Settings.Safeguards = safeguards.New(safeguards.Config{Breaker: lenient, MaxPerHour: 1})
+	evictions := gate.clientset().PolicyV1().Evictions("ns")
+	if err := evictions.Evict(t.Context(), evictionOf("web-1")); err != nil {
+		t.Fatal(err)
+	}
+	if got := reasonOf(evictions.Evict(t.Context(), evictionOf("web-2"))); got != reasons.MovesPerHour || len(a.evicted) != 1 {
+		t.Errorf("the second one: reason %q, want %q; %d are evicted", got, reasons.MovesPerHour, len(a.evicted))
 	}
 }
 
@@ -492,9 +529,14 @@ func TestLostAnswersAreTold(t *testing.T) {
 // that changes anything.
 func TestClientDryRun(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
-	gate := newGate(t, a, dryRun)
+	gate := newGate(t, a, dryRun, func(c *ClientConfig) {
+		c.Authority = &allowing{api: a, commit: func(context.Context) error { return errors.New("the ledger is written") }}
+	})
 	if _, err := through(t, gate, moveOf("web-1")); err != nil {
 		t.Fatal(err)
+	}
+	if err := gate.Commit(t.Context()); err != nil {
+		t.Error(err)
 	}
 	if got := gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1")); got != nil {
 		t.Errorf("an upstream plugin's eviction: %v", got)

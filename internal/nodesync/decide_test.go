@@ -119,7 +119,10 @@ func TestDecideOfTaints(t *testing.T) {
 		hot    bool
 		want   []v1.Taint // nil: unchanged
 		gone   bool
+		lost   bool // usage is not known
 	}{
+		"of unknown usage, hot before":   {taints: []v1.Taint{soft, full}, record: ours, lost: true},
+		"of unknown usage, cool before":  {taints: []v1.Taint{full}, hot: true, lost: true},
 		"the first taint":                {hot: true, want: []v1.Taint{soft}},
 		"one more":                       {taints: []v1.Taint{full, namesake}, hot: true, want: []v1.Taint{full, namesake, soft}},
 		"as it should be":                {taints: []v1.Taint{soft, full}, record: ours, hot: true},
@@ -133,7 +136,7 @@ func TestDecideOfTaints(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := object(nil, tc.record)
 			o.Taints = tc.taints
-			got := Decide(policy, Node{Object: o, Known: true, Hot: tc.hot}, noon).Patch
+			got := Decide(policy, Node{Object: o, Known: !tc.lost, Hot: tc.hot}, noon).Patch
 			if diff := cmp.Diff(tc.want, got.allTaints); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}

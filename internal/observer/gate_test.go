@@ -271,11 +271,13 @@ func lastOnly(nodes int) func(*usage.Batch) {
 func TestRipe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		unmeasured string
+		period     time.Duration
 		want       bool
 	}{
-		"half of a hot node's":  {"n0", false},
-		"half of a cool node's": {"n1", true},
-		"none":                  {"", true},
+		"half of a hot node's":      {"n0", 75 * time.Second, false},
+		"half of a cool node's":     {"n1", 75 * time.Second, true},
+		"none":                      {"", 75 * time.Second, true},
+		"none, observed too little": {"", 5 * time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarbor(t)
@@ -294,7 +296,7 @@ func TestRipe(t *testing.T) {
 			if state := h.Latest().States["n0"].State; state != thresholds.Hot {
 				t.Fatalf("n0 is %s", state)
 			}
-			if got := h.Latest().Ripe(75*time.Second, time.Second, 80); got != tc.want {
+			if got := h.Latest().Ripe(tc.period, time.Second, 80); got != tc.want {
 				t.Errorf("ripe %v, want %v", got, tc.want)
 			}
 		})

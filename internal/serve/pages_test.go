@@ -116,6 +116,10 @@ func TestStrangersReadNoReports(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(fields))); code != http.StatusOK || diff != "" {
 		t.Errorf("status %d, fields (-want +got):\n%s", code, diff)
 	}
+	// The details say how many nodes there are.
+	if latest := reports.Observer.Latest(); fields["gate"] != string(latest.Blocked) || latest.Closed() == string(latest.Blocked) {
+		t.Errorf("gate %q, want %q without the details of %q", fields["gate"], latest.Blocked, latest.Closed())
+	}
 	if diff := cmp.Diff(map[string]any{"generation": 0.0}, fields["ledger"]); diff != "" {
 		t.Errorf("ledger (-want +got):\n%s", diff)
 	}

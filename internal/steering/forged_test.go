@@ -95,6 +95,42 @@ func TestForgedFactsOfAKnownPod(t *testing.T) {
 	}
 }
 
+// What a request says of a pod that the watch knows is not believed: neither its
+// size, nor its owner, nor that it waits for volumes.
+func TestForgedSizeOfAKnownPod(t *testing.T) {
+	forgeries := map[string]func(*extender.Pod){
+		"vast":            func(p *extender.Pod) { p.CPUMilli = 8000 },
+		"somewhat larger": func(p *extender.Pod) { p.CPUMilli = 1000 },
+		"limited":         func(p *extender.Pod) { p.LimitCPUMilli = 100 },
+		"with claims":     func(p *extender.Pod) { p.HasClaims = true },
+		"of a DaemonSet":  func(p *extender.Pod) { p.OwnerKind, p.OwnerUID, p.CPUMilli = "DaemonSet", "ds-1", 8000 },
+		"a replacement":   func(p *extender.Pod) { p.OwnerKind, p.OwnerUID, p.TemplateHash = "ReplicaSet", "rs-1", "h1" },
+	}
+	answered := func(t *testing.T, forge func(*extender.Pod)) (said map[string]extender.Reject, at, later map[string]int64) {
+		t.Helper()
+		b, _ := attacked(t)
+		b.watch(strange("known", 500))
+		asked := strange("known", 500)
+		forge(asked)
+		said = b.filterUnseen(asked, "trap")
+		at = b.predicted(attackedNodes...)
+		b.observer.Ledger().Expire(b.now.Add(time.Minute))
+		return said, at, b.predicted(attackedNodes...)
+	}
+	said, at, later := answered(t, func(*extender.Pod) {})
+	if at["trap"] <= 2500 || later["trap"] != 2500 {
+		t.Fatalf("trap is predicted at %d, later at %d, want the pod charged for a while", at["trap"], later["trap"])
+	}
+	for name, forge := range forgeries {
+		t.Run(name, func(t *testing.T) {
+			gotSaid, gotAt, gotLater := answered(t, forge)
+			if diff := cmp.Diff([]any{said, at, later}, []any{gotSaid, gotAt, gotLater}); diff != "" {
+				t.Errorf("answer, predicted then and later (-honest +forged):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A request that has overtaken the watch is answered as the watch would have it,
 // if that comes soon; what is answered then counts.
 func TestOvertakingRequestsWaitForTheWatch(t *testing.T) {
