@@ -299,15 +299,16 @@ func TestSurgesEndOnce(t *testing.T) {
 	}
 }
 
-// What cannot be removed is said with its reason, and what is stored stays, which
-// may name what is to be done.
-func TestWhatCannotBeRemoved(t *testing.T) {
+// obstacle keeps something from being removed.
+type obstacle struct {
+	change func(*site)
+	want   []string // beginnings of what is left
+	done   int
+}
+
+func obstacles() map[string]obstacle {
 	forbidden := apierrors.NewForbidden(v1.Resource("pods"), "web", errors.New("no right"))
-	cases := map[string]struct {
-		change func(*site)
-		want   []string // beginnings of what is left
-		done   int
-	}{
+	return map[string]obstacle{
 		"Evenkeel runs": {func(s *site) { s.add(lease("evenkeel", noon.Add(-time.Second))) }, []string{`Lease evenkeel/evenkeel: "evenkeel-7d9f" holds it`}, 3},
 		"nodesync runs": {
 			func(s *site) { s.add(lease("evenkeel-nodesync", noon)) }, []string{`Lease evenkeel/evenkeel-nodesync: "evenkeel-nodesync-7d9f" holds it`}, 4,
@@ -347,7 +348,12 @@ func TestWhatCannotBeRemoved(t *testing.T) {
 			[]string{"Steering: keys are set or pods are held again and again"}, 3 + maxPasses,
 		},
 	}
-	for name, tc := range cases {
+}
+
+// What cannot be removed is said with its reason, and what is stored stays, which
+// may name what is to be done.
+func TestWhatCannotBeRemoved(t *testing.T) {
+	for name, tc := range obstacles() {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, pod("web-1", gate), marked("n1", record))
 			s.steering("shop", "evenkeel", 1)

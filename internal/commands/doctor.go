@@ -175,7 +175,8 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 		Mode: patient.Mode, Load: look.Load, Sources: look.ReadSources(),
 		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
-		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, ByAPIServer: patient.ByAPIServer(), NodesOnly: look.Usage.SignalsOnly,
+		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
+		ByAPIServer: patient.ByAPIServer(),
 	}
 	return process.Needs(), nil
 }

@@ -197,11 +197,13 @@ func (s *Steering) examineLeft(n *notes) {
 		}
 	}
 	if stale > 0 {
-		n.warning("keys", "%s still there more than a minute after the end, in %s: no process has run a cycle since.", are(stale, "key"), list(namespaces)).
+		n.warning("keys", "%s still there more than a minute after the end, in %s: no process has run a cycle since.",
+			are(stale, "key"), list(namespaces)).
 			fix("They steer nothing. The next cycle deletes them; where none is to run any more: evenkeel cleanup")
 	}
 	if len(s.Held) > 0 {
-		n.problem("pods", "%s held by the gate evenkeel.io/steer for longer than %v, and nobody takes it off: %s.", are(len(s.Held), "pod"), s.Overdue, list(s.Held)).
+		n.problem("pods", "%s held by the gate evenkeel.io/steer for longer than %v, and nobody takes it off: %s.",
+			are(len(s.Held), "pod"), s.Overdue, list(s.Held)).
 			fix("See whether a replica of run or serve lives and may patch pods (deploy/components/admission-steering).\nTo free them now: evenkeel cleanup")
 	}
 }

@@ -149,6 +149,8 @@ func differs(shipped, there map[string]any) string {
 
 func differ(path string, shipped, there any) string {
 	switch want := shipped.(type) {
+	case nil: // it is not shipped
+		return ""
 	case map[string]any:
 		got, _ := there.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(want)) {

@@ -38,6 +38,9 @@ func installed(t *testing.T) map[string]*unstructured.Unstructured {
 		if _, ok, _ := unstructured.NestedMap(object.Object, "spec", "matchConstraints"); ok {
 			set(t, object, "Equivalent", "spec", "matchConstraints", "matchPolicy")
 		}
+		if object.GetKind() == "Namespace" {
+			set(t, object, []any{"kubernetes"}, "spec", "finalizers")
+		}
 		conditions, _, _ := unstructured.NestedSlice(object.Object, "spec", "matchConditions")
 		for k := range conditions {
 			condition := conditions[k].(map[string]any)
