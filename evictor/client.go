@@ -175,9 +175,6 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
 	}
 	err := c.postOnce(ctx, eviction, pod, a)
-	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
-		err = nil // it was made, for the framework's limits and for the probe as well
-	}
 	if err != nil && refused(err) {
 		if !recorded {
 			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
@@ -221,6 +218,9 @@ func (c *Client) postOnce(ctx context.Context, eviction *policyv1.Eviction, pod 
 	}
 	if !safeguards.PutOff(err) {
 		c.ended(err)
+	}
+	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
+		return nil // it was made, for the framework's limits and for the probe as well
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
 	defer others.ShutDown()
 	changed := func(object any) {
 		pod, ok := object.(*v1.Pod)
-		if !ok || !held(pod) && !g.keyed(pod) && !(stranded(pod) && g.ours(pod)) {
+		if !ok || !held(pod) && !g.keyed(pod) && (!stranded(pod) || !g.ours(pod)) {
 			return
 		}
 		waiting := others
