@@ -95,7 +95,7 @@ var sentences = map[Reason]string{
 	SourceUsageUnknown:    "the usage of its node is no longer known",
 	LandingGone:           "its destination takes no pods any more, is full by requests, or would not stay below its reject line",
 	UsageDataInsufficient: "usage is not known well enough to evict any more",
-	SteeringAbsent:        "a replacement was bound without the extender having been asked",
+	SteeringAbsent:        "a replacement was bound without the extender having been asked, and the API server is not known to steer",
 	NamesUnsuited:         "its replacement can be steered by names of nodes only, which would change what its topology spread counts or let it preempt pods",
 	SteeringRefused:       "the API server takes no key for it: its namespace is being deleted, or a quota, a policy or a webhook refuses Steerings there",
 	ProbeNotLanded:        "the first replacement was not bound in time",

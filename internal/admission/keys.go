@@ -225,8 +225,8 @@ func create(ctx context.Context, object dynamic.ResourceInterface, steering map[
 	return err //nolint:wrapcheck // write says what for
 }
 
-// sweep deletes the Steerings in which every key has expired or been cleared.
-// Nothing else collects them.
+// sweep deletes the Steerings in which every key has expired or been cleared, and
+// of all others the keys that have expired. Nothing else collects them.
 func (k *Keys) sweep(ctx context.Context) error {
 	if err := k.leader.Leads(); err != nil {
 		return fmt.Errorf("deleting no Steering: %w", err)
@@ -239,18 +239,44 @@ func (k *Keys) sweep(ctx context.Context) error {
 	}
 	now := k.now()
 	for i := range list.Items {
-		object := &list.Items[i]
-		if object.GetName() != objectName || !expired(object, now) {
-			continue
-		}
-		version := object.GetResourceVersion()
-		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}}
-		deleted := k.client.Namespace(object.GetNamespace()).Delete(ctx, objectName, options)
-		if deleted != nil && !apierrors.IsNotFound(deleted) && !apierrors.IsConflict(deleted) {
-			err = errors.Join(err, fmt.Errorf("deleting the Steering of namespace %q: %w", object.GetNamespace(), deleted))
+		if object := &list.Items[i]; object.GetName() == objectName {
+			err = errors.Join(err, k.tidy(ctx, object, now))
 		}
 	}
 	return err
+}
+
+// tidy sweeps one Steering, as it was read.
+func (k *Keys) tidy(ctx context.Context, steering *unstructured.Unstructured, now time.Time) (err error) {
+	object, version := k.client.Namespace(steering.GetNamespace()), steering.GetResourceVersion()
+	if expired(steering, now) {
+		err = object.Delete(ctx, objectName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
+	} else if patch := without(steering, now); patch != nil {
+		_, err = object.Patch(ctx, objectName, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("tidying the Steering of namespace %q: %w", steering.GetNamespace(), err)
+	}
+	return nil
+}
+
+// without is the patch that removes the keys that have expired; nil if none has.
+func without(steering *unstructured.Unstructured, now time.Time) []byte {
+	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
+	gone := map[string]any{}
+	for uid := range targets {
+		if !now.Before(endOf(targets, uid)) {
+			gone[uid] = nil
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": steering.GetResourceVersion()}, "targets": gone})
+	if err != nil {
+		return nil // no map of nulls fails
+	}
+	return patch
 }
 
 // expired reports whether no key of a Steering steers any more.
@@ -264,15 +290,19 @@ func ends(steering *unstructured.Unstructured) []time.Time {
 	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
 	all := make([]time.Time, 0, len(targets))
 	for uid := range targets {
-		text, _, _ := unstructured.NestedString(targets, uid, "until")
-		until, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			until = time.Time{}
-		}
-		all = append(all, until)
+		all = append(all, endOf(targets, uid))
 	}
 	slices.SortFunc(all, time.Time.Compare)
 	return all
+}
+
+func endOf(targets map[string]any, uid string) time.Time {
+	text, _, _ := unstructured.NestedString(targets, uid, "until")
+	until, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return until
 }
 
 // settleAll is settle for all keys, and reports whether any is open still.
@@ -288,4 +318,19 @@ func (k *Keys) settleAll(ctx context.Context) (open bool) {
 		open = open || waits
 	}
 	return open
+}
+
+// returned reports whether the newest replacement that has landed went back to
+// where its pod was moved from.
+func (k *Keys) returned() bool {
+	inFlight, ended := k.moves.Moves()
+	var newest *ledger.Move
+	for _, all := range [][]ledger.Move{inFlight, ended} {
+		for i := range all {
+			if move := &all[i]; move.State == ledger.Landed && (newest == nil || move.Evicted.After(newest.Evicted)) {
+				newest = move
+			}
+		}
+	}
+	return newest != nil && newest.Node == newest.From
 }

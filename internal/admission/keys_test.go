@@ -120,7 +120,7 @@ func TestSweep(t *testing.T) {
 	if err := w.keys.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"live": "", "live/rs-0": "n1", "half": "", "half/rs-0": "n1", "half/rs-1": "n1", "theirs": "", "theirs/rs-0": "n1"}
+	want := map[string]string{"live": "", "live/rs-0": "n1", "half": "", "half/rs-1": "n1", "theirs": "", "theirs/rs-0": "n1"}
 	if diff := cmp.Diff(want, w.targets(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

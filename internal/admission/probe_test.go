@@ -100,6 +100,31 @@ func TestProven(t *testing.T) {
 	}
 }
 
+// Where the newest replacement went back to its node, somebody else may undo what
+// the API server does: the next cycle probes.
+func TestProvenUntilAReplacementReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := NewSteering(w.keys, (&apiServer{forbidden: "none"}).probe(w), true, func() time.Time { return w.now })
+		lands := func(pod, by, node string) {
+			t.Helper()
+			w.now = w.now.Add(time.Second)
+			w.moves(web, pod)
+			w.replaces(web, pod, by)
+			w.ledger.Bound(ledger.Pod{UID: "uid-" + by, Namespace: web.namespace, Name: by, OwnerUID: web.uid, OwnerKind: "ReplicaSet", Created: w.now}, node, w.now)
+		}
+		for i, step := range []struct {
+			pod, by, node string
+			want          bool
+		}{{"web-1", "web-7", "n1", true}, {"web-2", "web-8", "hot", false}, {"web-3", "web-9", "n1", true}} {
+			lands(step.pod, step.by, step.node)
+			if proven, err := s.Proven(t.Context()); proven != step.want || err != nil {
+				t.Errorf("step %d: proven %v, error %v", i, proven, err)
+			}
+		}
+	})
+}
+
 // A move is ready when the API server has seen its key. Another one of the same
 // owner waits for it, and nothing is left of one that is not made.
 func TestReady(t *testing.T) {

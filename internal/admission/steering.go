@@ -35,7 +35,8 @@ func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *St
 	return &Steering{keys: keys, probe: probe, stays: stays, now: now}
 }
 
-// Proven implements evictor.Steering: the API server steers a pod with a key.
+// Proven implements evictor.Steering: the API server steers a pod with a key,
+// and nobody has undone it when it did so last.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
 	installed, err := s.probe.installed(ctx)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Steering) Proven(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	s.holds.Store(permitted && s.stays)
-	return true, nil
+	return !s.keys.returned(), nil
 }
 
 // Restricts implements evictor.Steering.
