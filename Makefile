@@ -34,6 +34,7 @@ BENCH_FLAGS ?=
 NEW ?= bin/bench.txt
 FOOTPRINT_FLAGS ?=
 SOAK_FLAGS ?=
+STEERING ?= extender
 THROUGHPUT_FLAGS ?=
 
 .PHONY: help
@@ -50,8 +51,8 @@ build-scheduler: ## Compile bin/kube-scheduler, the stock one with Evenkeel's pl
 	  -o bin/kube-scheduler ./cmd/kube-scheduler
 
 .PHONY: demo
-demo: ## Watch Evenkeel cool two hot nodes on a local cluster.
-	cd $(CLUSTER) && go run ./cmd/demo
+demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender.
+	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING)
 
 .PHONY: cluster-up
 cluster-up: ## Start a local cluster that stays until cluster-down.

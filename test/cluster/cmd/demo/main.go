@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"os"
 	"time"
 
@@ -15,10 +16,24 @@ import (
 // limit bounds the demo once everything is built.
 const limit = 6 * time.Minute
 
-func main() { os.Exit(workshop.Main("\ndemo", run)) }
+// The ways to steer that --steering takes.
+const (
+	byExtender  = "extender"
+	byAdmission = "admission"
+)
 
-func run(ctx context.Context) error {
-	s, err := newShow(ctx, os.Stdout)
+func main() {
+	steering := flag.String("steering", byExtender, "how replacements are steered: extender, or admission where kube-scheduler asks nobody")
+	flag.Parse()
+	if *steering != byExtender && *steering != byAdmission || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	os.Exit(workshop.Main("\ndemo", func(ctx context.Context) error { return run(ctx, *steering) }))
+}
+
+func run(ctx context.Context, steering string) error {
+	s, err := newShow(ctx, os.Stdout, steering)
 	if err != nil {
 		return err
 	}

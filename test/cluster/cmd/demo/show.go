@@ -20,21 +20,23 @@ import (
 
 // show is the scenario with its state.
 type show struct {
-	out     io.Writer
-	started time.Time
-	dir     string
-	binary  string
-	cluster *cluster.Cluster
-	story   *scenario.Story
-	server  *evenkeel.Process
-	listen  string
-	metrics string
-	watch   *watch
-	asked   bool
+	out io.Writer
+	// steering is byExtender or byAdmission.
+	steering string
+	started  time.Time
+	dir      string
+	binary   string
+	cluster  *cluster.Cluster
+	story    *scenario.Story
+	server   *evenkeel.Process
+	listen   string
+	metrics  string
+	watch    *watch
+	asked    bool
 }
 
-func newShow(ctx context.Context, out io.Writer) (*show, error) {
-	s := &show{out: out}
+func newShow(ctx context.Context, out io.Writer, steering string) (*show, error) {
+	s := &show{out: out, steering: steering}
 	s.say("Building a control plane from Go modules: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, metrics-server, kwok.")
 	s.say("The first time takes some minutes, later ones a second.")
 	binDir, err := cluster.DefaultBinDir(ctx)
@@ -70,8 +72,8 @@ func (s *show) close() {
 	}
 }
 
-// raise starts the cluster with a kube-scheduler that calls Evenkeel, and
-// Evenkeel with only its shipped rights.
+// raise starts the cluster, with a kube-scheduler that calls Evenkeel or one as
+// it comes, and Evenkeel with only its shipped rights.
 func (s *show) raise(ctx context.Context) (err error) {
 	if s.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
@@ -80,12 +82,11 @@ func (s *show) raise(ctx context.Context) (err error) {
 		return err
 	}
 	s.chapter("A real cluster on this machine")
-	s.cluster, err = cluster.Start(ctx, cluster.Options{
-		BinDir:    filepath.Dir(s.binary),
-		StateDir:  filepath.Join(s.dir, "cluster"),
-		Extenders: []schedulerv1.Extender{cluster.Extender("http://" + s.listen)},
-	})
-	if err != nil {
+	options := cluster.Options{BinDir: filepath.Dir(s.binary), StateDir: filepath.Join(s.dir, "cluster")}
+	if s.steering == byExtender {
+		options.Extenders = []schedulerv1.Extender{cluster.Extender("http://" + s.listen)}
+	}
+	if s.cluster, err = cluster.Start(ctx, options); err != nil {
 		return err
 	}
 	if s.story, err = scenario.RequestSkew(ctx, s.cluster); err != nil {
@@ -93,8 +94,16 @@ func (s *show) raise(ctx context.Context) (err error) {
 	}
 	s.say("%d nodes of 32 cores. By what pods ask for, %s look the emptiest; by what they use, they burn.", len(s.story.Nodes), strings.Join(s.story.Hot, " and "))
 	s.say("Watch it yourself: kubectl --kubeconfig %s get pods -A -o wide", s.cluster.Kubeconfig())
+	return s.serve(ctx)
+}
+
+// serve installs Evenkeel and starts it.
+func (s *show) serve(ctx context.Context) error {
 	access, err := evenkeel.Install(ctx, s.cluster)
 	if err != nil {
+		return err
+	}
+	if err := s.letSteer(ctx); err != nil {
 		return err
 	}
 	policy, err := writePolicy(ctx, s.dir)
@@ -108,6 +117,19 @@ func (s *show) raise(ctx context.Context) (err error) {
 		return err
 	}
 	return s.server.WaitServing(ctx, "http://"+s.listen+"/livez")
+}
+
+// letSteer has the API server steer, where kube-scheduler asks nobody.
+func (s *show) letSteer(ctx context.Context) error {
+	if s.steering != byAdmission {
+		return nil
+	}
+	s.say("kube-scheduler is as it comes and asks nobody: the API server itself steers replacements, by a MutatingAdmissionPolicy.")
+	files, err := evenkeel.Component(ctx, "admission-steering")
+	for _, file := range files {
+		err = errors.Join(err, evenkeel.Apply(ctx, s.cluster, file, false))
+	}
+	return err
 }
 
 // before waits until metrics-server measures every node, and draws them.
@@ -154,6 +176,9 @@ func (s *show) cool(ctx context.Context) error {
 
 // newPods shows the other half: new pods are kept off hot nodes as well.
 func (s *show) newPods(ctx context.Context) error {
+	if s.steering == byAdmission { // it steers replacements alone
+		return nil
+	}
 	s.chapter("New pods go to cool nodes, too")
 	err := s.cluster.Deploy(ctx, cluster.Workload{
 		Namespace: "shop", Name: "new", Replicas: 6,
@@ -198,7 +223,7 @@ func (s *show) verdict() error {
 		"more than one eviction above the fewest":   w.evictions() > s.story.FewestEvictions+1,
 		"a replacement went back to a hot node":     w.boomerangs() > 0,
 		"a replacement is missing":                  w.landed() != w.evictions(),
-		"kube-scheduler did not ask for scores":     !s.asked,
+		"kube-scheduler did not ask for scores":     s.steering == byExtender && !s.asked,
 		"the ledger lost a move":                    w.recorded != w.evictions(),
 		"a replacement is on neither plan nor cool": w.planned+w.cool != w.landed(),
 	} {
