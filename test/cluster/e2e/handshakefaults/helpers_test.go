@@ -109,15 +109,24 @@ func (f *fixture) cooled(within time.Duration) {
 	}
 }
 
-// allBound reports whether each pod that is not about to go has a node.
+// allBound reports whether each Deployment has all its pods, each with a node: one
+// that is about to come is not seen.
 func (f *fixture) allBound(ctx context.Context) bool {
 	f.T.Helper()
+	deployments, err := f.Client().AppsV1().Deployments("shop").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false
+	}
+	missing := int32(0)
+	for i := range deployments.Items {
+		missing += *deployments.Items[i].Spec.Replicas
+	}
 	for _, pod := range f.PodsByUID(ctx) {
-		if pod.DeletionTimestamp == nil && pod.Spec.NodeName == "" {
-			return false
+		if pod.DeletionTimestamp == nil && pod.Spec.NodeName != "" {
+			missing--
 		}
 	}
-	return true
+	return missing == 0
 }
 
 // released waits until none of the processes holds a reservation: every move
