@@ -20,9 +20,9 @@ const Most = 5
 const maxTries = 32
 
 // Of returns at most Most nodes for the replacement of a pod: its destination,
-// which is known to take it, and then the coolest others that do. Where
-// kube-scheduler may choose no other node it makes room by preemption, so none of
-// them holds a pod that the replacement may preempt; nil if the destination does.
+// which the caller knows to fit, and then the coolest others that fit. A pod that
+// may go nowhere else makes kube-scheduler preempt others, so no node qualifies
+// that has a pod of a lower priority; nil if the destination has one.
 func Of(seen *observer.Observation, move *ledger.Intent, pod *v1.Pod, takes func(node string) bool) []string {
 	board, known := seen.Board, seen.View.Snapshot
 	spares := func(i cluster.NodeIndex) bool { return !preempts(pod, known.Nodes[i].Pods) }

@@ -247,41 +247,27 @@ func (k *Keys) sweep(ctx context.Context) error {
 }
 
 // tidy sweeps one Steering, as it was read.
-func (k *Keys) tidy(ctx context.Context, steering *unstructured.Unstructured, now time.Time) (err error) {
+func (k *Keys) tidy(ctx context.Context, steering *unstructured.Unstructured, now time.Time) error {
+	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
+	ended := map[string]any{}
+	for uid := range targets {
+		if !now.Before(endOf(targets, uid)) {
+			ended[uid] = nil // as a merge patch removes it
+		}
+	}
 	object, version := k.client.Namespace(steering.GetNamespace()), steering.GetResourceVersion()
-	if expired(steering, now) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": version}, "targets": ended})
+	switch {
+	case err != nil:
+	case len(ended) == len(targets):
 		err = object.Delete(ctx, objectName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
-	} else if patch := without(steering, now); patch != nil {
+	case len(ended) > 0:
 		_, err = object.Patch(ctx, objectName, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("tidying the Steering of namespace %q: %w", steering.GetNamespace(), err)
 	}
 	return nil
-}
-
-// without is the patch that removes the keys that have expired; nil if none has.
-func without(steering *unstructured.Unstructured, now time.Time) []byte {
-	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
-	gone := map[string]any{}
-	for uid := range targets {
-		if !now.Before(endOf(targets, uid)) {
-			gone[uid] = nil
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": steering.GetResourceVersion()}, "targets": gone})
-	if err != nil {
-		return nil // no map of nulls fails
-	}
-	return patch
-}
-
-// expired reports whether no key of a Steering steers any more.
-func expired(steering *unstructured.Unstructured, now time.Time) bool {
-	return !slices.ContainsFunc(ends(steering), now.Before)
 }
 
 // ends returns when the keys of a Steering end, zero for one that cannot be

@@ -8,20 +8,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
 )
 
 // Gate is the scheduling gate of a pod that is held.
 const Gate = gate
 
-const (
-	leftoversPage = 500
-	// letGoAttempts is how often taking a gate off is tried while others change
-	// the pod's gates.
-	letGoAttempts = 3
-)
+// letGoAttempts is how often taking a gate off is tried while others change the
+// pod's gates.
+const letGoAttempts = 3
 
 // Leftovers finds what steering has left in a cluster, and takes it away. It
 // does not ask who leads: it is for persons, when no process is there to do it.
@@ -50,39 +50,27 @@ func (s *Stored) Name() string { return objectName }
 // where their kind is not installed.
 func (l *Leftovers) Steerings(ctx context.Context) ([]Stored, error) {
 	var all []Stored
-	options := metav1.ListOptions{FieldSelector: "metadata.name=" + objectName, Limit: leftoversPage}
-	for {
-		page, err := bounded(ctx, func(ctx context.Context) (page, error) {
-			list, err := l.steerings.List(ctx, options)
-			if err != nil {
-				return page{}, err
-			}
-			of := page{next: list.GetContinue()}
-			for i := range list.Items {
-				if item := &list.Items[i]; item.GetName() == objectName {
-					of.steerings = append(of.steerings, Stored{Namespace: item.GetNamespace(), Ends: ends(item)})
-				}
-			}
-			return of, nil
-		})
-		if apierrors.IsNotFound(err) {
-			return all, nil
-		}
-		if err != nil {
-			return all, fmt.Errorf("listing Steerings: %w", err)
-		}
-		all = append(all, page.steerings...)
-		if options.Continue = page.next; page.next == "" {
-			return all, nil
-		}
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return l.steerings.List(ctx, options)
 	}
+	err := each(ctx, "metadata.name="+objectName, list, func(item runtime.Object) error {
+		if of, ok := item.(*unstructured.Unstructured); ok && of.GetName() == objectName {
+			all = append(all, Stored{Namespace: of.GetNamespace(), Ends: ends(of)})
+		}
+		return nil
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return all, fmt.Errorf("listing Steerings: %w", err)
+	}
+	return all, nil
 }
 
-// page is a part of a list.
-type page struct {
-	steerings []Stored
-	pods      []v1.Pod
-	next      string
+// each lists in pages, each in callTimeout at most.
+func each(ctx context.Context, fields string, list pager.ListPageFunc, use func(runtime.Object) error) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return bounded(ctx, func(ctx context.Context) (runtime.Object, error) { return list(ctx, options) })
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: fields}, use) //nolint:wrapcheck // the caller says of what
 }
 
 // bounded makes a call that takes callTimeout at most.
@@ -106,29 +94,19 @@ func (l *Leftovers) Delete(ctx context.Context, namespace string) error {
 // Held lists the pods that have the gate. None of them has a node.
 func (l *Leftovers) Held(ctx context.Context) ([]v1.Pod, error) {
 	var all []v1.Pod
-	options := metav1.ListOptions{FieldSelector: "spec.nodeName=", Limit: leftoversPage}
-	for {
-		page, err := bounded(ctx, func(ctx context.Context) (page, error) {
-			list, err := l.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
-			if err != nil {
-				return page{}, err
-			}
-			of := page{next: list.Continue}
-			for i := range list.Items {
-				if held(&list.Items[i]) {
-					of.pods = append(of.pods, list.Items[i])
-				}
-			}
-			return of, nil
-		})
-		if err != nil {
-			return all, fmt.Errorf("listing pods: %w", err)
-		}
-		all = append(all, page.pods...)
-		if options.Continue = page.next; page.next == "" {
-			return all, nil
-		}
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return l.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
 	}
+	err := each(ctx, "spec.nodeName=", list, func(item runtime.Object) error {
+		if pod, ok := item.(*v1.Pod); ok && held(pod) {
+			all = append(all, *pod)
+		}
+		return nil
+	})
+	if err != nil {
+		return all, fmt.Errorf("listing pods: %w", err)
+	}
+	return all, nil
 }
 
 // LetGo takes the gate off a pod, without a nomination. One that is gone by now,

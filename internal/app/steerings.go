@@ -3,10 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
-
-	"k8s.io/client-go/dynamic"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/steered"
@@ -24,9 +21,9 @@ func (s *steerings) wire(a *App) error {
 	} else {
 		planner = steering.NewAnswerer(a.observer, a.kube.Clock.Now)
 	}
-	client, err := dynamic.NewForConfig(a.kube.REST)
+	client, err := a.kube.Dynamic()
 	if err != nil {
-		return fmt.Errorf("making the client of Steerings: %w", err)
+		return err
 	}
 	keys := admission.NewKeys(client, a.observer.Ledger(), a.authority, a.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, a.kube.REST)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -170,22 +169,12 @@ func differ(path string, shipped, there any) string {
 			}
 		}
 		return ""
-	case string:
-		got, _ := there.(string)
-		if account.ReplaceAllString(want, "") == account.ReplaceAllString(got, "") {
-			return ""
-		}
-		return path
 	}
 	if shipped != there {
 		return path
 	}
 	return ""
 }
-
-// account is the namespace of Evenkeel's ServiceAccount, which fences name: it
-// is everybody's own.
-var account = regexp.MustCompile(`system:serviceaccount:[a-z0-9-]+:evenkeel\b`)
 
 // ownPrefix begins the names of our own configurations.
 const ownPrefix = "evenkeel"

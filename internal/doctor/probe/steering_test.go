@@ -41,14 +41,6 @@ func installed(t *testing.T) map[string]*unstructured.Unstructured {
 		if object.GetKind() == "Namespace" {
 			set(t, object, []any{"kubernetes"}, "spec", "finalizers")
 		}
-		conditions, _, _ := unstructured.NestedSlice(object.Object, "spec", "matchConditions")
-		for k := range conditions {
-			condition := conditions[k].(map[string]any)
-			condition["expression"] = strings.ReplaceAll(condition["expression"].(string), "serviceaccount:evenkeel:", "serviceaccount:load-balancing:")
-		}
-		if conditions != nil {
-			set(t, object, conditions, "spec", "matchConditions")
-		}
 		all[object.GetKind()+" "+object.GetName()] = object
 	}
 	return all
