@@ -297,6 +297,23 @@ func TestOtherLinesAreSkipped(t *testing.T) {
 	}
 }
 
+// Few lines can be as large as many: their bytes are bounded, too.
+func TestLargeLinesAreBounded(t *testing.T) {
+	var out bytes.Buffer
+	for n := range 20 {
+		move := intent(fmt.Sprint("pod-", n))
+		move.Decision.Message = strings.Repeat("m", maxLine/2)
+		LogEviction(klog.NewContext(t.Context(), loggers()["text"](&out)), move, at(n), false)
+	}
+	for mostKept, want := range map[int]bool{10 * maxLine / 2: false, 20 * maxLine: true} {
+		logs := NewLogs(Query{})
+		logs.mostKept = mostKept
+		if err := logs.Read(bytes.NewReader(out.Bytes())); (err == nil) != want {
+			t.Errorf("with %d bytes at most: error %v, %d entries", mostKept, err, len(logs.Entries()))
+		}
+	}
+}
+
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

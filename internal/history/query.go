@@ -21,6 +21,8 @@ const (
 	// a dry run would have made all of them together.
 	maxEntries = 100_000
 	maxTimes   = 5_000_000
+	// maxKept bounds the bytes of the lines that entries were read from.
+	maxKept = 256 << 20
 )
 
 // Query selects entries. What is empty selects all.
@@ -79,6 +81,8 @@ type Logs struct {
 	counted int
 	// judged are the first judgements, also of evictions that are not known.
 	judged map[key]Entry
+	// kept is how many bytes of lines were kept, of mostKept at most.
+	kept, mostKept int
 }
 
 // key is an eviction: a pod is evicted once. A dry run would evict it again and
@@ -90,7 +94,7 @@ type key struct {
 
 // NewLogs returns Logs that keep what a query selects.
 func NewLogs(query Query) *Logs {
-	return &Logs{query: query, made: map[key]*Entry{}, times: map[key]map[int64]struct{}{}, judged: map[key]Entry{}}
+	return &Logs{query: query, made: map[key]*Entry{}, times: map[key]map[int64]struct{}{}, judged: map[key]Entry{}, mostKept: maxKept}
 }
 
 // Read reads a file to its end.
@@ -130,18 +134,24 @@ func (l *Logs) add(text []byte) error {
 	case e.Outcome != nil:
 		if first, ok := l.judged[of]; !ok || e.At.Before(first.At) {
 			l.judged[of] = e
+			l.kept += len(text)
 		}
 	case known == nil:
 		l.made[of] = &e
+		l.kept += len(text)
 		l.count(of, e.At)
 	default:
 		if e.At.Before(known.At) {
 			*known = e
+			l.kept += len(text)
 		}
 		l.count(of, e.At)
 	}
 	if len(l.made) > maxEntries || len(l.judged) > maxEntries || l.counted > maxTimes {
 		return fmt.Errorf("the logs tell of more than %d evictions; give fewer files", maxEntries)
+	}
+	if l.kept > l.mostKept {
+		return fmt.Errorf("the lines about evictions have more than %d bytes; give fewer files", l.mostKept)
 	}
 	return nil
 }
