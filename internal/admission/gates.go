@@ -91,7 +91,7 @@ func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
 	defer others.ShutDown()
 	changed := func(object any) {
 		pod, ok := object.(*v1.Pod)
-		if !ok || !held(pod) && !g.keyed(pod) && (!stranded(pod) || !g.ours(pod)) {
+		if !ok || !held(pod) && !g.keyed(pod) && !nominatedInVain(pod) && (!stranded(pod) || !g.ours(pod)) {
 			return
 		}
 		waiting := others
@@ -157,6 +157,11 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func
 			return 0, err
 		}
 	}
+	if nominatedInVain(pod) {
+		if err := g.withdraw(ctx, pod); err != nil {
+			return 0, err
+		}
+	}
 	if g.keyed(pod) {
 		open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
 		if err != nil {
@@ -200,6 +205,17 @@ func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 	return g.patch(ctx, pod, step{"add", "/status/nominatedNodeName", &node}, "status")
 }
 
+// withdraw takes a nomination back that has come to nothing.
+func (g *Gates) withdraw(ctx context.Context, pod *v1.Pod) error {
+	klog.FromContext(ctx).V(2).Info("A nomination is taken back: no node takes the pod", "pod", klog.KObj(pod), "nominated", pod.Status.NominatedNodeName)
+	const path = "/status/nominatedNodeName"
+	patch, err := encode(step{"test", "/metadata/uid", pod.UID}, step{"test", path, pod.Status.NominatedNodeName}, step{Op: "remove", Path: path})
+	if err != nil {
+		return err
+	}
+	return g.send(ctx, pod, patch, "status")
+}
+
 // ungate takes the gate off the pod.
 func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
 	return g.patch(ctx, pod, ungating(pod))
@@ -213,7 +229,11 @@ func gatePath(pod *v1.Pod) string { return fmt.Sprintf("/spec/schedulingGates/%d
 // patchOf is the JSON patch that changes a held pod as it was seen. If its gates
 // have changed since, the error of the patch is an Invalid.
 func patchOf(pod *v1.Pod, change step) ([]byte, error) {
-	patch, err := json.Marshal([]step{{"test", "/metadata/uid", pod.UID}, {"test", gatePath(pod) + "/name", gate}, change})
+	return encode(step{"test", "/metadata/uid", pod.UID}, step{"test", gatePath(pod) + "/name", gate}, change)
+}
+
+func encode(steps ...step) ([]byte, error) {
+	patch, err := json.Marshal(steps)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a patch: %w", err)
 	}
@@ -225,9 +245,13 @@ func (g *Gates) patch(ctx context.Context, pod *v1.Pod, change step, subresource
 	if err != nil {
 		return err
 	}
+	return g.send(ctx, pod, patch, subresource...)
+}
+
+func (g *Gates) send(ctx context.Context, pod *v1.Pod, patch []byte, subresource ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err = g.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, patch, metav1.PatchOptions{}, subresource...)
+	_, err := g.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, patch, metav1.PatchOptions{}, subresource...)
 	if apierrors.IsNotFound(err) || errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -89,7 +89,13 @@ func (p *patches) react(action clienttesting.Action) (bool, runtime.Object, erro
 
 func said(patch clienttesting.PatchAction) string {
 	var steps []struct{ Op, Path, Value string }
-	if json.Unmarshal(patch.GetPatch(), &steps) != nil || len(steps) != 3 || steps[0].Path != "/metadata/uid" || steps[1].Value != gate {
+	if json.Unmarshal(patch.GetPatch(), &steps) != nil || len(steps) != 3 || steps[0].Path != "/metadata/uid" {
+		return "invalid " + string(patch.GetPatch())
+	}
+	if where := steps[1].Path; where == "/status/nominatedNodeName" && steps[2].Path == where && patch.GetSubresource() == "status" {
+		return steps[2].Op + " nomination " + steps[1].Value
+	}
+	if steps[1].Value != gate {
 		return "invalid " + string(patch.GetPatch())
 	}
 	if patch.GetSubresource() == "status" && steps[2].Path == "/status/nominatedNodeName" {
@@ -256,6 +262,31 @@ func TestStrandedPodsAreReleased(t *testing.T) {
 		if diff := cmp.Diff(tc.want, released(tc.server, tc.lasts)); diff != "" {
 			t.Errorf("%s: released (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// kube-scheduler leaves a nomination where a pod that never preempts fits
+// nowhere, and autoscalers add no node for a pod with one. It is taken back.
+func TestNominationsInVainAreTakenBack(t *testing.T) {
+	never, lower := v1.PreemptNever, v1.PreemptLowerPriority
+	waiting := func(name string, change ...func(*v1.Pod)) *v1.Pod {
+		pod := podOf(name)
+		pod.Annotations = map[string]string{names.Annotation: names.Gate}
+		pod.Spec.PreemptionPolicy, pod.Status.NominatedNodeName = &never, "n1"
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+		for _, c := range change {
+			c(pod)
+		}
+		return pod
+	}
+	got := play(t, &patches{}, nil, newWorld().keys, time.Second, waiting("in-vain"),
+		waiting("not-tried", func(pod *v1.Pod) { pod.Status.Conditions = nil }),
+		waiting("bound", func(pod *v1.Pod) { pod.Spec.NodeName = "n1" }),
+		waiting("preempts", func(pod *v1.Pod) { pod.Spec.PreemptionPolicy = &lower }),
+		waiting("by-default", func(pod *v1.Pod) { pod.Spec.PreemptionPolicy = nil }),
+		waiting("of-others", func(pod *v1.Pod) { pod.Annotations = nil }))
+	if diff := cmp.Diff([]string{"in-vain: remove nomination n1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

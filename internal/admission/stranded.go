@@ -25,7 +25,20 @@ const (
 // stranded reports whether none of the nodes that the API server restricted a
 // pod to takes it. Whoever creates pods can have it look so, and loses them.
 func stranded(pod *v1.Pod) bool {
-	if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" || len(names.Of(pod)) == 0 {
+	return len(names.Of(pod)) > 0 && unschedulable(pod)
+}
+
+// nominatedInVain reports whether no node takes a pod that was let go with a
+// nomination, which kube-scheduler leaves as it is where a pod never preempts.
+// Autoscalers count such a pod as placed, and room stays reserved for it.
+func nominatedInVain(pod *v1.Pod) bool {
+	never := pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever
+	return never && pod.Status.NominatedNodeName != "" && pod.Annotations[names.Annotation] == names.Gate && unschedulable(pod)
+}
+
+// unschedulable reports whether kube-scheduler has tried a pod in vain.
+func unschedulable(pod *v1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" {
 		return false
 	}
 	for i := range pod.Status.Conditions {
