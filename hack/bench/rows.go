@@ -118,10 +118,10 @@ func throughputRows() (all []row) {
 		return measure.Series{Package: throughput, Name: "Throughput/nodes=1000/" + variant, Unit: "pods/s"}
 	}
 	labels := map[string]string{
-		"evenkeel": "extender", "evenkeel-tls": "extender, mutual TLS", "evenkeel-prioritize": "prioritize alone", "managed": "pods left out", "plugin": "compiled in", "neutral": "decoding only",
+		"evenkeel": "extender", "tls": "extender, mutual TLS", "evenkeel-prioritize": "prioritize alone", "managed": "pods left out", "plugin": "compiled in", "admission": "steered by the API server", "neutral": "decoding only",
 	}
 	besideLabels := map[string]string{
-		"none": "no extender", "evenkeel": "plain HTTP", "stock": "stock scheduler", "echo": "copying names", "echo-prioritize": "copying names",
+		"none": "no extender", "plain": "plain HTTP", "stock": "stock scheduler", "alone": "without Evenkeel", "echo": "copying names", "echo-prioritize": "copying names",
 		"neutral": "decoding only", "neutral-prioritize": "decoding only",
 	}
 	shown := append(measure.SchedulerGoals(), measure.Comparison{Of: "evenkeel", Beside: "none"}, measure.Comparison{Of: "neutral", Beside: "none"})

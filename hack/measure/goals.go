@@ -14,7 +14,8 @@ func SchedulerGoals() []Comparison {
 		{Of: "evenkeel", Beside: "echo", AtLeast: 0.95},
 		{Of: "evenkeel-prioritize", Beside: "neutral-prioritize", AtLeast: 0.95},
 		{Of: "evenkeel-prioritize", Beside: "echo-prioritize", AtLeast: 0.95},
-		{Of: "evenkeel-tls", Beside: "evenkeel", AtLeast: 0.95},
+		{Of: "tls", Beside: "plain", AtLeast: 0.95},
+		{Of: "admission", Beside: "alone", AtLeast: 0.98},
 		{Of: "managed", Beside: "none", AtLeast: 1},
 		{Of: "plugin", Beside: "stock", AtLeast: 0.9},
 	}

@@ -10,11 +10,12 @@
 //     answering, such as observing, it does while every variant runs.
 //   - Every round runs each variant once, every second round backwards, and
 //     ratios are of the same round.
-//   - The kube-schedulers that are compared for the plugin run side by side
-//     instead, and place their pods in several turns per round, seconds apart:
-//     they differ by less than the machine's speed varies between minutes.
-//     Outside its turn a process is paused; an observation that fell due
-//     meanwhile is made in its turn, so it pays for more of them.
+//   - The kube-schedulers that are compared for the plugin, for mutual TLS and
+//     for steering by admission run side by side instead, and place their pods
+//     in several turns per round, seconds apart: they differ by less than the
+//     machine's speed varies between minutes. Outside its turn a process is
+//     paused; an observation that fell due meanwhile is made in its turn, so it
+//     pays for more of them.
 //   - The pods exist, and the plugin knows the usage of all nodes, before
 //     kube-scheduler begins, when it gets its Lease or its pause ends. The rate
 //     is from the first binding to the last, by the API server's clock.

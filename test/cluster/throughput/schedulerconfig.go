@@ -51,7 +51,7 @@ type SchedulerConfig struct {
 // so that pods can exist before the first is placed; one that is paused instead
 // needs none, and places the pods that name its variant.
 func (c SchedulerConfig) YAML() ([]byte, error) {
-	elect := !c.Variant.Own
+	elect := !c.Variant.SideBySide
 	config := schedulerv1.KubeSchedulerConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: schedulerv1.SchemeGroupVersion.String(), Kind: "KubeSchedulerConfiguration"},
 		LeaderElection: componentconfigv1.LeaderElectionConfiguration{

@@ -41,6 +41,11 @@ type Variant struct {
 	// Own runs the kube-scheduler that is built with Evenkeel's plugin; Plugin
 	// enables the plugin in it.
 	Own, Plugin bool
+	// SideBySide places its pods in turns with others, seconds apart.
+	SideBySide bool
+	// Admission has `evenkeel serve` run meanwhile, for which the API server
+	// steers; it is frozen while any other variant places pods.
+	Admission bool
 }
 
 // Verbs returns how often the handler is called for each pod.
@@ -55,10 +60,10 @@ func (v Variant) Verbs() int {
 	}
 }
 
-// SchedulerName returns the scheduler that a variant's pods name. Those with
-// Evenkeel's build of kube-scheduler run side by side.
+// SchedulerName returns the scheduler that a variant's pods name: those that
+// run side by side have one each.
 func (v Variant) SchedulerName() string {
-	if v.Own {
+	if v.SideBySide {
 		return v.Name
 	}
 	return v1.DefaultSchedulerName
@@ -72,13 +77,16 @@ func Variants() []Variant {
 		{Name: "managed", Handler: Evenkeel, Managed: true},
 		{Name: "neutral", Handler: Decoding},
 		{Name: "evenkeel", Handler: Evenkeel},
-		{Name: "evenkeel-tls", Handler: Evenkeel, Secure: true},
 		{Name: "echo", Handler: Echoing},
 		{Name: "neutral-prioritize", Handler: Decoding, PrioritizeAlone: true},
 		{Name: "evenkeel-prioritize", Handler: Evenkeel, PrioritizeAlone: true},
 		{Name: "echo-prioritize", Handler: Echoing, PrioritizeAlone: true},
-		{Name: "stock", Own: true},
-		{Name: "plugin", Own: true, Plugin: true},
+		{Name: "plain", Handler: Evenkeel, SideBySide: true},
+		{Name: "tls", Handler: Evenkeel, Secure: true, SideBySide: true},
+		{Name: "alone", SideBySide: true},
+		{Name: "admission", SideBySide: true, Admission: true},
+		{Name: "stock", Own: true, SideBySide: true},
+		{Name: "plugin", Own: true, Plugin: true, SideBySide: true},
 	}
 }
 

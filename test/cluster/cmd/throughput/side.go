@@ -28,12 +28,11 @@ type sideBySide struct {
 	all []*scheduler
 }
 
-// startSideBySide starts the kube-schedulers that are compared for their
-// compiled-in plugins.
+// startSideBySide starts the kube-schedulers that place their pods in turns.
 func (s *stage) startSideBySide(ctx context.Context) (*sideBySide, error) {
 	side := &sideBySide{stage: s}
 	for _, v := range s.flags.variants {
-		if !v.Own {
+		if !v.SideBySide {
 			continue
 		}
 		started, err := s.startScheduler(ctx, v)
@@ -43,7 +42,7 @@ func (s *stage) startSideBySide(ctx context.Context) (*sideBySide, error) {
 		s.OnClose(started.process.Stop)
 		side.all = append(side.all, started)
 	}
-	return side, nil
+	return side, s.leave(true)
 }
 
 // round lets the variants place their pods in turns, in alternating order.
@@ -80,13 +79,16 @@ func (s *sideBySide) wave(ctx context.Context, k *scheduler) (throughput.Figure,
 		}
 	}
 	count := max(2, s.flags.pods/turns)
+	if err := s.leave(k.variant.Admission); err != nil {
+		return throughput.Figure{}, err
+	}
 	figure, err := s.measure(ctx, k, count, func(ctx context.Context) error {
 		if err := s.pause(); err != nil {
 			return err
 		}
 		return errors.Join(s.createPods(ctx, pods(k.variant, count)), k.process.Resume())
 	})
-	err = errors.Join(err, s.resume())
+	err = errors.Join(err, s.resume(), s.leave(true))
 	if err == nil && k.variant.Plugin {
 		err = s.avoided(ctx)
 	}

@@ -46,6 +46,8 @@ type stage struct {
 	// plugin.
 	ownKubeconfig string
 	access        evenkeel.Accesses
+	// serving is the Evenkeel of the variants with Admission, nil without them.
+	serving *evenkeel.Process
 	// hot are the names of the hot nodes.
 	hot map[string]bool
 	// runs counts the kube-schedulers started, for the names of their logs.
@@ -59,7 +61,7 @@ func newStage(ctx context.Context, f flags, progress io.Writer) (*stage, error) 
 	if s.Workshop, err = workshop.Open(ctx, "throughput", progress); err != nil {
 		return nil, err
 	}
-	if s.binary == "" && s.needs(func(v throughput.Variant) bool { return v.Handler == throughput.Evenkeel }) {
+	if s.binary == "" && s.needs(func(v throughput.Variant) bool { return v.Handler == throughput.Evenkeel || v.Admission }) {
 		if s.binary, err = evenkeel.Build(ctx, s.BinDir); err != nil {
 			return nil, err
 		}
@@ -92,7 +94,7 @@ func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, er
 // playAlone runs the rounds of the variants that start their own
 // kube-scheduler.
 func (s *stage) playAlone(ctx context.Context, report *throughput.Report, out io.Writer) error {
-	alone := slices.DeleteFunc(slices.Clone(s.flags.variants), func(v throughput.Variant) bool { return v.Own })
+	alone := slices.DeleteFunc(slices.Clone(s.flags.variants), func(v throughput.Variant) bool { return v.SideBySide })
 	for round := range s.flags.rounds {
 		for _, v := range measure.Order(round, alone) {
 			figure, err := s.round(ctx, v)
@@ -155,6 +157,9 @@ func (s *stage) raise(ctx context.Context) (err error) {
 		return err
 	}
 	if s.ownKubeconfig, err = s.Cluster.KubeconfigFor(ctx, evenkeel.Namespace, "evenkeel-scheduler"); err != nil {
+		return err
+	}
+	if err := s.startServing(ctx); err != nil {
 		return err
 	}
 	return s.startHandlers(ctx)
