@@ -240,3 +240,11 @@ func uids(pods []v1.Pod) []string {
 	slices.Sort(all)
 	return all
 }
+
+// landed waits until no move is in flight.
+func landed(t *testing.T, f *stage.Fixture) {
+	t.Helper()
+	f.Eventually(30*time.Second, "no move in flight", func(context.Context) bool {
+		return !slices.ContainsFunc(f.Moves(), func(m stage.Move) bool { return m.InFlight() })
+	})
+}

@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/internal/admission/names"
+	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
@@ -67,15 +69,96 @@ func TestSkewWithoutExtender(t *testing.T) {
 	mark := f.Mark()
 	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
 	cooled(t, f, o, story)
-	landed(t, f)
-	evictions, exact := f.Evictions(mark), 0
+	onPlan(t, f, story, mark)
+}
+
+// As TestSkewWithoutExtender, by a Deployment that only evicts.
+func TestRunWithoutExtender(t *testing.T) {
+	f, o, story := nobodyAsks(t, "admission-steering")
+	mark := f.Mark()
+	runOn(f)
+	cooled(t, f, o, story)
+	onPlan(t, f, story, mark)
+}
+
+// Without a right on pods, replacements are restricted to their planned nodes and
+// alternates, none of which is hot.
+func TestSkewByNames(t *testing.T) {
+	f, o, story := nobodyAsks(t, "admission-steering-names")
+	before, mark := f.PodsByUID(t.Context()), f.Mark()
+	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
+	cooled(t, f, o, story)
+	byNames(t, f, story, before, mark)
+}
+
+// As TestSkewByNames, by a Deployment that only evicts.
+func TestRunByNames(t *testing.T) {
+	f, o, story := nobodyAsks(t, "admission-steering-names")
+	before, mark := f.PodsByUID(t.Context()), f.Mark()
+	runOn(f)
+	cooled(t, f, o, story)
+	byNames(t, f, story, before, mark)
+}
+
+// A Job ends before its replacements are well, so it holds none: they are
+// restricted to nodes, whatever it may do with pods.
+func TestJobsWithoutExtender(t *testing.T) {
+	f, o, story := nobodyAsks(t, "admission-steering")
+	before, mark := f.PodsByUID(t.Context()), f.Mark()
+	runJobs(t, f, story)
+	cooled(t, f, o, story)
+	byNames(t, f, story, before, mark)
+}
+
+// As TestJobsWithoutExtender, without a right on pods.
+func TestJobsByNames(t *testing.T) {
+	f, o, story := nobodyAsks(t, "admission-steering-names")
+	before, mark := f.PodsByUID(t.Context()), f.Mark()
+	runJobs(t, f, story)
+	cooled(t, f, o, story)
+	byNames(t, f, story, before, mark)
+}
+
+// runOn starts `evenkeel run` in cycles until the case ends.
+func runOn(f *stage.Fixture) {
+	f.Start("run", "--policy-config-file", f.Policy(stage.RealUsage, byAPIServer), "--descheduling-interval", "3s",
+		"--leader-elect=false", "--metrics-address", "0")
+}
+
+// runJobs runs Jobs as a CronJob does, one after the other, until no node is hot.
+func runJobs(t *testing.T, f *stage.Fixture, story *scenario.Story) {
+	t.Helper()
+	policy := f.Policy(stage.RealUsage, byAPIServer)
+	for runs := 0; len(f.Hot(t.Context(), story.EvictLinePercent)) > 0; runs++ {
+		if runs == 5 {
+			t.Fatalf("after %d runs %v are hot", runs, f.Hot(t.Context(), story.EvictLinePercent))
+		}
+		job := f.Start("run", "--policy-config-file", policy, "--metrics-address", "0")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		code, err := job.Wait(ctx)
+		cancel()
+		if err != nil || code != 0 {
+			t.Fatalf("the Job ended with code %d, %v", code, err)
+		}
+	}
+}
+
+// onPlan waits for the last landing and checks that each was on its planned node.
+func onPlan(t *testing.T, f *stage.Fixture, story *scenario.Story, since cluster.AuditMark) {
+	t.Helper()
+	var moves []stage.DocumentMove
+	f.Eventually(30*time.Second, "no move in flight", func(ctx context.Context) bool {
+		moves = stored(ctx, t, f)
+		return !slices.ContainsFunc(moves, func(m stage.DocumentMove) bool { return m.InFlight() })
+	})
+	evictions, exact := f.Evictions(since), 0
 	after := f.PodsByUID(t.Context())
-	for _, move := range f.Moves() {
-		replacement := after[move.Replacement]
+	for _, move := range moves {
+		on := after[move.Replacement].Spec.NodeName
 		switch {
 		case move.State == "Cancelled": // it was planned and not made
-		case move.State != "Landed" || replacement.Spec.NodeName != move.To:
-			t.Errorf("%s, which is on %q", &move, replacement.Spec.NodeName)
+		case move.State != "Landed" || on != move.To:
+			t.Errorf("%s was to go to %s, is %s, and its replacement on %q", move.Pod, move.To, move.State, on)
 		default:
 			exact++
 		}
@@ -86,34 +169,25 @@ func TestSkewWithoutExtender(t *testing.T) {
 	t.Logf("figures: evictions %d, fewest %d; on plan %d", evictions, story.FewestEvictions, exact)
 }
 
-// Without a right on pods, replacements are restricted to their planned nodes and
-// alternates, none of which is hot.
-func TestSkewByNames(t *testing.T) {
-	f, o, story := nobodyAsks(t, "admission-steering-names")
-	before, mark := f.PodsByUID(t.Context()), f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
-	cooled(t, f, o, story)
-	landed(t, f)
-	evictions := f.Evictions(mark)
-	if evictions > story.FewestEvictions+1 {
-		t.Errorf("%d evictions, want %d or one more", evictions, story.FewestEvictions)
-	}
-	byNames(t, f, story, before, evictions)
-}
-
-// landed waits until no move is in flight.
-func landed(t *testing.T, f *stage.Fixture) {
+// stored returns the moves of the stored ledger.
+func stored(ctx context.Context, t *testing.T, f *stage.Fixture) []stage.DocumentMove {
 	t.Helper()
-	f.Eventually(30*time.Second, "no move in flight", func(context.Context) bool {
-		return !slices.ContainsFunc(f.Moves(), func(m stage.Move) bool { return m.InFlight() })
-	})
+	object, err := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(ctx, stage.LedgerName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := stage.ReadDocument(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.Moves
 }
 
 // byNames checks that each pod that came since is on one of the nodes that it
 // was restricted to, which were not hot.
-func byNames(t *testing.T, f *stage.Fixture, story *scenario.Story, before map[string]corev1.Pod, evictions int) {
+func byNames(t *testing.T, f *stage.Fixture, story *scenario.Story, before map[string]corev1.Pod, since cluster.AuditMark) {
 	t.Helper()
-	came, first := 0, 0
+	evictions, came, first := f.Evictions(since), 0, 0
 	for uid, pod := range f.PodsByUID(t.Context()) {
 		if _, old := before[uid]; old {
 			continue
@@ -128,34 +202,8 @@ func byNames(t *testing.T, f *stage.Fixture, story *scenario.Story, before map[s
 			first++
 		}
 	}
-	if came != evictions {
-		t.Errorf("%d evictions and %d new pods", evictions, came)
+	if came != evictions || evictions > story.FewestEvictions+1 {
+		t.Errorf("%d evictions, want %d or one more, and %d new pods", evictions, story.FewestEvictions, came)
 	}
 	t.Logf("figures: evictions %d, fewest %d; %d on their planned nodes, the others on alternates", evictions, story.FewestEvictions, first)
-}
-
-// A Job ends before its replacements are well, so it holds none: they are
-// restricted to nodes, whatever it may do with pods.
-func TestJobsWithoutExtender(t *testing.T) {
-	f, o, story := nobodyAsks(t, "admission-steering")
-	before, mark := f.PodsByUID(t.Context()), f.Mark()
-	policy := f.Policy(stage.RealUsage, byAPIServer)
-	for runs := 0; len(f.Hot(t.Context(), story.EvictLinePercent)) > 0; runs++ {
-		if runs == 5 {
-			t.Fatalf("after %d runs %v are hot", runs, f.Hot(t.Context(), story.EvictLinePercent))
-		}
-		job := f.Start("run", "--policy-config-file", policy, "--metrics-address", "0")
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		code, err := job.Wait(ctx)
-		cancel()
-		if err != nil || code != 0 {
-			t.Fatalf("the Job ended with code %d, %v", code, err)
-		}
-	}
-	cooled(t, f, o, story)
-	evictions := f.Evictions(mark)
-	if evictions > story.FewestEvictions+1 {
-		t.Errorf("%d evictions, want %d or one more", evictions, story.FewestEvictions)
-	}
-	byNames(t, f, story, before, evictions)
 }
