@@ -28,8 +28,8 @@ func cordon(f *stage.Fixture, cordoned bool, nodes ...string) {
 	}
 }
 
-// planned are the nodes of the only key, the planned one first.
-func planned(f *stage.Fixture, o ours) []string {
+// keyedNodes are the nodes of the only key, the planned one first.
+func keyedNodes(f *stage.Fixture, o ours) []string {
 	f.T.Helper()
 	steering, err := o.keys.Namespace("shop").Get(f.T.Context(), "evenkeel", metav1.GetOptions{})
 	if err != nil {
@@ -61,7 +61,7 @@ func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(node
 	before := d.lives()
 	through.Serve(policy)
 	f.Eventually(time.Minute, "an eviction", func(context.Context) bool { return proxy.Seen(apifault.Slow) > 0 })
-	closes(planned(f, o))
+	closes(keyedNodes(f, o))
 	came = func() (all []life) {
 		for uid, l := range d.lives() {
 			if _, old := before[uid]; !old {
@@ -112,13 +112,14 @@ func TestAllLandingsClose(t *testing.T) {
 				cordon(f, true, slices.DeleteFunc(slices.Clone(story.Nodes), func(node string) bool { return slices.Contains(story.Hot, node) })...)
 			})
 			f.Eventually(atMost+10*time.Second, "all pods to be there and bound", func(ctx context.Context) bool {
-				pods := f.PodsByUID(ctx)
-				for _, pod := range pods {
-					if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
-						return false
+				there, bound := f.PodsByUID(ctx), 0
+				for _, pod := range there {
+					if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
+						bound++
 					}
 				}
-				return len(pods) == all
+				pods := came()
+				return bound == all && len(there) == all && !pods[len(pods)-1].bound.IsZero()
 			})
 			pods := came()
 			first, last := pods[0], pods[len(pods)-1]
