@@ -31,11 +31,11 @@ func cordon(f *stage.Fixture, cordoned bool, nodes ...string) {
 // keyedNodes are the nodes of the only key, the planned one first.
 func keyedNodes(f *stage.Fixture, o ours) []string {
 	f.T.Helper()
-	steering, err := o.keys.Namespace("shop").Get(f.T.Context(), "evenkeel", metav1.GetOptions{})
-	if err != nil {
-		f.T.Fatal(err)
+	list, err := o.keys.Namespace("shop").List(f.T.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		f.T.Fatalf("%v, %v, want one Steering", list, err)
 	}
-	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
+	targets, _, _ := unstructured.NestedMap(list.Items[0].Object, "targets")
 	if len(targets) != 1 {
 		f.T.Fatalf("keys %v, want one", targets)
 	}
