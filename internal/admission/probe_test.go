@@ -125,6 +125,42 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 	})
 }
 
+// An API server that has not steered is not believed at once when it does:
+// another one may not know it yet.
+func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, server := newWorld(), &apiServer{forbidden: "none"}
+		s := NewSteering(w.keys, server.probe(w), true, func() time.Time { return w.now })
+		for i, step := range []struct {
+			after  time.Duration
+			steers bool
+			ready  bool // a move is about to be made
+			want   error
+		}{
+			{steers: true},
+			{steers: false, want: errUnsteered},
+			{steers: true, want: errSettling},
+			{after: settles - time.Second, steers: true, want: errSettling},
+			{after: time.Second, steers: true},
+			{steers: false, ready: true},
+			{steers: true, want: errSettling},
+			{after: settles, steers: true},
+		} {
+			w.now = w.now.Add(step.after)
+			if server.steersFrom = 0; !step.steers {
+				server.steersFrom = -1
+			}
+			if step.ready {
+				s.Ready(t.Context(), &evictor.Leaving{Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid}, To: "n1"}})
+				continue
+			}
+			if proven, err := s.Proven(t.Context()); !errors.Is(err, step.want) || proven != (step.want == nil) {
+				t.Errorf("step %d: proven %v, error %v, want %v", i, proven, err, step.want)
+			}
+		}
+	})
+}
+
 // A move is ready when the API server has seen its key. Another one of the same
 // owner waits for it, and nothing is left of one that is not made.
 func TestReady(t *testing.T) {
