@@ -32,6 +32,8 @@ type apiServer struct {
 	looks      int
 	// ahead is how far its clock is ahead of ours.
 	ahead time.Duration
+	// beside: every second look is answered by another one, which does not steer.
+	beside bool
 }
 
 func (a *apiServer) probe(w *world) *Probe {
@@ -51,7 +53,7 @@ func (a *apiServer) probe(w *world) *Probe {
 		if a.broken != nil {
 			return true, nil, a.broken
 		}
-		if a.steersFrom >= 0 && a.looks > a.steersFrom {
+		if a.steersFrom >= 0 && a.looks > a.steersFrom && (!a.beside || a.looks%2 == 0) {
 			object, err := w.server.Tracker().Get(resource, probeNamespace, objectName)
 			if err != nil {
 				return true, nil, err
@@ -80,6 +82,7 @@ func TestProven(t *testing.T) {
 		"it steers soon":             {apiServer{steersFrom: 5, forbidden: "none"}, ""},
 		"its clock is ahead":         {apiServer{ahead: keyLasts, forbidden: "none"}, errUnsteered.Error()},
 		"it never steers":            {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
+		"one of two does not steer":  {apiServer{beside: true, forbidden: "none"}, errUnsteered.Error()},
 		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
 		"gates may not be taken off": {apiServer{forbidden: "status"}, ""},
 		"it is not installed":        {apiServer{forbidden: "steerings"}, errNotInstalled.Error()},

@@ -75,7 +75,7 @@ func (s *Steering) steers(ctx context.Context) (permitted bool, err error) {
 	if permitted, err = s.probe.permits(ctx); err != nil {
 		return false, err
 	}
-	return permitted, s.probe.visible(ctx)
+	return permitted, s.probe.visible(ctx, looksOfACycle)
 }
 
 // Restricts implements evictor.Steering.
@@ -100,7 +100,7 @@ func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason 
 		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", leaving.Namespace, "reason", err.Error())
 		return reasons.SteeringRefused, false
 	case err == nil:
-		err = s.probe.visible(ctx)
+		err = s.probe.visible(ctx, 1)
 	}
 	if err != nil {
 		s.absent = s.now()
