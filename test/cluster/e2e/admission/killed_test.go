@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/apifault"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
 // kills is how often Evenkeel is killed at each step of a move.
@@ -183,3 +185,41 @@ func TestKilledWhileAPodIsHeld(t *testing.T) { kill(t, nominating) }
 func TestKilledWhileAPodIsNominated(t *testing.T) { kill(t, letting) }
 
 func TestKilledBeforeTheKeyIsCleared(t *testing.T) { kill(t, clearing) }
+
+// taints counts our taints on nodes.
+func taints(ctx context.Context, f *stage.Fixture) (ours int) {
+	f.T.Helper()
+	nodes, err := f.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	for i := range nodes.Items {
+		for _, taint := range nodes.Items[i].Spec.Taints {
+			if strings.HasPrefix(taint.Key, "evenkeel.io/") {
+				ours++
+			}
+		}
+	}
+	return ours
+}
+
+// A process that is killed leaves its taints on hot nodes. When it is back and
+// they have cooled meanwhile, none is left.
+func TestKilledWithTaints(t *testing.T) {
+	f := stage.New(t)
+	f.Component("nodesync")
+	skew := f.Skew()
+	stay := strings.NewReplacer("eviction: {", "eviction: {schedulerNames: [nobody], ", "windows: [avg_5m]", "windows: [last]").Replace(stage.Fast)
+	policy := f.Policy(stage.RealUsage, stay+"nodesync: {taint: {enabled: true}}\n")
+	process := f.Serve(policy)
+	f.Eventually(90*time.Second, "hot nodes to be tainted", func(ctx context.Context) bool { return taints(ctx, f) >= len(skew.Hot) })
+	process.Kill()
+	if _, err := scenario.Spike(t.Context(), f.Cluster, "shop", "hog", 0.2); err != nil {
+		t.Fatal(err)
+	}
+	if taints(t.Context(), f) < len(skew.Hot) {
+		t.Error("the taints are gone, though nobody was there to remove them")
+	}
+	f.Serve(policy)
+	f.Eventually(2*time.Minute, "no taint to be left", func(ctx context.Context) bool { return taints(ctx, f) == 0 })
+}
