@@ -109,6 +109,17 @@ func (s *Store) DeleteNode(name string) {
 	delete(s.built, name)
 }
 
+// Closed is Node.Closed of a node as it is now, which may be younger than every
+// Snapshot. One that is gone is closed.
+func (s *Store) Closed(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if node := s.nodes[name]; node != nil {
+		return node.Closed()
+	}
+	return "Gone"
+}
+
 // SetPod adds or changes a pod. A pod that has ended counts as gone; one that
 // is not bound is reported, but is in no Snapshot.
 func (s *Store) SetPod(object *v1.Pod) { s.setPod(s.record(object)) }

@@ -446,3 +446,23 @@ func TestTaintsReachTheNextSnapshot(t *testing.T) {
 		}
 	}
 }
+
+// Whether a node is closed is known as soon as the watch shows it, whatever a
+// Snapshot has.
+func TestClosedNow(t *testing.T) {
+	s := newTold()
+	s.SetTaints(cluster.TaintRule{Leaving: []string{"leaving"}})
+	tainted := func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "leaving", Effect: v1.TaintEffectNoSchedule}} }
+	for _, node := range []*v1.Node{aNode("open"), aNode("cordoned"), aNode("leaving"), aNode("gone")} {
+		s.SetNode(node)
+	}
+	s.Observe(func(*cluster.Snapshot) {})
+	s.SetNode(aNode("cordoned", func(n *v1.Node) { n.Spec.Unschedulable = true }))
+	s.SetNode(aNode("leaving", tainted))
+	s.DeleteNode("gone")
+	for node, want := range map[string]string{"open": "", "cordoned": "Cordoned", "leaving": "Leaving: leaving", "gone": "Gone", "never": "Gone"} {
+		if got := s.Closed(node); got != want {
+			t.Errorf("%s is closed as %q, want %q", node, got, want)
+		}
+	}
+}

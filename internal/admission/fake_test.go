@@ -1,13 +1,17 @@
 package admission
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -31,8 +35,21 @@ func newWorld(objects ...runtime.Object) *world {
 	w := &world{now: start, ledger: ledger.New(ledger.Config{})}
 	kinds := map[schema.GroupVersionResource]string{resource: "SteeringList"}
 	w.server = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
+	w.server.PrependReactor("patch", "steerings", w.tested)
 	w.keys = NewKeys(w.server, w.ledger, w, func() time.Time { return w.now })
 	return w
+}
+
+// tested answers JSON patches as the API server does.
+func (w *world) tested(action clienttesting.Action) (handled bool, object runtime.Object, err error) {
+	if action.(clienttesting.PatchAction).GetPatchType() != types.JSONPatchType {
+		return false, nil, nil
+	}
+	handled, object, err = clienttesting.ObjectReaction(w.server.Tracker())(action)
+	if err != nil && !apierrors.IsNotFound(err) {
+		err = apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", resource.GroupResource(), objectName, err.Error(), 0, false)
+	}
+	return handled, object, err
 }
 
 // moves records the moves of pods.

@@ -192,13 +192,6 @@ func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, land func(*v1.Pod) strin
 	return g.ungate(ctx, pod)
 }
 
-// step is one of a JSON patch.
-type step struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
 // nominate sets the nominated node, and nothing if another replica has let the
 // pod go: kube-scheduler may be at it.
 func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {

@@ -78,7 +78,7 @@ func (k *Keys) set(ctx context.Context, of owner, podUID string, to target) erro
 	if err != nil {
 		return err
 	}
-	if err := k.write(ctx, of, &to); err != nil {
+	if err := k.write(ctx, of, to); err != nil {
 		k.clear(ctx, of, podUID) // the API server may have written it all the same
 		return err
 	}
@@ -141,24 +141,26 @@ func (k *Keys) settle(ctx context.Context, of owner) (open bool, err error) {
 // end clears the key of an owner if this process has opened it for the move of
 // a pod. While the API server is away the key expires instead.
 func (k *Keys) end(ctx context.Context, of owner, podUID string) error {
-	if !k.closes(of, podUID) {
+	until, open := k.closes(of, podUID)
+	if !open {
 		return nil
 	}
 	defer k.closed(of)
-	return k.write(ctx, of, nil)
+	return k.erase(ctx, of, until)
 }
 
-// closes marks a key as ending, and reports whether it was open.
-func (k *Keys) closes(of owner, podUID string) bool {
+// closes marks a key as ending. It returns until when it would have lasted, and
+// whether it was open.
+func (k *Keys) closes(of owner, podUID string) (until time.Time, open bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	key, open := k.open[of]
 	if !open || key.ending || key.podUID != podUID {
-		return false
+		return time.Time{}, false
 	}
 	key.ending = true
 	k.open[of] = key
-	return true
+	return key.until, true
 }
 
 func (k *Keys) closed(of owner) {
@@ -178,14 +180,14 @@ func (k *Keys) clear(ctx context.Context, of owner, podUID string) {
 // callTimeout bounds a call about a key.
 const callTimeout = 5 * time.Second
 
-// write sets the key of an owner, or removes it if to is nil.
-func (k *Keys) write(ctx context.Context, of owner, to *target) error {
+// write sets the key of an owner.
+func (k *Keys) write(ctx context.Context, of owner, to target) error {
 	if err := k.leader.Leads(); err != nil {
 		return fmt.Errorf("writing no key: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	steering := map[string]any{"targets": map[string]*target{of.uid: to}}
+	steering := map[string]any{"targets": map[string]target{of.uid: to}}
 	patch, err := json.Marshal(steering)
 	if err != nil {
 		return fmt.Errorf("encoding a key: %w", err)
@@ -195,9 +197,6 @@ func (k *Keys) write(ctx context.Context, of owner, to *target) error {
 		_, err = object.Patch(ctx, objectName, types.MergePatchType, patch, metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {
 			break
-		}
-		if to == nil {
-			return nil
 		}
 		if err = create(ctx, object, steering); !apierrors.IsAlreadyExists(err) {
 			break
@@ -223,6 +222,26 @@ func create(ctx context.Context, object dynamic.ResourceInterface, steering map[
 	}
 	_, err = object.Create(ctx, made, metav1.CreateOptions{})
 	return err //nolint:wrapcheck // write says what for
+}
+
+// erase removes the key of an owner that lasts until then. Any other is of the
+// process that leads by now, and stays.
+func (k *Keys) erase(ctx context.Context, of owner, until time.Time) error {
+	if err := k.leader.Leads(); err != nil {
+		return fmt.Errorf("clearing no key: %w", err)
+	}
+	path := "/targets/" + pointed(of.uid)
+	patch, err := json.Marshal([]step{{"test", path + "/until", until}, {Op: "remove", Path: path}})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err = k.client.Namespace(of.namespace).Patch(ctx, objectName, types.JSONPatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) { // it is none of ours
+		return fmt.Errorf("clearing a key of namespace %q: %w", of.namespace, err)
+	}
+	return nil
 }
 
 // sweep deletes the Steerings in which every key has expired or been cleared, and

@@ -3,10 +3,12 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -160,6 +162,70 @@ func TestKeysOfOthersStay(t *testing.T) {
 	w.keys.clear(t.Context(), web, "uid-web-2")
 	if !w.keys.isOpen(web) {
 		t.Error("it was cleared")
+	}
+}
+
+// A process that comes late with its clearing, because it stood still or its
+// request did, leaves the key that another has set for the owner meanwhile.
+func TestAKeyOfAnotherProcessStays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		uid   string
+		later time.Duration
+		want  map[string]string
+	}{
+		"another set it anew":               {"rs-web", 3 * time.Second, map[string]string{"shop": "", "shop/rs-web": "n2"}},
+		"of an owner with an odd UID":       {"a/~b", 3 * time.Second, map[string]string{"shop": "", "shop/a/~b": "n2"}},
+		"it is its own":                     {"rs-web", 0, map[string]string{"shop": ""}},
+		"its own, an owner with an odd UID": {"a/~b", 0, map[string]string{"shop": ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, of := newWorld(), owner{"shop", tc.uid}
+			if err := w.keys.set(t.Context(), of, "uid-web-1", to("n1", start.Add(10*time.Second))); err != nil {
+				t.Fatal(err)
+			}
+			if tc.later > 0 {
+				another := NewKeys(w.server, w.ledger, w, func() time.Time { return w.now })
+				if err := another.set(t.Context(), of, "uid-web-2", to("n2", start.Add(tc.later+10*time.Second))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 { // the second time it has none to clear
+				if err := w.keys.end(t.Context(), of, "uid-web-1"); err != nil || w.keys.isOpen(of) {
+					t.Errorf("error %v, open %v", err, w.keys.isOpen(of))
+				}
+			}
+			if diff := cmp.Diff(tc.want, w.targets(t)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Clearing a key that somebody else has removed is no error, and one that the
+// API server refuses to clear is.
+func TestClearingWhatIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		gone bool
+		with error
+		want bool
+	}{
+		"the Steering is gone": {gone: true},
+		"the key is gone":      {with: apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", resource.GroupResource(), "", "missing", 0, false)},
+		"no right":             {with: apierrors.NewForbidden(resource.GroupResource(), objectName, nil), want: true},
+	} {
+		w := newWorld()
+		if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(10*time.Second))); err != nil {
+			t.Fatal(err)
+		}
+		if tc.gone {
+			if err := w.server.Tracker().Delete(resource, "shop", objectName); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.server.PrependReactor("patch", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return tc.with != nil, nil, tc.with })
+		if err := w.keys.end(t.Context(), web, "uid-web-1"); (err != nil) != tc.want {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

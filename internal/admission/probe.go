@@ -25,6 +25,9 @@ const (
 	visibleWithin = 2 * time.Second
 	// visiblePause is the time between two looks.
 	visiblePause = 5 * time.Millisecond
+	// looksOfACycle is over how many connections in a row the API server must
+	// steer before a cycle: where there are several, one may not.
+	looksOfACycle = 4
 )
 
 // errUnsteered says that the API server lets a pod with a key pass as it is.
@@ -91,10 +94,11 @@ func (p *Probe) allowed(ctx context.Context, right authorizationv1.ResourceAttri
 	return answered.Status.Allowed, nil
 }
 
-// visible waits until the API server steers by all keys that were set before:
-// it learns of them in order. It returns errUnsteered if it does not in time,
-// and any other error if it cannot be asked.
-func (p *Probe) visible(ctx context.Context) error {
+// visible waits until the API server steers by all keys that were set before: it
+// learns of them in order. It must do so over so many connections in a row.
+// visible returns errUnsteered if it does not in time, and any other error if it
+// cannot be asked.
+func (p *Probe) visible(ctx context.Context, inARow int) error {
 	ctx, cancel := context.WithTimeout(ctx, visibleWithin)
 	defer cancel()
 	uid := string(uuid.NewUUID())
@@ -105,13 +109,18 @@ func (p *Probe) visible(ctx context.Context) error {
 		return err
 	}
 	defer p.keys.clear(ctx, of, uid)
-	for {
+	for steered := 0; ; {
 		pod, err := p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(uid), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
-		case err == nil && strings.Contains(pod.Annotations[names.Annotation], node):
-			return nil
 		case err != nil:
 			return fmt.Errorf("probing whether the API server steers: %w", err)
+		case !strings.Contains(pod.Annotations[names.Annotation], node):
+			steered = 0
+		default:
+			steered++
+		}
+		if steered == inARow {
+			return nil
 		}
 		select {
 		case <-ctx.Done():

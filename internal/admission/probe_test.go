@@ -32,6 +32,8 @@ type apiServer struct {
 	looks      int
 	// ahead is how far its clock is ahead of ours.
 	ahead time.Duration
+	// beside: every second look is answered by another one, which does not steer.
+	beside bool
 }
 
 func (a *apiServer) probe(w *world) *Probe {
@@ -51,7 +53,7 @@ func (a *apiServer) probe(w *world) *Probe {
 		if a.broken != nil {
 			return true, nil, a.broken
 		}
-		if a.steersFrom >= 0 && a.looks > a.steersFrom {
+		if a.steersFrom >= 0 && a.looks > a.steersFrom && (!a.beside || a.looks%2 == 0) {
 			object, err := w.server.Tracker().Get(resource, probeNamespace, objectName)
 			if err != nil {
 				return true, nil, err
@@ -80,6 +82,7 @@ func TestProven(t *testing.T) {
 		"it steers soon":             {apiServer{steersFrom: 5, forbidden: "none"}, ""},
 		"its clock is ahead":         {apiServer{ahead: keyLasts, forbidden: "none"}, errUnsteered.Error()},
 		"it never steers":            {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
+		"one of two does not steer":  {apiServer{beside: true, forbidden: "none"}, errUnsteered.Error()},
 		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
 		"gates may not be taken off": {apiServer{forbidden: "status"}, ""},
 		"it is not installed":        {apiServer{forbidden: "steerings"}, errNotInstalled.Error()},
@@ -120,6 +123,42 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 			lands(step.pod, step.by, step.node)
 			if proven, err := s.Proven(t.Context()); proven != step.want || err != nil {
 				t.Errorf("step %d: proven %v, error %v", i, proven, err)
+			}
+		}
+	})
+}
+
+// An API server that has not steered is not believed at once when it does:
+// another one may not know it yet.
+func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, server := newWorld(), &apiServer{forbidden: "none"}
+		s := NewSteering(w.keys, server.probe(w), true, func() time.Time { return w.now })
+		for i, step := range []struct {
+			after  time.Duration
+			steers bool
+			ready  bool // a move is about to be made
+			want   error
+		}{
+			{steers: true},
+			{steers: false, want: errUnsteered},
+			{steers: true, want: errSettling},
+			{after: settles - time.Second, steers: true, want: errSettling},
+			{after: time.Second, steers: true},
+			{steers: false, ready: true},
+			{steers: true, want: errSettling},
+			{after: settles, steers: true},
+		} {
+			w.now = w.now.Add(step.after)
+			if server.steersFrom = 0; !step.steers {
+				server.steersFrom = -1
+			}
+			if step.ready {
+				s.Ready(t.Context(), &evictor.Leaving{Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid}, To: "n1"}})
+				continue
+			}
+			if proven, err := s.Proven(t.Context()); !errors.Is(err, step.want) || proven != (step.want == nil) {
+				t.Errorf("step %d: proven %v, error %v, want %v", i, proven, err, step.want)
 			}
 		}
 	})

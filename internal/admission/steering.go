@@ -25,6 +25,9 @@ type Steering struct {
 	stays bool
 	// holds: this cycle steers by gates, else by names.
 	holds atomic.Bool
+	// absent is when the API server last did not steer; only cycles, of which
+	// one runs at a time, ask for it.
+	absent time.Time
 }
 
 var _ evictor.Steering = (*Steering)(nil)
@@ -35,9 +38,33 @@ func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *St
 	return &Steering{keys: keys, probe: probe, stays: stays, now: now}
 }
 
+// settles is for how long the API server must have steered since it last did
+// not. Where there are several, each finds out by itself that the keys' kind is
+// back, which took one 2.5 s, and a proof asks one of them.
+const settles = 10 * time.Second
+
+// errSettling says that it steers, and for too short a time.
+var errSettling = errors.New("the API server steers again, for less than " + settles.String())
+
 // Proven implements evictor.Steering: the API server steers a pod with a key,
 // and nobody has undone it when it did so last.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
+	permitted, err := s.steers(ctx)
+	now := s.now()
+	switch {
+	case err != nil:
+		s.absent = now
+		return false, err
+	case now.Before(s.absent.Add(settles)):
+		return false, errSettling
+	}
+	s.holds.Store(permitted && s.stays)
+	return !s.keys.returned(), nil
+}
+
+// steers returns why the API server does not steer, and whether this process may
+// let held pods go.
+func (s *Steering) steers(ctx context.Context) (permitted bool, err error) {
 	installed, err := s.probe.installed(ctx)
 	if err != nil {
 		return false, err
@@ -45,15 +72,10 @@ func (s *Steering) Proven(ctx context.Context) (bool, error) {
 	if !installed {
 		return false, errNotInstalled
 	}
-	permitted, err := s.probe.permits(ctx)
-	if err != nil {
+	if permitted, err = s.probe.permits(ctx); err != nil {
 		return false, err
 	}
-	if err := s.probe.visible(ctx); err != nil {
-		return false, err
-	}
-	s.holds.Store(permitted && s.stays)
-	return !s.keys.returned(), nil
+	return permitted, s.probe.visible(ctx, looksOfACycle)
 }
 
 // Restricts implements evictor.Steering.
@@ -78,9 +100,10 @@ func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason 
 		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", leaving.Namespace, "reason", err.Error())
 		return reasons.SteeringRefused, false
 	case err == nil:
-		err = s.probe.visible(ctx)
+		err = s.probe.visible(ctx, 1)
 	}
 	if err != nil {
+		s.absent = s.now()
 		s.keys.clear(ctx, of, leaving.PodUID)
 		klog.FromContext(ctx).Error(err, "The API server does not steer, so nothing is evicted")
 		return reasons.SteeringAbsent, false

@@ -10,19 +10,30 @@ import (
 )
 
 // A replacement that the API server holds is nominated for its planned node, or
-// the coolest where that has filled up; all others for none. Nobody has asked
-// kube-scheduler's question by that.
+// the coolest where that has filled up or was closed since the observation; all
+// others for none. Nobody has asked kube-scheduler's question by that.
 func TestLandNominates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		used map[string]int64
 		move bool
 		want string
+		// cordoned and deleted are nodes that were after the observation.
+		cordoned, deleted []string
 	}{
-		"as planned":               {map[string]int64{"from": 7000, "to": 2000, "other": 1000}, true, "to"},
-		"the plan has filled up":   {map[string]int64{"from": 7000, "to": 5900, "other": 1000}, true, "other"},
-		"it replaces nothing":      {map[string]int64{"from": 7000, "to": 2000, "other": 1000}, false, ""},
-		"not measured by now":      {map[string]int64{"from": -1, "to": -1, "other": -1}, true, "to"},
-		"all that is left is warm": {map[string]int64{"from": 7000, "to": 5900, "other": 5900}, true, ""},
+		"as planned":               {used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, want: "to"},
+		"the plan has filled up":   {used: map[string]int64{"from": 7000, "to": 5900, "other": 1000}, move: true, want: "other"},
+		"it replaces nothing":      {used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}},
+		"not measured by now":      {used: map[string]int64{"from": -1, "to": -1, "other": -1}, move: true, want: "to"},
+		"all that is left is warm": {used: map[string]int64{"from": 7000, "to": 5900, "other": 5900}, move: true},
+		"the plan was cordoned": {
+			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000, "third": 3000}, move: true, cordoned: []string{"to", "other"}, want: "third",
+		},
+		"the plan is gone": {
+			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, deleted: []string{"to"}, want: "other",
+		},
+		"every landing is closed": {
+			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, deleted: []string{"to"}, cordoned: []string{"other"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBridge(t)
@@ -39,6 +50,15 @@ func TestLandNominates(t *testing.T) {
 				OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: new(true)}},
 			}}
 			b.observer.Store().SetPod(held)
+			for _, node := range tc.cordoned {
+				b.observer.Store().SetNode(&v1.Node{
+					ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: v1.NodeSpec{Unschedulable: true},
+					Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+				})
+			}
+			for _, node := range tc.deleted {
+				b.observer.Store().DeleteNode(node)
+			}
 			if got := b.Land(held); got != tc.want {
 				t.Errorf("nominated %q, want %q", got, tc.want)
 			}

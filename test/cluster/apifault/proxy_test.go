@@ -44,6 +44,14 @@ func TestRules(t *testing.T) {
 			asked: []*request.RequestInfo{get("create", "pods", "eviction"), get("create", "pods", "")},
 			want:  []Kind{Lost, Pass},
 		},
+		"by namespace, but for one object": {
+			rules: []Rule{{Namespaces: []string{"shop"}, Except: []string{"old"}, Effect: OfKind(Silent)}},
+			asked: []*request.RequestInfo{
+				{Verb: "patch", Resource: "pods", Namespace: "shop", Name: "new"}, {Verb: "patch", Resource: "pods", Namespace: "shop", Name: "old"},
+				{Verb: "patch", Resource: "pods", Namespace: "vault", Name: "new"},
+			},
+			want: []Kind{Silent, Pass, Pass},
+		},
 		"twice, and then the next rule": {
 			rules: []Rule{{Times: 2, Effect: OfKind(Reset)}, {Effect: OfKind(Silent)}},
 			asked: []*request.RequestInfo{get("list", "pods", ""), get("list", "pods", ""), get("list", "pods", "")},

@@ -55,6 +55,9 @@ type Rule struct {
 	Verbs []string
 	// Resources include the subresource: "pods", "pods/eviction"; none: all.
 	Resources []string
+	// Namespaces are those of the objects; none: all. Except are the names of
+	// objects that the rule is not about.
+	Namespaces, Except []string
 	// Percent of the matching requests, drawn by lot; 0: all of them.
 	Percent int
 	// Times is for how many requests the rule holds; 0: for all.
@@ -69,7 +72,8 @@ func (r *Rule) matches(info *request.RequestInfo) bool {
 		resource += "/" + info.Subresource
 	}
 	return (len(r.Verbs) == 0 || slices.Contains(r.Verbs, info.Verb)) &&
-		(len(r.Resources) == 0 || slices.Contains(r.Resources, resource))
+		(len(r.Resources) == 0 || slices.Contains(r.Resources, resource)) &&
+		(len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, info.Namespace)) && !slices.Contains(r.Except, info.Name)
 }
 
 // rules are what holds now; the first that matches decides.

@@ -37,18 +37,6 @@ var (
 	light = cluster.Resources{CPU: "2400m", Memory: "256Mi"}
 )
 
-// unasked is a cluster whose kube-scheduler is as it comes, with the shipped
-// component.
-func unasked(t *testing.T) (*stage.Fixture, ours) {
-	t.Helper()
-	f := stage.New(t)
-	f.RestoreScheduler()
-	if err := f.RestartScheduler(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return f, install(t, f, "admission-steering")
-}
-
 // judge counts the evictions since the mark and the replacements that are on
 // their planned nodes. None may be on a node that was hot.
 func judge(t *testing.T, f *stage.Fixture, mark cluster.AuditMark, hot []string, fewest int) {
@@ -91,7 +79,7 @@ func cooledLarge(t *testing.T, f *stage.Fixture, o ours) {
 // they were planned all the same.
 func TestThousandNodesWithoutExtender(t *testing.T) {
 	const all, burning, owners = 1000, 40, 10
-	f, o := unasked(t)
+	f, o := unasked(t, "admission-steering")
 	nodes, err := f.AddNodes(t.Context(), all, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +107,7 @@ func TestThousandNodesWithoutExtender(t *testing.T) {
 // second time.
 func TestConstrainedPodsWithoutExtender(t *testing.T) {
 	const perZone, hotPerZone = 100, 3
-	f, o := unasked(t)
+	f, o := unasked(t, "admission-steering")
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "vip"}, Value: 1000}
 	if _, err := f.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)

@@ -20,16 +20,23 @@ import (
 // byAPIServer is stage.Fast with the API server steering.
 var byAPIServer = strings.Replace(stage.Fast, "eviction: {", "eviction: {steering: admission, ", 1)
 
-// nobodyAsks is the story of request-skew with kube-scheduler as it comes, and
-// a shipped component.
-func nobodyAsks(t *testing.T, component string) (*stage.Fixture, ours, *scenario.Story) {
+// unasked is a cluster whose kube-scheduler is as it comes, with a shipped
+// component.
+func unasked(t *testing.T, component string) (*stage.Fixture, ours) {
 	t.Helper()
 	f := stage.New(t)
 	f.RestoreScheduler()
 	if err := f.RestartScheduler(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o := install(t, f, component)
+	return f, install(t, f, component)
+}
+
+// nobodyAsks is the story of request-skew with kube-scheduler as it comes, and
+// a shipped component.
+func nobodyAsks(t *testing.T, component string) (*stage.Fixture, ours, *scenario.Story) {
+	t.Helper()
+	f, o := unasked(t, component)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,167 @@
+package admission
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+// diary notes what becomes of the pods and of the keys of namespace shop, as
+// the watch shows them.
+type diary struct {
+	mu   sync.Mutex
+	pods map[string]life // by UID
+	keys []opening
+	// opened gets the number of keys whenever there is another one.
+	opened chan int
+}
+
+// life is that of a pod.
+type life struct {
+	name, owner, node string
+	// came is when it was seen first. It went free and was bound then; zero
+	// before.
+	came, free, bound time.Time
+	// held: it had our gate when it was seen first.
+	held bool
+}
+
+// waited is for how long our gate held the pod.
+func (l *life) waited(now time.Time) time.Duration {
+	switch {
+	case !l.held:
+		return 0
+	case l.free.IsZero():
+		return now.Sub(l.came)
+	}
+	return l.free.Sub(l.came)
+}
+
+// opening is the time in which an owner had a key.
+type opening struct {
+	owner, until string
+	set, cleared time.Time
+}
+
+func follow(t *testing.T, f *stage.Fixture) *diary {
+	t.Helper()
+	d := &diary{pods: map[string]life{}, opened: make(chan int, 1000)}
+	client, err := dynamic.NewForConfig(f.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"))
+	keys := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, "shop", nil)
+	stage.Follow(f, pods.Core().V1().Pods().Informer(), d.pod)
+	stage.Follow(f, keys.ForResource(steerings).Informer(), d.steering)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	pods.Start(ctx.Done())
+	keys.Start(ctx.Done())
+	pods.WaitForCacheSync(t.Context().Done())
+	keys.WaitForCacheSync(t.Context().Done())
+	t.Cleanup(func() {
+		cancel()
+		pods.Shutdown()
+		keys.Shutdown()
+	})
+	return d
+}
+
+func (d *diary) pod(pod *v1.Pod, _ bool) {
+	now, gated := time.Now(), slices.Contains(pod.Spec.SchedulingGates, v1.PodSchedulingGate{Name: gate})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, known := d.pods[string(pod.UID)]
+	if !known {
+		l = life{name: pod.Name, came: now, held: gated}
+		if by := metav1.GetControllerOf(pod); by != nil {
+			l.owner = string(by.UID)
+		}
+	}
+	if !gated && l.free.IsZero() {
+		l.free = now
+	}
+	if l.node = pod.Spec.NodeName; l.node != "" && l.bound.IsZero() {
+		l.bound = now
+	}
+	d.pods[string(pod.UID)] = l
+}
+
+func (d *diary) steering(object *unstructured.Unstructured, gone bool) {
+	now, untils := time.Now(), map[string]string{}
+	if targets, _, err := unstructured.NestedMap(object.Object, "targets"); err == nil && !gone {
+		for owner := range targets {
+			untils[owner], _, _ = unstructured.NestedString(targets, owner, "until")
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.keys {
+		k := &d.keys[i]
+		if !k.cleared.IsZero() {
+			continue
+		}
+		if untils[k.owner] != k.until {
+			k.cleared = now
+		} else {
+			delete(untils, k.owner)
+		}
+	}
+	for _, owner := range slices.Sorted(maps.Keys(untils)) {
+		d.keys = append(d.keys, opening{owner: owner, until: untils[owner], set: now})
+		d.opened <- len(d.keys)
+	}
+}
+
+// lives are the pods so far, by UID; openings the keys.
+func (d *diary) lives() map[string]life {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.pods)
+}
+
+func (d *diary) openings() []opening {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.keys)
+}
+
+// waits are for how long our gate has held each pod that it held at all.
+func (d *diary) waits() (all []time.Duration) {
+	now := time.Now()
+	for _, l := range d.lives() {
+		if l.held {
+			all = append(all, l.waited(now))
+		}
+	}
+	return all
+}
+
+// nth waits until so many keys have been set.
+func (d *diary) nth(t *testing.T, n int, within time.Duration) {
+	t.Helper()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	for {
+		select {
+		case opened := <-d.opened:
+			if opened >= n {
+				return
+			}
+		case <-late.C:
+			t.Fatalf("not within %v: %d keys, of which there are %d", within, n, len(d.openings()))
+		}
+	}
+}
