@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
@@ -125,7 +126,7 @@ func TestOpenConnectionsShutNobodyOut(t *testing.T) {
 func TestOpenConnectionsShutNoCertificateOut(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{
-		Answerer: newFakeAnswerer("a", "b"), TLS: TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
+		Answerer: newFakeAnswerer("a", "b"), TLS: certs.Files{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
 	})
 	flood(t, address, 512, 1, nil)
 	for range 3 {
