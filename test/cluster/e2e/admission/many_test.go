@@ -37,16 +37,16 @@ var (
 	light = cluster.Resources{CPU: "2400m", Memory: "256Mi"}
 )
 
-// unasked is a cluster whose kube-scheduler is as it comes, with the shipped
+// unasked is a cluster whose kube-scheduler is as it comes, with a shipped
 // component.
-func unasked(t *testing.T) (*stage.Fixture, ours) {
+func unasked(t *testing.T, component string) (*stage.Fixture, ours) {
 	t.Helper()
 	f := stage.New(t)
 	f.RestoreScheduler()
 	if err := f.RestartScheduler(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return f, install(t, f, "admission-steering")
+	return f, install(t, f, component)
 }
 
 // judge counts the evictions since the mark and the replacements that are on
@@ -91,7 +91,7 @@ func cooledLarge(t *testing.T, f *stage.Fixture, o ours) {
 // they were planned all the same.
 func TestThousandNodesWithoutExtender(t *testing.T) {
 	const all, burning, owners = 1000, 40, 10
-	f, o := unasked(t)
+	f, o := unasked(t, "admission-steering")
 	nodes, err := f.AddNodes(t.Context(), all, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +118,13 @@ func TestThousandNodesWithoutExtender(t *testing.T) {
 // land where they were planned, and nobody is preempted. A steered pod is moved a
 // second time.
 func TestConstrainedPodsWithoutExtender(t *testing.T) {
+	f, o := unasked(t, "admission-steering")
+	constrainedPods(t, f, o, func(policy string) { f.Serve(policy) })
+}
+
+func constrainedPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string)) {
+	t.Helper()
 	const perZone, hotPerZone = 100, 3
-	f, o := unasked(t)
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "vip"}, Value: 1000}
 	if _, err := f.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
@@ -163,7 +168,7 @@ func TestConstrainedPodsWithoutExtender(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, mark := uids(f.Pods(t.Context(), "bg")), f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, byAPIServerAtOnce))
+	serve(f.Policy(stage.RealUsage, byAPIServerAtOnce))
 	cooledLarge(t, f, o)
 	judge(t, f, mark, hot, len(hot)*fewestPerNode)
 	constrained := func() {
