@@ -74,7 +74,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	deadline, _ := ctx.Deadline()
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(deadline) // where that is not supported the server's own end it
-	_ = conn.SetWriteDeadline(deadline)
+	_ = conn.SetWriteDeadline(deadline.Add(within / 2))
 	select {
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()

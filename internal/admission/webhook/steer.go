@@ -3,6 +3,7 @@ package webhook
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +59,7 @@ func annotate(pod *v1.Pod, by string) step {
 	if len(pod.Annotations) == 0 {
 		return add("/metadata/annotations", map[string]string{names.Annotation: by})
 	}
-	return add("/metadata/annotations/evenkeel.io~1steered", by)
+	return add("/metadata/annotations/"+strings.ReplaceAll(names.Annotation, "/", "~1"), by)
 }
 
 // restrict gives a pod the node affinity of its restricted copy, and leaves
