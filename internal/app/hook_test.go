@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,12 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -26,9 +25,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// The API server is answered over HTTPS by the name of the Service, from when
-// the keys are known, until the process ends.
-func TestHookAnswers(t *testing.T) {
+// newTestHook is a hook that knows no keys, and the CA of its certificate.
+func newTestHook(t *testing.T) (*hook, *x509.CertPool) {
+	t.Helper()
 	ca, err := certificates.NewAuthority(time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -55,39 +54,36 @@ func TestHookAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.reviews = webhook.New(h.keys, time.Now, prometheus.NewRegistry())
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca.Cert)
+	return h, roots
+}
+
+// The API server is answered over HTTPS by the name of the Service, from when
+// the keys are known, until the process ends.
+func TestHookAnswers(t *testing.T) {
+	h, roots := newTestHook(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- h.run(ctx) }()
-
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca.Cert)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "evenkeel.evenkeel.svc"}}}
 	defer client.CloseIdleConnections()
-	body, err := json.Marshal(&admissionv1.AdmissionReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: &admissionv1.AdmissionRequest{UID: "asked"},
-	})
-	if err != nil {
-		t.Fatal(err)
+	body := `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "asked"}}`
+	var reply *http.Response
+	for begun := time.Now(); reply == nil; {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+h.address+webhook.Path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply, err = client.Do(r); err != nil && time.Since(begun) > 10*time.Second { // before, it may not listen yet
+			t.Fatal(err)
+		}
 	}
-	for begun := time.Now(); ; {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+h.address+webhook.Path, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		reply, err := client.Do(r)
-		if err != nil && time.Since(begun) < 10*time.Second {
-			continue // it does not listen yet
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var review admissionv1.AdmissionReview
-		err = json.NewDecoder(reply.Body).Decode(&review)
-		_ = reply.Body.Close()
-		if err != nil || review.Response == nil || !review.Response.Allowed || review.Response.UID != "asked" {
-			t.Errorf("%v, %+v", err, review.Response)
-		}
-		break
+	var review admissionv1.AdmissionReview
+	err := json.NewDecoder(reply.Body).Decode(&review)
+	_ = reply.Body.Close()
+	if err != nil || review.Response == nil || !review.Response.Allowed || review.Response.UID != "asked" {
+		t.Errorf("%v, %+v", err, review.Response)
 	}
 	stop()
 	if err := <-done; err != nil {

@@ -27,11 +27,12 @@ type connection struct {
 type connectionKey struct{}
 
 // withConnection adds a connection to the context of its requests. The
-// handshake comes later, so it may be by a newer identity.
-func (s *Server) withConnection(ctx context.Context, conn net.Conn) context.Context {
+// handshake comes later, so it may be by a newer identity. certificates are nil
+// without TLS.
+func withConnection(ctx context.Context, conn net.Conn, certificates *certs.Keeper) context.Context {
 	c := &connection{opened: time.Now()}
 	if secured, ok := conn.(*tls.Conn); ok {
-		conn, c.by = secured.NetConn(), s.certificates.Current()
+		conn, c.by = secured.NetConn(), certificates.Current()
 	}
 	var gathers bool
 	if c.gathering, gathers = conn.(*gathering); !gathers {
@@ -47,10 +48,10 @@ func connectionOf(r *http.Request) *connection {
 }
 
 // ageing ends connections that are old, or were opened by certificates that
-// have changed since, after a reply.
-func (s *Server) ageing(next http.Handler) http.Handler {
+// have changed since, after a reply. certificates are nil without TLS.
+func ageing(next http.Handler, certificates *certs.Keeper) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != s.certificates.Current()) {
+		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != certificates.Current()) {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

@@ -193,7 +193,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 	logger := klog.FromContext(ctx)
 	base := klog.NewContext(context.WithoutCancel(ctx), logger)
 	return &http.Server{
-		Handler:           s.ageing(s.routes),
+		Handler:           ageing(s.routes, s.certificates),
 		Protocols:         protocols,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -201,7 +201,9 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       s.withConnection,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return withConnection(ctx, conn, s.certificates)
+		},
 		ConnState:         conns.Used,
 		ErrorLog:          ErrorLog(logger),
 	}

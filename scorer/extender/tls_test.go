@@ -142,11 +142,10 @@ func TestConnectionsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
-			s.certificates = keepers[1]
 			c := &connection{opened: time.Now().Add(-tc.age), by: tc.by}
 			r := httptest.NewRequestWithContext(context.WithValue(t.Context(), connectionKey{}, c), http.MethodGet, "/livez", nil)
 			w := httptest.NewRecorder()
-			s.ageing(s.routes).ServeHTTP(w, r)
+			ageing(s.routes, keepers[1]).ServeHTTP(w, r)
 			if got := w.Header().Get("Connection"); got != tc.want || w.Code != http.StatusOK {
 				t.Errorf("status %d, connection %q, want %q", w.Code, got, tc.want)
 			}
