@@ -204,7 +204,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return withConnection(ctx, conn, s.certificates)
 		},
-		ConnState:         conns.Used,
-		ErrorLog:          ErrorLog(logger),
+		ConnState: conns.Used,
+		ErrorLog:  ErrorLog(logger),
 	}
 }
