@@ -40,17 +40,21 @@ type answering struct {
 	now      time.Time
 }
 
-func newAnswering(tb testing.TB) *answering {
-	tb.Helper()
+// steeringOf is the Steering of that namespace.
+func steeringOf() *unstructured.Unstructured {
 	key := func(until time.Duration, by string) map[string]any {
 		return map[string]any{"nodes": []any{"n1", "n2"}, "until": start.Add(until).Format(time.RFC3339), "by": by}
 	}
-	object := &unstructured.Unstructured{Object: map[string]any{
+	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "evenkeel.io/v1alpha1", "kind": "Steering", "metadata": map[string]any{"name": "evenkeel", "namespace": "shop"},
 		"targets": map[string]any{"gate": key(time.Minute, "Gate"), "names": key(time.Minute, "Names"), "ended": key(0, "Gate")},
 	}}
+}
+
+func newAnswering(tb testing.TB) *answering {
+	tb.Helper()
 	steerings := schema.GroupVersionResource{Group: "evenkeel.io", Version: "v1alpha1", Resource: "steerings"}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{steerings: "SteeringList"}, object)
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{steerings: "SteeringList"}, steeringOf())
 	keys := admission.NewFollowed(client)
 	ctx := tb.Context()
 	var running sync.WaitGroup
