@@ -6,5 +6,5 @@ import "embed"
 
 // Steering holds the manifests of steering by the API server.
 //
-//go:embed components/admission-steering/*.yaml components/admission-steering-names/*.yaml
+//go:embed components/admission-steering*/*.yaml
 var Steering embed.FS

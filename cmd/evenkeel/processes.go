@@ -43,6 +43,7 @@ func newServeCommand() *cobra.Command {
 	options.AddMetrics(c.Flags())
 	options.AddRunner(c.Flags())
 	options.AddExtender(c.Flags())
+	options.AddWebhook(c.Flags())
 	return c
 }
 

@@ -19,8 +19,10 @@ const (
 	probeNamespace = "evenkeel-probe"
 	// objectName is the name of each namespace's Steering.
 	objectName = "evenkeel"
-	// maxKeys is how many keys a Steering takes.
-	maxKeys = 100
+	// maxKeys is how many keys a Steering takes, and maxNodes how many nodes a
+	// key.
+	maxKeys  = 100
+	maxNodes = 32
 )
 
 // resource is where Steering objects are.

@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
 // extenderServer makes the server of a separate extender, its reports and its
@@ -41,7 +42,7 @@ func (a *App) server(answerer extender.Answerer, reports *serve.Reports) (*exten
 	config := extender.Config{
 		Answerer: answerer, Status: extender.Report(reports.Steering), Registerer: a.registry,
 		Address: a.options.ListenAddress, InsecureAddress: a.options.InsecureAddress,
-		TLS: extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
+		TLS: certs.Files{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
 	}
 	a.answer(&config)
 	server, err := extender.NewServer(config)

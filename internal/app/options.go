@@ -76,6 +76,10 @@ type Options struct {
 	// one serves.
 	InsecureServing bool
 	InsecureAddress string
+
+	// WebhookAddress is where the API server asks about new pods, by HTTPS;
+	// empty is nowhere.
+	WebhookAddress, WebhookCertFile, WebhookKeyFile string
 }
 
 // DefaultNamespace is where Evenkeel's Lease and ConfigMap are when neither
@@ -149,6 +153,13 @@ func (o *Options) AddExtender(flags *pflag.FlagSet) {
 	flags.StringVar(&o.InsecureAddress, "insecure-listen-address", "", "Second address, for plain HTTP, while kube-scheduler is moved to HTTPS.")
 }
 
+// AddWebhook adds the flags of a command that the API server may ask.
+func (o *Options) AddWebhook(flags *pflag.FlagSet) {
+	flags.StringVar(&o.WebhookAddress, "webhook-address", "", "Address on which the API server asks how to steer new pods, before Kubernetes 1.36; without it none is asked.")
+	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", "", "Certificate for --webhook-address. Changed files take effect within 15 seconds.")
+	flags.StringVar(&o.WebhookKeyFile, "webhook-private-key-file", "", "Private key of that certificate.")
+}
+
 func namespaceFromEnvironment() string {
 	if ns := os.Getenv("POD_NAMESPACE"); ns != "" {
 		return ns
@@ -192,6 +203,7 @@ func (o *Options) validateTimes() error {
 func (o *Options) validateAddresses() error {
 	addresses := map[string]string{
 		"listen-address": o.ListenAddress, "insecure-listen-address": o.InsecureAddress, "metrics-address": o.MetricsAddress, "report-address": o.ReportAddress,
+		"webhook-address": o.WebhookAddress,
 	}
 	if o.Marking != nil {
 		addresses["webaddr"] = o.Marking.WebAddress
@@ -220,6 +232,8 @@ func (o *Options) validateTrust() error {
 	switch {
 	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")
+	case (o.WebhookAddress == "") != (o.WebhookCertFile == ""), (o.WebhookAddress == "") != (o.WebhookKeyFile == ""):
+		return errors.New("--webhook-address, --webhook-cert-file and --webhook-private-key-file go together")
 	case o.InsecureAddress != "" && o.TLSCertFile == "":
 		return errors.New("--insecure-listen-address goes with --tls-cert-file: without it --listen-address has plain HTTP already")
 	case o.ListenAddress != "" && o.TLSCertFile == "" && !o.InsecureServing && !extender.Loopback(o.ListenAddress):

@@ -28,6 +28,11 @@ func TestPlainHTTPIsAskedFor(t *testing.T) {
 		"a second address of no use": {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt", TLSKeyFile: "tls.key", InsecureAddress: "8888"}, "--insecure-listen-address: address 8888: missing port"},
 		"a certificate alone":        {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt"}, "--tls-cert-file and --tls-private-key-file go together"},
 		"a process that only evicts": {Options{}, ""},
+		"a webhook":                  {Options{WebhookAddress: ":9443", WebhookCertFile: "tls.crt", WebhookKeyFile: "tls.key"}, ""},
+		"a webhook by plain HTTP":    {Options{WebhookAddress: ":9443"}, "--webhook-address, --webhook-cert-file and --webhook-private-key-file go together"},
+		"half a webhook":             {Options{WebhookAddress: ":9443", WebhookCertFile: "tls.crt"}, "go together"},
+		"a webhook nowhere":          {Options{WebhookCertFile: "tls.crt", WebhookKeyFile: "tls.key"}, "go together"},
+		"a webhook without a port":   {Options{WebhookAddress: "10.0.0.1", WebhookCertFile: "tls.crt", WebhookKeyFile: "tls.key"}, "--webhook-address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantInvalid(t, tc.options.Validate(), tc.want)

@@ -39,7 +39,11 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	return a.start(ctx, server.Run, pages.Run, a.evict, settleCollector(a.observer.Store().Synced))
+	hook, err := newHook(a)
+	if err != nil {
+		return err
+	}
+	return a.start(ctx, server.Run, pages.Run, hook.run, a.evict, settleCollector(a.observer.Store().Synced))
 }
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.

@@ -298,7 +298,7 @@ func TestSteeringFence(t *testing.T) {
 	const gate, spec = "take off the gate evenkeel.io/steer and no other", "change nothing of a pod's spec but its gate"
 	const status, metadata = "change nothing of a pod's status but nominatedNodeName", "change nothing of a pod's metadata"
 	const other = "change a pod and its status, no other subresource"
-	readFence(t, "components", "admission-steering", "pods.yaml").want(t, map[string]string{
+	readFence(t, "components", "admission-steering-pods", "pods.yaml").want(t, map[string]string{
 		"all gates off": gate, "the other gate off": gate, "one more gate": gate, "its gate by status": gate,
 		"an image": spec, "a deadline": spec, "a phase": status, "no status": status, "nominating a pod": status,
 		"a label": metadata, "a label by status": metadata, "no labels": metadata, "a finalizer": metadata, "elsewhere installed": metadata,
@@ -320,7 +320,7 @@ func TestProbeFence(t *testing.T) {
 		requests[what] = r
 	}
 	const only = "create pods by dry run only, in evenkeel-probe"
-	readFence(t, "components", "admission-steering-names", "probe.yaml").want(t, map[string]string{
+	readFence(t, "components", "admission-steering-base", "probe.yaml").want(t, map[string]string{
 		"a pod": only, "a probe elsewhere": only, "elsewhere installed": only,
 	}, requests)
 }

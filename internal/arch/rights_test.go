@@ -67,7 +67,8 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 		"cluster/evenkeel-scheduler":      nil,
 		"cluster/evenkeel-pods":           {"patch pods", "patch pods/status"}, // fenced: TestSteeringFence
 		"cluster/evenkeel-steering":       {"create evenkeel.io/steerings", "delete evenkeel.io/steerings", "patch evenkeel.io/steerings"},
-		"evenkeel-probe":                  {"create pods"},                   // by dry run: TestProbeFence
+		"evenkeel-probe":                  {"create pods"}, // by dry run: TestProbeFence
+		"cluster/evenkeel-webhook":        nil,
 		"cluster/evenkeel-surge":          {"update apps/deployments/scale"}, // fenced: TestSurgeFence
 		"evenkeel": {
 			"create configmaps", "create coordination.k8s.io/leases",

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -131,7 +132,7 @@ func Certificates(options CertificatesOptions, now time.Time, out io.Writer) err
 	files := []file{
 		{"server.key", server.Key, privateFile}, {"server.crt", server.Cert, publicFile},
 		{"client.key", client.Key, privateFile}, {"client.crt", client.Cert, publicFile},
-		{"secrets.yaml", secrets, privateFile},
+		{"secrets.yaml", secrets, privateFile}, {"webhook.yaml", webhookPatch(ca), publicFile},
 	}
 	if !kept {
 		files = append(files, file{"ca.key", ca.Key, privateFile})
@@ -183,6 +184,18 @@ func (o *CertificatesOptions) secrets(ca *certificates.Authority, pairs map[stri
 		manifest.Write(text)
 	}
 	return manifest.Bytes(), nil
+}
+
+// webhookPatch gives the shipped webhook the CA that its server is known by.
+func webhookPatch(ca *certificates.Authority) []byte {
+	return []byte(`apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata:
+  name: evenkeel-steer
+webhooks:
+  - name: steer.evenkeel.io
+    clientConfig:
+      caBundle: ` + base64.StdEncoding.EncodeToString(ca.Cert) + "\n")
 }
 
 // file is one to write.
@@ -240,8 +253,10 @@ func (o *CertificatesOptions) explain(out io.Writer, ca *certificates.Authority,
 1. In the cluster:      kubectl apply -f %s
 2. On control planes:   copy ca.crt, client.crt and client.key from %s to /etc/kubernetes/evenkeel
 3. In kube-scheduler's configuration: the extenders block of deploy/kube-scheduler.yaml; restart kube-scheduler unless only the certificates are new
+In place of 2 and 3, for the webhook of deploy/components/admission-steering-webhook:
+   kubectl patch mutatingwebhookconfiguration evenkeel-steer --patch-file %s
 Keep ca.key to yourself: whoever has it can answer for the extender, and ask it. Run the same command again to renew.
-`, origin, ca.Expires.Format(time.DateOnly), expires.Format(time.DateOnly), filepath.Join(o.Directory, "secrets.yaml"), o.Directory)
+`, origin, ca.Expires.Format(time.DateOnly), expires.Format(time.DateOnly), filepath.Join(o.Directory, "secrets.yaml"), o.Directory, filepath.Join(o.Directory, "webhook.yaml"))
 	if err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}

@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	v1 "k8s.io/api/core/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/internal/admission/webhook"
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
@@ -90,7 +93,7 @@ func TestCertificatesAreMade(t *testing.T) {
 		modes[entry.Name()] = info.Mode().Perm()
 	}
 	want := map[string]os.FileMode{
-		"ca.crt": 0o644, "ca.key": 0o600, "server.crt": 0o644, "server.key": 0o600, "client.crt": 0o644, "client.key": 0o600, "secrets.yaml": 0o600,
+		"ca.crt": 0o644, "ca.key": 0o600, "server.crt": 0o644, "server.key": 0o600, "client.crt": 0o644, "client.key": 0o600, "secrets.yaml": 0o600, "webhook.yaml": 0o644,
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -152,6 +155,35 @@ func TestSecretsHoldTheCertificates(t *testing.T) {
 	deployment := string(content(t, "..", "..", "deploy", "overlays", "serve", "deployment.yaml"))
 	if !strings.Contains(deployment, "secretName: "+serverSecret+"\n") {
 		t.Errorf("the shipped Deployment does not mount the Secret %s", serverSecret)
+	}
+}
+
+// The patch gives the shipped webhook the CA, and the server's certificate has
+// the name by which the API server asks.
+func TestPatchOfTheWebhook(t *testing.T) {
+	dir := t.TempDir()
+	makeCertificates(t, certificateOptions(dir), made)
+	shipped := content(t, "..", "..", "deploy", "components", "admission-steering-webhook", "webhook.yaml")
+	var want, patch admissionregistrationv1.MutatingWebhookConfiguration
+	if err := yaml.UnmarshalStrict(bytes.Split(shipped, []byte("\n---\n"))[0], &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(content(t, dir, "webhook.yaml"), &patch); err != nil {
+		t.Fatal(err)
+	}
+	if patch.Name != want.Name || len(patch.Webhooks) != 1 || len(want.Webhooks) != 1 || patch.Webhooks[0].Name != want.Webhooks[0].Name {
+		t.Fatalf("the patch is for %+v", patch)
+	}
+	if diff := cmp.Diff(content(t, dir, "ca.crt"), patch.Webhooks[0].ClientConfig.CABundle); diff != "" {
+		t.Errorf("CA (-want +got):\n%s", diff)
+	}
+	server, err := tls.LoadX509KeyPair(filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := want.Webhooks[0].ClientConfig.Service
+	if err := server.Leaf.VerifyHostname(asked.Name + "." + asked.Namespace + ".svc"); err != nil || *asked.Path != webhook.Path {
+		t.Errorf("the API server asks %s: %v", *asked.Path, err)
 	}
 }
 

@@ -176,7 +176,7 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
 		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
-		ByAPIServer: patient.ByAPIServer(),
+		ByAPIServer: patient.ByAPIServer(), ByWebhook: patient.Steering.ByWebhook(),
 	}
 	return process.Needs(), nil
 }

@@ -28,6 +28,8 @@ type Process struct {
 	DynamicResources bool
 	// ByAPIServer says that the API server is to steer.
 	ByAPIServer bool
+	// ByWebhook says that it does so by asking this process.
+	ByWebhook bool
 	// NodesOnly says that the process does not read pods.
 	NodesOnly bool
 }
@@ -127,6 +129,9 @@ func (p *Process) eviction(n *needs) {
 	}
 	if p.ByAPIServer {
 		n.add(Need{Group: "evenkeel.io", Resource: "steerings", For: forSteering}, "list", "create", "patch", "delete")
+		if p.ByWebhook && p.Mode == ModeServe {
+			n.add(Need{Group: "evenkeel.io", Resource: "steerings", For: forSteering}, "watch")
+		}
 		n.add(Need{Resource: "pods", Namespace: probeNamespace, For: forSteering}, "create")
 		n.add(Need{Resource: "pods", For: forGates, Fallback: true}, "patch")
 		n.add(Need{Resource: "pods/status", For: forGates, Fallback: true}, "patch")

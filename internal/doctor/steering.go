@@ -16,11 +16,30 @@ const staleAfter = time.Minute
 
 // Installed reports whether any part of it is there.
 func (s *Steering) Installed() bool {
-	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && (p.State == PartShipped || p.State == PartOther) })
+	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && p.there() })
 }
 
 // essential reports whether nothing is steered without it; the others fence.
 func (p *Part) essential() bool { return !strings.HasPrefix(p.Kind, "Validating") }
+
+// there reports whether it is installed, in whichever version.
+func (p *Part) there() bool { return p.State == PartShipped || p.State == PartOther }
+
+// WebhookKind is the kind of the part that steers where no policy does, and
+// CABundle the field of it that is filled in after its installation.
+const (
+	WebhookKind = "MutatingWebhookConfiguration"
+	CABundle    = "webhooks[].clientConfig.caBundle"
+)
+
+func (p *Part) ofPolicy() bool { return strings.HasPrefix(p.Kind, "MutatingAdmissionPolicy") }
+
+// ByWebhook reports whether `serve` steers in the API server's place: the webhook
+// is installed and the policy is not.
+func (s *Steering) ByWebhook() bool {
+	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Kind == WebhookKind && p.there() }) &&
+		!slices.ContainsFunc(s.Parts, func(p Part) bool { return p.ofPolicy() && p.there() })
+}
 
 func (p *Part) name() string { return p.Kind + " " + p.Name }
 
@@ -71,14 +90,22 @@ func (s *Steering) absent() string {
 
 // examineParts looks at what the API server steers by.
 func (s *Steering) examineParts(n *notes, level Level) {
-	if s.Unserved {
+	byWebhook := s.ByWebhook()
+	if s.Unserved && !byWebhook {
 		n.add(level, "", "The API server (%s) does not serve MutatingAdmissionPolicy in v1, so it cannot steer.", version(s)).
-			fix("It takes Kubernetes 1.36. Below that, give kube-scheduler the extender: eviction.steering: required.")
+			fix("It takes Kubernetes 1.36. Below that, list deploy/components/admission-steering-webhook (docs/admission.md),\n" +
+				"or give kube-scheduler the extender: eviction.steering: required.")
 		return
 	}
 	var wrong []string
 	for i := range s.Parts {
-		if part := &s.Parts[i]; part.essential() {
+		switch part := &s.Parts[i]; {
+		case byWebhook && part.ofPolicy(), !byWebhook && part.Kind == WebhookKind, !part.essential():
+		case part.Where == CABundle:
+			n.add(level, "webhook", "The API server cannot ask the webhook: it has no CA to know it by (%s).", CABundle).
+				fix("cert-manager fills it in from the component cert-manager. Without that, as `evenkeel certificates` says:\n" +
+					"kubectl patch mutatingwebhookconfiguration evenkeel-steer --patch-file pki/webhook.yaml")
+		default:
 			wrong = append(wrong, part.wrong()...)
 		}
 	}
@@ -87,7 +114,7 @@ func (s *Steering) examineParts(n *notes, level Level) {
 	}
 }
 
-const applyAgain = "Apply the manifests of this version again, with deploy/components/admission-steering (or admission-steering-names) among the\n" +
+const applyAgain = "Apply the manifests of this version again, with deploy/components/admission-steering (or -names, or -webhook) among the\n" +
 	"components of the overlay:\nkubectl apply -k OVERLAY"
 
 // wrong says what is wrong with it.
@@ -134,10 +161,14 @@ func (s *Steering) steered(holds, auto bool) string {
 	if !holds {
 		how = "restricts replacements to names of nodes, because held pods may not be patched"
 	}
+	by := ""
+	if s.ByWebhook() {
+		by = ", which asks serve,"
+	}
 	if auto {
 		how += ", while kube-scheduler asks no extender"
 	}
-	text := fmt.Sprintf("The API server (%s) %s.", version(s), how)
+	text := fmt.Sprintf("The API server (%s)%s %s.", version(s), by, how)
 	if keys, namespaces := s.open(); keys > 0 {
 		text += fmt.Sprintf(" %s open in %s.", are(keys, "key"), reasons.Count(namespaces, "namespace"))
 	}
@@ -177,7 +208,7 @@ func (s *Steering) hintWebhooks(n *notes) {
 		hooks = append(hooks, fmt.Sprintf("%s (failurePolicy %s, reinvocationPolicy %s)", w.Name, w.FailurePolicy, w.ReinvocationPolicy))
 	}
 	if len(hooks) > 0 {
-		n.ok("webhooks", "They see new pods after the policy and could undo it, or fail the dry run that proves it: %s.", list(hooks))
+		n.ok("webhooks", "They see new pods too, and could undo steering or fail the dry run that proves it: %s.", list(hooks))
 	}
 }
 

@@ -80,6 +80,22 @@ func steeringCases() []steeringCase {
 				{Name: "mesh/inject.example.com", FailurePolicy: "Fail", ReinvocationPolicy: "IfNeeded"}, {Name: "vpa/vpa.k8s.io", FailurePolicy: "Ignore", ReinvocationPolicy: "Never"},
 			}
 		}},
+		{"auto, by webhook, all well", policy.SteeringAuto, byWebhook},
+		{"admission, by webhook, all well", policy.SteeringAdmission, byWebhook},
+		{"admission, by webhook of another version", policy.SteeringAdmission, func(p *doctor.Patient) {
+			byWebhook(p)
+			hook := part(p, "MutatingWebhookConfiguration evenkeel-steer")
+			hook.State, hook.Where = doctor.PartOther, "webhooks[0].failurePolicy"
+			part(p, "Namespace evenkeel-probe").State = doctor.PartMissing
+		}},
+		{"admission, by webhook without a CA", policy.SteeringAdmission, func(p *doctor.Patient) {
+			byWebhook(p)
+			hook := part(p, "MutatingWebhookConfiguration evenkeel-steer")
+			hook.State, hook.Where = doctor.PartOther, doctor.CABundle
+		}},
+		{"admission, by both, all well", policy.SteeringAdmission, func(p *doctor.Patient) {
+			part(p, "MutatingWebhookConfiguration evenkeel-steer").State = doctor.PartShipped
+		}},
 		{"required, left behind", policy.SteeringRequired, func(p *doctor.Patient) {
 			p.Steering.Keys = []doctor.Keys{
 				{Namespace: "shop", Ends: []time.Time{{}, noon.Add(-61 * time.Second)}}, {Namespace: "vault", Ends: []time.Time{noon.Add(-time.Minute), noon}},
@@ -87,6 +103,16 @@ func steeringCases() []steeringCase {
 			p.Steering.Held = []string{"shop/web-1", "shop/web-2"}
 		}},
 	}
+}
+
+// byWebhook is what the webhook's component installs, on an API server without
+// the policy's kind.
+func byWebhook(p *doctor.Patient) {
+	p.Steering.Unserved, p.Steering.Version = true, "v1.35.2"
+	for _, kind := range []string{"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} {
+		part(p, kind+" evenkeel-steer").State = doctor.PartMissing
+	}
+	part(p, "MutatingWebhookConfiguration evenkeel-steer").State = doctor.PartShipped
 }
 
 func withoutFences(p *doctor.Patient) {
@@ -110,6 +136,7 @@ func steeringPatient(t *testing.T, tc *steeringCase) *doctor.Patient {
 		kind, name, _ := strings.Cut(name, " ")
 		p.Steering.Parts = append(p.Steering.Parts, doctor.Part{Kind: kind, Name: name, State: doctor.PartShipped})
 	}
+	p.Steering.Parts = append(p.Steering.Parts, doctor.Part{Kind: doctor.WebhookKind, Name: "evenkeel-steer", State: doctor.PartMissing})
 	for _, resource := range []string{"pods", "pods/status"} {
 		p.Rights.Answers = append(p.Rights.Answers, doctor.Answer{Need: doctor.Need{Verb: "patch", Resource: resource, Fallback: true}, Allowed: true})
 	}
@@ -177,6 +204,11 @@ func TestNeedsOfSteering(t *testing.T) {
 		if !slices.Contains(without, need) {
 			got = append(got, fmt.Sprintf("%s %s.%s %s %v", need.Verb, need.Resource, need.Group, need.Namespace, need.Fallback))
 		}
+	}
+	p.ByWebhook = true
+	byWebhook := slices.DeleteFunc(p.Needs(), func(need doctor.Need) bool { return slices.Contains(without, need) })
+	if i := slices.IndexFunc(byWebhook, func(need doctor.Need) bool { return need.Verb == "watch" && need.Resource == "steerings" }); i < 0 || len(byWebhook) != len(got)+1 {
+		t.Errorf("by the webhook: %v", byWebhook)
 	}
 	want := []string{
 		"list steerings.evenkeel.io  false", "create steerings.evenkeel.io  false", "patch steerings.evenkeel.io  false", "delete steerings.evenkeel.io  false",

@@ -153,11 +153,12 @@ func (a *authorized) review(w http.ResponseWriter, r *http.Request) bool {
 // SelfSigned makes a certificate for clients that do not verify it, as scrapers
 // of Kubernetes' own components do not: it keeps tokens from being read on the
 // way. Kubelets do not verify it either.
-func SelfSigned(host string) (tls.Certificate, error) {
+func SelfSigned(host string) (*tls.Config, error) {
 	const age = 10 * 365 * 24 * time.Hour
 	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{Host: host, MaxAge: age})
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("making a certificate: %w", err)
+		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
-	return tls.X509KeyPair(certPEM, keyPEM)
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}, err
 }

@@ -119,7 +119,7 @@ func TestProbesAlone(t *testing.T) {
 // With a certificate of its own a page is served over HTTPS, and not over HTTP;
 // who tries writes no line of the process's own.
 func TestListenWithACertificate(t *testing.T) {
-	certificate, err := SelfSigned("evenkeel")
+	secured, err := SelfSigned("evenkeel")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestListenWithACertificate(t *testing.T) {
 	defer log.SetOutput(os.Stderr)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Listen(ctx, address, "probes", Probes(NewHealth(time.Now), nil), certificate) }()
+	go func() { done <- Listen(ctx, address, "probes", Probes(NewHealth(time.Now), nil), secured) }()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(url string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

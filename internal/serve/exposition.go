@@ -38,11 +38,11 @@ func (e *Exposition) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		certificate, err := SelfSigned("evenkeel")
+		secured, err := SelfSigned("evenkeel")
 		if err != nil {
 			return err
 		}
-		return Listen(ctx, e.Address, "metrics", Probes(e.Health, metrics), certificate)
+		return Listen(ctx, e.Address, "metrics", Probes(e.Health, metrics), secured)
 	}
 	return Listen(ctx, e.Address, "metrics", Probes(e.Health, metrics))
 }

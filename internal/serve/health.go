@@ -92,9 +92,9 @@ func Metrics(registry prometheus.Gatherer) http.Handler {
 }
 
 // Listen serves on an address until the context ends and then lets requests
-// finish: HTTPS with a certificate, else HTTP. An empty address and "0" serve
+// finish: HTTPS as secured says, else HTTP. An empty address and "0" serve
 // nothing. what names the pages in errors.
-func Listen(ctx context.Context, address, what string, handler http.Handler, certificate ...tls.Certificate) error {
+func Listen(ctx context.Context, address, what string, handler http.Handler, secured ...*tls.Config) error {
 	if address == "" || address == "0" {
 		<-ctx.Done()
 		return nil
@@ -104,8 +104,8 @@ func Listen(ctx context.Context, address, what string, handler http.Handler, cer
 		return fmt.Errorf("serving %s: %w", what, err)
 	}
 	listener = conns.Bounded(listener)
-	if len(certificate) > 0 {
-		listener = tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certificate})
+	if len(secured) > 0 {
+		listener = tls.NewListener(listener, secured[0])
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
 // The defaults of a Config.
@@ -31,7 +33,7 @@ type Config struct {
 	Address string
 	// Listener to serve on; Run closes it.
 	Listener net.Listener
-	TLS      TLS
+	TLS      certs.Files
 	// InsecureAddress, if set, is served too, by plain HTTP whatever TLS is:
 	// for clients that are still to learn HTTPS.
 	InsecureAddress string
@@ -97,5 +99,8 @@ func (c Config) complete() (Config, error) {
 	case c.Budget < 0 || c.ShutdownTimeout < 0:
 		return c, errors.New("extender: negative duration")
 	}
-	return c, c.TLS.validate()
+	if err := c.TLS.Validate(); err != nil {
+		return c, fmt.Errorf("extender: %w", err)
+	}
+	return c, nil
 }

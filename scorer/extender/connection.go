@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
 // maxConnectionAge bounds how long a connection is used, so that a client must
@@ -18,18 +20,19 @@ type connection struct {
 	*gathering
 	opened time.Time
 	// by is the identity that the server had; nil without TLS.
-	by *identity
+	by *certs.Identity
 }
 
 // connectionKey is the context key of a connection.
 type connectionKey struct{}
 
 // withConnection adds a connection to the context of its requests. The
-// handshake comes later, so it may be by a newer identity. k is nil without TLS.
-func (k *keeper) withConnection(ctx context.Context, conn net.Conn) context.Context {
+// handshake comes later, so it may be by a newer identity. certificates are nil
+// without TLS.
+func withConnection(ctx context.Context, conn net.Conn, certificates *certs.Keeper) context.Context {
 	c := &connection{opened: time.Now()}
 	if secured, ok := conn.(*tls.Conn); ok {
-		conn, c.by = secured.NetConn(), k.current.Load()
+		conn, c.by = secured.NetConn(), certificates.Current()
 	}
 	var gathers bool
 	if c.gathering, gathers = conn.(*gathering); !gathers {
@@ -45,10 +48,10 @@ func connectionOf(r *http.Request) *connection {
 }
 
 // ageing ends connections that are old, or were opened by certificates that
-// have changed since, after a reply. k is nil without TLS.
-func (k *keeper) ageing(next http.Handler) http.Handler {
+// have changed since, after a reply. certificates are nil without TLS.
+func ageing(next http.Handler, certificates *certs.Keeper) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != k.current.Load()) {
+		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != certificates.Current()) {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

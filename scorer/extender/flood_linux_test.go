@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
 // flood keeps connections open that send this request, from this many addresses
@@ -121,7 +123,7 @@ func TestOpenConnectionsShutNobodyOut(t *testing.T) {
 func TestOpenConnectionsShutNoCertificateOut(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{
-		Answerer: newFakeAnswerer("a", "b"), TLS: TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
+		Answerer: newFakeAnswerer("a", "b"), TLS: certs.Files{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
 	})
 	flood(t, address, 512, 1, nil)
 	for range 3 {

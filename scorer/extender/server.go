@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
@@ -34,7 +35,7 @@ const (
 type Server struct {
 	config Config
 	// certificates are nil if plain HTTP alone is served.
-	certificates *keeper
+	certificates *certs.Keeper
 	verbs        *verbs
 	routes       *routes
 }
@@ -48,8 +49,11 @@ func NewServer(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := newKeeper(config.TLS, config.Registerer)
+	certificates, err := certs.NewKeeper(config.TLS, "extender")
 	if err != nil {
+		return nil, err
+	}
+	if err := Register(config.Registerer, certificates.Metrics()...); err != nil {
 		return nil, err
 	}
 	m, err := newMetrics(config.Registerer)
@@ -93,7 +97,7 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	if s.certificates != nil {
-		group.Go(func() error { return s.certificates.follow(ctx) })
+		group.Go(func() error { return s.certificates.Follow(ctx) })
 	}
 	return group.Wait()
 }
@@ -156,7 +160,7 @@ func open(ctx context.Context, address string) (net.Listener, error) {
 
 // serving returns a listener with HTTPS, or with plain HTTP without
 // certificates, and logs who will be answered.
-func (s *Server) serving(ctx context.Context, listener net.Listener, certificates *keeper) net.Listener {
+func (s *Server) serving(ctx context.Context, listener net.Listener, certificates *certs.Keeper) net.Listener {
 	logger, address := klog.FromContext(ctx), listener.Addr().String()
 	clients := certificates != nil && s.config.TLS.ClientCAFile != ""
 	logger.Info("Serving kube-scheduler", "address", address, "tls", certificates != nil, "clientCertificates", clients)
@@ -167,7 +171,7 @@ func (s *Server) serving(ctx context.Context, listener net.Listener, certificate
 	if certificates == nil {
 		return gathers
 	}
-	return tls.NewListener(gathers, certificates.config())
+	return tls.NewListener(gathers, certificates.Config())
 }
 
 // Loopback reports whether only this host reaches an address, such as
@@ -189,7 +193,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 	logger := klog.FromContext(ctx)
 	base := klog.NewContext(context.WithoutCancel(ctx), logger)
 	return &http.Server{
-		Handler:           s.certificates.ageing(s.routes),
+		Handler:           ageing(s.routes, s.certificates),
 		Protocols:         protocols,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -197,8 +201,10 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       s.certificates.withConnection,
-		ConnState:         conns.Used,
-		ErrorLog:          ErrorLog(logger),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return withConnection(ctx, conn, s.certificates)
+		},
+		ConnState: conns.Used,
+		ErrorLog:  ErrorLog(logger),
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
 func TestConfig(t *testing.T) {
@@ -24,9 +26,9 @@ func TestConfig(t *testing.T) {
 		"a limit beyond 32 bits":           {Config{Answerer: answerer, MaxBodyBytes: 1 << 32}, "MaxBodyBytes"},
 		"negative concurrency":             {Config{Answerer: answerer, MaxConcurrent: -1}, "MaxConcurrent"},
 		"a negative budget":                {Config{Answerer: answerer, Budget: -1}, "negative duration"},
-		"a certificate without its key":    {Config{Answerer: answerer, TLS: TLS{CertFile: "x"}}, "both"},
-		"a client CA without certificate":  {Config{Answerer: answerer, TLS: TLS{ClientCAFile: "x"}}, "client CA"},
-		"a certificate that is not there":  {Config{Answerer: answerer, TLS: TLS{CertFile: "x", KeyFile: "y"}}, "reading the certificate files"},
+		"a certificate without its key":    {Config{Answerer: answerer, TLS: certs.Files{CertFile: "x"}}, "both"},
+		"a client CA without certificate":  {Config{Answerer: answerer, TLS: certs.Files{ClientCAFile: "x"}}, "client CA"},
+		"a certificate that is not there":  {Config{Answerer: answerer, TLS: certs.Files{CertFile: "x", KeyFile: "y"}}, "reading the certificate files"},
 		"a listener needs no free address": {Config{Answerer: answerer, Address: "nowhere"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,8 @@
-// Package names knows what the API server adds to a pod that it restricts to
-// nodes by name, as the policy evenkeel-steer in deploy/components says: which
-// pods that suits, and how to take it out again. The names stay in a pod for as
-// long as it lives, but whoever asks where it could run must not see them.
+// Package names knows what is added to a pod that is restricted to nodes by
+// name: which pods that suits, how it is added where the policy evenkeel-steer in
+// deploy/components does not, and how to take it out again. The names stay in a
+// pod for as long as it lives, but whoever asks where it could run must not see
+// them.
 package names
 
 import (
@@ -22,6 +23,8 @@ const (
 
 	weight    = 100 // of the preference for the first node
 	separator = ","
+	// maxTerms bounds what the names of a pod take.
+	maxTerms = 2500
 )
 
 // Of returns the nodes that a pod was restricted to, the planned one first; nil
@@ -42,6 +45,41 @@ func Suit(pod *v1.Pod) bool {
 		return false
 	}
 	return len(pod.Spec.TopologySpreadConstraints) == 0 || own == nil && len(pod.Spec.NodeSelector) == 0
+}
+
+// Add restricts a pod to nodes, the planned one first, as the policy does. It
+// reports whether it did: not if that does not suit the pod or takes too many
+// terms.
+func Add(pod *v1.Pod, nodes []string) bool {
+	terms := []v1.NodeSelectorTerm{{}}
+	if own := required(pod); own != nil {
+		terms = slices.DeleteFunc(slices.Clone(own.NodeSelectorTerms), empty)
+	}
+	if len(nodes) == 0 || !Suit(pod) || len(terms)*len(nodes) > maxTerms {
+		return false
+	}
+	named := make([]v1.NodeSelectorTerm, 0, len(terms)*len(nodes))
+	for _, term := range terms {
+		for _, node := range nodes {
+			both := term
+			both.MatchFields = append(slices.Clone(term.MatchFields), is(node))
+			named = append(named, both)
+		}
+	}
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &v1.Affinity{}
+	}
+	if pod.Spec.Affinity.NodeAffinity == nil {
+		pod.Spec.Affinity.NodeAffinity = &v1.NodeAffinity{}
+	}
+	affinity := pod.Spec.Affinity.NodeAffinity
+	affinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: named}
+	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, prefers(nodes[0]))
+	for i := range pod.Spec.TopologySpreadConstraints {
+		pod.Spec.TopologySpreadConstraints[i].NodeAffinityPolicy = new(v1.NodeInclusionPolicyIgnore)
+	}
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, Annotation, strings.Join(nodes, separator))
+	return true
 }
 
 // Remove takes the names out of a pod's affinity. It changes only what looks

@@ -41,37 +41,71 @@ func steered(by string) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Annotations = map[string]string{Annotation: by} }
 }
 
-// named does to a pod what the policy does.
-func named(pod *v1.Pod, nodes ...string) *v1.Pod {
+// named is what becomes of a pod that is restricted.
+func named(t *testing.T, pod *v1.Pod, nodes ...string) *v1.Pod {
+	t.Helper()
 	pod = pod.DeepCopy()
-	steered(strings.Join(nodes, separator))(pod)
-	terms := []v1.NodeSelectorTerm{{}}
-	if own := required(pod); own != nil {
-		terms = nil
-		for _, t := range own.NodeSelectorTerms {
-			if !empty(t) {
-				terms = append(terms, t)
+	if !Add(pod, nodes) {
+		t.Fatalf("%v was not restricted to %v", pod, nodes)
+	}
+	return pod
+}
+
+// Each term of a pod's own is combined with each node, and nothing else of it
+// changes but what the policy says.
+func TestAdd(t *testing.T) {
+	spread := []v1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}}}
+	many := make([]v1.NodeSelectorTerm, maxTerms/2)
+	for i := range many {
+		many[i] = term("a")
+	}
+	first := v1.PreferredSchedulingTerm{Weight: 100, Preference: field("n1")}
+	for name, tc := range map[string]struct {
+		pod    *v1.Pod
+		nodes  []string
+		want   *v1.NodeAffinity // nil for none
+		policy v1.NodeInclusionPolicy
+	}{
+		"plain": {&v1.Pod{}, []string{"n1", "n2"}, &v1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution:  &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{field("n1"), field("n2")}},
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{first},
+		}, ""},
+		"own terms, one of them empty": {requiring(naming(term("a"), "own"), v1.NodeSelectorTerm{}, term("b")), []string{"n1", "n2"}, &v1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{
+				naming(naming(term("a"), "own"), "n1"), naming(naming(term("a"), "own"), "n2"), naming(term("b"), "n1"), naming(term("b"), "n2"),
+			}},
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{first},
+		}, ""},
+		"a preference": {with(&v1.Pod{}, func(p *v1.Pod) {
+			p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 3, Preference: term("p")}},
+			}}
+		}), []string{"n1"}, &v1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution:  &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{field("n1")}},
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 3, Preference: term("p")}, first},
+		}, ""},
+		"a spread": {with(&v1.Pod{}, func(p *v1.Pod) { p.Spec.TopologySpreadConstraints = spread }), []string{"n1"}, &v1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution:  &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{field("n1")}},
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{first},
+		}, v1.NodeInclusionPolicyIgnore},
+		"no node":             {&v1.Pod{}, nil, nil, ""},
+		"what does not suit":  {requiring(v1.NodeSelectorTerm{}), []string{"n1"}, nil, ""},
+		"more terms than fit": {requiring(many...), []string{"n1", "n2", "n3"}, nil, ""},
+	} {
+		got := tc.pod.DeepCopy()
+		restricted := Add(got, tc.nodes)
+		want := tc.pod.DeepCopy()
+		if tc.want != nil {
+			want.Annotations = map[string]string{Annotation: strings.Join(tc.nodes, ",")}
+			want.Spec.Affinity = &v1.Affinity{NodeAffinity: tc.want}
+			for i := range want.Spec.TopologySpreadConstraints {
+				want.Spec.TopologySpreadConstraints[i].NodeAffinityPolicy = &tc.policy
 			}
 		}
-	}
-	var all []v1.NodeSelectorTerm
-	for _, own := range terms {
-		for _, node := range nodes {
-			t := own.DeepCopy()
-			t.MatchFields = append(t.MatchFields, is(node))
-			all = append(all, *t)
+		if diff := cmp.Diff(want, got); diff != "" || restricted != (tc.want != nil) {
+			t.Errorf("%s: restricted %v (-want +got):\n%s", name, restricted, diff)
 		}
 	}
-	if pod.Spec.Affinity == nil {
-		pod.Spec.Affinity = &v1.Affinity{}
-	}
-	if pod.Spec.Affinity.NodeAffinity == nil {
-		pod.Spec.Affinity.NodeAffinity = &v1.NodeAffinity{}
-	}
-	affinity := pod.Spec.Affinity.NodeAffinity
-	affinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: all}
-	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, prefers(nodes[0]))
-	return pod
 }
 
 // What the API server adds is taken out, whatever the pod had of its own.
@@ -103,7 +137,7 @@ func TestRemove(t *testing.T) {
 			pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{}
 		}
 		nodes := []string{"n1", "n2", "n3", "n4", "n5"}[:1+random.IntN(5)]
-		got := named(pod, nodes...)
+		got := named(t, pod, nodes...)
 		Remove(got)
 		if diff := cmp.Diff(pod.Spec, got.Spec); diff != "" {
 			t.Fatalf("%v (-want +got):\n%s", nodes, diff)

@@ -36,6 +36,7 @@ var shippedKinds = map[string]schema.GroupVersionResource{
 	"MutatingAdmissionPolicyBinding":   {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"},
 	"ValidatingAdmissionPolicy":        {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
 	"ValidatingAdmissionPolicyBinding": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
+	doctor.WebhookKind:                 {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
 }
 
 var policies = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
@@ -85,7 +86,6 @@ func shippedSteering() (shipped []unstructured.Unstructured, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the shipped manifests: %w", err)
 	}
-	slices.Reverse(files) // of components, the one without pods first
 	for _, file := range files {
 		text, err := deploy.Steering.ReadFile(file)
 		if err != nil {
@@ -128,11 +128,26 @@ func partOf(ctx context.Context, objects dynamic.Interface, shipped *unstructure
 		part.State = doctor.PartUnread
 	default:
 		part.State = doctor.PartShipped
-		if part.Where = differs(shipped.Object, there.Object); part.Where != "" {
+		part.Where = differs(shipped.Object, there.Object)
+		if part.Where == "" && part.Kind == doctor.WebhookKind && !hasCA(there) {
+			part.Where = doctor.CABundle
+		}
+		if part.Where != "" {
 			part.State = doctor.PartOther
 		}
 	}
 	return part
+}
+
+// hasCA reports whether the API server has a CA to know each webhook by. None is
+// shipped.
+func hasCA(configuration *unstructured.Unstructured) bool {
+	webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	return !slices.ContainsFunc(webhooks, func(webhook any) bool {
+		fields, _ := webhook.(map[string]any)
+		bundle, _, _ := unstructured.NestedString(fields, "clientConfig", "caBundle")
+		return bundle == ""
+	})
 }
 
 // differs returns the first field of a shipped object that an installed one has
@@ -141,7 +156,7 @@ func partOf(ctx context.Context, objects dynamic.Interface, shipped *unstructure
 func differs(shipped, there map[string]any) string {
 	content := func(object map[string]any) map[string]any {
 		labels, _, _ := unstructured.NestedMap(object, "metadata", "labels")
-		return map[string]any{"spec": object["spec"], "labels": labels}
+		return map[string]any{"spec": object["spec"], "webhooks": object["webhooks"], "labels": labels}
 	}
 	return differ("", content(shipped), content(there))
 }

@@ -38,6 +38,11 @@ func installed(t *testing.T) map[string]*unstructured.Unstructured {
 		if _, ok, _ := unstructured.NestedMap(object.Object, "spec", "matchConstraints"); ok {
 			set(t, object, "Equivalent", "spec", "matchConstraints", "matchPolicy")
 		}
+		if object.GetKind() == doctor.WebhookKind {
+			webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+			webhooks[0].(map[string]any)["clientConfig"].(map[string]any)["caBundle"] = "LS0t"
+			set(t, object, webhooks, "webhooks")
+		}
 		if object.GetKind() == "Namespace" {
 			set(t, object, []any{"kubernetes"}, "spec", "finalizers")
 		}
@@ -77,6 +82,7 @@ func parts(s *doctor.Steering) map[string]string {
 func TestSteeringParts(t *testing.T) {
 	const (
 		steer, fence = "MutatingAdmissionPolicy evenkeel-steer", "ValidatingAdmissionPolicy evenkeel-pods"
+		hook         = "MutatingWebhookConfiguration evenkeel-steer"
 		kind, room   = "CustomResourceDefinition steerings.evenkeel.io", "Namespace evenkeel-probe"
 	)
 	cases := map[string]struct {
@@ -101,6 +107,16 @@ func TestSteeringParts(t *testing.T) {
 			unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "targets", "additionalProperties", "properties", "by")
 			set(t, all[kind], versions, "spec", "versions")
 		}, map[string]string{kind: "other spec.versions[0].schema.openAPIV3Schema.properties.targets.additionalProperties.properties.by.description"}},
+		"a webhook that refuses": {func(t *testing.T, all map[string]*unstructured.Unstructured) {
+			webhooks, _, _ := unstructured.NestedSlice(all[hook].Object, "webhooks")
+			webhooks[0].(map[string]any)["failurePolicy"] = "Fail"
+			set(t, all[hook], webhooks, "webhooks")
+		}, map[string]string{hook: "other webhooks[0].failurePolicy"}},
+		"a webhook without a CA": {func(t *testing.T, all map[string]*unstructured.Unstructured) {
+			webhooks, _, _ := unstructured.NestedSlice(all[hook].Object, "webhooks")
+			delete(webhooks[0].(map[string]any)["clientConfig"].(map[string]any), "caBundle")
+			set(t, all[hook], webhooks, "webhooks")
+		}, map[string]string{hook: "other " + doctor.CABundle}},
 		"two are missing": {func(_ *testing.T, all map[string]*unstructured.Unstructured) {
 			delete(all, room)
 			delete(all, steer)
@@ -119,7 +135,7 @@ func TestSteeringParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, parts(&s)); diff != "" || len(want) != 8 || s.Unserved || len(s.Unread) > 0 {
+			if diff := cmp.Diff(want, parts(&s)); diff != "" || len(want) != 9 || s.Unserved || len(s.Unread) > 0 {
 				t.Errorf("unserved %v, unread %q, (-want +got):\n%s", s.Unserved, s.Unread, diff)
 			}
 		})
@@ -136,8 +152,8 @@ func TestSteeringThatCannotBeLookedAt(t *testing.T) {
 		unread   int
 	}{
 		"an earlier server": {apierrors.NewNotFound(missing, ""), true, "missing", 0},
-		"no right":          {apierrors.NewForbidden(missing, "", errors.New("no right")), false, "unread", 9},
-		"too slow":          {apierrors.NewTimeoutError("slow", 1), false, "unread", 9},
+		"no right":          {apierrors.NewForbidden(missing, "", errors.New("no right")), false, "unread", 10},
+		"too slow":          {apierrors.NewTimeoutError("slow", 1), false, "unread", 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err }

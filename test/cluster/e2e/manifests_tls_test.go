@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -127,16 +128,51 @@ func (p *patch) apply(t *testing.T, object runtime.Object) []byte {
 	return text
 }
 
+// patchesOf are the patches of a component.
+func patchesOf(t *testing.T, name string) []patch {
+	t.Helper()
+	var component struct{ Patches []patch }
+	if err := yaml.Unmarshal(readFile(t, filepath.Join(deployDir(t), "components", name, "kustomization.yaml")), &component); err != nil {
+		t.Fatal(err)
+	}
+	return component.Patches
+}
+
+// The component of the webhook has `serve` answer, with flags that it knows, at a
+// port that the Service leads to and the NetworkPolicy lets come.
+func TestWebhookComponentFits(t *testing.T) {
+	var changed []string
+	for _, object := range slices.Concat(slices.Collect(maps.Values(shippedObjects(t)))...) {
+		for _, p := range patchesOf(t, "admission-steering-webhook") {
+			if !p.fits(object) {
+				continue
+			}
+			text := p.apply(t, object)
+			if !strings.Contains(string(text), `"webhook"`) {
+				t.Errorf("it has no port of that name: %s", text)
+			}
+			if p.Target.Kind == "Deployment" {
+				var deployment appsv1.Deployment
+				if err := json.Unmarshal(text, &deployment); err != nil {
+					t.Fatal(err)
+				}
+				checkFlags(t, deployment.Spec.Template.Spec.Containers[0].Args)
+			}
+			changed = append(changed, p.Target.Kind+"/"+object.(metav1.Object).GetName()) //nolint:forcetypeassert // it fits
+		}
+	}
+	slices.Sort(changed)
+	if diff := cmp.Diff([]string{"Deployment/evenkeel", "NetworkPolicy/evenkeel", "Service/evenkeel"}, changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
 // The component for upgrades adds the port of plain HTTP to the Deployments,
 // Services and NetworkPolicies of what answers kube-scheduler, and to no others.
 func TestUpgradeComponentFits(t *testing.T) {
-	var component struct{ Patches []patch }
-	if err := yaml.Unmarshal(readFile(t, filepath.Join(deployDir(t), "components", "insecure-http", "kustomization.yaml")), &component); err != nil {
-		t.Fatal(err)
-	}
 	var changed []string
 	for _, object := range slices.Concat(slices.Collect(maps.Values(shippedObjects(t)))...) {
-		for _, p := range component.Patches {
+		for _, p := range patchesOf(t, "insecure-http") {
 			if !p.fits(object) {
 				continue
 			}

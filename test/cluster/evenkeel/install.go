@@ -126,15 +126,15 @@ func resourcesOf(folder string) ([]string, error) {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	var files []string
-	for _, name := range component.Resources {
-		files = append(files, filepath.Join(folder, name))
-	}
-	for _, name := range component.Components {
+	for _, name := range component.Components { // first: the kinds of what follows may be among them
 		included, err := resourcesOf(filepath.Join(folder, name))
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, included...)
+	}
+	for _, name := range component.Resources {
+		files = append(files, filepath.Join(folder, name))
 	}
 	return files, nil
 }

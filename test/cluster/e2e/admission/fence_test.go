@@ -22,7 +22,7 @@ func kindFile(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(root, "deploy", "components", "admission-steering-names", "crd.yaml")
+	return filepath.Join(root, "deploy", "components", "admission-steering-base", "crd.yaml")
 }
 
 func removeKind(t *testing.T, f *stage.Fixture) {

@@ -106,8 +106,13 @@ func TestThousandNodesWithoutExtender(t *testing.T) {
 // land where they were planned, and nobody is preempted. A steered pod is moved a
 // second time.
 func TestConstrainedPodsWithoutExtender(t *testing.T) {
-	const perZone, hotPerZone = 100, 3
 	f, o := unasked(t, "admission-steering")
+	constrainedPods(t, f, o, func(policy string) { f.Serve(policy) })
+}
+
+func constrainedPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string)) {
+	t.Helper()
+	const perZone, hotPerZone = 100, 3
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "vip"}, Value: 1000}
 	if _, err := f.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
@@ -151,7 +156,7 @@ func TestConstrainedPodsWithoutExtender(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, mark := uids(f.Pods(t.Context(), "bg")), f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, byAPIServerAtOnce))
+	serve(f.Policy(stage.RealUsage, byAPIServerAtOnce))
 	cooledLarge(t, f, o)
 	judge(t, f, mark, hot, len(hot)*fewestPerNode)
 	constrained := func() {

@@ -137,7 +137,11 @@ func examples() map[string]example {
 // Each pod is steered as its key says, or left as it came; none is refused.
 func TestAPIServerSteersPods(t *testing.T) {
 	f := stage.New(t)
-	o := install(t, f, "admission-steering")
+	steersPods(t, f, install(t, f, "admission-steering"))
+}
+
+func steersPods(t *testing.T, f *stage.Fixture, o ours) {
+	t.Helper()
 	later := time.Now().Add(10 * time.Minute)
 	targets := map[string]any{
 		"gate": key(later, "Gate", "n1", "n2"), "names": key(later, "Names", "n1", "n2"), "absent": key(later, "", "n1", "n2"),

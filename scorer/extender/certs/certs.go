@@ -1,4 +1,8 @@
-package extender
+// Package certs serves HTTPS by certificate files that may change while a server
+// runs. It decides when changed files are taken up, and serves on with those
+// before while they cannot be used. It opens no listener and registers no
+// metrics.
+package certs
 
 import (
 	"context"
@@ -9,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,21 +25,20 @@ import (
 // changed file takes effect with the second one.
 const rereadInterval = 5 * time.Second
 
-// TLS names the files to serve HTTPS with; all empty serves plain HTTP.
-type TLS struct {
+// Files names the files to serve HTTPS with; all empty serves plain HTTP.
+type Files struct {
 	CertFile, KeyFile string
 	// ClientCAFile requires clients to present a certificate signed by this CA.
 	ClientCAFile string
 }
 
-func (t TLS) enabled() bool { return t.CertFile != "" }
-
-func (t TLS) validate() error {
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		return errors.New("extender: TLS needs both a certificate and a key")
+// Validate reports what is missing.
+func (f Files) Validate() error {
+	if (f.CertFile == "") != (f.KeyFile == "") {
+		return errors.New("TLS needs both a certificate and a key")
 	}
-	if t.ClientCAFile != "" && !t.enabled() {
-		return errors.New("extender: a client CA needs a certificate and a key to serve with")
+	if f.ClientCAFile != "" && f.CertFile == "" {
+		return errors.New("a client CA needs a certificate and a key to serve with")
 	}
 	return nil
 }
@@ -46,8 +50,8 @@ type reading struct {
 	failure string
 }
 
-func (t TLS) read() (found reading) {
-	for i, file := range []string{t.CertFile, t.KeyFile, t.ClientCAFile} {
+func (f Files) read() (found reading) {
+	for i, file := range []string{f.CertFile, f.KeyFile, f.ClientCAFile} {
 		if file == "" {
 			continue
 		}
@@ -60,9 +64,9 @@ func (t TLS) read() (found reading) {
 	return found
 }
 
-// identity is who the server is and whom it answers. It does not change: other
-// files make another identity.
-type identity struct {
+// Identity is who the server is and whom it answers. It does not change: other
+// files make another Identity.
+type Identity struct {
 	from   reading
 	config *tls.Config
 	// servingEnds and clientCAEnds are when the first certificate of a file
@@ -71,15 +75,15 @@ type identity struct {
 }
 
 // identity returns what a reading means, or an error that names the file.
-func (t TLS) identity(from reading) (*identity, error) {
+func (f Files) identity(from reading) (*Identity, error) {
 	if from.failure != "" {
 		return nil, errors.New("reading the certificate files: " + from.failure)
 	}
 	pair, err := tls.X509KeyPair([]byte(from.content[0]), []byte(from.content[1]))
 	if err != nil {
-		return nil, fmt.Errorf("loading the serving certificate %q with its key %q: %w", t.CertFile, t.KeyFile, err)
+		return nil, fmt.Errorf("loading the serving certificate %q with its key %q: %w", f.CertFile, f.KeyFile, err)
 	}
-	id := &identity{from: from, config: &tls.Config{
+	id := &Identity{from: from, config: &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{pair},
 		// Over HTTP/2 kube-scheduler would use one connection for everything,
@@ -91,14 +95,14 @@ func (t TLS) identity(from reading) (*identity, error) {
 		DynamicRecordSizingDisabled: true,
 	}}
 	if _, id.servingEnds, err = certificates(from.content[0]); err != nil {
-		return nil, fmt.Errorf("reading the serving certificate %q: %w", t.CertFile, err)
+		return nil, fmt.Errorf("reading the serving certificate %q: %w", f.CertFile, err)
 	}
-	if t.ClientCAFile == "" {
+	if f.ClientCAFile == "" {
 		return id, nil
 	}
 	id.config.ClientAuth = tls.RequireAndVerifyClientCert
 	if id.config.ClientCAs, id.clientCAEnds, err = certificates(from.content[2]); err != nil {
-		return nil, fmt.Errorf("reading the client CA %q: %w", t.ClientCAFile, err)
+		return nil, fmt.Errorf("reading the client CA %q: %w", f.ClientCAFile, err)
 	}
 	return id, nil
 }
@@ -130,24 +134,26 @@ func certificates(content string) (pool *x509.CertPool, ends time.Time, err erro
 	return pool, ends, nil
 }
 
-// keeper keeps the identity that the files had when they were last usable.
+// Keeper keeps the Identity that the files had when they were last usable.
 // apiserver's dynamiccertificates does that too, but takes three controllers
 // with queues.
-type keeper struct {
-	files   TLS
-	current atomic.Pointer[identity]
+type Keeper struct {
+	files   Files
+	current atomic.Pointer[Identity]
 
 	reloads prometheus.Counter
 	stale   prometheus.Gauge
-	// last is the reading before, judged the one that was last judged; only
-	// follow uses them.
+	expiry  []prometheus.Collector
+
+	mu sync.Mutex
+	// last is the reading before, judged the one that was last judged.
 	last, judged reading
 }
 
-// newKeeper reads the files and registers the metrics. It returns nil if TLS is
-// not enabled.
-func newKeeper(files TLS, reg prometheus.Registerer) (*keeper, error) {
-	if !files.enabled() {
+// NewKeeper reads the files. It returns nil if they are none. subsystem is the
+// server's in the names of the metrics.
+func NewKeeper(files Files, subsystem string) (*Keeper, error) {
+	if files.CertFile == "" {
 		return nil, nil
 	}
 	found := files.read()
@@ -155,43 +161,50 @@ func newKeeper(files TLS, reg prometheus.Registerer) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{files: files, last: found, judged: found}
+	k := &Keeper{files: files, last: found, judged: found}
 	k.current.Store(id)
-	return k, k.register(reg)
-}
-
-func (k *keeper) register(reg prometheus.Registerer) error {
-	ends := func(certificate string, of func(*identity) time.Time) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: "evenkeel", Subsystem: "extender", Name: "certificate_expiry_timestamp_seconds",
-			Help:        "When the first certificate of a file expires, in seconds since 1970.",
-			ConstLabels: prometheus.Labels{"certificate": certificate},
-		}, func() float64 { return float64(of(k.current.Load()).Unix()) })
-	}
 	k.reloads = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "evenkeel", Subsystem: "extender", Name: "certificate_reloads_total",
+		Namespace: "evenkeel", Subsystem: subsystem, Name: "certificate_reloads_total",
 		Help: "How often changed certificate files took effect.",
 	})
 	k.stale = prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "evenkeel", Subsystem: "extender", Name: "certificate_files_unusable",
+		Namespace: "evenkeel", Subsystem: subsystem, Name: "certificate_files_unusable",
 		Help: "1 while the certificate files cannot be used, so that those before serve on.",
 	})
-	all := []prometheus.Collector{k.reloads, k.stale, ends("serving", func(id *identity) time.Time { return id.servingEnds })}
-	if k.files.ClientCAFile != "" {
-		all = append(all, ends("client-ca", func(id *identity) time.Time { return id.clientCAEnds }))
+	ends := func(certificate string, of func(*Identity) time.Time) {
+		k.expiry = append(k.expiry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "evenkeel", Subsystem: subsystem, Name: "certificate_expiry_timestamp_seconds",
+			Help:        "When the first certificate of a file expires, in seconds since 1970.",
+			ConstLabels: prometheus.Labels{"certificate": certificate},
+		}, func() float64 { return float64(of(k.Current()).Unix()) }))
 	}
-	return Register(reg, all...)
+	ends("serving", func(id *Identity) time.Time { return id.servingEnds })
+	if files.ClientCAFile != "" {
+		ends("client-ca", func(id *Identity) time.Time { return id.clientCAEnds })
+	}
+	return k, nil
 }
 
-// config returns the configuration for a listener, which follows the files.
-func (k *keeper) config() *tls.Config {
-	config := k.current.Load().config.Clone()
-	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.current.Load().config, nil }
+// Metrics returns the metrics; none of a Keeper that is nil.
+func (k *Keeper) Metrics() []prometheus.Collector {
+	if k == nil {
+		return nil
+	}
+	return append([]prometheus.Collector{k.reloads, k.stale}, k.expiry...)
+}
+
+// Current returns the Identity now.
+func (k *Keeper) Current() *Identity { return k.current.Load() }
+
+// Config returns the configuration for a listener, which follows the files.
+func (k *Keeper) Config() *tls.Config {
+	config := k.Current().config.Clone()
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.Current().config, nil }
 	return config
 }
 
-// follow reads the files again and again until the context ends.
-func (k *keeper) follow(ctx context.Context) error {
+// Follow reads the files again and again until the context ends.
+func (k *Keeper) Follow(ctx context.Context) error {
 	ticker := time.NewTicker(rereadInterval)
 	defer ticker.Stop()
 	for {
@@ -199,14 +212,16 @@ func (k *keeper) follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			k.reread(ctx)
+			k.Reread(ctx)
 		}
 	}
 }
 
-// reread takes up what was read twice in a row: a new certificate may be there
-// before its key.
-func (k *keeper) reread(ctx context.Context) {
+// Reread takes up what was read twice in a row: a new certificate may be there
+// before its key. It is for Follow, and for tests in its place.
+func (k *Keeper) Reread(ctx context.Context) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	found := k.files.read()
 	if found == k.last && found != k.judged {
 		k.judge(ctx, found)
@@ -216,8 +231,8 @@ func (k *keeper) reread(ctx context.Context) {
 }
 
 // judge serves with other files, or serves on with those before.
-func (k *keeper) judge(ctx context.Context, found reading) {
-	logger, current := klog.FromContext(ctx), k.current.Load()
+func (k *Keeper) judge(ctx context.Context, found reading) {
+	logger, current := klog.FromContext(ctx), k.Current()
 	id, err := k.files.identity(found)
 	if err != nil {
 		k.stale.Set(1)

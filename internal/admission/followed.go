@@ -1,0 +1,59 @@
+package admission
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Followed are the keys of all namespaces as the API server has them, for what
+// steers in its place: one object per namespace, of maxKeys keys at most. It is
+// safe for concurrent use.
+type Followed struct{ steerings informers.GenericInformer }
+
+// NewFollowed returns Followed that know no key before Run.
+func NewFollowed(client dynamic.Interface) *Followed {
+	ours := func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + objectName }
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return &Followed{dynamicinformer.NewFilteredDynamicInformer(client, resource, metav1.NamespaceAll, 0, indexers, ours)}
+}
+
+// Run follows the keys until the context ends.
+func (f *Followed) Run(ctx context.Context) { f.steerings.Informer().RunWithContext(ctx) }
+
+// Wait waits for the first list of keys, and reports whether it came before the
+// context ended.
+func (f *Followed) Wait(ctx context.Context) bool {
+	return cache.WaitForCacheSync(ctx.Done(), f.steerings.Informer().HasSynced)
+}
+
+// Of returns where the next pod of an owner is to go, the planned node first, and
+// whether it is to be held; no node if its key has ended or is not one that the
+// API server takes.
+func (f *Followed) Of(namespace, uid string, now time.Time) (nodes []string, hold bool) {
+	object, err := f.steerings.Lister().ByNamespace(namespace).Get(objectName)
+	steering, ok := object.(*unstructured.Unstructured)
+	if err != nil || !ok {
+		return nil, false
+	}
+	targets, _, _ := unstructured.NestedFieldNoCopy(steering.Object, "targets")
+	keys, _ := targets.(map[string]any)
+	if !now.Before(endOf(keys, uid)) {
+		return nil, false
+	}
+	nodes, _, _ = unstructured.NestedStringSlice(keys, uid, "nodes")
+	for _, node := range nodes { // what is none would have the pod refused
+		if len(nodes) > maxNodes || len(validation.IsDNS1123Subdomain(node)) > 0 {
+			return nil, false
+		}
+	}
+	by, _, _ := unstructured.NestedString(keys, uid, "by")
+	return nodes, by == byGate
+}

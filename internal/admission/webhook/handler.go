@@ -1,0 +1,159 @@
+// Package webhook has the API server steer where it has no
+// MutatingAdmissionPolicy: it answers reviews of new pods by the rules of the
+// policy evenkeel-steer in deploy/components/admission-steering-names. It refuses
+// no pod, and what it cannot answer the webhook's failurePolicy lets pass.
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	admissionv1 "k8s.io/api/admission/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+const (
+	// Path is where reviews are posted to.
+	Path = "/steer"
+	// within is how long a review may take to come and be answered: the API
+	// server waits for a second.
+	within = 500 * time.Millisecond
+	// maxBody is more than a pod that etcd takes has in its review, and atOnce
+	// bounds how many reviews take memory.
+	maxBody = 2 << 20
+	atOnce  = 16
+)
+
+// handler answers reviews.
+type handler struct {
+	keys *admission.Followed
+	now  func() time.Time
+	// turns has those that are answered now.
+	turns   chan struct{}
+	reviews *prometheus.CounterVec
+}
+
+// How reviews end.
+const (
+	resultSteered   = "Steered"
+	resultUnsteered = "Unsteered"
+	resultRefused   = "Refused" // no review came, or too many at once
+)
+
+// New returns a handler of reviews that goes by keys, and registers its metrics.
+func New(keys *admission.Followed, now func() time.Time, registry prometheus.Registerer) http.Handler {
+	h := &handler{keys: keys, now: now, turns: make(chan struct{}, atOnce)}
+	h.reviews = promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "evenkeel_webhook_reviews_total", Help: "Reviews of new pods by what became of them.",
+	}, []string{"result"})
+	for _, result := range []string{resultSteered, resultUnsteered, resultRefused} {
+		h.reviews.WithLabelValues(result)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+Path, h)
+	return mux
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(deadline) // where that is not supported the server's own end it
+	_ = conn.SetWriteDeadline(deadline.Add(within / 2))
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-ctx.Done():
+		h.refuse(w, r, http.StatusServiceUnavailable, errors.New("others are being answered"))
+		return
+	}
+	review, err := read(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		h.refuse(w, r, http.StatusBadRequest, err)
+		return
+	}
+	result := resultUnsteered
+	answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	patch, err := h.patch(review)
+	if err != nil {
+		extender.LogRefused(klog.FromContext(ctx), "A pod cannot be steered", "namespace", review.Request.Namespace, "reason", err.Error())
+	} else if patch != nil {
+		result = resultSteered
+		answer.Patch, answer.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
+	}
+	h.reviews.WithLabelValues(result).Inc()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer}) // nobody to tell
+}
+
+// refuse answers what is no review.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, code int, err error) {
+	h.reviews.WithLabelValues(resultRefused).Inc()
+	extender.LogRefused(klog.FromContext(r.Context()), "Review refused", "client", r.RemoteAddr, "reason", err.Error())
+	http.Error(w, "no AdmissionReview that can be answered", code)
+}
+
+func read(body io.Reader) (*admissionv1.AdmissionReview, error) {
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("reading a review: %w", err)
+	}
+	var review admissionv1.AdmissionReview
+	if err := utiljson.Unmarshal(content, &review); err != nil {
+		return nil, fmt.Errorf("decoding a review: %w", err)
+	}
+	if review.Request == nil {
+		return nil, errors.New("the review has no request")
+	}
+	return &review, nil
+}
+
+var (
+	reviewV1 = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}
+	podV1    = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// patch returns what has a new pod steered, nil if it is not to be, and an error
+// if it cannot be read.
+func (h *handler) patch(review *admissionv1.AdmissionReview) ([]byte, error) {
+	request := review.Request
+	if review.TypeMeta != reviewV1 || request.Kind != podV1 || request.Operation != admissionv1.Create || request.SubResource != "" {
+		return nil, nil
+	}
+	var pod v1.Pod
+	if err := utiljson.Unmarshal(request.Object.Raw, &pod); err != nil {
+		return nil, fmt.Errorf("decoding a pod: %w", err)
+	}
+	by := steerable(&pod)
+	if by == nil {
+		return nil, nil
+	}
+	nodes, hold := h.keys.Of(request.Namespace, string(by.UID), h.now())
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	steps := steer(&pod, nodes, hold)
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	patch, err := json.Marshal(steps)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return patch, nil
+}

@@ -1,0 +1,80 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/admission/names"
+)
+
+// step is one of a JSON patch. All add, to what is there: a patch that does not
+// apply has the pod refused, whatever the failurePolicy.
+type step struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+func add(path string, value any) step { return step{"add", path, value} }
+
+// steerable returns the controller of a new pod that may be steered; nil if it may
+// not be, or was.
+func steerable(pod *v1.Pod) *metav1.OwnerReference {
+	by := metav1.GetControllerOfNoCopy(pod)
+	_, steered := pod.Annotations[names.Annotation]
+	held := slices.ContainsFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == admission.Gate })
+	if by == nil || by.Kind == "DaemonSet" || pod.Spec.NodeName != "" || steered || held {
+		return nil
+	}
+	return by
+}
+
+// steer returns what has a pod held, or else restricted to nodes; nothing where
+// names do not suit it.
+func steer(pod *v1.Pod, nodes []string, hold bool) []step {
+	if hold {
+		gate := v1.PodSchedulingGate{Name: admission.Gate}
+		if len(pod.Spec.SchedulingGates) > 0 {
+			return []step{annotate(pod, names.Gate), add("/spec/schedulingGates/-", gate)}
+		}
+		return []step{annotate(pod, names.Gate), add("/spec/schedulingGates", []v1.PodSchedulingGate{gate})}
+	}
+	named := pod.DeepCopy()
+	if !names.Add(named, nodes) {
+		return nil
+	}
+	steps := append([]step{annotate(pod, named.Annotations[names.Annotation])}, restrict(pod, named)...)
+	for i := range named.Spec.TopologySpreadConstraints {
+		steps = append(steps, add(fmt.Sprintf("/spec/topologySpreadConstraints/%d/nodeAffinityPolicy", i), named.Spec.TopologySpreadConstraints[i].NodeAffinityPolicy))
+	}
+	return steps
+}
+
+func annotate(pod *v1.Pod, by string) step {
+	if len(pod.Annotations) == 0 {
+		return add("/metadata/annotations", map[string]string{names.Annotation: by})
+	}
+	return add("/metadata/annotations/"+strings.ReplaceAll(names.Annotation, "/", "~1"), by)
+}
+
+// restrict gives a pod the node affinity of its restricted copy, and leaves
+// alone what it has otherwise.
+func restrict(pod, named *v1.Pod) []step {
+	switch affinity := named.Spec.Affinity; {
+	case pod.Spec.Affinity == nil:
+		return []step{add("/spec/affinity", affinity)}
+	case pod.Spec.Affinity.NodeAffinity == nil:
+		return []step{add("/spec/affinity/nodeAffinity", affinity.NodeAffinity)}
+	default:
+		const path, during = "/spec/affinity/nodeAffinity/", "DuringSchedulingIgnoredDuringExecution"
+		return []step{
+			add(path+"required"+during, affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution),
+			add(path+"preferred"+during, affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution),
+		}
+	}
+}

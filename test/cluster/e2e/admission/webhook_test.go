@@ -1,0 +1,205 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/internal/certificates"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+const byWebhook = "admission-steering-webhook"
+
+// hook is the shipped webhook, as the API server reaches it.
+type hook struct {
+	*door
+	f *stage.Fixture
+	// files are the certificate and its key, which Evenkeel serves with, and
+	// made the folder of `evenkeel certificates`.
+	files [2]string
+	made  string
+}
+
+// asked has the API server ask by the Service's name, with the CA that `evenkeel
+// certificates` writes for it.
+func asked(t *testing.T, f *stage.Fixture) *hook {
+	t.Helper()
+	made := f.Certificates()
+	h := &hook{f: f, made: made.Dir, files: [2]string{filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")}}
+	h.renew()
+	h.door = newDoor(t, f.FreeAddress(), f.FreeAddress())
+	services := f.Client().CoreV1().Services(evenkeel.Namespace)
+	// There is no kube-proxy here.
+	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "evenkeel"}, Spec: v1.ServiceSpec{Type: v1.ServiceTypeExternalName, ExternalName: "localhost"}}
+	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := services.Delete(context.WithoutCancel(t.Context()), service.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	h.patch(h.read("webhook.yaml"))
+	_, port, err := net.SplitHostPort(h.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"webhooks": []any{map[string]any{
+		"name": "steer.evenkeel.io", "clientConfig": map[string]any{"service": map[string]any{"port": number}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.patch(text)
+	return h
+}
+
+func (h *hook) read(file string) []byte {
+	h.f.T.Helper()
+	text, err := os.ReadFile(filepath.Join(h.made, file))
+	if err != nil {
+		h.f.T.Fatal(err)
+	}
+	return text
+}
+
+// patch changes the configuration as `kubectl patch` does.
+func (h *hook) patch(text []byte) {
+	h.f.T.Helper()
+	text, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		h.f.T.Fatal(err)
+	}
+	hooks := h.f.Client().AdmissionregistrationV1().MutatingWebhookConfigurations()
+	if _, err := hooks.Patch(h.f.T.Context(), "evenkeel-steer", types.StrategicMergePatchType, text, metav1.PatchOptions{}); err != nil {
+		h.f.T.Fatal(err)
+	}
+}
+
+// renew puts the certificate of `evenkeel certificates` in place.
+func (h *hook) renew() {
+	h.f.T.Helper()
+	h.serveWith(h.read("server.crt"), h.read("server.key"))
+}
+
+// expire puts a certificate of the same CA in place that has ended.
+func (h *hook) expire() {
+	h.f.T.Helper()
+	before := time.Now().Add(-48 * time.Hour)
+	ca, err := certificates.ParseAuthority(h.read("ca.crt"), h.read("ca.key"), before)
+	if err != nil {
+		h.f.T.Fatal(err)
+	}
+	server, err := ca.Server([]string{"evenkeel.evenkeel.svc"}, nil, 24*time.Hour, before)
+	if err != nil {
+		h.f.T.Fatal(err)
+	}
+	h.serveWith(server.Cert, server.Key)
+}
+
+func (h *hook) serveWith(certificate, key []byte) {
+	h.f.T.Helper()
+	for i, content := range [][]byte{certificate, key} {
+		if err := os.WriteFile(h.files[i], content, 0o600); err != nil {
+			h.f.T.Fatal(err)
+		}
+	}
+}
+
+// serve runs `evenkeel serve` behind the door.
+func (h *hook) serve(policy string, args ...string) {
+	h.f.T.Helper()
+	h.f.Serve(policy, append(args, "--webhook-address", h.behind, "--webhook-cert-file", h.files[0], "--webhook-private-key-file", h.files[1])...)
+}
+
+// Where no policy steers, the webhook does the same to each pod.
+func TestWebhookSteersPods(t *testing.T) {
+	f := stage.New(t)
+	o := install(t, f, byWebhook)
+	asked(t, f).serve(f.Policy(stage.RealUsage, strings.Replace(stage.Fast, "eviction: {", "eviction: {steering: none, ", 1)))
+	steersPods(t, f, o)
+}
+
+// The API server asks Evenkeel, and every replacement lands where it was planned.
+func TestSkewByWebhook(t *testing.T) {
+	f, o, story := nobodyAsks(t, byWebhook)
+	h, mark := asked(t, f), f.Mark()
+	h.serve(f.Policy(stage.RealUsage, byAPIServer))
+	cooled(t, f, o, story)
+	judge(t, f, mark, story.Hot, story.FewestEvictions)
+}
+
+// without tries what a webhook that does not answer costs: new pods come as they
+// are, within a second, and nothing is evicted. When it answers, all goes on.
+func without(t *testing.T, away, back func(*hook)) {
+	t.Helper()
+	f, o, story := nobodyAsks(t, byWebhook)
+	h, mark, metrics := asked(t, f), f.Mark(), f.FreeAddress()
+	away(h)
+	h.serve(f.Policy(stage.RealUsage, byAPIServer), "--metrics-address", metrics)
+	f.Eventually(2*time.Minute, "moves to be left because nothing steers", func(ctx context.Context) bool {
+		_, _, err := evenkeel.Get(ctx, "http://"+metrics+"/livez")
+		return err == nil && f.Metric(metrics, `evenkeel_moves_left_total{reason="SteeringAbsent"}`) >= 3
+	})
+	if err := o.steer(t.Context(), "default", map[string]any{"gate": key(time.Now().Add(time.Minute), "Gate", "n1")}); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		begun := time.Now()
+		got, err := f.Client().CoreV1().Pods("default").Create(t.Context(), pod("ReplicaSet", "gate"), dryRun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(begun)
+		if diff := cmp.Diff(outcome{}, outcomeOf(got)); diff != "" || took > 1500*time.Millisecond {
+			t.Errorf("created within %v (-want +got):\n%s", took, diff)
+		}
+		t.Logf("figures: a pod was created in %v", took.Round(time.Millisecond))
+	}
+	if evictions := f.Evictions(mark); evictions > 0 {
+		t.Errorf("%d evictions while nothing steers", evictions)
+	}
+	if err := o.keys.Namespace("default").Delete(t.Context(), "evenkeel", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	back(h)
+	cooled(t, f, o, story)
+	judge(t, f, mark, story.Hot, story.FewestEvictions)
+}
+
+func TestWebhookDown(t *testing.T) {
+	without(t, func(h *hook) { h.shut() }, func(h *hook) { h.open() })
+}
+
+func TestWebhookHangs(t *testing.T) {
+	without(t, func(h *hook) { h.hang() }, func(h *hook) { h.open() })
+}
+
+func TestWebhookWithAnExpiredCertificate(t *testing.T) {
+	without(t, (*hook).expire, (*hook).renew)
+}
+
+// As TestConstrainedPodsWithoutExtender, by the webhook.
+func TestConstrainedPodsByWebhook(t *testing.T) {
+	f, o := unasked(t, byWebhook)
+	h := asked(t, f)
+	constrainedPods(t, f, o, func(policy string) { h.serve(policy) })
+}
