@@ -138,13 +138,12 @@ func TestNodesyncIsFenced(t *testing.T) {
 	})
 	kept := `{"key": "disk", "value": "full", "effect": "PreferNoSchedule"}`
 	for what, text := range map[string]string{
-		"its label":       `{"metadata": {"labels": {"status": "other"}}}`,
-		"no label":        `{"metadata": {"labels": {"status": null}}}`,
-		"its annotations": `{"metadata": {"annotations": {"cpu_usage_avg_5m": "0.1,2026-11-21T14:00:00Z", "mem_usage_max_avg_1h": "x", "evenkeel.io/nodesync": "{}"}}}`,
-		"a record apart":  `{"metadata": {"annotations": {"evenkeel.io/nodesync-apart": "{}"}}}`,
-		"its taint":       `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/hot", "value": "true", "effect": "PreferNoSchedule"}]}}`,
-		"both taints": `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/hot", "value": "true", "effect": "PreferNoSchedule"},
-			{"key": "evenkeel.io/above-reject", "value": "true", "effect": "PreferNoSchedule"}]}}`,
+		"its label":           `{"metadata": {"labels": {"status": "other"}}}`,
+		"no label":            `{"metadata": {"labels": {"status": null}}}`,
+		"its annotations":     `{"metadata": {"annotations": {"cpu_usage_avg_5m": "0.1,2026-11-21T14:00:00Z", "mem_usage_max_avg_1h": "x", "evenkeel.io/nodesync": "{}"}}}`,
+		"a record apart":      `{"metadata": {"annotations": {"evenkeel.io/nodesync-apart": "{}"}}}`,
+		"its taint":           `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/hot", "value": "true", "effect": "PreferNoSchedule"}]}}`,
+		"both taints":         `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/hot", "value": "true", "effect": "PreferNoSchedule"}, {"key": "evenkeel.io/above-reject", "value": "true", "effect": "PreferNoSchedule"}]}}`,
 		"nothing but a touch": `{}`,
 	} {
 		if err := patch(t.Context(), text); err != nil {
