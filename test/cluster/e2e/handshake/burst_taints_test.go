@@ -57,7 +57,6 @@ func TestBurstWithGradedTaints(t *testing.T) {
 // started before and waited for in between.
 func burstAndFollowers(t *testing.T, start func(f *fixture, serving string), settle func(*fixture)) leveled {
 	fixed := newBurst(t, 15*time.Second)
-	fixed.Component("nodesync")
 	serving := fixed.FreeAddress()
 	fixed.RestoreScheduler()
 	if err := fixed.RestartScheduler(t.Context()); err != nil {
@@ -94,6 +93,7 @@ func (f *fixture) leveled() leveled {
 }
 
 func (f *fixture) startGrading(serving string) {
+	f.Component("nodesync")
 	f.Serve(f.Policy(stage.RealUsage, graded), "--listen-address", serving)
 	f.waitKnown()
 }
