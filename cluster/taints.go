@@ -1,6 +1,9 @@
 package cluster
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // TaintRule says which taints announce what, by their keys. A pattern that ends
 // in * matches every key that begins so.
@@ -10,19 +13,25 @@ type TaintRule struct {
 	// Closing taints keep landings off a node, whatever their effect: the soft
 	// ones are there to be obeyed by whoever has a choice.
 	Closing []string
+	// Own taints are Evenkeel's: they announce nothing, whatever pattern they
+	// match. The usage that they were set by is known.
+	Own []string
 }
 
 // Apply sets what a node's taints and its deletion mean.
 func (r *TaintRule) Apply(n *Node) {
-	n.Leaving, n.ClosedBy = firstMatch(r.Leaving, n.Taints), firstMatch(r.Closing, n.Taints)
+	n.Leaving, n.ClosedBy = r.firstMatch(r.Leaving, n.Taints), r.firstMatch(r.Closing, n.Taints)
 	if n.Deleting {
 		n.Leaving = "deletionTimestamp"
 	}
 }
 
 // firstMatch returns the first key that a pattern matches; empty if none is.
-func firstMatch(patterns, keys []string) string {
+func (r *TaintRule) firstMatch(patterns, keys []string) string {
 	for _, key := range keys {
+		if slices.Contains(r.Own, key) {
+			continue
+		}
 		for _, pattern := range patterns {
 			prefix, open := strings.CutSuffix(pattern, "*")
 			if key == pattern || open && strings.HasPrefix(key, prefix) {

@@ -46,6 +46,13 @@ func TestEachFilterRefusesForItsReason(t *testing.T) {
 			pods:        []*v1.Pod{aPod("web-0", source)},
 			want:        Result{OK: true},
 		},
+		"nor are nodesync's taints of a hot node": {
+			destination: []func(*v1.Node){
+				nodeTaint("evenkeel.io/above-reject", v1.TaintEffectPreferNoSchedule), nodeTaint("evenkeel.io/hot", v1.TaintEffectPreferNoSchedule),
+			},
+			pods: []*v1.Pod{aPod("web-0", source)},
+			want: Result{OK: true},
+		},
 		"a nodeSelector that only the source satisfies": {
 			source: []func(*v1.Node){nodeLabel("pool", "a")},
 			pods:   []*v1.Pod{aPod("web-0", source, nodeSelector("pool", "a"))},

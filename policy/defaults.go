@@ -69,8 +69,9 @@ func defaults() LoadPolicy {
 				Timezone: "UTC",
 				Periods:  source.Periods(),
 			},
-			Label: NodeSyncLabel{Key: "status", Value: "presure"},
-			Taint: NodeSyncTaint{Key: "evenkeel.io/hot", Value: "true"},
+			Label:       NodeSyncLabel{Key: "status", Value: "presure"},
+			Taint:       NodeSyncTaint{Key: "evenkeel.io/hot", Value: "true"},
+			RejectTaint: NodeSyncTaint{Key: "evenkeel.io/above-reject", Value: "true"},
 		},
 	}
 }

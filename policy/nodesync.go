@@ -19,6 +19,11 @@ type NodeSync struct {
 	Label NodeSyncLabel `json:"label"`
 	// Taint marks hot nodes for any scheduler, with effect PreferNoSchedule.
 	Taint NodeSyncTaint `json:"taint"`
+	// RejectTaint marks nodes that are predicted above their reject line, and
+	// hot ones; its default key is evenkeel.io/above-reject. With both taints
+	// kube-scheduler prefers nodes that have none to those with one, and these
+	// to hot ones, where no extender is asked.
+	RejectTaint NodeSyncTaint `json:"rejectTaint"`
 }
 
 // NodeSyncAnnotations are usage annotations of cpu and memory.
@@ -50,7 +55,7 @@ type NodeSyncLabel struct {
 	Value string `json:"value"`
 }
 
-// NodeSyncTaint is the taint of hot nodes.
+// NodeSyncTaint is a taint with effect PreferNoSchedule.
 type NodeSyncTaint struct {
 	// Enabled reports whether it is set.
 	Enabled bool `json:"enabled"`

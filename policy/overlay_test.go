@@ -166,7 +166,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			},
 		},
 		"what nodesync writes": {
-			text: "nodesync: {annotations: {enabled: true, windows: [p95_1h, avg_5m], periods: {avg_5m: 1m}}, label: {enabled: true, value: hot}, taint: {key: a/b}}",
+			text: "nodesync: {annotations: {enabled: true, windows: [p95_1h, avg_5m], periods: {avg_5m: 1m}}, label: {enabled: true, value: hot}, taint: {key: a/b}, rejectTaint: {enabled: true, key: a/c}}",
 			want: func(p *LoadPolicy) {
 				a := &p.NodeSync.Annotations
 				a.Enabled, a.Windows = true, []usage.Window{mustWindow("p95_1h"), usage.Avg5m}
@@ -174,6 +174,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				a.Periods[mustWindow("p95_1h")] = duration(15 * time.Minute)
 				p.NodeSync.Label = NodeSyncLabel{Enabled: true, Key: "status", Value: "hot"}
 				p.NodeSync.Taint.Key = "a/b"
+				p.NodeSync.RejectTaint = NodeSyncTaint{Enabled: true, Key: "a/c", Value: "true"}
 			},
 		},
 		"aliases are followed": {

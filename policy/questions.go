@@ -105,6 +105,12 @@ func (u *Usage) metric(name usage.Metric) (Metric, bool) {
 	return Metric{}, false
 }
 
+// Writes reports whether anything is written to nodes.
+func (n *NodeSync) Writes() bool { return n.Annotations.Enabled || n.Marks() }
+
+// Marks reports whether anything is written to nodes by their usage.
+func (n *NodeSync) Marks() bool { return n.Label.Enabled || n.Taint.Enabled || n.RejectTaint.Enabled }
+
 // Location returns the zone of the time stamps.
 func (a *NodeSyncAnnotations) Location() *time.Location { return check.Location(a.Timezone) }
 

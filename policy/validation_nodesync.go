@@ -24,7 +24,12 @@ func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {
 		}
 	}
 	errs = append(errs, validateMark(n.Label.Key, n.Label.Value, path.Child("label"))...)
-	return append(errs, validateMark(n.Taint.Key, n.Taint.Value, path.Child("taint"))...)
+	errs = append(errs, validateMark(n.Taint.Key, n.Taint.Value, path.Child("taint"))...)
+	reject := path.Child("rejectTaint")
+	if n.Taint.Enabled && n.RejectTaint.Enabled && n.Taint.Key == n.RejectTaint.Key {
+		errs = append(errs, field.Invalid(reject.Child("key"), n.RejectTaint.Key, "must not be the key of taint"))
+	}
+	return append(errs, validateMark(n.RejectTaint.Key, n.RejectTaint.Value, reject)...)
 }
 
 // validateMark checks the key and the value of a label or taint.

@@ -100,10 +100,7 @@ func (g *generation) lookUp(ctx context.Context, client kubernetes.Interface, ne
 func (g *generation) readsUsage() bool { return len(policy.RealUsageArgs(g.profiles)) > 0 }
 
 // publishesUsage reports whether the policy makes Evenkeel write to nodes.
-func (g *generation) publishesUsage() bool {
-	given := &g.load.NodeSync
-	return given.Annotations.Enabled || given.Label.Enabled || given.Taint.Enabled
-}
+func (g *generation) publishesUsage() bool { return g.load.NodeSync.Writes() }
 
 func (g *generation) usageConfig() usage.Config {
 	config := settings.Usage(g.load)

@@ -208,7 +208,7 @@ spec:
   taints: [{key: disk, value: full, effect: PreferNoSchedule}, {key: evenkeel.io/hot, value: "true", effect: PreferNoSchedule}]
 `
 
-// nodesync changes its own label, annotations and soft taint of nodes. Whoever
+// nodesync changes its own label, annotations and soft taints of nodes. Whoever
 // has its token changes nothing else, wherever it is installed.
 func TestNodesyncFence(t *testing.T) {
 	patched := func(replace ...string) request {
@@ -224,6 +224,10 @@ func TestNodesyncFence(t *testing.T) {
 		"its annotations":        patched("{note: x}", `{note: x, cpu_usage_avg_5m: "0.1", evenkeel.io/nodesync: "{}", evenkeel.io/nodesync-apart: "{}"}`),
 		"no taint":               patched(`, {key: evenkeel.io/hot, value: "true", effect: PreferNoSchedule}`, ""),
 		"its taint's value":      patched(`value: "true"`, "value: very"),
+		"its other taint":        patched("{key: evenkeel.io/hot,", "{key: evenkeel.io/above-reject, effect: PreferNoSchedule}, {key: evenkeel.io/hot,"),
+		"one for the other":      patched("key: evenkeel.io/hot,", "key: evenkeel.io/above-reject,"),
+		"a third taint":          patched("{key: evenkeel.io/hot,", "{key: evenkeel.io/full, effect: PreferNoSchedule}, {key: evenkeel.io/hot,"),
+		"the other, and hard":    patched("{key: evenkeel.io/hot,", "{key: evenkeel.io/above-reject, effect: NoSchedule}, {key: evenkeel.io/hot,"),
 		"by another":             as("system:serviceaccount:evenkeel:evenkeel-extender", patched("ssd", "hdd")),
 		"by a person":            as("evenkeel", patched("ssd", "hdd")),
 		"another label":          patched("ssd", "hdd"),
@@ -246,12 +250,12 @@ func TestNodesyncFence(t *testing.T) {
 		"elsewhere apart":        as("system:serviceaccount:other:evenkeel-nodesync", patched("ssd", "hdd")),
 	}
 	const label, annotation = "change no label but that of nodesync", "change no annotation but those of nodesync"
-	const taint = "change no taint but that of nodesync, with the effect PreferNoSchedule"
+	const taint = "change no taint but those of nodesync, with the effect PreferNoSchedule"
 	const spec, nodes = "change nothing of a node's spec but taints", "change nodes, not create or delete them, nor their status"
 	readFence(t, "components", "nodesync-fence", "fence.yaml").want(t, map[string]string{
 		"another label": label, "one more label": label, "no other label": label, "apart": label, "elsewhere installed": label, "elsewhere apart": label,
 		"another annotation": annotation, "no other annotation": annotation, "an annotation like its": annotation,
-		"a hard taint": taint, "another taint": taint, "no other taint": taint, "cordoning": spec, "no network": spec,
+		"a hard taint": taint, "a third taint": taint, "the other, and hard": taint, "another taint": taint, "no other taint": taint, "cordoning": spec, "no network": spec,
 		"a finalizer": "change nothing of a node's metadata but labels and annotations",
 		"its status":  nodes, "deleting": nodes, "creating": nodes,
 	}, requests)

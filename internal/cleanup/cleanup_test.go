@@ -155,7 +155,8 @@ func marked(name, record string) *v1.Node {
 			Name: name, ResourceVersion: "1", Labels: map[string]string{"status": "presure", "disk": "ssd"}, Annotations: map[string]string{"evenkeel.io/nodesync": record},
 		},
 		Spec: v1.NodeSpec{Taints: []v1.Taint{
-			{Key: "evenkeel.io/hot", Value: "true", Effect: v1.TaintEffectPreferNoSchedule}, {Key: "disk", Effect: v1.TaintEffectNoSchedule},
+			{Key: "evenkeel.io/hot", Value: "true", Effect: v1.TaintEffectPreferNoSchedule},
+			{Key: "evenkeel.io/above-reject", Value: "true", Effect: v1.TaintEffectPreferNoSchedule}, {Key: "disk", Effect: v1.TaintEffectNoSchedule},
 		}},
 	}
 }
@@ -174,7 +175,7 @@ func configMap(name string) *v1.ConfigMap {
 
 const (
 	gate   = "evenkeel.io/steer"
-	record = `{"labels":{"status":"presure"},"taints":{"evenkeel.io/hot":"true"}}`
+	record = `{"labels":{"status":"presure"},"taints":{"evenkeel.io/above-reject":"true","evenkeel.io/hot":"true"}}`
 )
 
 // littered is a cluster in which Evenkeel was killed.
@@ -276,7 +277,7 @@ func TestCleanup(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	after := s.state()
-	for _, ours := range []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause", "evenkeel.io/hot", "evenkeel.io/nodesync", "presure"} {
+	for _, ours := range []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause", "evenkeel.io/hot", "evenkeel.io/above-reject", "evenkeel.io/nodesync", "presure"} {
 		if strings.Contains(after, ours) {
 			t.Errorf("%s is left", ours)
 		}

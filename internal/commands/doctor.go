@@ -120,7 +120,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 		return err
 	}
 	patient.Rights = probe.Rights(ctx, client, needs)
-	patient.Fence = probe.Fence(ctx, client, &patient.Rights)
+	patient.Fence = probe.Fence(ctx, client, &patient.Rights, &patient.Load.NodeSync)
 	if err := e.readUsage(ctx, patient); err != nil {
 		return err
 	}

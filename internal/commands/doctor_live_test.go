@@ -44,6 +44,12 @@ func apiServer(t *testing.T, denied string) (kubeconfig string) {
 		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
 			_, _ = w.Write([]byte(`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"system:serviceaccount:a:b"}}}`))
 		case r.Method == http.MethodPatch && r.URL.RequestURI() == "/api/v1/nodes/n0?dryRun=All":
+			body := new(bytes.Buffer)
+			_, _ = body.ReadFrom(r.Body)
+			if !strings.Contains(body.String(), "unfenced") {
+				_, _ = w.Write([]byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n0"}}`))
+				return
+			}
 			w.WriteHeader(http.StatusForbidden) // by the fence
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
 		case r.Method != http.MethodGet:

@@ -155,7 +155,7 @@ func (p *Process) lease(n *needs) {
 
 // marking adds what writing to nodes needs.
 func (p *Process) marking(n *needs) {
-	if marks(&p.Load.NodeSync) {
+	if p.Load.NodeSync.Writes() {
 		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func examineNodeSync(p *Patient, n *notes) {
 	sync := &p.Load.NodeSync
-	if p.Mode == ModeNodeSync && !marks(sync) {
+	if p.Mode == ModeNodeSync && !sync.Writes() {
 		n.problem("", "The policy switches no part of it on, so the process ends at once.").
 			fix("Switch on what is wanted:\nnodesync:\n  label: {enabled: true}\nTo take back what was written: evenkeel nodesync --remove")
 	}
@@ -19,22 +19,34 @@ func examineNodeSync(p *Patient, n *notes) {
 	if !sync.Label.Enabled && p.Readings != nil {
 		p.leftLabels(n)
 	}
-	if len(n.findings) == 0 && marks(sync) {
+	if len(n.findings) == 0 && sync.Writes() {
 		n.ok("", "What is switched on of it does not contradict the usage sources.")
 	}
 	switch p.Fence {
 	case FenceClosed:
-		n.ok("fence", "The API server lets it change nothing of nodes but its own annotations, label and taint.")
+		n.ok("fence", "The API server lets it change nothing of nodes but its own annotations, label and taints.")
 	case FenceOpen:
 		n.warning("fence", "Whoever has its token may change everything of every node: cordon, taint and relabel it.").
 			fix("From Kubernetes 1.30 on, apply deploy/components/nodesync-fence: the API server then refuses all but nodesync's own keys.")
+	case FenceNarrow:
+		n.problem("fence", "The API server refuses what the policy has it write to nodes: %s.", list(OwnKeys(sync))).
+			fix("Apply deploy/components/nodesync-fence again. Keys of your own belong in labelKeys and taintKeys of its fence.yaml.")
 	case FenceUnknown:
 	}
 }
 
-// marks reports whether any part of nodesync is on.
-func marks(sync *policy.NodeSync) bool {
-	return sync.Annotations.Enabled || sync.Label.Enabled || sync.Taint.Enabled
+// OwnKeys returns the keys of the label and the taints that are on.
+func OwnKeys(sync *policy.NodeSync) []string {
+	var keys []string
+	if sync.Label.Enabled {
+		keys = append(keys, sync.Label.Key)
+	}
+	for _, taint := range []policy.NodeSyncTaint{sync.Taint, sync.RejectTaint} {
+		if taint.Enabled {
+			keys = append(keys, taint.Key)
+		}
+	}
+	return keys
 }
 
 // echo finds annotations that are read differently from how they are written,

@@ -282,6 +282,7 @@ const (
 	FenceUnknown Fence = iota // not asked, or no answer
 	FenceClosed
 	FenceOpen
+	FenceNarrow // it refuses keys of nodesync's own
 )
 
 // Rights are the API server's answers about the needs of a process.

@@ -401,7 +401,7 @@ func TestNodeSync(t *testing.T) {
 			},
 			want: []string{
 				"ok: What is switched on of it does not contradict the usage sources.",
-				"ok fence: The API server lets it change nothing of nodes but its own annotations, label and taint.",
+				"ok fence: The API server lets it change nothing of nodes but its own annotations, label and taints.",
 			},
 		},
 		"not fenced": {
@@ -411,6 +411,18 @@ func TestNodeSync(t *testing.T) {
 			},
 			want: []string{
 				"warning fence: Whoever has its token may change everything of every node: cordon, taint and relabel it.",
+				"ok: What is switched on of it does not contradict the usage sources.",
+			},
+		},
+		"fenced too narrowly": {
+			types: []string{metricsserver.Name},
+			change: func(w *ward) {
+				sync := &w.patient.Load.NodeSync
+				sync.Label.Enabled, sync.Taint.Enabled, sync.RejectTaint.Enabled = true, true, true
+				w.patient.Fence = doctor.FenceNarrow
+			},
+			want: []string{
+				"problem fence: The API server refuses what the policy has it write to nodes: status, evenkeel.io/hot, evenkeel.io/above-reject.",
 				"ok: What is switched on of it does not contradict the usage sources.",
 			},
 		},

@@ -37,8 +37,9 @@ func off() Policy {
 			},
 			Unit: annotations.Fraction,
 		},
-		Label: Mark{Key: "status", Value: "presure"},
-		Taint: Mark{Key: "evenkeel.io/hot", Value: "true"},
+		Label:       Mark{Key: "status", Value: "presure"},
+		Taint:       Mark{Key: "evenkeel.io/hot", Value: "true"},
+		RejectTaint: Mark{Key: "evenkeel.io/above-reject", Value: "true"},
 	}
 }
 
@@ -46,6 +47,13 @@ func off() Policy {
 func marking() Policy {
 	p := off()
 	p.Label.Enabled, p.Taint.Enabled = true, true
+	return p
+}
+
+// grading is the Policy of both taints.
+func grading() Policy {
+	p := off()
+	p.Taint.Enabled, p.RejectTaint.Enabled = true, true
 	return p
 }
 

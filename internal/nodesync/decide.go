@@ -3,6 +3,7 @@ package nodesync
 import (
 	"cmp"
 	"hash/fnv"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,6 +38,10 @@ type Node struct {
 	// Known reports whether usage is known. Hot, if it is, reports whether the
 	// node is hot by the lines of eviction, hysteresis included.
 	Known, Hot bool
+	// AboveReject reports whether the node is above a reject line, BelowReject
+	// whether it is clearly below all of them. Between the two it stays as it
+	// is: what is on the node remembers which it was.
+	AboveReject, BelowReject bool
 	// Out reports whether the policy excludes the node: nothing is published on
 	// it.
 	Out bool
@@ -90,8 +95,8 @@ func Decide(policy Policy, node Node, now time.Time) Decision {
 	}
 	soft := softTaints(node.Taints)
 	figures := standing(node.Annotations, owned.Annotations)
-	patch.labels, owns.Labels = part(KindLabel, node.Labels, standing(node.Labels, owned.Labels), policy.Label.wishes(node))
-	patch.taints, owns.Taints = part(KindTaint, soft, standing(soft, owned.Taints), policy.Taint.wishes(node))
+	patch.labels, owns.Labels = part(KindLabel, node.Labels, standing(node.Labels, owned.Labels), policy.Label.wishes(node.hot()))
+	patch.taints, owns.Taints = part(KindTaint, soft, standing(soft, owned.Taints), policy.taints(node))
 	patch.annotations, owns.Annotations = part(KindAnnotations, node.Annotations, figures,
 		policy.Annotations.wishes(node, figures, now))
 	if len(patch.taints) > 0 {
@@ -159,17 +164,57 @@ func standing(have, recorded map[string]string) map[string]string {
 	return ours
 }
 
-// wishes returns the wanted keys of the mark on a node.
-func (m Mark) wishes(node Node) map[string]wish {
+// taints returns the wanted taints of a node: one above the reject line, two
+// while it is hot.
+func (p Policy) taints(node Node) map[string]wish {
+	want := map[string]wish{}
+	maps.Copy(want, p.Taint.wishes(node.hot()))
+	maps.Copy(want, p.RejectTaint.wishes(node.aboveReject()))
+	return want
+}
+
+// answer is whether a node should have a mark.
+type answer uint8
+
+const (
+	asItIs answer = iota // nothing that is known speaks for a change
+	without
+	with
+)
+
+func (n *Node) hot() answer {
 	switch {
-	case !m.Enabled:
-		return nil
-	case !node.Known:
-		return map[string]wish{m.Key: {keep: true}}
-	case node.Hot:
-		return map[string]wish{m.Key: {value: m.Value}}
+	case !n.Known:
+		return asItIs
+	case n.Hot:
+		return with
 	}
-	return nil
+	return without
+}
+
+// aboveReject is with on every hot node, whatever the lines, so that two taints
+// are always worse than one.
+func (n *Node) aboveReject() answer {
+	switch {
+	case !n.Known:
+		return asItIs
+	case n.Hot, n.AboveReject:
+		return with
+	case n.BelowReject:
+		return without
+	}
+	return asItIs
+}
+
+// wishes returns the wanted keys of the mark.
+func (m Mark) wishes(should answer) map[string]wish {
+	switch {
+	case !m.Enabled, should == without:
+		return nil
+	case should == asItIs:
+		return map[string]wish{m.Key: {keep: true}}
+	}
+	return map[string]wish{m.Key: {value: m.Value}}
 }
 
 // wishes returns the wanted annotations of a node: rewritten if due, else as

@@ -105,6 +105,8 @@ func TestValidateRefuses(t *testing.T) {
 		"a label that is none":   with(func(p *Policy) { p.Label.Value = "two words" }),
 		"Kubernetes' label":      with(func(p *Policy) { p.Label.Key = "node.kubernetes.io/status" }),
 		"Kubernetes' taint":      with(func(p *Policy) { p.Taint.Key = "k8s.io/hot" }),
+		"Kubernetes' 2nd taint":  with(func(p *Policy) { p.RejectTaint = Mark{Enabled: true, Key: "k8s.io/full"} }),
+		"one key for two taints": with(func(p *Policy) { p.RejectTaint = p.Taint }),
 	}
 	for name, policy := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +115,7 @@ func TestValidateRefuses(t *testing.T) {
 			}
 		})
 	}
-	for name, policy := range map[string]Policy{"the default": off(), "everything": everything(), "nothing": {}} {
+	for name, policy := range map[string]Policy{"the default": off(), "everything": everything(), "both taints": grading(), "nothing": {}} {
 		if err := policy.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

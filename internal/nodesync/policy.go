@@ -1,6 +1,7 @@
 // Package nodesync publishes what Evenkeel knows about nodes on the nodes
 // themselves, for readers that do not know Evenkeel: windows of usage as
-// Crane-format annotations, and a label and a taint on hot nodes.
+// Crane-format annotations, a label on hot nodes, and taints on these and on
+// nodes above the reject line.
 //
 // Decide is pure and determines what one node should have; Syncer applies it,
 // on the leader only; Remove removes everything again. Other packages decide
@@ -39,7 +40,9 @@ import (
 type Policy struct {
 	Annotations Annotations
 	Label       Mark
-	Taint       Mark
+	// Taint is on hot nodes, RejectTaint on these and on those above the reject
+	// line: with both, kube-scheduler likes a hot node least.
+	Taint, RejectTaint Mark
 	// Record is the annotation that records what is ours: ApartRecordKey or, if
 	// empty, RecordKey.
 	Record string
@@ -60,8 +63,7 @@ type Annotations struct {
 	Periods map[usage.Window]time.Duration
 }
 
-// Mark is a label, or a taint with the effect PreferNoSchedule, that a node has
-// while it is hot.
+// Mark is a label, or a taint with the effect PreferNoSchedule.
 type Mark struct {
 	Enabled    bool
 	Key, Value string
@@ -80,7 +82,10 @@ func (p Policy) Validate() error {
 	if p.Annotations.Enabled {
 		errs = append(errs, p.Annotations.validate())
 	}
-	errs = append(errs, p.Label.validate(KindLabel), p.Taint.validate(KindTaint))
+	errs = append(errs, p.Label.validate(KindLabel), p.Taint.validate(KindTaint), p.RejectTaint.validate(KindTaint))
+	if p.Taint.Enabled && p.RejectTaint.Enabled && p.Taint.Key == p.RejectTaint.Key {
+		errs = append(errs, fmt.Errorf("nodesync: both taints have the key %q", p.Taint.Key))
+	}
 	return errors.Join(errs...)
 }
 

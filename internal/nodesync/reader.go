@@ -64,6 +64,7 @@ func (r *Reader) node(object *v1.Node, latest *observer.Observation, i int) Node
 	if !read.Known() {
 		return node
 	}
+	node.AboveReject, node.BelowReject = latest.Lines.AboveReject(i), latest.Lines.BelowReject(i)
 	capacity := latest.View.Snapshot.Nodes[i].Node.Capacity
 	for w, window := range latest.View.Windows {
 		if r.publishes(read, w, window) {

@@ -40,8 +40,11 @@ func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizati
 		Hot: thresholds.HotRule{
 			ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration, Startup: load.Hot.Startup.Duration,
 		},
-		HotWindows:        load.Hot.Windows,
-		Taints:            cluster.TaintRule{Leaving: load.Eviction.LeavingTaints, Closing: load.Eviction.ClosingTaints},
+		HotWindows: load.Hot.Windows,
+		Taints: cluster.TaintRule{
+			Leaving: load.Eviction.LeavingTaints, Closing: load.Eviction.ClosingTaints,
+			Own: []string{load.NodeSync.Taint.Key, load.NodeSync.RejectTaint.Key},
+		},
 		MinCoverage:       load.Usage.MinCoveragePercent,
 		SampleInterval:    load.Usage.SampleInterval.Duration,
 		ObservationPeriod: load.Usage.ObservationPeriod.Duration,
@@ -169,7 +172,7 @@ func NodeSync(given *policy.NodeSync) nodesync.Policy {
 			Windows: given.Annotations.Windows, Periods: map[usage.Window]time.Duration{},
 		},
 		Label: nodesync.Mark(given.Label),
-		Taint: nodesync.Mark(given.Taint),
+		Taint: nodesync.Mark(given.Taint), RejectTaint: nodesync.Mark(given.RejectTaint),
 	}
 	for _, window := range given.Annotations.Windows {
 		if period, ok := given.Annotations.Periods[window]; ok {

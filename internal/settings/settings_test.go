@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -97,5 +98,25 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Nothing of Evenkeel's own says that a node is about to go, and each taint of
+// the policy is one of nodesync's.
+func TestOwnTaints(t *testing.T) {
+	load := policy.Default(kinds.All)
+	load.Eviction.ClosingTaints = []string{"evenkeel.io/*"}
+	load.NodeSync.RejectTaint.Enabled, load.NodeSync.RejectTaint.Key = true, "evenkeel.io/full"
+	config, err := Observing(&load, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := cluster.Node{Ready: true, Schedulable: true, Taints: []string{"evenkeel.io/hot", "evenkeel.io/full"}}
+	if config.Taints.Apply(&node); node.Closed() != "" {
+		t.Errorf("closed: %s", node.Closed())
+	}
+	want := nodesync.Mark{Enabled: true, Key: "evenkeel.io/full", Value: "true"}
+	if diff := cmp.Diff(want, NodeSync(&load.NodeSync).RejectTaint); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

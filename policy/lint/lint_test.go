@@ -199,7 +199,7 @@ eviction:
   maxMovesPerHourOfOwner: 5
   windows: [{schedule: "0 22 * * 1-5", duration: 8h, timeZone: Europe/Berlin}]
   blackouts: [{schedule: "@daily", duration: 90m}]
-nodesync: {label: {enabled: true}, taint: {enabled: true}, annotations: {enabled: true}}
+nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled: true}, annotations: {enabled: true}}
 `
 	s := subject(t, load, ours, "RemoveDuplicates")
 	s.Profiles.MaxNoOfPodsToEvictTotal = new(uint(7))
@@ -224,6 +224,7 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, annotations: {enabled
 		"Also runs RemoveDuplicates (profile p).",
 		"Evicts at most 7 pods in all in one cycle.",
 		"Prefers nodes with the least predicted cpu (weight 2).",
+		"Taints hot nodes and those predicted above their reject line evenkeel.io/above-reject=true:PreferNoSchedule.",
 		"Takes ten of a hundred points off a node for every 2 pods bound to it within 1m.",
 		"Labels hot nodes status=presure.",
 		"Taints hot nodes evenkeel.io/hot=true:PreferNoSchedule.",

@@ -31,7 +31,7 @@ func sourceName(source *policy.Source) string {
 func (s *survey) evictsWords() {
 	does := "Evicts from"
 	switch sync := &s.load.NodeSync; {
-	case s.args == nil && !sync.Label.Enabled && !sync.Taint.Enabled:
+	case s.args == nil && !sync.Marks():
 		return
 	case s.args == nil:
 		does = "Calls hot those"

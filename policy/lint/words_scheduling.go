@@ -76,4 +76,7 @@ func (s *survey) syncWords() {
 	if n.Taint.Enabled {
 		s.say("Taints hot nodes %s=%s:PreferNoSchedule.", n.Taint.Key, n.Taint.Value)
 	}
+	if n.RejectTaint.Enabled {
+		s.say("Taints hot nodes and those predicted above their reject line %s=%s:PreferNoSchedule.", n.RejectTaint.Key, n.RejectTaint.Value)
+	}
 }

@@ -44,7 +44,8 @@ func litter(t *testing.T, f *stage.Fixture, o ours) (node string) {
 	scale(t, f, 3)
 	f.Eventually(30*time.Second, "two pods that are held", func(ctx context.Context) bool { return len(heldPods(ctx, f)) == 2 })
 	mark := `{"metadata":{"labels":{"status":"presure"},"annotations":{"evenkeel.io/nodesync":"{\"labels\":{\"status\":\"presure\"},` +
-		`\"taints\":{\"evenkeel.io/hot\":\"true\"}}"}},"spec":{"taints":[{"key":"evenkeel.io/hot","value":"true","effect":"PreferNoSchedule"}]}}`
+		`\"taints\":{\"evenkeel.io/above-reject\":\"true\",\"evenkeel.io/hot\":\"true\"}}"}},"spec":{"taints":[` +
+		`{"key":"evenkeel.io/above-reject","value":"true","effect":"PreferNoSchedule"},{"key":"evenkeel.io/hot","value":"true","effect":"PreferNoSchedule"}]}}`
 	if _, err := f.Client().CoreV1().Nodes().Patch(t.Context(), nodes[0], types.StrategicMergePatchType, []byte(mark), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

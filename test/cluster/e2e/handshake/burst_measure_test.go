@@ -45,7 +45,7 @@ profiles:
       enabled: [LowNodeUtilization]
 `
 
-// The same burst, by others. It takes a quarter of an hour and asserts nothing:
+// The same burst, by others. It takes 20 minutes and asserts nothing:
 //
 //	EVENKEEL_MEASURE=1 go test ./e2e/handshake -run MeasureBurst -timeout 40m -v
 func TestMeasureBurst(t *testing.T) {
@@ -57,6 +57,7 @@ func TestMeasureBurst(t *testing.T) {
 		"Evenkeel":                           (*fixture).measureEvenkeel,
 		"kube-scheduler":                     func(*fixture, string) {},
 		"kube-scheduler, LowNodeUtilization": (*fixture).measureUpstream,
+		"kube-scheduler, graded taints":      (*fixture).startGrading,
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("| %s | %s", name, measureBurst(t, name == "Evenkeel", start)))

@@ -138,9 +138,13 @@ func (f *fixture) siblingsMeasured() bool {
 }
 
 // come has the newcomers created and waits until all of them are bound.
-func (f *fixture) come() {
+func (f *fixture) come() { f.arrive(burstPods) }
+
+// arrive has so many more pods created and waits until all that came are bound.
+func (f *fixture) arrive(more int32) {
 	f.T.Helper()
-	if err := f.scaleUp(f.T.Context(), "burst", burstPods); err != nil {
+	want := len(f.history.newcomers()) + int(more)
+	if err := f.scaleUp(f.T.Context(), "burst", more); err != nil {
 		f.T.Fatal(err)
 	}
 	f.Eventually(time.Minute, "every newcomer bound", func(context.Context) bool {
@@ -150,7 +154,7 @@ func (f *fixture) come() {
 				bound++
 			}
 		}
-		return bound == burstPods
+		return bound == want
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,13 +27,14 @@ var unmovable = strings.Replace(stage.Fast, "eviction: {", "eviction: {scheduler
 
 const (
 	foreignKey, foreignValue = "status", "retired"
-	hotTaint                 = "evenkeel.io/hot"
+	hotTaint, rejectTaint    = "evenkeel.io/hot", "evenkeel.io/above-reject"
 )
 
-// marks turns the label and the taint on; figures the annotations, renewed
-// every ten seconds.
+// marks turns the label and the taint on; grades both taints; figures the
+// annotations, renewed every ten seconds.
 const (
 	marks   = "nodesync: {label: {enabled: true}, taint: {enabled: true}}\n"
+	grades  = "nodesync: {taint: {enabled: true}, rejectTaint: {enabled: true}}\n"
 	figures = "nodesync: {annotations: {enabled: true, windows: [avg_5m], periods: {avg_5m: 10s}}}\n"
 )
 
@@ -92,6 +94,60 @@ func TestNodeSync(t *testing.T) {
 	checkForeign(t, f, foreign)
 }
 
+// A node above its reject line has one taint, a hot one two; what cools loses
+// them, and what is removed leaves none.
+//
+//	hot:    12 hog  × 2200m = 26.4 of 32 cores = 82.5 %, above evict (65 %)
+//	filled:  9 warm × 2200m = 19.8 of 32 cores = 61.9 %, above reject (60 %)
+//	others:  1 idle × 2200m =  2.2 of 32 cores =  6.9 %
+func TestGradedTaints(t *testing.T) {
+	f := stage.New(t)
+	f.Component("nodesync")
+	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot, filled, others := nodes[0], nodes[1], nodes[2:]
+	workload := func(name string) cluster.Workload {
+		return stage.Workload(name, cluster.Resources{CPU: "250m", Memory: "128Mi"}, cluster.Resources{CPU: "2200m", Memory: "256Mi"})
+	}
+	err = f.Place(t.Context(),
+		cluster.Placement{Workload: workload("hog"), On: stage.On(12, hot)},
+		cluster.Placement{Workload: workload("warm"), On: stage.On(9, filled)},
+		cluster.Placement{Workload: workload("idle"), On: stage.On(1, others...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := f.Serve(f.Policy(stage.RealUsage, unmovable+grades))
+	f.Eventually(90*time.Second, "one taint above reject and two above evict", func(ctx context.Context) bool {
+		return marked(ctx, f, hot) == "one more taint" && marked(ctx, f, filled) == "one more"
+	})
+	mark := f.Mark()
+	wait(t, 20*time.Second)
+	if n := patches(f, mark); n != 0 {
+		t.Errorf("%d patches of nodes in 20 s without a change", n)
+	}
+	for _, node := range others {
+		if got := marked(t.Context(), f, node); got != "" {
+			t.Errorf("the cool node %s has %s", node, got)
+		}
+	}
+	if _, err := scenario.Spike(t.Context(), f.Cluster, "shop", "warm", 0.2); err != nil {
+		t.Fatal(err)
+	}
+	f.Eventually(6*time.Minute, "no taint on the node that cooled", func(ctx context.Context) bool { return marked(ctx, f, filled) == "" })
+	if got := marked(t.Context(), f, hot); got != "one more taint" {
+		t.Errorf("the hot node has %q", got)
+	}
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	removed := stage.Run(t.Context(), t, t.TempDir(), "nodesync", "--remove", "--kubeconfig", f.Access.Evenkeel)
+	if got := marked(t.Context(), f, hot); removed.Code != 0 || got != "" {
+		t.Errorf("nodesync --remove: exit code %d, the hot node has %q\n%s%s", removed.Code, got, removed.Stdout, removed.Stderr)
+	}
+}
+
 func patchNode(t *testing.T, f *stage.Fixture, node string, patch any) {
 	t.Helper()
 	body, err := json.Marshal(patch)
@@ -121,10 +177,17 @@ func marked(ctx context.Context, f *stage.Fixture, name string) string {
 		marks = append(marks, "label")
 	}
 	for _, taint := range node.Spec.Taints {
-		if taint.Key == hotTaint && taint.Effect == v1.TaintEffectPreferNoSchedule {
+		if taint.Effect != v1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		switch taint.Key {
+		case hotTaint:
 			marks = append(marks, "taint")
+		case rejectTaint:
+			marks = append(marks, "one more")
 		}
 	}
+	slices.Sort(marks)
 	return strings.Join(marks, " ")
 }
 

@@ -107,7 +107,7 @@ func power(t *testing.T, config *rest.Config) string {
 	return fmt.Sprint(err)
 }
 
-// nodesync may write its own label, annotations and taint to nodes; whatever
+// nodesync may write its own label, annotations and taints to nodes; whatever
 // else a stolen token would be used for is refused, though RBAC allows it.
 func TestNodesyncIsFenced(t *testing.T) {
 	f := stage.New(t)
@@ -143,6 +143,7 @@ func TestNodesyncIsFenced(t *testing.T) {
 		"its annotations":     `{"metadata": {"annotations": {"cpu_usage_avg_5m": "0.1,2026-11-21T14:00:00Z", "mem_usage_max_avg_1h": "x", "evenkeel.io/nodesync": "{}"}}}`,
 		"a record apart":      `{"metadata": {"annotations": {"evenkeel.io/nodesync-apart": "{}"}}}`,
 		"its taint":           `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/hot", "value": "true", "effect": "PreferNoSchedule"}]}}`,
+		"both taints":         `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/hot", "value": "true", "effect": "PreferNoSchedule"}, {"key": "evenkeel.io/above-reject", "value": "true", "effect": "PreferNoSchedule"}]}}`,
 		"nothing but a touch": `{}`,
 	} {
 		if err := patch(t.Context(), text); err != nil {
@@ -158,6 +159,8 @@ func TestNodesyncIsFenced(t *testing.T) {
 		"removing an annotation":     `{"metadata": {"annotations": {"note": null}}}`,
 		"another taint":              `{"spec": {"taints": [` + kept + `, {"key": "gone", "effect": "NoExecute"}]}}`,
 		"its taint, but a hard one":  `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/hot", "value": "true", "effect": "NoExecute"}]}}`,
+		"its other, but a hard one":  `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/above-reject", "value": "true", "effect": "NoSchedule"}]}}`,
+		"a third one of its":         `{"spec": {"taints": [` + kept + `, {"key": "evenkeel.io/full", "effect": "PreferNoSchedule"}]}}`,
 		"removing another taint":     `{"spec": {"taints": []}}`,
 		"another provider":           `{"spec": {"providerID": "x://y"}}`,
 		"a finalizer":                `{"metadata": {"finalizers": ["evenkeel.io/x"]}}`,
@@ -244,7 +247,7 @@ func checkNoWarnings(t *testing.T, f *stage.Fixture, fence string) {
 // checkDoctor wants doctor to see the fence, and to miss it once it is gone.
 func checkDoctor(t *testing.T, f *stage.Fixture) {
 	t.Helper()
-	policy := f.Policy(stage.RealUsage, unmovable+marks)
+	policy := f.Policy(stage.RealUsage, unmovable+"nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled: true}}\n")
 	fenced := func(ctx context.Context) bool {
 		got := stage.Run(ctx, t, t.TempDir(), "doctor", "-o", "json", "--namespace", evenkeel.Namespace, "--kubeconfig", f.Access.Evenkeel, "--policy-config-file", policy)
 		var report struct {

@@ -1,0 +1,143 @@
+package handshake
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+const (
+	// followers pods come after the burst, so many at a time and so far apart
+	// that the taints can keep up with them.
+	followers, followersAtATime = 48, 12
+	followEvery                 = 15 * time.Second
+	// calmer is by how many percentage points the highest node has to be lower
+	// with taints, and the nodes closer together. A pod is 1.9 points of a node,
+	// and without taints the followers add four pods to the highest node.
+	calmer = 3.0
+)
+
+// graded is stage.Fast for pods that nobody moves, with both taints.
+var graded = strings.Replace(stage.Fast, "eviction: {", "eviction: {schedulerNames: [nobody], ", 1) +
+	"nodesync: {taint: {enabled: true}, rejectTaint: {enabled: true}}\n"
+
+// leveled is how even the nodes are by true usage: how far apart, and the
+// highest one at any time so far.
+type leveled struct{ spread, highest float64 }
+
+// The same burst where kube-scheduler asks nobody. While it lasts, taints do
+// nothing: no node is above its reject line before. Once it is over the nodes
+// that it filled are tainted, and those that come afterwards go elsewhere:
+//
+//	48 more × 600m, 4 a node or 7.5 points, put the highest node of nothing from 64 % to 71 %; all others have room up to 60 %
+func TestBurstWithGradedTaints(t *testing.T) {
+	var nothing, taints leveled
+	t.Run("nothing", func(t *testing.T) { nothing = burstAndFollowers(t, func(*fixture, string) {}, func(*fixture) {}) })
+	t.Run("graded taints", func(t *testing.T) {
+		taints = burstAndFollowers(t, (*fixture).startGrading, (*fixture).waitGraded)
+	})
+	if t.Failed() {
+		return
+	}
+	t.Logf("figures: in the end nothing: spread %.1f, highest %.1f %%; graded taints: spread %.1f, highest %.1f %%",
+		nothing.spread, nothing.highest, taints.spread, taints.highest)
+	if taints.highest > nothing.highest-calmer || taints.spread > nothing.spread-calmer {
+		t.Errorf("with taints the nodes are %.1f points apart and the highest was at %.1f %%, without %.1f and %.1f %%; want both %v less at least",
+			taints.spread, taints.highest, nothing.spread, nothing.highest, calmer)
+	}
+}
+
+// burstAndFollowers runs the burst, and then the followers, with whatever is
+// started before and waited for in between.
+func burstAndFollowers(t *testing.T, start func(f *fixture, serving string), settle func(*fixture)) leveled {
+	fixed := newBurst(t, 15*time.Second)
+	serving := fixed.FreeAddress()
+	fixed.RestoreScheduler()
+	if err := fixed.RestartScheduler(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := fixed.WaitMetrics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := begin(fixed, serving)
+	start(b, serving)
+	b.come()
+	burst := b.leveled()
+	settle(b)
+	for range followers / followersAtATime {
+		b.arrive(followersAtATime)
+		wait(t, followEvery)
+	}
+	last := b.leveled()
+	t.Logf("figures: after the burst spread %.1f, highest %.1f %%; after %d more spread %.1f, highest %.1f %%; percent of CPU: %v",
+		burst.spread, burst.highest, followers, last.spread, last.highest, b.truth())
+	if n := b.Evictions(b.mark); n > 0 {
+		t.Errorf("%d evictions, want none", n)
+	}
+	return last
+}
+
+func (f *fixture) leveled() leveled {
+	f.T.Helper()
+	highest := int64(0)
+	for _, peak := range f.history.peaks() {
+		highest = max(highest, peak)
+	}
+	return leveled{f.spreadOf(f.truth()), float64(highest) / 320} // of 32 cores
+}
+
+func (f *fixture) startGrading(serving string) {
+	f.Component("nodesync")
+	f.Serve(f.Policy(stage.RealUsage, graded), "--listen-address", serving)
+	f.waitKnown()
+}
+
+// waitGraded waits until each node that is clearly above its reject line has
+// its taint, and no other has one.
+func (f *fixture) waitGraded() {
+	f.T.Helper()
+	const clearly = 2.0 // percentage points: a pod may be predicted a little off
+	truth := f.truth()
+	above := 0
+	for _, percent := range truth {
+		if percent > rejectLine+clearly {
+			above++
+		}
+	}
+	if above == 0 {
+		f.T.Fatalf("the burst left no node clearly above %v %%, so the case proves nothing: %v", rejectLine, truth)
+	}
+	f.Eventually(time.Minute, "a taint on the nodes above their reject line alone", func(ctx context.Context) bool {
+		tainted := f.tainted(ctx)
+		for node, percent := range truth {
+			if percent > rejectLine+clearly && !tainted[node] || percent < rejectLine-clearly && tainted[node] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// tainted names the nodes with the taint of those above their reject line.
+func (f *fixture) tainted(ctx context.Context) map[string]bool {
+	f.T.Helper()
+	nodes, err := f.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	tainted := map[string]bool{}
+	for i := range nodes.Items {
+		for _, taint := range nodes.Items[i].Spec.Taints {
+			if taint.Key == "evenkeel.io/above-reject" && taint.Effect == v1.TaintEffectPreferNoSchedule {
+				tainted[nodes.Items[i].Name] = true
+			}
+		}
+	}
+	return tainted
+}
