@@ -147,6 +147,10 @@ update-docs: ## Bring docs/policy.md to the policy's types.
 update-deploy: ## Bring deploy/'s ConfigMap to policy.yaml.
 	hack/update-deploy.sh
 
+.PHONY: update-releases
+update-releases: ## Bring test/cluster/versions to what each release's control plane requires.
+	hack/update-releases.sh
+
 .PHONY: verify-fmt
 verify-fmt:
 	$(GOLANGCI_LINT) fmt --diff ./...

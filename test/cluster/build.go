@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,12 +18,6 @@ import (
 const (
 	modulePath  = "github.com/evenkeel/evenkeel/test/cluster"
 	kwokPackage = "sigs.k8s.io/kwok/cmd/kwok"
-
-	// kubernetesVersion is what the API server reports; clients fail to parse
-	// the default of an unstamped build.
-	kubernetesVersion = "v1.36.3"
-	kubernetesMajor   = "1"
-	kubernetesMinor   = "36"
 
 	// progressEvery is long enough for a warm build (seconds) to stay silent.
 	progressEvery = 5 * time.Second
@@ -40,18 +35,18 @@ func ModuleDir(ctx context.Context) (string, error) {
 
 // DefaultBinDir returns the folder of the binaries that tests and the cluster
 // command share.
-func DefaultBinDir(ctx context.Context) (string, error) {
-	dir, err := ModuleDir(ctx)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "_build", "bin"), nil
+func DefaultBinDir(ctx context.Context) (string, error) { return DefaultRelease.BinDir(ctx) }
+
+// Build compiles the control plane of the default release, and kwok, into
+// binDir.
+func Build(ctx context.Context, binDir string, progress io.Writer) error {
+	return DefaultRelease.Build(ctx, binDir, progress)
 }
 
 // Build compiles the control plane and kwok into binDir, with a line of
 // progress every few seconds. It takes minutes the first time and under a
 // second if the go command finds nothing changed.
-func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
+func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
 		return err
@@ -65,8 +60,14 @@ func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := compile(ctx, moduleDir, binDir, progress); err != nil {
+	runs, err := r.compilations(ctx, moduleDir, binDir)
+	if err != nil {
 		return err
+	}
+	for _, run := range runs {
+		if err := run.compile(ctx, moduleDir, binDir, progress); err != nil {
+			return err
+		}
 	}
 	for _, part := range controlPlaneParts() {
 		if err := link("controlplane", filepath.Join(binDir, string(part))); err != nil {
@@ -76,38 +77,59 @@ func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	return nil
 }
 
-// compileArguments returns the arguments of one `go build` for both binaries,
-// so that they share common packages.
-func compileArguments(binDir string) []string {
-	const version = "k8s.io/component-base/version"
-	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
-		version, kubernetesVersion, kubernetesMajor, kubernetesMinor)
-	return []string{"-o", binDir + string(filepath.Separator), "-ldflags", ldflags, modulePath + "/controlplane", kwokPackage}
+// compilation is one run of `go build`.
+type compilation struct {
+	// what is compiled, in lines of progress.
+	what      string
+	binaries  []string
+	arguments []string
 }
 
-func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) error {
-	arguments := compileArguments(binDir)
-	stale, err := countStale(ctx, moduleDir, arguments)
-	if err != nil || stale == 0 && built(binDir) {
+// compilations returns how the binaries are compiled. The default release
+// shares kwok's modules, so that one run compiles what both need once.
+func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]compilation, error) {
+	version, err := r.version(ctx, moduleDir)
+	if err != nil {
+		return nil, err
+	}
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	// Clients fail to parse the version of an unstamped build.
+	const stamped = "k8s.io/component-base/version"
+	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", stamped, version, major, minor)
+	into := []string{"-o", binDir + string(filepath.Separator), "-ldflags", ldflags}
+	const controlPlane = modulePath + "/controlplane"
+	kubernetes := compilation{"Kubernetes " + version, []string{"controlplane"}, slices.Concat(r.modfile(), into, []string{controlPlane})}
+	if r == DefaultRelease {
+		kubernetes.binaries = append(kubernetes.binaries, "kwok")
+		kubernetes.arguments = append(kubernetes.arguments, kwokPackage)
+		return []compilation{kubernetes}, nil
+	}
+	return []compilation{kubernetes, {"kwok", []string{"kwok"}, append(into, kwokPackage)}}, nil
+}
+
+func (c *compilation) compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) error {
+	stale, err := countStale(ctx, moduleDir, c.arguments)
+	if err != nil || stale == 0 && built(binDir, c.binaries) {
 		return err
 	}
-	meter := newBuildMeter(progress, stale)
+	meter := newBuildMeter(progress, c.what, stale)
 	stop := meter.report()
 	defer stop()
 	// -v names each package as its compilation begins, which is what the meter
 	// counts.
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, arguments...)...)
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, c.arguments...)...)
 	command.Dir, command.Stdout, command.Stderr = moduleDir, meter, meter
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("building the control plane: %w\n%s", err, meter.tail())
+		return fmt.Errorf("building %s: %w\n%s", c.what, err, meter.tail())
 	}
 	return nil
 }
 
 // built reports whether the binaries exist: the go command may have them only
 // in its cache.
-func built(binDir string) bool {
-	for _, name := range []string{"controlplane", "kwok"} {
+func built(binDir string, names []string) bool {
+	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
 			return false
 		}
