@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # Writes test/cluster/versions: of each release of Kubernetes the modules that its control plane is built of, at the versions that
-# Kubernetes itself requires. Run by `make update-releases`. To add a release or change its patch: hack/update-releases.sh v1.38.0,
-# and after it a version of metrics-server, if another than before suits it.
+# Kubernetes itself requires. Run by `make update-releases`. To add a release or change its patch: hack/update-releases.sh v1.38.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../test/cluster"
 
 # required FILE MODULE: the version that a module file requires.
 required() { awk -v module="$2" '{sub(/^require /, "")} $1 == module && $2 ~ /^v/ {print $2; exit}' "$1"; }
 
-# write KUBERNETES METRICS-SERVER. Only what the control plane imports is to be required, so it is tidied alone.
+# write KUBERNETES. Only what the control plane imports is to be required, so it is tidied alone.
 write() (
   release=${1#v} release=${release%.*} work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
@@ -19,8 +18,8 @@ write() (
     grep '^module ' go.mod
     grep '^go ' go.mod
     grep '^godebug ' "$theirs"
-    printf 'require (\n\tgo.etcd.io/etcd/server/v3 %s\n\tk8s.io/kubernetes %s\n\tsigs.k8s.io/metrics-server %s\n)\n' \
-      "$(required "$theirs" go.etcd.io/etcd/server/v3)" "$1" "$2"
+    echo "require go.etcd.io/etcd/server/v3 $(required "$theirs" go.etcd.io/etcd/server/v3)"
+    echo "require k8s.io/kubernetes $1"
     echo 'replace ('
     awk -v version="v0${1#v1}" '$1 ~ /^k8s\.io\// && $2 == "v0.0.0" {print "\t" $1 " => " $1 " " version}' "$theirs"
     echo ')'
@@ -30,12 +29,7 @@ write() (
   cp "$work/go.sum" "versions/$release.sum"
 )
 
-if (($# > 0)); then
-  file=versions/${1#v} file=${file%.*}.mod
-  [[ -e $file ]] || file=go.mod
-  write "$1" "${2:-$(required "$file" sigs.k8s.io/metrics-server)}"
-  exit
+if (($# == 0)); then
+  for file in versions/*.mod; do set -- "$@" "$(required "$file" k8s.io/kubernetes)"; done
 fi
-for file in versions/*.mod; do
-  write "$(required "$file" k8s.io/kubernetes)" "$(required "$file" sigs.k8s.io/metrics-server)"
-done
+for version; do write "$version"; done

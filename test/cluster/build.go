@@ -9,15 +9,17 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	modulePath  = "github.com/evenkeel/evenkeel/test/cluster"
-	kwokPackage = "sigs.k8s.io/kwok/cmd/kwok"
+	modulePath           = "github.com/evenkeel/evenkeel/test/cluster"
+	controlPlanePackage  = modulePath + "/controlplane"
+	kwokPackage          = "sigs.k8s.io/kwok/cmd/kwok"
+	metricsServerPackage = "sigs.k8s.io/metrics-server/cmd/metrics-server"
 
 	// progressEvery is long enough for a warm build (seconds) to stay silent.
 	progressEvery = 5 * time.Second
@@ -37,15 +39,14 @@ func ModuleDir(ctx context.Context) (string, error) {
 // command share.
 func DefaultBinDir(ctx context.Context) (string, error) { return DefaultRelease.BinDir(ctx) }
 
-// Build compiles the control plane of the default release, and kwok, into
-// binDir.
+// Build compiles the parts of a cluster of the default release into binDir.
 func Build(ctx context.Context, binDir string, progress io.Writer) error {
 	return DefaultRelease.Build(ctx, binDir, progress)
 }
 
-// Build compiles the control plane and kwok into binDir, with a line of
-// progress every few seconds. It takes minutes the first time and under a
-// second if the go command finds nothing changed.
+// Build compiles the control plane, kwok and metrics-server into binDir, with a
+// line of progress every few seconds. It takes minutes the first time and about
+// a second if the go command finds nothing changed.
 func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
@@ -65,7 +66,7 @@ func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (
 		return err
 	}
 	for _, run := range runs {
-		if err := run.compile(ctx, moduleDir, binDir, progress); err != nil {
+		if err := run.compile(ctx, moduleDir, progress); err != nil {
 			return err
 		}
 	}
@@ -81,36 +82,48 @@ func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (
 type compilation struct {
 	// what is compiled, in lines of progress.
 	what      string
-	binaries  []string
+	binDir    string
 	arguments []string
+	packages  []string
 }
 
-// compilations returns how the binaries are compiled. The default release
-// shares kwok's modules, so that one run compiles what both need once.
+// compilations returns how the parts are compiled. kwok and metrics-server are
+// of no release and have the module's own requirements, as the default release
+// does; in one run, packages that several need are compiled once.
 func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]compilation, error) {
-	version, err := r.version(ctx, moduleDir)
+	run := func(r Release, packages ...string) (compilation, error) {
+		version, err := r.version(ctx, moduleDir)
+		arguments := append(r.modfile(), "-o", binDir+string(filepath.Separator), "-ldflags", "-s -w "+stamp(version))
+		return compilation{"Kubernetes " + version, binDir, append(arguments, packages...), packages}, err
+	}
+	if r == DefaultRelease {
+		all, err := run(r, controlPlanePackage, kwokPackage, metricsServerPackage)
+		return []compilation{all}, err
+	}
+	own, err := run(r, controlPlanePackage)
 	if err != nil {
 		return nil, err
 	}
-	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	// Clients fail to parse the version of an unstamped build.
-	const stamped = "k8s.io/component-base/version"
-	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", stamped, version, major, minor)
-	into := []string{"-o", binDir + string(filepath.Separator), "-ldflags", ldflags}
-	const controlPlane = modulePath + "/controlplane"
-	kubernetes := compilation{"Kubernetes " + version, []string{"controlplane"}, slices.Concat(r.modfile(), into, []string{controlPlane})}
-	if r == DefaultRelease {
-		kubernetes.binaries = append(kubernetes.binaries, "kwok")
-		kubernetes.arguments = append(kubernetes.arguments, kwokPackage)
-		return []compilation{kubernetes}, nil
-	}
-	return []compilation{kubernetes, {"kwok", []string{"kwok"}, append(into, kwokPackage)}}, nil
+	others, err := run(DefaultRelease, kwokPackage, metricsServerPackage)
+	others.what = "kwok and metrics-server"
+	return []compilation{own, others}, err
 }
 
-func (c *compilation) compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) error {
+// stamp returns the linker's flags for the version that the API server reports;
+// clients fail to parse that of an unstamped build.
+func stamp(version string) string {
+	const variables = "k8s.io/component-base/version"
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", variables, version, major, minor)
+}
+
+func (c *compilation) compile(ctx context.Context, moduleDir string, progress io.Writer) error {
 	stale, err := countStale(ctx, moduleDir, c.arguments)
-	if err != nil || stale == 0 && built(binDir, c.binaries) {
+	if err != nil || stale == 0 && c.built() {
+		return err
+	}
+	if err := c.unlink(); err != nil {
 		return err
 	}
 	meter := newBuildMeter(progress, c.what, stale)
@@ -126,15 +139,38 @@ func (c *compilation) compile(ctx context.Context, moduleDir, binDir string, pro
 	return nil
 }
 
+// binaries returns the paths that the go command writes to.
+func (c *compilation) binaries() []string {
+	paths := make([]string, len(c.packages))
+	for i, name := range c.packages {
+		paths[i] = filepath.Join(c.binDir, path.Base(name))
+	}
+	return paths
+}
+
 // built reports whether the binaries exist: the go command may have them only
 // in its cache.
-func built(binDir string, names []string) bool {
-	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
+func (c *compilation) built() bool {
+	for _, binary := range c.binaries() {
+		if info, err := os.Lstat(binary); err != nil || !info.Mode().IsRegular() {
 			return false
 		}
 	}
 	return true
+}
+
+// unlink removes links where binaries go: metrics-server was one to the control
+// plane, which the go command would overwrite.
+func (c *compilation) unlink() error {
+	for _, binary := range c.binaries() {
+		if _, err := os.Readlink(binary); err != nil {
+			continue
+		}
+		if err := os.Remove(binary); err != nil {
+			return fmt.Errorf("replacing link %q: %w", binary, err)
+		}
+	}
+	return nil
 }
 
 // countStale counts the packages that the build cache lacks, using a build that
