@@ -18,8 +18,10 @@ write() (
     grep '^module ' go.mod
     grep '^go ' go.mod
     grep '^godebug ' "$theirs"
-    echo "require go.etcd.io/etcd/server/v3 $(required "$theirs" go.etcd.io/etcd/server/v3)"
-    echo "require k8s.io/kubernetes $1"
+    echo 'require ('
+    echo "go.etcd.io/etcd/server/v3 $(required "$theirs" go.etcd.io/etcd/server/v3)"
+    echo "k8s.io/kubernetes $1"
+    echo ')'
     echo 'replace ('
     awk -v version="v0${1#v1}" '$1 ~ /^k8s\.io\// && $2 == "v0.0.0" {print "\t" $1 " => " $1 " " version}' "$theirs"
     echo ')'

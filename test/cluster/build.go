@@ -91,9 +91,9 @@ type compilation struct {
 // of no release and have the module's own requirements, as the default release
 // does; in one run, packages that several need are compiled once.
 func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]compilation, error) {
-	run := func(r Release, packages ...string) (compilation, error) {
-		version, err := r.version(ctx, moduleDir)
-		arguments := append(r.modfile(), "-o", binDir+string(filepath.Separator), "-ldflags", "-s -w "+stamp(version))
+	run := func(of Release, packages ...string) (compilation, error) {
+		version, err := of.version(ctx, moduleDir)
+		arguments := append(of.modfile(), "-o", binDir+string(filepath.Separator), "-ldflags", "-s -w "+stamp(version))
 		return compilation{"Kubernetes " + version, binDir, append(arguments, packages...), packages}, err
 	}
 	if r == DefaultRelease {
