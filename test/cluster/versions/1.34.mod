@@ -4,10 +4,9 @@ go 1.26.4
 
 godebug default=go1.24
 
-require go.etcd.io/etcd/server/v3 v3.6.4
-
 require (
 	github.com/spf13/cobra v1.9.1
+	go.etcd.io/etcd/server/v3 v3.6.4
 	k8s.io/component-base v0.34.4
 	k8s.io/kubernetes v1.34.4
 )

@@ -4,10 +4,9 @@ go 1.26.4
 
 godebug default=go1.25
 
-require go.etcd.io/etcd/server/v3 v3.6.5
-
 require (
 	github.com/spf13/cobra v1.10.0
+	go.etcd.io/etcd/server/v3 v3.6.5
 	k8s.io/component-base v0.35.4
 	k8s.io/kubernetes v1.35.4
 )

@@ -4,10 +4,9 @@ go 1.26.4
 
 godebug default=go1.26
 
-require go.etcd.io/etcd/server/v3 v3.7.0
-
 require (
 	github.com/spf13/cobra v1.10.2
+	go.etcd.io/etcd/server/v3 v3.7.0
 	k8s.io/component-base v0.37.2
 	k8s.io/kubernetes v1.37.2
 )
