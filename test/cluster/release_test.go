@@ -10,7 +10,7 @@ import (
 )
 
 // The file of each release requires a Kubernetes of that release, and all its
-// parts of the same patch.
+// parts of the same patch, which docs/compatibility.md names.
 func TestReleases(t *testing.T) {
 	dir, err := ModuleDir(t.Context())
 	if err != nil {
@@ -23,7 +23,10 @@ func TestReleases(t *testing.T) {
 	if len(releases) < 2 || !slices.Contains(releases, DefaultRelease) {
 		t.Fatalf("releases %s, want some beside %s", releases, DefaultRelease)
 	}
-	replaced := regexp.MustCompile(`(?m)^\tk8s\.io/[a-z-]+ => (k8s\.io/[a-z-]+) (v0\.[0-9]+\.[0-9]+)$`)
+	documented, err := os.ReadFile(filepath.Join(dir, "..", "..", "docs", "compatibility.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, release := range releases {
 		version, err := release.version(t.Context(), dir)
 		if err != nil {
@@ -33,22 +36,33 @@ func TestReleases(t *testing.T) {
 		if !strings.HasPrefix(version, "v"+string(release)+".") {
 			t.Errorf("the modules of %s are those of Kubernetes %s", release, version)
 		}
+		if patch := strings.TrimPrefix(version, "v"); !strings.Contains(string(documented), " "+patch+" ") {
+			t.Errorf("docs/compatibility.md does not name %s", patch)
+		}
 		file := filepath.Join(dir, "go.mod")
 		if release != DefaultRelease {
 			file = filepath.Join(dir, versions, string(release)+".mod")
 		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := replaced.FindAllStringSubmatch(string(content), -1)
-		if len(found) == 0 {
-			t.Errorf("%s: no part of Kubernetes has a version", file)
-		}
-		for _, part := range found {
-			if want := strings.Replace(version, "v1", "v0", 1); part[2] != want {
-				t.Errorf("%s: %s is %s, want %s", file, part[1], part[2], want)
-			}
+		wantParts(t, file, strings.Replace(version, "v1", "v0", 1))
+	}
+}
+
+var replaced = regexp.MustCompile(`(?m)^\tk8s\.io/[a-z-]+ => (k8s\.io/[a-z-]+) (v0\.[0-9]+\.[0-9]+)$`)
+
+// wantParts wants a module file to have the parts of Kubernetes at a version.
+func wantParts(t *testing.T, file, version string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := replaced.FindAllStringSubmatch(string(content), -1)
+	if len(found) == 0 {
+		t.Errorf("%s: no part of Kubernetes has a version", file)
+	}
+	for _, part := range found {
+		if part[2] != version {
+			t.Errorf("%s: %s is %s, want %s", file, part[1], part[2], version)
 		}
 	}
 }
