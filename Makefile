@@ -28,6 +28,9 @@ TEST_FLAGS ?= -shuffle=on -vet=off
 # Which end-to-end cases are run, and how; see `go run ./cmd/e2e --help`.
 E2E_TIER ?= test
 E2E_FLAGS ?=
+# The releases that the core cases run on: those of test/cluster/versions, and
+# that of test/cluster/go.mod.
+MATRIX ?= 1.34 1.35 1.36 1.37
 FUZZ_TIME ?= 30s
 BENCH ?= .
 BENCH_FLAGS ?=
@@ -99,6 +102,12 @@ endif
 test-e2e: ## Run the end-to-end cases of E2E_TIER (test) on real local control planes.
 	cd $(CLUSTER) && go run ./cmd/e2e --tier $(E2E_TIER) $(E2E_FLAGS)
 
+.PHONY: test-matrix
+test-matrix: ## Run the core cases on each Kubernetes of MATRIX; the first time builds each control plane.
+	@failed=; for release in $(MATRIX); do \
+	  (cd $(CLUSTER) && go run ./cmd/e2e --tier matrix --kubernetes $$release $(E2E_FLAGS)) || failed+=" $$release"; \
+	done; test -z "$$failed" || { echo "core cases failed on Kubernetes$$failed"; exit 1; }
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
@@ -146,6 +155,10 @@ update-docs: ## Bring docs/policy.md to the policy's types.
 .PHONY: update-deploy
 update-deploy: ## Bring deploy/'s ConfigMap to policy.yaml.
 	hack/update-deploy.sh
+
+.PHONY: update-releases
+update-releases: ## Bring test/cluster/versions to what each release's control plane requires.
+	hack/update-releases.sh
 
 .PHONY: verify-fmt
 verify-fmt:

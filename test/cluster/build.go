@@ -9,20 +9,17 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
 const (
-	modulePath  = "github.com/evenkeel/evenkeel/test/cluster"
-	kwokPackage = "sigs.k8s.io/kwok/cmd/kwok"
-
-	// kubernetesVersion is what the API server reports; clients fail to parse
-	// the default of an unstamped build.
-	kubernetesVersion = "v1.36.3"
-	kubernetesMajor   = "1"
-	kubernetesMinor   = "36"
+	modulePath           = "github.com/evenkeel/evenkeel/test/cluster"
+	controlPlanePackage  = modulePath + "/controlplane"
+	kwokPackage          = "sigs.k8s.io/kwok/cmd/kwok"
+	metricsServerPackage = "sigs.k8s.io/metrics-server/cmd/metrics-server"
 
 	// progressEvery is long enough for a warm build (seconds) to stay silent.
 	progressEvery = 5 * time.Second
@@ -40,18 +37,17 @@ func ModuleDir(ctx context.Context) (string, error) {
 
 // DefaultBinDir returns the folder of the binaries that tests and the cluster
 // command share.
-func DefaultBinDir(ctx context.Context) (string, error) {
-	dir, err := ModuleDir(ctx)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "_build", "bin"), nil
+func DefaultBinDir(ctx context.Context) (string, error) { return DefaultRelease.BinDir(ctx) }
+
+// Build compiles the parts of a cluster of the default release into binDir.
+func Build(ctx context.Context, binDir string, progress io.Writer) error {
+	return DefaultRelease.Build(ctx, binDir, progress)
 }
 
-// Build compiles the control plane and kwok into binDir, with a line of
-// progress every few seconds. It takes minutes the first time and under a
-// second if the go command finds nothing changed.
-func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
+// Build compiles the control plane, kwok and metrics-server into binDir, with a
+// line of progress every few seconds. It takes minutes the first time and about
+// a second if the go command finds nothing changed.
+func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
 		return err
@@ -65,8 +61,14 @@ func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := compile(ctx, moduleDir, binDir, progress); err != nil {
+	runs, err := r.compilations(ctx, moduleDir, binDir)
+	if err != nil {
 		return err
+	}
+	for _, run := range runs {
+		if err := run.compile(ctx, moduleDir, progress); err != nil {
+			return err
+		}
 	}
 	for _, part := range controlPlaneParts() {
 		if err := link("controlplane", filepath.Join(binDir, string(part))); err != nil {
@@ -76,43 +78,99 @@ func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	return nil
 }
 
-// compileArguments returns the arguments of one `go build` for both binaries,
-// so that they share common packages.
-func compileArguments(binDir string) []string {
-	const version = "k8s.io/component-base/version"
-	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
-		version, kubernetesVersion, kubernetesMajor, kubernetesMinor)
-	return []string{"-o", binDir + string(filepath.Separator), "-ldflags", ldflags, modulePath + "/controlplane", kwokPackage}
+// compilation is one run of `go build`.
+type compilation struct {
+	// what is compiled, in lines of progress.
+	what      string
+	binDir    string
+	arguments []string
+	packages  []string
 }
 
-func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) error {
-	arguments := compileArguments(binDir)
-	stale, err := countStale(ctx, moduleDir, arguments)
-	if err != nil || stale == 0 && built(binDir) {
+// compilations returns how the parts are compiled. kwok and metrics-server are
+// of no release and have the module's own requirements, as the default release
+// does; in one run, packages that several need are compiled once.
+func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]compilation, error) {
+	run := func(of Release, packages ...string) (compilation, error) {
+		version, err := of.version(ctx, moduleDir)
+		arguments := append(of.modfile(), "-o", binDir+string(filepath.Separator), "-ldflags", "-s -w "+stamp(version))
+		return compilation{"Kubernetes " + version, binDir, append(arguments, packages...), packages}, err
+	}
+	if r == DefaultRelease {
+		all, err := run(r, controlPlanePackage, kwokPackage, metricsServerPackage)
+		return []compilation{all}, err
+	}
+	own, err := run(r, controlPlanePackage)
+	if err != nil {
+		return nil, err
+	}
+	others, err := run(DefaultRelease, kwokPackage, metricsServerPackage)
+	others.what = "kwok and metrics-server"
+	return []compilation{own, others}, err
+}
+
+// stamp returns the linker's flags for the version that the API server reports;
+// clients fail to parse that of an unstamped build.
+func stamp(version string) string {
+	const variables = "k8s.io/component-base/version"
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", variables, version, major, minor)
+}
+
+func (c *compilation) compile(ctx context.Context, moduleDir string, progress io.Writer) error {
+	stale, err := countStale(ctx, moduleDir, c.arguments)
+	if err != nil || stale == 0 && c.built() {
 		return err
 	}
-	meter := newBuildMeter(progress, stale)
+	if err := c.unlink(); err != nil {
+		return err
+	}
+	meter := newBuildMeter(progress, c.what, stale)
 	stop := meter.report()
 	defer stop()
 	// -v names each package as its compilation begins, which is what the meter
 	// counts.
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, arguments...)...)
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, c.arguments...)...)
 	command.Dir, command.Stdout, command.Stderr = moduleDir, meter, meter
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("building the control plane: %w\n%s", err, meter.tail())
+		return fmt.Errorf("building %s: %w\n%s", c.what, err, meter.tail())
 	}
 	return nil
 }
 
+// binaries returns the paths that the go command writes to.
+func (c *compilation) binaries() []string {
+	paths := make([]string, len(c.packages))
+	for i, name := range c.packages {
+		paths[i] = filepath.Join(c.binDir, path.Base(name))
+	}
+	return paths
+}
+
 // built reports whether the binaries exist: the go command may have them only
 // in its cache.
-func built(binDir string) bool {
-	for _, name := range []string{"controlplane", "kwok"} {
-		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
+func (c *compilation) built() bool {
+	for _, binary := range c.binaries() {
+		if info, err := os.Lstat(binary); err != nil || !info.Mode().IsRegular() {
 			return false
 		}
 	}
 	return true
+}
+
+// unlink removes links where binaries go: metrics-server was one to the control
+// plane, which the go command would overwrite.
+func (c *compilation) unlink() error {
+	for _, binary := range c.binaries() {
+		if _, err := os.Readlink(binary); err != nil {
+			continue
+		}
+		if err := os.Remove(binary); err != nil {
+			return fmt.Errorf("replacing link %q: %w", binary, err)
+		}
+	}
+	return nil
 }
 
 // countStale counts the packages that the build cache lacks, using a build that

@@ -1,10 +1,11 @@
 // Package cluster builds and runs a real local Kubernetes cluster on loopback,
-// using only Go and its modules: etcd, kube-apiserver, kube-controller-manager,
-// kube-scheduler and metrics-server in one multi-call binary, and kwok, which
-// simulates the kubelets of any number of nodes. The real code therefore makes
-// every decision that Evenkeel depends on: admission, RBAC, disruption budgets,
-// scheduling, the metrics pipeline. Only containers do not run; annotations on
-// their pods say what they would use.
+// using only Go and its modules: etcd, kube-apiserver, kube-controller-manager
+// and kube-scheduler in one multi-call binary, of any release of Kubernetes that
+// there are modules for, metrics-server, and kwok, which simulates the kubelets
+// of any number of nodes. The real code therefore makes every decision that
+// Evenkeel depends on: admission, RBAC, disruption budgets, scheduling, the
+// metrics pipeline. Only containers do not run; annotations on their pods say
+// what they would use.
 //
 // Callers decide what to put on the cluster and what to expect of it (package
 // scenario has shared scenarios). Invariants: nothing listens outside loopback;

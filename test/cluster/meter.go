@@ -15,6 +15,7 @@ const tailBytes = 8 << 10
 // the output for an error message.
 type buildMeter struct {
 	out     io.Writer
+	what    string
 	total   int
 	started time.Time
 
@@ -23,11 +24,11 @@ type buildMeter struct {
 	written []byte
 }
 
-func newBuildMeter(out io.Writer, total int) *buildMeter {
+func newBuildMeter(out io.Writer, what string, total int) *buildMeter {
 	if out == nil {
 		out = io.Discard
 	}
-	return &buildMeter{out: out, total: total, started: time.Now()}
+	return &buildMeter{out: out, what: what, total: total, started: time.Now()}
 }
 
 // Write implements io.Writer for the output of the go command.
@@ -73,7 +74,7 @@ func (m *buildMeter) line() string {
 	defer m.mu.Unlock()
 	elapsed := time.Since(m.started).Round(time.Second)
 	if m.lines >= m.total {
-		return fmt.Sprintf("building Kubernetes %s: linking, %s", kubernetesVersion, elapsed)
+		return fmt.Sprintf("building %s: linking, %s", m.what, elapsed)
 	}
-	return fmt.Sprintf("building Kubernetes %s: %2d%%, %d of %d packages, %s", kubernetesVersion, 100*m.lines/m.total, m.lines, m.total, elapsed)
+	return fmt.Sprintf("building %s: %2d%%, %d of %d packages, %s", m.what, 100*m.lines/m.total, m.lines, m.total, elapsed)
 }

@@ -11,13 +11,13 @@ func TestBuildMeterTellsHowFarTheBuildIs(t *testing.T) {
 		output string
 		want   string
 	}{
-		"nothing compiled yet":   {want: ` 0%, 0 of 4 packages, `},
+		"nothing compiled yet":   {want: `^building kwok:  0%, 0 of 4 packages, `},
 		"half of it":             {output: "a\nb\n", want: `50%, 2 of 4 packages, `},
 		"everything is compiled": {output: "a\nb\nc\nd\n", want: `: linking, `},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			meter := newBuildMeter(nil, 4)
+			meter := newBuildMeter(nil, "kwok", 4)
 			if _, err := meter.Write([]byte(tc.output)); err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +29,7 @@ func TestBuildMeterTellsHowFarTheBuildIs(t *testing.T) {
 }
 
 func TestBuildMeterKeepsTheEndOfTheOutput(t *testing.T) {
-	meter := newBuildMeter(nil, 1)
+	meter := newBuildMeter(nil, "kwok", 1)
 	if _, err := meter.Write([]byte(strings.Repeat("x", tailBytes) + "undefined: y")); err != nil {
 		t.Fatal(err)
 	}

@@ -59,12 +59,17 @@ func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([
 	if err != nil {
 		return nil, err
 	}
+	version, err := c.client.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("asking for the version of new nodes: %w", err)
+	}
 	names := make([]string, n)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelRequests)
 	for i := range names {
 		names[i] = fmt.Sprintf("%s%0*d", prefix, len(strconv.Itoa(n-1)), i)
 		node := template.node(names[i], capacity)
+		node.Status.NodeInfo.KubeletVersion = version.GitVersion
 		if addresses != nil {
 			node.Annotations[internalIPAnnotation] = addresses[i].String()
 		}
@@ -144,7 +149,7 @@ func (t NodeTemplate) node(name string, capacity corev1.ResourceList) *corev1.No
 		Spec:       corev1.NodeSpec{Taints: t.Taints},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: capacity,
-			NodeInfo: corev1.NodeSystemInfo{KubeletVersion: kubernetesVersion, OperatingSystem: "linux", Architecture: "amd64"},
+			NodeInfo: corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64"},
 		},
 	}
 }

@@ -85,5 +85,5 @@ func parts() []Part {
 
 // controlPlaneParts returns the link names of the multi-call binary.
 func controlPlaneParts() []Part {
-	return []Part{Etcd, APIServer, ControllerManager, Scheduler, MetricsServer}
+	return []Part{Etcd, APIServer, ControllerManager, Scheduler}
 }

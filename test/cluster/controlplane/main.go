@@ -1,7 +1,9 @@
 // Command controlplane is a whole Kubernetes control plane in one binary:
-// called as (argv[0]) etcd, kube-apiserver, kube-controller-manager,
-// kube-scheduler or metrics-server, it runs that. This takes one link step
-// instead of five, and the binary is small because they share their libraries.
+// called as (argv[0]) etcd, kube-apiserver, kube-controller-manager or
+// kube-scheduler, it runs that. This takes one link step instead of four, and
+// the binary is small because they share their libraries. It imports nothing
+// whose version does not follow Kubernetes', because it is built of several
+// releases.
 package main
 
 import (
@@ -10,7 +12,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -18,7 +19,6 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	metricsserver "sigs.k8s.io/metrics-server/cmd/metrics-server/app"
 )
 
 func main() {
@@ -32,10 +32,8 @@ func main() {
 		command = controllermanager.NewControllerManagerCommand()
 	case "kube-scheduler":
 		command = scheduler.NewSchedulerCommand()
-	case "metrics-server":
-		command = metricsserver.NewMetricsServerCommand(genericapiserver.SetupSignalHandler())
 	default:
-		fmt.Fprintf(os.Stderr, "controlplane: called as %q; link it as etcd, kube-apiserver, kube-controller-manager, kube-scheduler or metrics-server\n", name)
+		fmt.Fprintf(os.Stderr, "controlplane: called as %q; link it as etcd, kube-apiserver, kube-controller-manager or kube-scheduler\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command))

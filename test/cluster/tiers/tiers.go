@@ -1,6 +1,7 @@
-// Package tiers is the list of all end-to-end cases: which tier runs each, and
-// how long it takes. Command e2e runs them by it and fails if the list and what
-// ran differ, so that no case is lost.
+// Package tiers is the list of all end-to-end cases: which tier runs each, how
+// long it takes, and which run on each release of Kubernetes. Command e2e runs
+// them by it and fails if the list and what ran differ, so that no case is
+// lost.
 package tiers
 
 import (

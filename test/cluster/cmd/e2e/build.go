@@ -18,6 +18,7 @@ import (
 
 // workplace holds the folders in use.
 type workplace struct {
+	release cluster.Release
 	// module is the folder of this module, binDir that of the binaries, temp
 	// one for temporary files.
 	module, binDir, temp string
@@ -25,21 +26,25 @@ type workplace struct {
 
 // build compiles everything before the first case, so that no case waits for a
 // compiler or runs at the same time as one.
-func build(ctx context.Context, tasks []*tiers.Task, progress io.Writer) (w workplace, err error) {
+func build(ctx context.Context, release cluster.Release, tasks []*tiers.Task, progress io.Writer) (w workplace, err error) {
+	w.release = release
 	if w.module, err = cluster.ModuleDir(ctx); err != nil {
 		return w, err
 	}
-	if w.binDir, err = cluster.DefaultBinDir(ctx); err != nil {
+	if w.binDir, err = release.BinDir(ctx); err != nil {
 		return w, err
 	}
-	if err := cluster.Build(ctx, w.binDir, progress); err != nil {
+	if err := release.Build(ctx, w.binDir, progress); err != nil {
 		return w, err
 	}
 	if _, err := evenkeel.Build(ctx, w.binDir); err != nil {
 		return w, err
 	}
-	if _, err := evenkeel.BuildScheduler(ctx, w.binDir); err != nil {
-		return w, err
+	// The plugin is compiled into the default release's kube-scheduler alone.
+	if release == cluster.DefaultRelease {
+		if _, err := evenkeel.BuildScheduler(ctx, w.binDir); err != nil {
+			return w, err
+		}
 	}
 	if err := w.compile(ctx, tasks, progress); err != nil {
 		return w, err
@@ -90,6 +95,15 @@ func (w *workplace) compile(ctx context.Context, tasks []*tiers.Task, progress i
 }
 
 func (w *workplace) tests() string { return filepath.Join(w.module, "_build", "e2e") }
+
+// summary returns the file for what came of the cases.
+func (w *workplace) summary() string {
+	name := "summary.json"
+	if w.release != cluster.DefaultRelease {
+		name = "summary-" + string(w.release) + ".json"
+	}
+	return filepath.Join(w.tests(), name)
+}
 
 func (w *workplace) folder(task *tiers.Task) string { return filepath.Join(w.module, task.Package) }
 

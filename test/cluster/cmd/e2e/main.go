@@ -2,7 +2,8 @@
 // test binary once and hands the cases to several lanes, each with its own
 // control plane, because cases mostly wait. Package tiers lists what to run in
 // which tier; a listed case that does not run is a failure, as is a case that
-// is not listed.
+// is not listed. The control planes are of any release of Kubernetes that there
+// are modules for; cases do not know of which.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
@@ -28,10 +30,10 @@ func main() { os.Exit(workshop.Main("e2e", command().ExecuteContext)) }
 
 // options are the flags.
 type options struct {
-	tier, match string
-	lanes       int
-	list        bool
-	record      bool
+	tier, match, kubernetes string
+	lanes                   int
+	list                    bool
+	record                  bool
 }
 
 func command() *cobra.Command {
@@ -45,7 +47,8 @@ func command() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return run(c.Context(), o, c.OutOrStdout()) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&o.tier, "tier", string(tiers.Test), "tier to run: test, all, or measure, whose cases assert nothing")
+	flags.StringVar(&o.tier, "tier", string(tiers.Test), "tier to run: test, all, matrix (the core cases), or measure, whose cases assert nothing")
+	flags.StringVar(&o.kubernetes, "kubernetes", string(cluster.DefaultRelease), "release of Kubernetes to run the cases on; test/cluster/versions has the others")
 	flags.IntVar(&o.lanes, "lanes", 5, "number of cases to run at a time")
 	flags.StringVar(&o.match, "run", "", "regular expression; only test functions whose package and name it matches are run")
 	flags.BoolVar(&o.list, "list", false, "list the cases of the tier, with their subtests, and run none")
@@ -54,49 +57,68 @@ func command() *cobra.Command {
 }
 
 func run(ctx context.Context, o options, out io.Writer) error {
+	release, err := cluster.ParseRelease(ctx, o.kubernetes)
+	if err != nil {
+		return fmt.Errorf("--kubernetes: %w", err)
+	}
+	if o.record && release != cluster.DefaultRelease {
+		return fmt.Errorf("--record: the list has the times of Kubernetes %s, not of %s", cluster.DefaultRelease, release)
+	}
 	cases, err := tiers.Cases()
 	if err != nil {
 		return err
 	}
-	tasks, err := choose(cases, o)
+	tasks, left, err := choose(cases, o)
 	if err != nil {
 		return err
 	}
+	r := &report{out: out, release: release, total: len(tasks), left: left}
 	if o.list {
 		show(tasks, out)
+		r.leftOut()
 		return nil
 	}
 	if !prometheus.Installed() {
 		fmt.Fprintln(out, "no prometheus on the PATH: its cases are left out")
 	}
-	w, err := build(ctx, tasks, out)
+	w, err := build(ctx, release, tasks, out)
 	if err != nil {
 		return err
 	}
-	r := &report{out: out, total: len(tasks)}
 	begin := time.Now()
 	runAll(ctx, w, tasks, o, r)
 	r.summarize(time.Since(begin))
-	err = errors.Join(ctx.Err(), r.err(), r.write(filepath.Join(w.tests(), "summary.json")), os.RemoveAll(w.temp))
+	err = errors.Join(ctx.Err(), r.err(), r.write(w.summary()), os.RemoveAll(w.temp))
 	if o.record {
 		err = errors.Join(err, save(filepath.Join(w.module, "tiers", "cases.txt"), r.record(cases)))
 	}
 	return err
 }
 
-// choose returns the test functions of the tier that match.
-func choose(cases []tiers.Case, o options) ([]*tiers.Task, error) {
+// choose returns the test functions of the tier that match, and those that the
+// release leaves out.
+func choose(cases []tiers.Case, o options) (tasks []*tiers.Task, left []tiers.CoreCase, err error) {
 	pattern, err := regexp.Compile(o.match)
 	if err != nil {
-		return nil, fmt.Errorf("--run: %w", err)
+		return nil, nil, fmt.Errorf("--run: %w", err)
 	}
-	tasks := slices.DeleteFunc(tiers.Tasks(cases, tiers.Tier(o.tier)), func(t *tiers.Task) bool {
-		return !pattern.MatchString(t.Package + " " + t.Name)
-	})
+	if tiers.Tier(o.tier) == tiers.Matrix {
+		core, err := tiers.CoreCases()
+		if err != nil {
+			return nil, nil, err
+		}
+		if tasks, left, err = tiers.On(o.kubernetes, core, cases); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		tasks = tiers.Tasks(cases, tiers.Tier(o.tier))
+	}
+	tasks = slices.DeleteFunc(tasks, func(t *tiers.Task) bool { return !pattern.MatchString(t.Package + " " + t.Name) })
+	left = slices.DeleteFunc(left, func(c tiers.CoreCase) bool { return !pattern.MatchString(c.Package + " " + c.Name) })
 	if len(tasks) == 0 {
-		return nil, fmt.Errorf("no case of tier %q matches %q", o.tier, o.match)
+		return nil, nil, fmt.Errorf("no case of tier %q matches %q on Kubernetes %s", o.tier, o.match, o.kubernetes)
 	}
-	return tasks, nil
+	return tasks, left, nil
 }
 
 func show(tasks []*tiers.Task, out io.Writer) {

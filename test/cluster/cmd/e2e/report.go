@@ -13,13 +13,17 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
 // report collects the outcomes, reports each as it ends, and all at the end.
 type report struct {
-	out   io.Writer
-	total int
+	out     io.Writer
+	release cluster.Release
+	total   int
+	// left are the cases that the release leaves out.
+	left []tiers.CoreCase
 
 	mu       sync.Mutex
 	outcomes []outcome
@@ -86,8 +90,16 @@ func (r *report) summarize(took time.Duration) {
 			}
 		}
 	}
-	fmt.Fprintf(r.out, "%d cases, %d failed, in %.0f s; one after the other they take %.0f s\n",
-		len(r.outcomes), failed, took.Seconds(), sum.Seconds())
+	r.leftOut()
+	fmt.Fprintf(r.out, "Kubernetes %s: %d cases, %d failed, in %.0f s; one after the other they take %.0f s\n",
+		r.release, len(r.outcomes), failed, took.Seconds(), sum.Seconds())
+}
+
+// leftOut prints the cases that the release leaves out, and why.
+func (r *report) leftOut() {
+	for _, c := range r.left {
+		fmt.Fprintf(r.out, "left out on Kubernetes %s: %s %s: %s\n", r.release, c.Package, c.Name, c.Why)
+	}
 }
 
 // err returns an error if cases failed or did not run.

@@ -1,0 +1,85 @@
+package tiers
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Matrix is the tier of the core cases, which run on each release of
+// Kubernetes. Cases are of another tier, too.
+const Matrix Tier = "matrix"
+
+// CoreCase is a test function of the matrix.
+type CoreCase struct {
+	// From is the oldest release of Kubernetes that it runs on, such as 1.36.
+	From          string
+	Package, Name string
+	// Why it does not run on older releases.
+	Why string
+}
+
+//go:embed matrix.txt
+var matrix string
+
+// CoreCases returns the list.
+func CoreCases() ([]CoreCase, error) { return readMatrix(strings.NewReader(matrix)) }
+
+func readMatrix(from io.Reader) ([]CoreCase, error) {
+	var core []CoreCase
+	lines := bufio.NewScanner(from)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) < 3 {
+			return nil, fmt.Errorf("reading line %d of the matrix: %q has %d fields, want release, package, name, why", n, fields, len(fields))
+		}
+		if _, err := minor(fields[0]); err != nil {
+			return nil, fmt.Errorf("reading line %d of the matrix: %w", n, err)
+		}
+		core = append(core, CoreCase{From: fields[0], Package: fields[1], Name: fields[2], Why: strings.Join(fields[3:], " ")})
+	}
+	return core, lines.Err()
+}
+
+// On returns the core cases that run on a release of Kubernetes, with all their
+// subtests, and those that it leaves out.
+func On(release string, core []CoreCase, cases []Case) (run []*Task, left []CoreCase, err error) {
+	number, err := minor(release)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := Tasks(cases, All)
+	for _, c := range core {
+		at := slices.IndexFunc(all, func(t *Task) bool { return t.Package == c.Package && t.Name == c.Name })
+		if at < 0 {
+			return nil, nil, fmt.Errorf("the matrix has %s %s, which is no case of tier %q", c.Package, c.Name, All)
+		}
+		from, err := minor(c.From)
+		if err != nil {
+			return nil, nil, err
+		}
+		if number < from {
+			left = append(left, c)
+			continue
+		}
+		run = append(run, all[at])
+	}
+	return run, left, nil
+}
+
+// minor returns the second number of a release: 36 of 1.36.
+func minor(release string) (int, error) {
+	text, ok := strings.CutPrefix(release, "1.")
+	number, err := strconv.Atoi(text)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("%q is no release of Kubernetes such as 1.36", release)
+	}
+	return number, nil
+}
