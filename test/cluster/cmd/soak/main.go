@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
+	"github.com/evenkeel/evenkeel/test/cluster/hostile"
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
@@ -41,7 +42,12 @@ type flags struct {
 	verbosity    int
 }
 
-func main() { os.Exit(workshop.Main("soak", command().ExecuteContext)) }
+func main() {
+	if hostile.Main(context.Background()) {
+		return
+	}
+	os.Exit(workshop.Main("soak", command().ExecuteContext))
+}
 
 func command() *cobra.Command {
 	var f flags

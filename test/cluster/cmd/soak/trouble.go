@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -84,26 +85,32 @@ func (s *stage) makeTrouble(ctx context.Context) (end func() (*soak.Trouble, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var group errgroup.Group
-	trouble, report := &soak.Trouble{Faults: map[string]int{}}, hostile.Report{}
+	trouble := &soak.Trouble{Faults: map[string]int{}}
+	var client *hostile.Apart
+	if s.flags.hostile {
+		client, err = hostile.Start(context.WithoutCancel(ctx), hostile.Config{
+			Target: s.processes[0].listen, Source: elsewhere, Namespace: namespace, Nodes: s.nodes, Lair: s.nodes[0], Attacks: hostile.Attacks(),
+		}, s.Cluster.Kubeconfig())
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+	}
 	if s.flags.faults {
 		group.Go(func() error { return s.strike(ctx, trouble.Faults) })
 	}
-	if s.flags.hostile {
-		group.Go(func() (err error) {
-			report, err = hostile.Run(ctx, hostile.Config{
-				Target: s.processes[0].listen, Source: elsewhere, Kube: s.Cluster.Client(), Namespace: namespace,
-				Nodes: s.nodes, Lair: s.nodes[0], Attacks: hostile.Attacks(),
-			})
-			return err
-		})
-	}
 	return func() (*soak.Trouble, error) {
 		cancel()
-		if err := group.Wait(); err != nil {
+		err := group.Wait()
+		if client != nil {
+			report, failed := client.Stop()
+			total := report.Total()
+			trouble.HostileSent, trouble.HostileAnswered = total.Sent, total.Answered
+			err = errors.Join(err, failed)
+		}
+		if err != nil {
 			return nil, err
 		}
-		total := report.Total()
-		trouble.HostileSent, trouble.HostileAnswered = total.Sent, total.Answered
 		trouble.EvictedTwice, err = s.evictedTwice(mark)
 		return trouble, err
 	}, nil

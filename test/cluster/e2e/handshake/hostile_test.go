@@ -2,7 +2,6 @@ package handshake
 
 import (
 	"context"
-	"crypto/tls"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -76,25 +75,20 @@ func testHostileClient(t *testing.T, attacks []hostile.Attack) {
 // did. It stops with the case at the latest.
 func attack(f *stage.Fixture, config hostile.Config) (stop func() hostile.Report) {
 	f.T.Helper()
-	config.Source, config.Kube, config.Namespace = elsewhere, f.Client(), "shop"
-	ctx, cancel := context.WithCancel(f.T.Context())
-	done := make(chan struct{})
-	var report hostile.Report
-	var err error
-	go func() {
-		defer close(done)
-		report, err = hostile.Run(ctx, config)
-	}()
-	stop = func() hostile.Report {
-		cancel()
-		<-done
-		return report
+	config.Source, config.Namespace = elsewhere, "shop"
+	client, err := hostile.Start(context.WithoutCancel(f.T.Context()), config, f.Kubeconfig())
+	if err != nil {
+		f.T.Fatal(err)
 	}
-	f.T.Cleanup(func() {
-		stop()
+	stop = func() hostile.Report {
+		report, err := client.Stop()
 		if err != nil {
 			f.T.Error(err)
 		}
+		return report
+	}
+	f.T.Cleanup(func() {
+		report := stop()
 		for _, attack := range config.Attacks {
 			f.T.Logf("%s: %+v", attack, report[attack])
 		}
@@ -141,7 +135,7 @@ func TestHostileClientWithoutCertificate(t *testing.T) {
 	}
 	stop := attack(f, hostile.Config{
 		Target: stage.Listen(), Nodes: story.Nodes, Lair: story.Nodes[len(story.Nodes)-1], Attacks: hostile.Attacks(),
-		TLS: &tls.Config{InsecureSkipVerify: true}, // it takes anybody for the extender
+		Secure: true,
 	})
 	f.Eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, evictLine)) == 0 })
 	f.Eventually(30*time.Second, "no move in flight", func(context.Context) bool {

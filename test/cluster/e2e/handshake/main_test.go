@@ -14,6 +14,12 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/hostile"
 )
 
-func TestMain(m *testing.M) { os.Exit(stage.Main(context.Background(), m)) }
+func TestMain(m *testing.M) {
+	if hostile.Main(context.Background()) {
+		return
+	}
+	os.Exit(stage.Main(context.Background(), m))
+}

@@ -1,0 +1,117 @@
+package hostile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// argument has a program be a client; see Main.
+const argument = "hostile-client"
+
+// endsWithin is how long a client may take to end and report.
+const endsWithin = 30 * time.Second
+
+// Apart is a client in a process of its own that gets only the processor time
+// that nobody else wants. An attacker has a machine of his own: what he burns
+// of it is not taken from the one that he attacks.
+type Apart struct {
+	command *exec.Cmd
+	input   io.Closer
+	output  *json.Decoder
+	stop    sync.Once
+	report  Report
+	err     error
+}
+
+// order is what such a process is told.
+type order struct {
+	Config     Config
+	Kubeconfig string
+}
+
+// Start starts one, with this program as its own, whose main function must call
+// Main. Config.Kube is made of the kubeconfig file, and must be nil.
+func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	a := &Apart{command: exec.CommandContext(ctx, "nice", "-n", "19", self, argument)}
+	a.command.Stderr = os.Stderr
+	input, err := a.command.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting a hostile client: %w", err)
+	}
+	output, err := a.command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting a hostile client: %w", err)
+	}
+	if err := a.command.Start(); err != nil {
+		return nil, fmt.Errorf("starting a hostile client: %w", err)
+	}
+	a.input, a.output = input, json.NewDecoder(output)
+	if err := json.NewEncoder(input).Encode(order{config, kubeconfig}); err != nil {
+		_, stopped := a.Stop()
+		return nil, errors.Join(fmt.Errorf("telling a hostile client what to do: %w", err), stopped)
+	}
+	return a, nil
+}
+
+// Stop ends the client, if it goes on still, and returns what it did.
+func (a *Apart) Stop() (Report, error) {
+	a.stop.Do(func() {
+		late := time.AfterFunc(endsWithin, func() { _ = a.command.Process.Kill() })
+		defer late.Stop()
+		err := a.input.Close()
+		a.err = errors.Join(err, a.output.Decode(&a.report), a.command.Wait())
+		if a.err != nil {
+			a.err = fmt.Errorf("a hostile client: %w", a.err)
+		}
+	})
+	return a.report, a.err
+}
+
+// Main is the process of an Apart: it attacks until its input ends. It reports
+// false, and does nothing, if this program was started for anything else.
+func Main(ctx context.Context) (is bool) {
+	if len(os.Args) != 2 || os.Args[1] != argument {
+		return false
+	}
+	if err := serve(ctx, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "hostile client:", err)
+	}
+	return true
+}
+
+func serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	decoder := json.NewDecoder(in)
+	var told order
+	if err := decoder.Decode(&told); err != nil {
+		return fmt.Errorf("reading what to do: %w", err)
+	}
+	rest, err := clientcmd.BuildConfigFromFlags("", told.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if told.Config.Kube, err = kubernetes.NewForConfig(rest); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, io.MultiReader(decoder.Buffered(), in)) // its end is the signal
+		cancel()
+	}()
+	report, err := Run(ctx, told.Config)
+	return errors.Join(err, json.NewEncoder(out).Encode(report))
+}
