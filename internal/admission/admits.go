@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -9,9 +10,6 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 )
-
-// unschedulable is what a pod must tolerate to be scheduled on a cordoned node.
-var unschedulable = v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
 
 // admits reports whether a node, as the watch shows it now, is one for the pod,
 // whatever else is there: it is not cordoned, the pod tolerates its taints and
@@ -22,12 +20,12 @@ func admits(ctx context.Context, nodes corelisters.NodeLister, name string, pod 
 	if err != nil {
 		return false // it is gone
 	}
-	logger, tolerated := klog.FromContext(ctx), pod.Spec.Tolerations
-	if node.Spec.Unschedulable && !corev1helpers.TolerationsTolerateTaint(logger, tolerated, &unschedulable, true) {
-		return false
+	taints := node.Spec.Taints
+	if node.Spec.Unschedulable {
+		taints = append(slices.Clone(taints), v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
 	}
 	hard := func(taint *v1.Taint) bool { return taint.Effect != v1.TaintEffectPreferNoSchedule }
-	if _, refused := corev1helpers.FindMatchingUntoleratedTaint(logger, node.Spec.Taints, tolerated, hard, true); refused {
+	if _, refused := corev1helpers.FindMatchingUntoleratedTaint(klog.FromContext(ctx), taints, pod.Spec.Tolerations, hard, true); refused {
 		return false
 	}
 	selected, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)

@@ -353,7 +353,7 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 		gates := NewGates(client, w.keys, factory, &patches{})
 		factory.Start(ctx.Done())
 		done, asked := make(chan error), make(chan time.Time, 1)
-		land := func(pod *v1.Pod) string {
+		land := func(pod *v1.Pod, _ func(string) bool) string {
 			if pod.Name == "new" {
 				asked <- time.Now()
 			}
