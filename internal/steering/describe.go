@@ -31,8 +31,8 @@ func Describe(pod *v1.Pod) *extender.Pod {
 
 // Land returns the node that the replacement of a move is nominated for, and
 // books it there; empty for a pod that replaces nothing, or that no node is cool
-// enough for. It is none that was closed since the observation, nor one that does
-// not take the pod, as far as is known: kube-scheduler has not asked.
+// enough for. It is none that was closed since the observation, nor one that
+// does not take the pod, as far as is known: kube-scheduler has not asked.
 func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
 	c := a.consider(Describe(pod))
 	if c.Neutral() || !c.moving {
