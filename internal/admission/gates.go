@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -41,8 +42,14 @@ type Gates struct {
 	keys     *Keys
 	informer cache.SharedIndexInformer
 	pods     corelisters.PodLister
+	nodes    corelisters.NodeLister
 	may      Permits
 }
+
+// Land returns the node that a pod is planned for and holds room for it there;
+// empty for a pod that replaces nothing, or that no node is cool enough for. It
+// is none that does not take the pod.
+type Land func(pod *v1.Pod, takes func(node string) bool) string
 
 // queue holds the pods to look at.
 type queue = workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -51,10 +58,11 @@ func newQueue() queue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry))
 }
 
-// NewGates returns Gates over an informer of pods that the caller starts. They
-// clear the keys that pods answer, and release pods that names have stranded.
-func NewGates(client kubernetes.Interface, keys *Keys, pods cache.SharedIndexInformer, may Permits) *Gates {
-	return &Gates{client: client, keys: keys, informer: pods, pods: corelisters.NewPodLister(pods.GetIndexer()), may: may}
+// NewGates returns Gates over informers that the caller starts. They clear the
+// keys that pods answer, and release pods that names have stranded.
+func NewGates(client kubernetes.Interface, keys *Keys, watched informers.SharedInformerFactory, may Permits) *Gates {
+	core := watched.Core().V1()
+	return &Gates{client: client, keys: keys, informer: core.Pods().Informer(), pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), may: may}
 }
 
 // held reports whether a pod has our gate.
@@ -82,10 +90,8 @@ func (g *Gates) awaited(pod *v1.Pod) bool {
 	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return move.InFlight() })
 }
 
-// Run lets pods go until the context ends. land returns the node that a pod is
-// planned for and holds room for it there; empty for a pod that replaces
-// nothing, or that no node is cool enough for.
-func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
+// Run lets pods go until the context ends.
+func (g *Gates) Run(ctx context.Context, land Land) error {
 	awaited, others := newQueue(), newQueue()
 	defer awaited.ShutDown()
 	defer others.ShutDown()
@@ -121,7 +127,7 @@ func (g *Gates) Run(ctx context.Context, land func(*v1.Pod) string) error {
 	return err //nolint:wrapcheck // it says all
 }
 
-func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) string) bool {
+func (g *Gates) next(ctx context.Context, waiting queue, land Land) bool {
 	name, down := waiting.Get()
 	if down {
 		return false
@@ -147,7 +153,7 @@ func (g *Gates) next(ctx context.Context, waiting queue, land func(*v1.Pod) stri
 
 // handle lets a pod go, clears the key that it was steered by and releases it if
 // it is stranded. It returns after how long to look again, zero for never.
-func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func(*v1.Pod) string) (after time.Duration, err error) {
+func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land) (after time.Duration, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
 		return 0, nil //nolint:nilerr // it is gone
@@ -178,10 +184,10 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land func
 // fails costs the pod its preference, never its scheduling. A pod that has
 // another gate as well goes where it may when that is off: by then the plan is
 // old.
-func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, land func(*v1.Pod) string) error {
+func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, land Land) error {
 	node := ""
 	if len(pod.Spec.SchedulingGates) == 1 {
-		node = land(pod)
+		node = land(pod, func(node string) bool { return admits(ctx, g.nodes, node, pod) })
 	}
 	klog.FromContext(ctx).V(3).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
 	if node != pod.Status.NominatedNodeName { // one who has died since may have nominated what does not hold any more

@@ -29,7 +29,7 @@ import (
 // plans are the nodes for pods by name.
 type plans map[string]string
 
-func (p plans) land(pod *v1.Pod) string { return p[pod.Name] }
+func (p plans) land(pod *v1.Pod, _ func(string) bool) string { return p[pod.Name] }
 
 func podOf(name string, gates ...string) *v1.Pod {
 	controller := true
@@ -117,7 +117,7 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 		client.PrependReactor("patch", "pods", p.react)
 		client.PrependReactor("create", "pods", p.evict)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates := NewGates(client, keys, factory.Core().V1().Pods().Informer(), p)
+		gates := NewGates(client, keys, factory, p)
 		factory.Start(ctx.Done())
 		done := make(chan error)
 		go func() { done <- gates.Run(ctx, planner.land) }()
@@ -329,7 +329,7 @@ func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 			return false, nil, client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), free, free.Namespace)
 		})
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates := NewGates(client, newWorld().keys, factory.Core().V1().Pods().Informer(), &patches{})
+		gates := NewGates(client, newWorld().keys, factory, &patches{})
 		factory.Start(ctx.Done())
 		done := make(chan error)
 		go func() { done <- gates.Run(ctx, plans{"planned": "n9"}.land) }()
@@ -381,10 +381,10 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 		client, p := fake.NewClientset(objects...), &patches{}
 		client.PrependReactor("patch", "pods", p.react)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates := NewGates(client, w.keys, factory.Core().V1().Pods().Informer(), &patches{})
+		gates := NewGates(client, w.keys, factory, &patches{})
 		factory.Start(ctx.Done())
 		done, asked := make(chan error), make(chan time.Time, 1)
-		land := func(pod *v1.Pod) string {
+		land := func(pod *v1.Pod, _ func(string) bool) string {
 			if pod.Name == "new" {
 				asked <- time.Now()
 			}
@@ -450,7 +450,7 @@ func TestNoGateStays(t *testing.T) {
 					return err != nil, nil, err
 				})
 				factory := informers.NewSharedInformerFactory(client, 0)
-				gates := NewGates(client, newWorld().keys, factory.Core().V1().Pods().Informer(), &patches{})
+				gates := NewGates(client, newWorld().keys, factory, &patches{})
 				factory.Start(ctx.Done())
 				done := make(chan error)
 				go func() { done <- gates.Run(ctx, plans{"a": "n7"}.land) }()

@@ -32,7 +32,7 @@ type apiServer struct {
 	looks      int
 	// ahead is how far its clock is ahead of ours.
 	ahead time.Duration
-	// beside: every second look is answered by another one, which does not steer.
+	// beside: another one answers every second look, and does not steer.
 	beside bool
 }
 

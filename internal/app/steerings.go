@@ -32,7 +32,7 @@ func (s *steerings) wire(a *App) error {
 	}
 	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.options.loops(), a.kube.Clock.Now)
 	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
-	s.gates = admission.NewGates(a.kube.Client, keys, a.informers.Core().V1().Pods().Informer(), a.evictions)
+	s.gates = admission.NewGates(a.kube.Client, keys, a.informers, a.evictions)
 	s.watchdog = admission.NewWatchdog(a.informers.Core().V1().Pods().Informer(), a.kube.Clock.Now, a.registry)
 	return nil
 }

@@ -31,14 +31,14 @@ func Describe(pod *v1.Pod) *extender.Pod {
 
 // Land returns the node that the replacement of a move is nominated for, and
 // books it there; empty for a pod that replaces nothing, or that no node is cool
-// enough for. It is none that was cordoned since the observation. Whether the
-// node takes the pod else is up to kube-scheduler, which has not asked.
-func (a *Answerer) Land(pod *v1.Pod) string {
+// enough for. It is none that was closed since the observation, nor one that
+// does not take the pod, as far as is known: kube-scheduler has not asked.
+func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
 	c := a.consider(Describe(pod))
 	if c.Neutral() || !c.moving {
 		return ""
 	}
-	node := c.Land(c.round.observation.Board.Names(), func(name string) bool { return a.observer.Store().Closed(name) == "" })
+	node := c.Land(c.round.observation.Board.Names(), func(name string) bool { return a.observer.Store().Closed(name) == "" && takes(name) })
 	booked := c.move.State == ledger.Booked && c.move.Node == node
 	if node != "" && !booked { // a held pod that is asked for again has not been tried
 		c.Reserve(node)

@@ -1,6 +1,7 @@
 package steering
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ func TestLandNominates(t *testing.T) {
 		want string
 		// cordoned and deleted are nodes that were after the observation.
 		cordoned, deleted []string
+		// refusing are nodes that do not take the pod.
+		refusing []string
 	}{
 		"as planned":               {used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, want: "to"},
 		"the plan has filled up":   {used: map[string]int64{"from": 7000, "to": 5900, "other": 1000}, move: true, want: "other"},
@@ -30,6 +33,9 @@ func TestLandNominates(t *testing.T) {
 		},
 		"the plan is gone": {
 			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, deleted: []string{"to"}, want: "other",
+		},
+		"the plan takes it no more": {
+			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, refusing: []string{"to"}, want: "other",
 		},
 		"every landing is closed": {
 			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, deleted: []string{"to"}, cordoned: []string{"other"},
@@ -59,7 +65,8 @@ func TestLandNominates(t *testing.T) {
 			for _, node := range tc.deleted {
 				b.observer.Store().DeleteNode(node)
 			}
-			if got := b.Land(held); got != tc.want {
+			takes := func(node string) bool { return !slices.Contains(tc.refusing, node) }
+			if got := b.Land(held, takes); got != tc.want {
 				t.Errorf("nominated %q, want %q", got, tc.want)
 			}
 			if move, _ := b.observer.Ledger().Get(uid); tc.want != "" && move.Node != tc.want {
@@ -88,7 +95,7 @@ func TestLandAgain(t *testing.T) {
 	}}
 	b.observer.Store().SetPod(held)
 	for i := range 5 {
-		if got := b.Land(held); got != "to" {
+		if got := b.Land(held, func(string) bool { return true }); got != "to" {
 			t.Errorf("attempt %d: nominated %q", i, got)
 		}
 		b.now = b.now.Add(2 * time.Second)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,8 +25,8 @@ type diary struct {
 	mu   sync.Mutex
 	pods map[string]life // by UID
 	keys []opening
-	// opened gets the number of keys whenever there is another one.
-	opened chan int
+	// opened gets the owner of each key that is set.
+	opened chan string
 }
 
 // life is that of a pod.
@@ -57,7 +58,7 @@ type opening struct {
 
 func follow(t *testing.T, f *stage.Fixture) *diary {
 	t.Helper()
-	d := &diary{pods: map[string]life{}, opened: make(chan int, 1000)}
+	d := &diary{pods: map[string]life{}, opened: make(chan string, 1000)}
 	client, err := dynamic.NewForConfig(f.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func (d *diary) steering(object *unstructured.Unstructured, gone bool) {
 	}
 	for _, owner := range slices.Sorted(maps.Keys(untils)) {
 		d.keys = append(d.keys, opening{owner: owner, until: untils[owner], set: now})
-		d.opened <- len(d.keys)
+		d.opened <- owner
 	}
 }
 
@@ -149,19 +150,35 @@ func (d *diary) waits() (all []time.Duration) {
 	return all
 }
 
-// nth waits until so many keys have been set.
-func (d *diary) nth(t *testing.T, n int, within time.Duration) {
+// ownerOf is the controller of the pods whose names begin so.
+func (d *diary) ownerOf(prefix string) string {
+	for _, l := range d.lives() {
+		if strings.HasPrefix(l.name, prefix) {
+			return l.owner
+		}
+	}
+	return ""
+}
+
+// nth waits until an owner has had so many keys, or any if it is empty.
+func (d *diary) nth(t *testing.T, owner string, n int, within time.Duration) {
 	t.Helper()
 	late := time.NewTimer(within)
 	defer late.Stop()
 	for {
-		select {
-		case opened := <-d.opened:
-			if opened >= n {
-				return
+		had := 0
+		for _, k := range d.openings() {
+			if owner == "" || k.owner == owner {
+				had++
 			}
+		}
+		if had >= n {
+			return
+		}
+		select {
+		case <-d.opened:
 		case <-late.C:
-			t.Fatalf("not within %v: %d keys, of which there are %d", within, n, len(d.openings()))
+			t.Fatalf("not within %v: %d keys, of which there are %d", within, n, had)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func TestTwoAPIServers(t *testing.T) {
 	through, shared := inTurn(t, f, f.Config().Host, second.URL())
 	d, mark := follow(t, f), f.Mark()
 	process := through.Serve(policy)
-	d.nth(t, 3, time.Minute)
+	d.nth(t, "", 3, time.Minute)
 	d.noKey(f)
 	removeKind(t, f)
 	f.Eventually(time.Minute, "the process to say that nothing steers", func(context.Context) bool {

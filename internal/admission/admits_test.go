@@ -1,0 +1,56 @@
+package admission
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// A node is nominated only if kube-scheduler would go by that: cordoned, tainted
+// and other pods' nodes are none.
+func TestAdmits(t *testing.T) {
+	tainted := func(effect v1.TaintEffect) func(*v1.Node) {
+		return func(node *v1.Node) { node.Spec.Taints = []v1.Taint{{Key: "x/y", Effect: effect}} }
+	}
+	cordoned := func(node *v1.Node) { node.Spec.Unschedulable = true }
+	tolerating := func(key string) func(*v1.Pod) {
+		return func(pod *v1.Pod) { pod.Spec.Tolerations = []v1.Toleration{{Key: key, Operator: v1.TolerationOpExists}} }
+	}
+	selecting := func(disk string) func(*v1.Pod) {
+		return func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": disk} }
+	}
+	as := func(*v1.Pod) {}
+	for name, tc := range map[string]struct {
+		node func(*v1.Node)
+		pod  func(*v1.Pod)
+		want bool
+	}{
+		"open":                           {func(*v1.Node) {}, as, true},
+		"cordoned":                       {cordoned, as, false},
+		"cordoned, which is tolerated":   {cordoned, tolerating(v1.TaintNodeUnschedulable), true},
+		"tainted":                        {tainted(v1.TaintEffectNoSchedule), as, false},
+		"tainted, by which pods leave":   {tainted(v1.TaintEffectNoExecute), as, false},
+		"tainted, which is tolerated":    {tainted(v1.TaintEffectNoSchedule), tolerating("x/y"), true},
+		"tainted, by what is preferred":  {tainted(v1.TaintEffectPreferNoSchedule), as, true},
+		"selected":                       {func(*v1.Node) {}, selecting("ssd"), true},
+		"not selected":                   {func(*v1.Node) {}, selecting("hdd"), false},
+		"tolerated, and not what is set": {cordoned, tolerating("x/y"), false},
+	} {
+		nodes := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+		node, pod := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"disk": "ssd"}}}, podOf("a", gate)
+		tc.node(node)
+		tc.pod(pod)
+		if err := nodes.Informer().GetIndexer().Add(node); err != nil {
+			t.Fatal(err)
+		}
+		if got := admits(t.Context(), nodes.Lister(), "n1", pod); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if admits(t.Context(), nodes.Lister(), "gone", pod) {
+			t.Errorf("%s: a node that is gone takes the pod", name)
+		}
+	}
+}
