@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,9 +22,9 @@ const argument = "hostile-client"
 // endsWithin is how long a client may take to end and report.
 const endsWithin = 30 * time.Second
 
-// Apart is a client in a process of its own that gets only the processor time
-// that nobody else wants. An attacker has a machine of his own: what he burns
-// of it is not taken from the one that he attacks.
+// Apart is a client in a process of its own. If it floods, it gets only the
+// processor time that nobody else wants: an attacker has a machine of his own,
+// and what he burns of it is not taken from the one that he attacks.
 type Apart struct {
 	command *exec.Cmd
 	input   io.Closer
@@ -46,7 +47,7 @@ func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
-	a := &Apart{command: exec.CommandContext(ctx, "nice", "-n", "19", self, argument)}
+	a := &Apart{command: exec.CommandContext(ctx, "nice", "-n", niceness(config.Attacks), self, argument)}
 	a.command.Stderr = os.Stderr
 	input, err := a.command.StdinPipe()
 	if err != nil {
@@ -65,6 +66,15 @@ func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error
 		return nil, errors.Join(fmt.Errorf("telling a hostile client what to do: %w", err), stopped)
 	}
 	return a, nil
+}
+
+// niceness is how much a client leaves to others: those that only forge burn
+// little, and have to be as fast as kube-scheduler.
+func niceness(attacks []Attack) string {
+	if slices.ContainsFunc(attacks, func(a Attack) bool { return a == Bodies || a == Trickle || a == Crowd }) {
+		return "19"
+	}
+	return "0"
 }
 
 // Stop ends the client, if it goes on still, and returns what it did.
