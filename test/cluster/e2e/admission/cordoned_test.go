@@ -64,7 +64,9 @@ func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(node
 	closes(keyedNodes(f, o))
 	came = func() (all []life) {
 		for uid, l := range d.lives() {
-			if _, old := before[uid]; !old {
+			// The first look may be behind: a pod that had a node when it was
+			// seen first was there.
+			if _, old := before[uid]; !old && (l.bound.IsZero() || l.bound.After(l.came)) {
 				all = append(all, l)
 			}
 		}

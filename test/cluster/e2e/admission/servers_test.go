@@ -108,6 +108,18 @@ func (d *diary) noKey(f *stage.Fixture) {
 	})
 }
 
+// made counts the moves whose pods were evicted: each API server has an audit log
+// of its own.
+func made(f *stage.Fixture) (n int) {
+	f.T.Helper()
+	for _, move := range f.Moves() {
+		if move.State != "Cancelled" && move.State != "Intended" {
+			n++
+		}
+	}
+	return n
+}
+
 // widen adds a field to the schema of the keys' kind.
 func widen(t *testing.T, f *stage.Fixture) {
 	t.Helper()
@@ -134,7 +146,7 @@ func TestTwoAPIServers(t *testing.T) {
 	}
 	t.Cleanup(second.Stop)
 	through, shared := inTurn(t, f, f.Config().Host, second.URL())
-	d, mark := follow(t, f), f.Mark()
+	d := follow(t, f)
 	process := through.Serve(policy)
 	d.nth(t, "", 3, time.Minute)
 	d.noKey(f)
@@ -142,9 +154,9 @@ func TestTwoAPIServers(t *testing.T) {
 	f.Eventually(time.Minute, "the process to say that nothing steers", func(context.Context) bool {
 		return strings.Contains(process.Log(), "SteeringAbsent")
 	})
-	before := f.Evictions(mark)
+	before := made(f)
 	applyAgain(t, f)
-	f.Eventually(time.Minute, "moves to go on", func(context.Context) bool { return f.Evictions(mark) > before })
+	f.Eventually(time.Minute, "moves to go on", func(context.Context) bool { return made(f) > before })
 	widen(t, f)
 	cooled(t, f, o, story)
 	landed(t, f)
@@ -153,7 +165,7 @@ func TestTwoAPIServers(t *testing.T) {
 			t.Errorf("%s", &move)
 		}
 	}
-	evictions := f.Evictions(mark)
+	evictions := made(f)
 	if evictions > story.FewestEvictions+1 {
 		t.Errorf("%d evictions, want %d or one more", evictions, story.FewestEvictions)
 	}
