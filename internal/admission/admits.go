@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -12,20 +11,16 @@ import (
 )
 
 // admits reports whether a node, as the watch shows it now, is one for the pod,
-// whatever else is there: it is not cordoned, the pod tolerates its taints and
-// selects it. kube-scheduler does not go by a nomination for any other, but by
-// requests.
+// whatever else is there: the pod tolerates its taints and selects it. Land
+// itself knows which nodes are closed to all. kube-scheduler does not go by a
+// nomination for any other, but by requests.
 func admits(ctx context.Context, nodes corelisters.NodeLister, name string, pod *v1.Pod) bool {
 	node, err := nodes.Get(name)
 	if err != nil {
 		return false // it is gone
 	}
-	taints := node.Spec.Taints
-	if node.Spec.Unschedulable {
-		taints = append(slices.Clone(taints), v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
-	}
 	hard := func(taint *v1.Taint) bool { return taint.Effect != v1.TaintEffectPreferNoSchedule }
-	if _, refused := corev1helpers.FindMatchingUntoleratedTaint(klog.FromContext(ctx), taints, pod.Spec.Tolerations, hard, true); refused {
+	if _, refused := corev1helpers.FindMatchingUntoleratedTaint(klog.FromContext(ctx), node.Spec.Taints, pod.Spec.Tolerations, hard, true); refused {
 		return false
 	}
 	selected, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)

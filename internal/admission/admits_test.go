@@ -9,13 +9,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// A node is nominated only if kube-scheduler would go by that: cordoned, tainted
-// and other pods' nodes are none.
+// A node is nominated only if kube-scheduler would go by that: not one that is
+// tainted, or for other pods.
 func TestAdmits(t *testing.T) {
 	tainted := func(effect v1.TaintEffect) func(*v1.Node) {
 		return func(node *v1.Node) { node.Spec.Taints = []v1.Taint{{Key: "x/y", Effect: effect}} }
 	}
-	cordoned := func(node *v1.Node) { node.Spec.Unschedulable = true }
 	tolerating := func(key string) func(*v1.Pod) {
 		return func(pod *v1.Pod) { pod.Spec.Tolerations = []v1.Toleration{{Key: key, Operator: v1.TolerationOpExists}} }
 	}
@@ -28,16 +27,14 @@ func TestAdmits(t *testing.T) {
 		pod  func(*v1.Pod)
 		want bool
 	}{
-		"open":                           {func(*v1.Node) {}, as, true},
-		"cordoned":                       {cordoned, as, false},
-		"cordoned, which is tolerated":   {cordoned, tolerating(v1.TaintNodeUnschedulable), true},
-		"tainted":                        {tainted(v1.TaintEffectNoSchedule), as, false},
-		"tainted, by which pods leave":   {tainted(v1.TaintEffectNoExecute), as, false},
-		"tainted, which is tolerated":    {tainted(v1.TaintEffectNoSchedule), tolerating("x/y"), true},
-		"tainted, by what is preferred":  {tainted(v1.TaintEffectPreferNoSchedule), as, true},
-		"selected":                       {func(*v1.Node) {}, selecting("ssd"), true},
-		"not selected":                   {func(*v1.Node) {}, selecting("hdd"), false},
-		"tolerated, and not what is set": {cordoned, tolerating("x/y"), false},
+		"open":                          {func(*v1.Node) {}, as, true},
+		"tainted":                       {tainted(v1.TaintEffectNoSchedule), as, false},
+		"tainted, by which pods leave":  {tainted(v1.TaintEffectNoExecute), as, false},
+		"tainted, which is tolerated":   {tainted(v1.TaintEffectNoSchedule), tolerating("x/y"), true},
+		"tainted, another is tolerated": {tainted(v1.TaintEffectNoSchedule), tolerating("z"), false},
+		"tainted, by what is preferred": {tainted(v1.TaintEffectPreferNoSchedule), as, true},
+		"selected":                      {func(*v1.Node) {}, selecting("ssd"), true},
+		"not selected":                  {func(*v1.Node) {}, selecting("hdd"), false},
 	} {
 		nodes := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
 		node, pod := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"disk": "ssd"}}}, podOf("a", gate)

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -201,14 +200,14 @@ func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, land Land) error {
 // nominate sets the nominated node, and nothing if another replica has let the
 // pod go: kube-scheduler may be at it.
 func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
-	return g.patch(ctx, pod, step{"add", "/status/nominatedNodeName", &node}, "status")
+	return g.patch(ctx, pod, Step{"add", "/status/nominatedNodeName", &node}, "status")
 }
 
 // withdraw takes a nomination back that has come to nothing.
 func (g *Gates) withdraw(ctx context.Context, pod *v1.Pod) error {
 	klog.FromContext(ctx).V(2).Info("A nomination is taken back: no node takes the pod", "pod", klog.KObj(pod), "nominated", pod.Status.NominatedNodeName)
 	const path = "/status/nominatedNodeName"
-	patch, err := encode(step{"test", "/metadata/uid", pod.UID}, step{"test", path, pod.Status.NominatedNodeName}, step{Op: "remove", Path: path})
+	patch, err := Encode(Step{"test", "/metadata/uid", pod.UID}, Step{"test", path, pod.Status.NominatedNodeName}, Step{Op: "remove", Path: path})
 	if err != nil {
 		return err
 	}
@@ -221,25 +220,17 @@ func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
 }
 
 // ungating takes the gate off a pod.
-func ungating(pod *v1.Pod) step { return step{Op: "remove", Path: gatePath(pod)} }
+func ungating(pod *v1.Pod) Step { return Step{Op: "remove", Path: gatePath(pod)} }
 
 func gatePath(pod *v1.Pod) string { return fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod)) }
 
 // patchOf is the JSON patch that changes a held pod as it was seen. If its gates
 // have changed since, the error of the patch is an Invalid.
-func patchOf(pod *v1.Pod, change step) ([]byte, error) {
-	return encode(step{"test", "/metadata/uid", pod.UID}, step{"test", gatePath(pod) + "/name", gate}, change)
+func patchOf(pod *v1.Pod, change Step) ([]byte, error) {
+	return Encode(Step{"test", "/metadata/uid", pod.UID}, Step{"test", gatePath(pod) + "/name", gate}, change)
 }
 
-func encode(steps ...step) ([]byte, error) {
-	patch, err := json.Marshal(steps)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a patch: %w", err)
-	}
-	return patch, nil
-}
-
-func (g *Gates) patch(ctx context.Context, pod *v1.Pod, change step, subresource ...string) error {
+func (g *Gates) patch(ctx context.Context, pod *v1.Pod, change Step, subresource ...string) error {
 	patch, err := patchOf(pod, change)
 	if err != nil {
 		return err

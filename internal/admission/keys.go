@@ -230,10 +230,10 @@ func (k *Keys) erase(ctx context.Context, of owner, until time.Time) error {
 	if err := k.leader.Leads(); err != nil {
 		return fmt.Errorf("clearing no key: %w", err)
 	}
-	path := "/targets/" + pointed(of.uid)
-	patch, err := json.Marshal([]step{{"test", path + "/until", until}, {Op: "remove", Path: path}})
+	path := "/targets/" + Pointed(of.uid)
+	patch, err := Encode(Step{"test", path + "/until", until}, Step{Op: "remove", Path: path})
 	if err != nil {
-		return fmt.Errorf("encoding a patch: %w", err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

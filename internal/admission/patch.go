@@ -1,16 +1,29 @@
 package admission
 
-import "strings"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
-// step is one of a JSON patch. The API server answers one that fails with an
+// Step is one of a JSON patch. The API server answers one that fails with an
 // Invalid.
-type step struct {
+type Step struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// pointed returns a name as a part of a step's path.
-func pointed(name string) string {
+// Pointed returns a name as a part of a step's path.
+func Pointed(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// Encode returns a JSON patch.
+func Encode(steps ...Step) ([]byte, error) {
+	patch, err := json.Marshal(steps)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return patch, nil
 }

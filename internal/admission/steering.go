@@ -38,9 +38,9 @@ func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *St
 	return &Steering{keys: keys, probe: probe, stays: stays, now: now}
 }
 
-// settles is for how long the API server must have steered since it last did
-// not. Where there are several, each finds out by itself that the keys' kind is
-// back, which took one 2.5 s, and a proof asks one of them.
+// settles is how long the API server must have steered since it last did not.
+// There may be several: each learns at its own time that the keys' kind is back,
+// which took one 2.5 s, and a proof may ask another.
 const settles = 10 * time.Second
 
 // errSettling says that it steers, and for too short a time.

@@ -73,7 +73,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(deadline) // where that is not supported the server's own end it
+	_ = conn.SetReadDeadline(deadline) // without support, the server's own deadlines end it
 	_ = conn.SetWriteDeadline(deadline.Add(within / 2))
 	select {
 	case h.turns <- struct{}{}:
@@ -151,9 +151,5 @@ func (h *handler) patch(review *admissionv1.AdmissionReview) ([]byte, error) {
 	if len(steps) == 0 {
 		return nil, nil
 	}
-	patch, err := json.Marshal(steps)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a patch: %w", err)
-	}
-	return patch, nil
+	return admission.Encode(steps...)
 }

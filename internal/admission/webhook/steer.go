@@ -3,7 +3,6 @@ package webhook
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,15 +11,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/admission/names"
 )
 
-// step is one of a JSON patch. All add, to what is there: a patch that does not
-// apply has the pod refused, whatever the failurePolicy.
-type step struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
+// add adds to what is there, as all steps here do: a patch that does not apply
+// has the pod refused, whatever the failurePolicy.
+func add(path string, value any) admission.Step {
+	return admission.Step{Op: "add", Path: path, Value: value}
 }
-
-func add(path string, value any) step { return step{"add", path, value} }
 
 // steerable returns the controller of a new pod that may be steered; nil if it may
 // not be, or was.
@@ -36,43 +31,43 @@ func steerable(pod *v1.Pod) *metav1.OwnerReference {
 
 // steer returns what has a pod held, or else restricted to nodes; nothing where
 // names do not suit it.
-func steer(pod *v1.Pod, nodes []string, hold bool) []step {
+func steer(pod *v1.Pod, nodes []string, hold bool) []admission.Step {
 	if hold {
 		gate := v1.PodSchedulingGate{Name: admission.Gate}
 		if len(pod.Spec.SchedulingGates) > 0 {
-			return []step{annotate(pod, names.Gate), add("/spec/schedulingGates/-", gate)}
+			return []admission.Step{annotate(pod, names.Gate), add("/spec/schedulingGates/-", gate)}
 		}
-		return []step{annotate(pod, names.Gate), add("/spec/schedulingGates", []v1.PodSchedulingGate{gate})}
+		return []admission.Step{annotate(pod, names.Gate), add("/spec/schedulingGates", []v1.PodSchedulingGate{gate})}
 	}
 	named := pod.DeepCopy()
 	if !names.Add(named, nodes) {
 		return nil
 	}
-	steps := append([]step{annotate(pod, named.Annotations[names.Annotation])}, restrict(pod, named)...)
+	steps := append([]admission.Step{annotate(pod, named.Annotations[names.Annotation])}, restrict(pod, named)...)
 	for i := range named.Spec.TopologySpreadConstraints {
 		steps = append(steps, add(fmt.Sprintf("/spec/topologySpreadConstraints/%d/nodeAffinityPolicy", i), named.Spec.TopologySpreadConstraints[i].NodeAffinityPolicy))
 	}
 	return steps
 }
 
-func annotate(pod *v1.Pod, by string) step {
+func annotate(pod *v1.Pod, by string) admission.Step {
 	if len(pod.Annotations) == 0 {
 		return add("/metadata/annotations", map[string]string{names.Annotation: by})
 	}
-	return add("/metadata/annotations/"+strings.ReplaceAll(names.Annotation, "/", "~1"), by)
+	return add("/metadata/annotations/"+admission.Pointed(names.Annotation), by)
 }
 
 // restrict gives a pod the node affinity of its restricted copy, and leaves
 // alone what it has otherwise.
-func restrict(pod, named *v1.Pod) []step {
+func restrict(pod, named *v1.Pod) []admission.Step {
 	switch affinity := named.Spec.Affinity; {
 	case pod.Spec.Affinity == nil:
-		return []step{add("/spec/affinity", affinity)}
+		return []admission.Step{add("/spec/affinity", affinity)}
 	case pod.Spec.Affinity.NodeAffinity == nil:
-		return []step{add("/spec/affinity/nodeAffinity", affinity.NodeAffinity)}
+		return []admission.Step{add("/spec/affinity/nodeAffinity", affinity.NodeAffinity)}
 	default:
 		const path, during = "/spec/affinity/nodeAffinity/", "DuringSchedulingIgnoredDuringExecution"
-		return []step{
+		return []admission.Step{
 			add(path+"required"+during, affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution),
 			add(path+"preferred"+during, affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution),
 		}

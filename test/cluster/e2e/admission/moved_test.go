@@ -71,81 +71,72 @@ func nothingLeft(ctx context.Context, f *stage.Fixture, o ours) bool {
 }
 
 // kube-scheduler asks nobody, and every replacement lands where it was planned.
-func TestSkewWithoutExtender(t *testing.T) {
-	f, o, story := nobodyAsks(t, "admission-steering")
-	mark := f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
-	cooled(t, f, o, story)
-	onPlan(t, f, story, mark)
-}
+func TestSkewWithoutExtender(t *testing.T) { exactly(t, serveOn) }
 
 // As TestSkewWithoutExtender, by a Deployment that only evicts.
-func TestRunWithoutExtender(t *testing.T) {
-	f, o, story := nobodyAsks(t, "admission-steering")
-	mark := f.Mark()
-	runOn(f)
-	cooled(t, f, o, story)
-	onPlan(t, f, story, mark)
-}
+func TestRunWithoutExtender(t *testing.T) { exactly(t, runOn) }
 
 // Without a right on pods, replacements are restricted to their planned nodes and
 // alternates, none of which is hot.
-func TestSkewByNames(t *testing.T) {
-	f, o, story := nobodyAsks(t, "admission-steering-names")
-	before, mark := f.PodsByUID(t.Context()), f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
-	cooled(t, f, o, story)
-	byNames(t, f, story, before, mark)
-}
+func TestSkewByNames(t *testing.T) { restricted(t, "admission-steering-names", serveOn) }
 
 // As TestSkewByNames, by a Deployment that only evicts.
-func TestRunByNames(t *testing.T) {
-	f, o, story := nobodyAsks(t, "admission-steering-names")
-	before, mark := f.PodsByUID(t.Context()), f.Mark()
-	runOn(f)
-	cooled(t, f, o, story)
-	byNames(t, f, story, before, mark)
-}
+func TestRunByNames(t *testing.T) { restricted(t, "admission-steering-names", runOn) }
 
 // A Job ends before its replacements are well, so it holds none: they are
 // restricted to nodes, whatever it may do with pods.
-func TestJobsWithoutExtender(t *testing.T) {
+func TestJobsWithoutExtender(t *testing.T) { restricted(t, "admission-steering", runJobs) }
+
+// As TestJobsWithoutExtender, without a right on pods.
+func TestJobsByNames(t *testing.T) { restricted(t, "admission-steering-names", runJobs) }
+
+// exactly evens out request-skew in one of the ways to run Evenkeel, by gates.
+func exactly(t *testing.T, run func(*stage.Fixture, *scenario.Story)) {
+	t.Helper()
 	f, o, story := nobodyAsks(t, "admission-steering")
+	mark := f.Mark()
+	run(f, story)
+	cooled(t, f, o, story)
+	onPlan(t, f, story, mark)
+}
+
+// restricted does so by names.
+func restricted(t *testing.T, component string, run func(*stage.Fixture, *scenario.Story)) {
+	t.Helper()
+	f, o, story := nobodyAsks(t, component)
 	before, mark := f.PodsByUID(t.Context()), f.Mark()
-	runJobs(t, f, story)
+	run(f, story)
 	cooled(t, f, o, story)
 	byNames(t, f, story, before, mark)
 }
 
-// As TestJobsWithoutExtender, without a right on pods.
-func TestJobsByNames(t *testing.T) {
-	f, o, story := nobodyAsks(t, "admission-steering-names")
-	before, mark := f.PodsByUID(t.Context()), f.Mark()
-	runJobs(t, f, story)
-	cooled(t, f, o, story)
-	byNames(t, f, story, before, mark)
+// serveOn starts `evenkeel serve` until the case ends.
+func serveOn(f *stage.Fixture, _ *scenario.Story) {
+	f.T.Helper()
+	f.Serve(f.Policy(stage.RealUsage, byAPIServer))
 }
 
 // runOn starts `evenkeel run` in cycles until the case ends.
-func runOn(f *stage.Fixture) {
+func runOn(f *stage.Fixture, _ *scenario.Story) {
+	f.T.Helper()
 	f.Start("run", "--policy-config-file", f.Policy(stage.RealUsage, byAPIServer), "--descheduling-interval", "3s",
 		"--leader-elect=false", "--metrics-address", "0")
 }
 
 // runJobs runs Jobs as a CronJob does, one after the other, until no node is hot.
-func runJobs(t *testing.T, f *stage.Fixture, story *scenario.Story) {
-	t.Helper()
+func runJobs(f *stage.Fixture, story *scenario.Story) {
+	f.T.Helper()
 	policy := f.Policy(stage.RealUsage, byAPIServer)
-	for runs := 0; len(f.Hot(t.Context(), story.EvictLinePercent)) > 0; runs++ {
+	for runs := 0; len(f.Hot(f.T.Context(), story.EvictLinePercent)) > 0; runs++ {
 		if runs == 5 {
-			t.Fatalf("after %d runs %v are hot", runs, f.Hot(t.Context(), story.EvictLinePercent))
+			f.T.Fatalf("after %d runs %v are hot", runs, f.Hot(f.T.Context(), story.EvictLinePercent))
 		}
 		job := f.Start("run", "--policy-config-file", policy, "--metrics-address", "0")
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(f.T.Context(), 2*time.Minute)
 		code, err := job.Wait(ctx)
 		cancel()
 		if err != nil || code != 0 {
-			t.Fatalf("the Job ended with code %d, %v", code, err)
+			f.T.Fatalf("the Job ended with code %d, %v", code, err)
 		}
 	}
 }
