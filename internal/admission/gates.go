@@ -157,37 +157,57 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 	if err != nil {
 		return 0, nil //nolint:nilerr // it is gone
 	}
+	node := ""
 	if held(pod) {
-		if err := g.letGo(ctx, pod, land); err != nil {
-			return 0, err
-		}
+		node = g.plan(ctx, pod, land) // first, so that the ledger knows of the pod
+	}
+	answered := g.answer(ctx, pod)
+	if held(pod) {
+		err = g.letGo(ctx, pod, node)
+	}
+	if open := answered(); err == nil {
+		err = open
+	}
+	if err != nil {
+		return 0, err
 	}
 	if nominatedInVain(pod) {
 		if err := g.withdraw(ctx, pod); err != nil {
 			return 0, err
 		}
 	}
-	if g.keyed(pod) {
-		open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
-		if err != nil {
-			return 0, err
-		}
-		if open && pod.Spec.NodeName == "" {
-			return 0, errOpen
-		}
-	}
 	return g.free(ctx, pod)
 }
 
-// letGo nominates the planned node and takes the gate off. A nomination that
-// fails costs the pod its preference, never its scheduling. A pod that has
-// another gate as well goes where it may when that is off: by then the plan is
-// old.
-func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, land Land) error {
-	node := ""
-	if len(pod.Spec.SchedulingGates) == 1 {
-		node = land(pod, func(node string) bool { return admits(ctx, g.nodes, node, pod) })
+// answer clears the key that a pod was steered by, while the pod is let go. It
+// returns what waits for that.
+func (g *Gates) answer(ctx context.Context, pod *v1.Pod) (wait func() error) {
+	if !g.keyed(pod) {
+		return func() error { return nil }
 	}
+	done := make(chan error, 1)
+	go func() {
+		open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
+		if err == nil && open && pod.Spec.NodeName == "" {
+			err = errOpen
+		}
+		done <- err
+	}()
+	return func() error { return <-done }
+}
+
+// plan returns the node that a held pod is planned for. One that has another gate
+// as well goes where it may when that is off: by then the plan is old.
+func (g *Gates) plan(ctx context.Context, pod *v1.Pod, land Land) string {
+	if len(pod.Spec.SchedulingGates) > 1 {
+		return ""
+	}
+	return land(pod, func(node string) bool { return admits(ctx, g.nodes, node, pod) })
+}
+
+// letGo nominates the planned node and takes the gate off. A nomination that
+// fails costs the pod its preference, never its scheduling.
+func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, node string) error {
 	klog.FromContext(ctx).V(3).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
 	if node != pod.Status.NominatedNodeName { // one who has died since may have nominated what does not hold any more
 		if err := g.nominate(ctx, pod, node); err != nil && !apierrors.IsInvalid(err) {

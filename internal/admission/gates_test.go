@@ -214,6 +214,25 @@ func TestAnswersClearTheKey(t *testing.T) {
 	}
 }
 
+// Scale-ups are held as long as a key is open: it does not wait until the
+// replacement is free.
+func TestAnswersClearTheKeyAtOnce(t *testing.T) {
+	w := newWorld()
+	w.moves(web, "web-1")
+	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	w.replaces(web, "web-1", "new")
+	slow := &patches{fail: func(string, string) error {
+		time.Sleep(100 * time.Millisecond)
+		if w.keys.isOpen(web) {
+			t.Error("a call about the replacement was answered, and the key is open")
+		}
+		return nil
+	}}
+	play(t, slow, plans{"new": "n1"}, w.keys, time.Second, podOf("new", gate))
+}
+
 // A pod that fits on none of the nodes that it was restricted to is released
 // after a while, if a move of its controller is known.
 func TestStrandedPodsAreReleased(t *testing.T) {

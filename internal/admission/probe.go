@@ -110,7 +110,7 @@ func (p *Probe) visible(ctx context.Context, inARow int) error {
 	}
 	defer p.keys.clear(ctx, of, uid)
 	for steered := 0; ; {
-		pod, err := p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(uid), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		pod, err := p.create(ctx, uid)
 		switch {
 		case err != nil:
 			return fmt.Errorf("probing whether the API server steers: %w", err)
@@ -128,6 +128,16 @@ func (p *Probe) visible(ctx context.Context, inARow int) error {
 		case <-time.After(visiblePause):
 		}
 	}
+}
+
+// look creates a pod without a key by dry run.
+func (p *Probe) look(ctx context.Context) error {
+	_, err := p.create(ctx, string(uuid.NewUUID()))
+	return err
+}
+
+func (p *Probe) create(ctx context.Context, ownerUID string) (*v1.Pod, error) {
+	return p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(ownerUID), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}) //nolint:wrapcheck // visible says what for
 }
 
 // probePod passes the PodSecurity standard restricted.

@@ -28,6 +28,7 @@ type Steering struct {
 	// absent is when the API server last did not steer; only cycles, of which
 	// one runs at a time, ask for it.
 	absent time.Time
+	pace   pace
 }
 
 var _ evictor.Steering = (*Steering)(nil)
@@ -91,6 +92,9 @@ func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason 
 	to, suits := s.target(leaving)
 	if !suits {
 		return reasons.NamesUnsuited, false
+	}
+	if s.pace.busy(ctx, s.probe.look) {
+		return "", true
 	}
 	err := s.keys.set(ctx, of, leaving.PodUID, to)
 	switch {

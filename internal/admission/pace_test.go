@@ -1,0 +1,76 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestPace(t *testing.T) {
+	repeat := func(took time.Duration, n int) (all []time.Duration) {
+		for range n {
+			all = append(all, took)
+		}
+		return all
+	}
+	atRest := repeat(8*time.Millisecond, 5)
+	for name, tc := range map[string]struct {
+		looks []time.Duration
+		want  bool // after the last
+	}{
+		"at rest":                                 {looks: atRest},
+		"the first look of all":                   {looks: repeat(time.Second, 1)},
+		"a little slower than usual":              {looks: slices.Concat(atRest, repeat(24*time.Millisecond, 1))},
+		"a rollout":                               {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1)), want: true},
+		"two quick looks may be chance":           {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1), repeat(8*time.Millisecond, 2)), want: true},
+		"three are not":                           {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1), repeat(8*time.Millisecond, 3))},
+		"far away, and as far as ever":            {looks: slices.Concat(repeat(90*time.Millisecond, 5), repeat(200*time.Millisecond, 1))},
+		"slow for so long that it is usual":       {looks: slices.Concat(atRest, repeat(80*time.Millisecond, keptLooks+quickLooks))},
+		"slow for a little less than that":        {looks: slices.Concat(atRest, repeat(80*time.Millisecond, keptLooks-1)), want: true},
+		"microseconds are no measure for a limit": {looks: slices.Concat(repeat(time.Microsecond, 5), repeat(19*time.Millisecond, 1))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var p pace
+				busy := false
+				for _, took := range tc.looks {
+					busy = p.busy(t.Context(), func(context.Context) error { time.Sleep(took); return nil })
+					time.Sleep(busyPause)
+				}
+				if busy != tc.want {
+					t.Errorf("busy: %v, want %v", busy, tc.want)
+				}
+				if len(p.took) > keptLooks {
+					t.Errorf("%d looks are kept", len(p.took))
+				}
+			})
+		})
+	}
+}
+
+// All moves of a cycle ask in turn: a busy API server is looked at once per
+// pause, not once per move.
+func TestPaceAddsNoLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, looks := pace{took: []time.Duration{time.Millisecond}}, 0
+		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
+			p.busy(t.Context(), func(context.Context) error { looks++; time.Sleep(50 * time.Millisecond); return nil })
+		}
+		if looks > 5 {
+			t.Errorf("%d looks in a second, want at most 5", looks)
+		}
+	})
+}
+
+// What cannot be asked is found out, and said, by what comes next.
+func TestPaceOfFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pace{took: []time.Duration{time.Millisecond}}
+		if p.busy(t.Context(), func(context.Context) error { time.Sleep(time.Second); return errors.New("away") }) {
+			t.Error("a look that fails has moves wait")
+		}
+	})
+}
