@@ -23,13 +23,15 @@ func TestPace(t *testing.T) {
 	}{
 		"at rest":                                 {looks: atRest},
 		"the first look of all":                   {looks: repeat(time.Second, 1)},
-		"a little slower than usual":              {looks: slices.Concat(atRest, repeat(24*time.Millisecond, 1))},
+		"a little slower than usual":              {looks: slices.Concat(atRest, repeat(19*time.Millisecond, 1))},
 		"a rollout":                               {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1)), want: true},
 		"two quick looks may be chance":           {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1), repeat(8*time.Millisecond, 2)), want: true},
 		"three are not":                           {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1), repeat(8*time.Millisecond, 3))},
-		"far away, and as far as ever":            {looks: slices.Concat(repeat(90*time.Millisecond, 5), repeat(200*time.Millisecond, 1))},
-		"slow for so long that it is usual":       {looks: slices.Concat(atRest, repeat(80*time.Millisecond, keptLooks+quickLooks))},
-		"slow for a little less than that":        {looks: slices.Concat(atRest, repeat(80*time.Millisecond, keptLooks-1)), want: true},
+		"far away, and as far as ever":            {looks: slices.Concat(repeat(90*time.Millisecond, 5), repeat(170*time.Millisecond, 1))},
+		"slow for so long that it is usual":       {looks: slices.Concat(atRest, repeat(80*time.Millisecond, len(atRest)+quickLooks))},
+		"slow for a little less than that":        {looks: slices.Concat(atRest, repeat(80*time.Millisecond, len(atRest)-1)), want: true},
+		"now slow, now quick":                     {looks: slices.Concat(atRest, repeat(80*time.Millisecond, 2), atRest, repeat(80*time.Millisecond, 1)), want: true},
+		"slow for weeks, then at rest":            {looks: slices.Concat(repeat(80*time.Millisecond, 3*keptLooks), repeat(8*time.Millisecond, keptLooks))},
 		"microseconds are no measure for a limit": {looks: slices.Concat(repeat(time.Microsecond, 5), repeat(19*time.Millisecond, 1))},
 	} {
 		t.Run(name, func(t *testing.T) {
