@@ -57,7 +57,7 @@ func TestPace(t *testing.T) {
 // pause, not once per move.
 func TestPaceAddsNoLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, looks := pace{took: []time.Duration{time.Millisecond}}, 0
+		p, looks := pace{took: slices.Repeat([]time.Duration{time.Millisecond}, keptLooks)}, 0
 		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
 			p.busy(t.Context(), func(context.Context) error { looks++; time.Sleep(50 * time.Millisecond); return nil })
 		}
