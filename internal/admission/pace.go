@@ -7,9 +7,12 @@ import (
 )
 
 const (
-	// keptLooks is over how many looks the quickest one counts as usual. A busy
-	// API server is waited for until it is usual: for some 15 s.
+	// keptLooks is over how many looks the quickest one counts as usual.
 	keptLooks = 50
+	// busyAtMost is how long moves wait for a busy API server. Where some answers
+	// are always slow, because one of several servers is far away for example, it
+	// never looks usual.
+	busyAtMost = 15 * time.Second
 	// A look may take so many times as long as the quickest of the last ones, or
 	// aLook, without showing that the API server is busy. One took 6 ms on an API
 	// server with two processors at rest, 30 to 160 ms during a rollout.
@@ -27,6 +30,7 @@ type pace struct {
 	took  []time.Duration // of the last looks
 	left  int             // looks that must be quick
 	again time.Time       // when to look next
+	since time.Time       // since when moves wait; zero while they do not
 }
 
 // busy reports whether to wait. A look that fails says nothing.
@@ -38,8 +42,20 @@ func (p *pace) busy(ctx context.Context, look func(context.Context) error) bool 
 	if err := look(ctx); err != nil {
 		return false
 	}
+	if began.Sub(p.again) > busyAtMost { // it was an earlier cycle that waited
+		p.since = time.Time{}
+	}
 	ended := time.Now()
-	if p.looked(ended.Sub(began)); p.left > 0 {
+	p.looked(ended.Sub(began))
+	switch {
+	case p.left == 0:
+		p.since = time.Time{}
+	case p.since.IsZero():
+		p.since = began
+	case ended.Sub(p.since) >= busyAtMost: // from now on this is usual
+		*p = pace{took: p.took[len(p.took)-1:]}
+	}
+	if p.left > 0 {
 		p.again = ended.Add(busyPause)
 	}
 	return p.left > 0

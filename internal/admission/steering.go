@@ -86,8 +86,8 @@ func (s *Steering) Restricts() bool { return !s.holds.Load() }
 // the last has ended, all others as soon as it begins to.
 func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason reasons.Reason, wait bool) {
 	of := owner{leaving.Namespace, leaving.Owner.UID}
-	if _, err := s.keys.settle(ctx, of); err != nil {
-		return "", true // an earlier move's key
+	if _, err := s.keys.settle(ctx, of); err != nil || s.keys.another(of, leaving.PodUID) {
+		return "", true // an earlier move's key; nothing is asked while that is open
 	}
 	to, suits := s.target(leaving)
 	if !suits {
