@@ -19,6 +19,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/steered"
 	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -92,6 +93,9 @@ func TestProven(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
 				proven, err := NewSteering(w.keys, tc.server.probe(w), true, func() time.Time { return w.now }).Proven(t.Context())
+				if errors.Is(err, steered.ErrNotInstalled) != (tc.server.forbidden == resource.Resource) {
+					t.Errorf("error %v: is it that it is not installed?", err)
+				}
 				if proven != (tc.want == "") || tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 					t.Errorf("proven %v, error %v", proven, err)
 				}
@@ -186,8 +190,15 @@ func TestReady(t *testing.T) {
 		if until := w.keys.open[web].until; until != start.Add(keyLasts) {
 			t.Errorf("the key lasts until %v", until)
 		}
+		looks := server.looks
 		if reason, wait := s.Ready(t.Context(), second); reason != "" || !wait {
 			t.Errorf("the second: %q, wait %v", reason, wait)
+		}
+		if server.looks != looks { // each move that waits is asked about five times a second
+			t.Errorf("%d requests for a move that has to wait", server.looks-looks)
+		}
+		if reason, wait := s.Ready(t.Context(), first); reason != "" || wait {
+			t.Errorf("the first again, as for a Deployment that is scaled up: %q, wait %v", reason, wait)
 		}
 		s.Undo(t.Context(), first.Intent)
 		server.steersFrom = -1
