@@ -31,7 +31,7 @@ const (
 	// leaderFirst is how long after a pod's creation, which is known in whole
 	// seconds, a process that does not lead leaves it to the one that does if it
 	// knows no plan for it.
-	leaderFirst = 1500 * time.Millisecond
+	leaderFirst = 1200 * time.Millisecond
 	// forbiddenRetry is the one where the right is missing: whoever may create
 	// pods can give them our gate.
 	forbiddenRetry = 30 * time.Second
