@@ -108,6 +108,28 @@ func killBeside(t *testing.T, steps ...step) {
 	t.Logf("figures: killed %d times; %d pods held, %s; evictions %d, fewest %d", kills*len(steps), len(waits), spread(waits), f.Evictions(mark), story.FewestEvictions)
 }
 
+// While another replica starts again and again, which knows neither usage nor
+// moves yet, every replacement lands where it was planned.
+func TestReplicaStartsWhileMoving(t *testing.T) {
+	f, o, story, policy := quick(t, "admission-steering")
+	mark := f.Mark()
+	leads, starts := &replica{through: f, listen: f.FreeAddress()}, &replica{through: f, listen: f.FreeAddress()}
+	leads.start(policy)
+	leading(f, []*replica{leads})
+	times := 0
+	for ; times < 30 && len(f.Hot(t.Context(), story.EvictLinePercent)) > 0; times++ {
+		starts.start(policy)
+		timer := time.NewTimer(3 * time.Second)
+		<-timer.C
+		starts.Kill()
+	}
+	cooled(t, f, o, story)
+	judge(t, f, mark, story.Hot, story.FewestEvictions)
+	if times < 3 {
+		t.Errorf("the other replica started %d times while there was something to move", times)
+	}
+}
+
 // letGoInTime checks that no pod has waited for longer than two seconds so far.
 func letGoInTime(t *testing.T, d *diary) {
 	t.Helper()
