@@ -163,7 +163,7 @@ func TestTheLeaderComesFirst(t *testing.T) {
 		leads bool
 		want  []string
 	}{
-		"one that leads knows best": {time.Millisecond, true, append(slices.Clone(planned), "unplanned: remove /spec/schedulingGates/0")},
+		"one that leads knows best": {leaderFirst / 2, true, append(slices.Clone(planned), "unplanned: remove /spec/schedulingGates/0")},
 		"another leads":             {leaderFirst - time.Millisecond, false, planned},
 		"none does anything":        {leaderFirst + time.Millisecond, false, append(slices.Clone(planned), "unplanned: remove /spec/schedulingGates/0")},
 	} {
