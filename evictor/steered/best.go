@@ -66,7 +66,9 @@ func (s *Best) current() evictor.Steering {
 }
 
 // Restricts implements evictor.Steering.
-func (s *Best) Restricts() bool { return s.current().Restricts() }
+func (s *Best) Restricts(leaving *evictor.Leaving) bool {
+	return s.current().Restricts(leaving)
+}
 
 // Ready implements evictor.Steering.
 func (s *Best) Ready(ctx context.Context, leaving *evictor.Leaving) (reasons.Reason, bool) {

@@ -23,7 +23,7 @@ type way struct {
 
 func (w *way) Proven(context.Context) (bool, error) { return w.proven, w.absent }
 
-func (w *way) Restricts() bool { return false }
+func (w *way) Restricts(*evictor.Leaving) bool { return false }
 
 func (w *way) Ready(context.Context, *evictor.Leaving) (reasons.Reason, bool) {
 	w.used++

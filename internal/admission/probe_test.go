@@ -272,6 +272,44 @@ func TestReadyByNames(t *testing.T) {
 	}
 }
 
+// Nodes for a replacement are looked for when its owner has no other key. A move
+// without them waits, also if that key was cleared meanwhile.
+func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.moves(web, "web-1", "web-2")
+		s := NewSteering(w.keys, (&apiServer{forbidden: "none"}).probe(w), false, func() time.Time { return w.now })
+		leaving := func(pod string) *evictor.Leaving {
+			return &evictor.Leaving{
+				Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"}, Pod: &v1.Pod{},
+			}
+		}
+		for i, step := range []struct {
+			pod             string
+			comes           bool // the replacement of the first, between the two questions
+			restricts, wait bool
+		}{
+			{pod: "web-1", restricts: true},
+			{pod: "web-2", wait: true},
+			{pod: "web-2", comes: true, wait: true},
+			{pod: "web-2", restricts: true},
+		} {
+			move := leaving(step.pod)
+			restricts := s.Restricts(move)
+			if restricts {
+				move.Nodes = []string{"n1", "n2"}
+			}
+			if step.comes {
+				w.replaces(web, "web-1", "web-9")
+			}
+			reason, wait := s.Ready(t.Context(), move)
+			if restricts != step.restricts || wait != step.wait || reason != "" {
+				t.Errorf("step %d: nodes are looked for: %v; reason %q, wait %v", i, restricts, reason, wait)
+			}
+		}
+	})
+}
+
 // Drain returns once the replacements have come, or when their keys expire, and
 // leaves nothing; a process without keys asks nothing.
 func TestDrain(t *testing.T) {
