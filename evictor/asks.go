@@ -100,8 +100,9 @@ type Steering interface {
 	// a cycle has landed; if not, its first move is a probe. An error says why
 	// they are known not to be.
 	Proven(ctx context.Context) (bool, error)
-	// Restricts reports whether replacements may go to a few nodes only.
-	Restricts() bool
+	// Restricts reports whether a replacement may go to a few nodes only, which
+	// Ready then takes; not if Ready will have the move wait.
+	Restricts(leaving *Leaving) bool
 	// Ready prepares a move just before its eviction: its replacement will be
 	// steered. It returns why the move must not be made, or that it has to wait.
 	Ready(ctx context.Context, leaving *Leaving) (reason reasons.Reason, wait bool)

@@ -268,7 +268,7 @@ func (p *play) Proven(context.Context) (bool, error) {
 	return p.config.proven()
 }
 
-func (p *play) Restricts() bool { return p.config.restricts }
+func (p *play) Restricts(*Leaving) bool { return p.config.restricts }
 
 func (p *play) Ready(_ context.Context, leaving *Leaving) (reasons.Reason, bool) {
 	if pod := p.pods[leaving.Intent.Pod]; pod != nil && leaving.Grace != time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second {

@@ -42,7 +42,7 @@ func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reas
 		return "", false
 	}
 	leaving := &Leaving{Intent: &move.Intent, Pod: pod, Grace: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})}
-	if c.config.Steering.Restricts() {
+	if c.config.Steering.Restricts(leaving) {
 		leaving.Nodes = c.landings(ctx, move, pod)
 	}
 	reason, wait = c.config.Steering.Ready(ctx, leaving)

@@ -2,6 +2,8 @@ package steered
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"k8s.io/klog/v2"
@@ -11,8 +13,14 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
+// ErrNotInstalled says that a cluster is not set up for a way to steer. Any other
+// error of Proven says that it is, and that this does not work now.
+var ErrNotInstalled = errors.New("not installed")
+
 // Best is the extender while kube-scheduler asks it, and else the API server if
-// that is proven to steer. Where neither is, it takes the extender's probe.
+// that is proven to steer. Where neither is, it takes the extender's probe, but
+// not where kube-scheduler has never asked and the API server is set up to steer:
+// the probe would be an eviction that nothing steers.
 type Best struct {
 	Extender evictor.Steering
 	// Admission is by the API server.
@@ -37,7 +45,10 @@ func (s *Best) Proven(ctx context.Context) (bool, error) {
 		return s.Extender.Proven(ctx)
 	}
 	proven, err := s.Admission.Proven(ctx)
-	if err != nil {
+	switch {
+	case err != nil && asked == 0 && !errors.Is(err, ErrNotInstalled):
+		return false, fmt.Errorf("kube-scheduler asks no extender: %w", err)
+	case err != nil:
 		klog.FromContext(ctx).V(2).Info("The API server does not steer", "reason", err.Error())
 		return s.Extender.Proven(ctx)
 	}
@@ -55,7 +66,9 @@ func (s *Best) current() evictor.Steering {
 }
 
 // Restricts implements evictor.Steering.
-func (s *Best) Restricts() bool { return s.current().Restricts() }
+func (s *Best) Restricts(leaving *evictor.Leaving) bool {
+	return s.current().Restricts(leaving)
+}
 
 // Ready implements evictor.Steering.
 func (s *Best) Ready(ctx context.Context, leaving *evictor.Leaving) (reasons.Reason, bool) {

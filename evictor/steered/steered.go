@@ -90,7 +90,7 @@ var _ evictor.Steering = (*Extender)(nil)
 func (s *Extender) Proven(context.Context) (bool, error) { return false, nil }
 
 // Restricts implements evictor.Steering.
-func (s *Extender) Restricts() bool { return false }
+func (s *Extender) Restricts(*evictor.Leaving) bool { return false }
 
 // Ready implements evictor.Steering: the ledger is all that an extender needs.
 func (s *Extender) Ready(context.Context, *evictor.Leaving) (reasons.Reason, bool) {

@@ -28,14 +28,18 @@ const (
 	gateWorkers = 4
 	// The pauses between two attempts to let a pod go.
 	minRetry, maxRetry = 20 * time.Millisecond, time.Second
+	// leaderFirst is how long after a pod's creation, which is known in whole
+	// seconds, a process that does not lead leaves it to the one that does if it
+	// knows no plan for it.
+	leaderFirst = 1200 * time.Millisecond
 	// forbiddenRetry is the one where the right is missing: whoever may create
 	// pods can give them our gate.
 	forbiddenRetry = 30 * time.Second
 )
 
 // Gates lets held pods go: it nominates the planned node, which kube-scheduler
-// tries first, and takes the gate off. A pod for which there is no plan goes
-// free at once. Each replica does it, whoever leads.
+// tries first, and takes the gate off. Each replica does it, whoever leads. A pod
+// for which there is no plan goes free as well, by who leads at once.
 type Gates struct {
 	client   kubernetes.Interface
 	keys     *Keys
@@ -160,6 +164,9 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 	node := ""
 	if held(pod) {
 		node = g.plan(ctx, pod, land) // first, so that the ledger knows of the pod
+		if left := g.yields(pod, node); left > 0 {
+			return left, nil
+		}
 	}
 	answered := g.answer(ctx, pod)
 	if held(pod) {
@@ -194,6 +201,16 @@ func (g *Gates) answer(ctx context.Context, pod *v1.Pod) (wait func() error) {
 		done <- err
 	}()
 	return func() error { return <-done }
+}
+
+// yields returns for how long a pod is left to the process that leads. A replica
+// that has just started knows neither usage nor moves, and would let the
+// replacement of a move go anywhere.
+func (g *Gates) yields(pod *v1.Pod, node string) time.Duration {
+	if node != "" || g.keys.leader.Leads() == nil {
+		return 0
+	}
+	return pod.CreationTimestamp.Add(leaderFirst).Sub(g.keys.now())
 }
 
 // plan returns the node that a held pod is planned for. One that has another gate
@@ -286,9 +303,10 @@ func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration, err
 	return releaseRetry, nil
 }
 
-// ours reports whether one of the moves that are remembered is of the pod's
-// controller, so that it may have been restricted for that.
+// ours reports whether a stranded pod may have been restricted for one of the
+// moves that are remembered. A template that a steered pod was copied into makes
+// such pods for ever, and each would be released.
 func (g *Gates) ours(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
-	return by != nil && len(g.keys.moves.MovesOf(pod.Namespace, string(by.UID))) > 0
+	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return restricts(&move, pod) })
 }

@@ -24,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/internal/admission/names"
+	"github.com/evenkeel/evenkeel/ledger"
 )
 
 // plans are the nodes for pods by name.
@@ -145,6 +146,42 @@ func TestGatesAreTakenOff(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A replica that has just started knows no plan yet. It leaves a pod without one to
+// the process that leads, and lets it go if that does not.
+func TestTheLeaderComesFirst(t *testing.T) {
+	w := newWorld()
+	pods := []*v1.Pod{podOf("planned", gate), podOf("unplanned", gate)}
+	for _, pod := range pods {
+		pod.CreationTimestamp = metav1.Time{Time: start}
+	}
+	planned := []string{"planned: nominated n7", "planned: remove /spec/schedulingGates/0"}
+	for name, tc := range map[string]struct {
+		lasts time.Duration
+		leads bool
+		want  []string
+	}{
+		"one that leads knows best": {leaderFirst / 2, true, append(slices.Clone(planned), "unplanned: remove /spec/schedulingGates/0")},
+		"another leads":             {leaderFirst - time.Millisecond, false, planned},
+		"none does anything":        {leaderFirst + time.Millisecond, false, append(slices.Clone(planned), "unplanned: remove /spec/schedulingGates/0")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if w.deposed = nil; !tc.leads {
+				w.deposed = errors.New("another process leads")
+			}
+			var began time.Time
+			w.keys.now = func() time.Time {
+				if began.IsZero() {
+					began = time.Now()
+				}
+				return start.Add(time.Since(began))
+			}
+			if diff := cmp.Diff(tc.want, play(t, &patches{}, plans{"planned": "n7"}, w.keys, tc.lasts, pods...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -281,6 +318,38 @@ func TestStrandedPodsAreReleased(t *testing.T) {
 		if diff := cmp.Diff(tc.want, released(tc.server, tc.lasts)); diff != "" {
 			t.Errorf("%s: released (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// Whoever copies a steered pod into a template makes pods that look restricted.
+// They are not released: the next would look the same.
+func TestCopiedNamesAreNotReleased(t *testing.T) {
+	for name, tc := range map[string]struct {
+		by    string
+		after time.Duration // since the move landed
+		want  []string
+	}{
+		"restricted for the move":  {"n1,n2", 0, []string{"pending: released"}},
+		"while the key may last":   {"n1", keyLasts, []string{"pending: released"}},
+		"for a move elsewhere":     {"n2,n1", 0, nil},
+		"when there is no key":     {"n1,n2", keyLasts + time.Second, nil},
+		"before there was a key":   {"n1,n2", -keyLasts - time.Second, nil},
+		"for no move, but by hand": {"n7", time.Hour, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, rs := newWorld(), owner{"shop", "rs-web"}
+			w.moves(rs, "web-1")
+			w.replaces(rs, "web-1", "web-9")
+			w.ledger.Bound(ledger.Pod{UID: "uid-web-9", Namespace: "shop", Name: "web-9", OwnerUID: rs.uid, OwnerKind: "ReplicaSet", Created: w.now}, "n1", w.now)
+			pod := podOf("pending")
+			pod.ResourceVersion, pod.CreationTimestamp = "7", metav1.Time{Time: start.Add(tc.after)}
+			pod.Annotations = map[string]string{names.Annotation: tc.by}
+			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+			w.now = start.Add(tc.after + strandedAfter)
+			if diff := cmp.Diff(tc.want, play(t, &patches{}, nil, w.keys, time.Second, pod)); diff != "" {
+				t.Errorf("released (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

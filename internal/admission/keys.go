@@ -121,6 +121,15 @@ func (k *Keys) isOpen(of owner) bool {
 	return open && !key.ending
 }
 
+// another reports whether the key of an owner is open for another pod, or is
+// being cleared.
+func (k *Keys) another(of owner, podUID string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key, open := k.open[of]
+	return open && (key.ending || key.podUID != podUID)
+}
+
 // settle clears the key of an owner if its move waits for no pod any more: the
 // replacement has come, or never will. It reports whether the key is open
 // still.

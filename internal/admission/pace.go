@@ -7,9 +7,12 @@ import (
 )
 
 const (
-	// keptLooks is how many looks say what is usual. An API server that is slow
-	// for longer, some 10 s, is steered all the same.
+	// keptLooks is how many looks say what is usual.
 	keptLooks = 50
+	// busyAtMost is how long moves wait for a busy API server. Where some answers
+	// are always slow, because one of several servers is far away for example, it
+	// never looks usual.
+	busyAtMost = 15 * time.Second
 	// A look may take so many times as long as the median of the last ones, or
 	// aLook, without showing that the API server is busy. On two processors one
 	// took 9 ms at rest and 30 to 160 ms during a rollout; among a thousand nodes,
@@ -28,6 +31,7 @@ type pace struct {
 	took  []time.Duration // of the last looks
 	left  int             // looks that must be quick
 	again time.Time       // when to look next
+	since time.Time       // since when moves wait; zero while they do not
 }
 
 // busy reports whether to wait. A look that fails says nothing.
@@ -39,8 +43,20 @@ func (p *pace) busy(ctx context.Context, look func(context.Context) error) bool 
 	if err := look(ctx); err != nil {
 		return false
 	}
+	if began.Sub(p.again) > busyAtMost { // it was an earlier cycle that waited
+		p.since = time.Time{}
+	}
 	ended := time.Now()
-	if p.looked(ended.Sub(began)); p.left > 0 {
+	p.looked(ended.Sub(began))
+	switch {
+	case p.left == 0:
+		p.since = time.Time{}
+	case p.since.IsZero():
+		p.since = began
+	case ended.Sub(p.since) >= busyAtMost: // from now on this is usual
+		*p = pace{took: p.took[len(p.took)-1:]}
+	}
+	if p.left > 0 {
 		p.again = ended.Add(busyPause)
 	}
 	return p.left > 0

@@ -53,6 +53,42 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// Where some answers are slow and others quick, for as long as it runs, moves
+// wait for some seconds each, not for ever. Those of a later cycle wait anew.
+func TestPaceGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p pace
+		looks := 0
+		look := func(context.Context) error {
+			took := 90 * time.Millisecond
+			if looks++; looks%2 == 0 {
+				took = 8 * time.Millisecond
+			}
+			time.Sleep(took)
+			return nil
+		}
+		last, longest := time.Now(), time.Duration(0)
+		for began := time.Now(); time.Since(began) < 10*time.Minute; time.Sleep(busyPause) {
+			busy := p.busy(t.Context(), look)
+			longest = max(longest, time.Since(last))
+			if !busy {
+				last = time.Now()
+			}
+		}
+		if longest > busyAtMost+time.Second {
+			t.Errorf("moves waited for %v, want %v at most", longest, busyAtMost)
+		}
+		p = pace{took: []time.Duration{8 * time.Millisecond}}
+		slow := func(context.Context) error { time.Sleep(90 * time.Millisecond); return nil }
+		for range 2 {
+			if !p.busy(t.Context(), slow) {
+				t.Error("the first look of a cycle at a busy API server has no move wait")
+			}
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
 // All moves of a cycle ask in turn: a busy API server is looked at once per
 // pause, not once per move.
 func TestPaceAddsNoLoad(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/evictor/steered"
 	"github.com/evenkeel/evenkeel/internal/admission/names"
 )
 
@@ -34,7 +35,7 @@ const (
 var errUnsteered = errors.New("the API server does not steer: a pod with a key passes as it is")
 
 // errNotInstalled says that there are no rights to have it steer.
-var errNotInstalled = errors.New("no right to write Steerings: deploy/components/admission-steering is not listed in the overlay")
+var errNotInstalled = fmt.Errorf("%w: no right to write Steerings, because the overlay does not list deploy/components/admission-steering", steered.ErrNotInstalled)
 
 // Probe finds out whether the API server steers, by pods that it creates by dry
 // run.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/steered"
 	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -92,6 +93,9 @@ func TestProven(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
 				proven, err := NewSteering(w.keys, tc.server.probe(w), true, func() time.Time { return w.now }).Proven(t.Context())
+				if errors.Is(err, steered.ErrNotInstalled) != (tc.server.forbidden == resource.Resource) {
+					t.Errorf("error %v: is it that it is not installed?", err)
+				}
 				if proven != (tc.want == "") || tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 					t.Errorf("proven %v, error %v", proven, err)
 				}
@@ -186,8 +190,15 @@ func TestReady(t *testing.T) {
 		if until := w.keys.open[web].until; until != start.Add(keyLasts) {
 			t.Errorf("the key lasts until %v", until)
 		}
+		looks := server.looks
 		if reason, wait := s.Ready(t.Context(), second); reason != "" || !wait {
 			t.Errorf("the second: %q, wait %v", reason, wait)
+		}
+		if server.looks != looks { // each move that waits is asked about five times a second
+			t.Errorf("%d requests for a move that has to wait", server.looks-looks)
+		}
+		if reason, wait := s.Ready(t.Context(), first); reason != "" || wait {
+			t.Errorf("the first again, as for a Deployment that is scaled up: %q, wait %v", reason, wait)
 		}
 		s.Undo(t.Context(), first.Intent)
 		server.steersFrom = -1
@@ -259,6 +270,44 @@ func TestReadyByNames(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nodes for a replacement are looked for when its owner has no other key. A move
+// without them waits, also if that key was cleared meanwhile.
+func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.moves(web, "web-1", "web-2")
+		s := NewSteering(w.keys, (&apiServer{forbidden: "none"}).probe(w), false, func() time.Time { return w.now })
+		leaving := func(pod string) *evictor.Leaving {
+			return &evictor.Leaving{
+				Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"}, Pod: &v1.Pod{},
+			}
+		}
+		for i, step := range []struct {
+			pod             string
+			comes           bool // the replacement of the first, between the two questions
+			restricts, wait bool
+		}{
+			{pod: "web-1", restricts: true},
+			{pod: "web-2", wait: true},
+			{pod: "web-2", comes: true, wait: true},
+			{pod: "web-2", restricts: true},
+		} {
+			move := leaving(step.pod)
+			restricts := s.Restricts(move)
+			if restricts {
+				move.Nodes = []string{"n1", "n2"}
+			}
+			if step.comes {
+				w.replaces(web, "web-1", "web-9")
+			}
+			reason, wait := s.Ready(t.Context(), move)
+			if restricts != step.restricts || wait != step.wait || reason != "" {
+				t.Errorf("step %d: nodes are looked for: %v; reason %q, wait %v", i, restricts, reason, wait)
+			}
+		}
+	})
 }
 
 // Drain returns once the replacements have come, or when their keys expire, and

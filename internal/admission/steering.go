@@ -25,9 +25,11 @@ type Steering struct {
 	stays bool
 	// holds: this cycle steers by gates, else by names.
 	holds atomic.Bool
-	// absent is when the API server last did not steer; only cycles, of which
-	// one runs at a time, ask for it.
+	// absent is when the API server last did not steer, and waits reports whether
+	// the move that is about to be made has no nodes because it has to wait. Only
+	// cycles, of which one runs at a time, ask for these.
 	absent time.Time
+	waits  bool
 	pace   pace
 }
 
@@ -79,15 +81,20 @@ func (s *Steering) steers(ctx context.Context) (permitted bool, err error) {
 	return permitted, s.probe.visible(ctx, looksOfACycle)
 }
 
-// Restricts implements evictor.Steering.
-func (s *Steering) Restricts() bool { return !s.holds.Load() }
+// Restricts implements evictor.Steering. To find nodes takes kube-scheduler's
+// filters for each move in flight, so they are not looked for while the owner's key
+// is another move's.
+func (s *Steering) Restricts(leaving *evictor.Leaving) bool {
+	s.waits = !s.holds.Load() && s.keys.another(owner{leaving.Namespace, leaving.Owner.UID}, leaving.PodUID)
+	return !s.holds.Load() && !s.waits
+}
 
 // Ready implements evictor.Steering. A StatefulSet creates the next pod when
 // the last has ended, all others as soon as it begins to.
 func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason reasons.Reason, wait bool) {
 	of := owner{leaving.Namespace, leaving.Owner.UID}
-	if _, err := s.keys.settle(ctx, of); err != nil {
-		return "", true // an earlier move's key
+	if _, err := s.keys.settle(ctx, of); err != nil || s.waits || s.keys.another(of, leaving.PodUID) {
+		return "", true // an earlier move's key; nothing is asked while that is open
 	}
 	to, suits := s.target(leaving)
 	if !suits {

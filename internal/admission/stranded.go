@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/admission/names"
+	"github.com/evenkeel/evenkeel/ledger"
 )
 
 const (
@@ -26,6 +27,17 @@ const (
 // pod to takes it. Whoever creates pods can have it look so, and loses them.
 func stranded(pod *v1.Pod) bool {
 	return len(names.Of(pod)) > 0 && unschedulable(pod)
+}
+
+// restricts reports whether a pod may have been restricted by the key of a move:
+// its first node is the move's, and it came while that can have had a key, as
+// far as clocks agree.
+func restricts(move *ledger.Move, pod *v1.Pod) bool {
+	nodes, came := names.Of(pod), pod.CreationTimestamp
+	if len(nodes) == 0 || nodes[0] != move.To || came.Time.Before(move.Recorded.Add(-keyLasts)) {
+		return false
+	}
+	return move.Ended.IsZero() || !came.After(move.Ended.Add(keyLasts))
 }
 
 // nominatedInVain reports whether no node takes a pod that was let go with a

@@ -123,6 +123,9 @@ func (a *App) evict(ctx context.Context) error {
 		return exit.UnlessStopped(ctx, err)
 	}
 	a.health.Ready()
+	if a.options.LeaderElect && a.options.loops() && !a.options.DryRun {
+		a.lease.Stand() // before pods are let go, which is up to who leads
+	}
 	if a.options.LeaderElect {
 		group.Go(func() error { return a.heartbeat(ctx) })
 	}

@@ -54,12 +54,16 @@ func (l *Lease) Identity() string { return l.identity }
 
 var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
 
+// Stand says that there will be an election. Before that this process takes itself
+// for the only one.
+func (l *Lease) Stand() { l.elected.Store(true) }
+
 // Lead runs the work of a leader whenever this process holds the Lease, until
 // the context or the work ends. A process that loses the Lease steps down: the
 // work's context ends, and only after the work has returned the process stands
 // for election again. Moves in flight belong to whoever leads next.
 func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) error {
-	l.elected.Store(true)
+	l.Stand()
 	for {
 		ended, err := l.serve(ctx, work)
 		if ended || ctx.Err() != nil {

@@ -325,3 +325,15 @@ func TestALeaseIsLedForWholeSeconds(t *testing.T) {
 		t.Errorf("margin %v, others take the Lease after 11s", got)
 	}
 }
+
+// Whoever is to be elected does not lead before, though nothing was asked yet;
+// without election there is one process, which does.
+func TestWhoStandsDoesNotLead(t *testing.T) {
+	l := newShelf().newLease(t)
+	if err := l.Leads(); err != nil {
+		t.Errorf("without election: %v", err)
+	}
+	if l.Stand(); l.Leads() == nil || l.Elected() {
+		t.Error("it leads before the election")
+	}
+}

@@ -156,7 +156,11 @@ func TestWebhookComponentFits(t *testing.T) {
 				if err := json.Unmarshal(text, &deployment); err != nil {
 					t.Fatal(err)
 				}
-				checkFlags(t, deployment.Spec.Template.Spec.Containers[0].Args)
+				container := deployment.Spec.Template.Spec.Containers[0]
+				checkFlags(t, container.Args)
+				if l := container.Lifecycle; l == nil || l.PreStop == nil || l.PreStop.Sleep == nil || l.PreStop.Sleep.Seconds < 1 {
+					t.Error("it stops to answer while the Service still leads to it, so pods come unsteered in a rolling update")
+				}
 			}
 			changed = append(changed, p.Target.Kind+"/"+object.(metav1.Object).GetName()) //nolint:forcetypeassert // it fits
 		}

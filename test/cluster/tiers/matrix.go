@@ -1,7 +1,6 @@
 package tiers
 
 import (
-	"bufio"
 	_ "embed"
 	"fmt"
 	"io"
@@ -29,23 +28,14 @@ var matrix string
 // CoreCases returns the list.
 func CoreCases() ([]CoreCase, error) { return readMatrix(strings.NewReader(matrix)) }
 
-func readMatrix(from io.Reader) ([]CoreCase, error) {
-	var core []CoreCase
-	lines := bufio.NewScanner(from)
-	for n := 1; lines.Scan(); n++ {
-		fields := strings.Fields(lines.Text())
-		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
-			continue
-		}
-		if len(fields) < 3 {
-			return nil, fmt.Errorf("reading line %d of the matrix: %q has %d fields, want release, package, name, why", n, fields, len(fields))
-		}
-		if _, err := minor(fields[0]); err != nil {
-			return nil, fmt.Errorf("reading line %d of the matrix: %w", n, err)
-		}
-		core = append(core, CoreCase{From: fields[0], Package: fields[1], Name: fields[2], Why: strings.Join(fields[3:], " ")})
+func readMatrix(from io.Reader) ([]CoreCase, error) { return read(from, "matrix", parseCore) }
+
+func parseCore(fields []string) (CoreCase, error) {
+	if len(fields) < 3 {
+		return CoreCase{}, fmt.Errorf("%q has %d fields, want release, package, name, why", fields, len(fields))
 	}
-	return core, lines.Err()
+	_, err := minor(fields[0])
+	return CoreCase{From: fields[0], Package: fields[1], Name: fields[2], Why: strings.Join(fields[3:], " ")}, err
 }
 
 // On returns the core cases that run on a release of Kubernetes, with all their

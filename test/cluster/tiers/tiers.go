@@ -62,21 +62,24 @@ var list string
 func Cases() ([]Case, error) { return Read(strings.NewReader(list)) }
 
 // Read reads a list as Write writes it.
-func Read(from io.Reader) ([]Case, error) {
-	var cases []Case
+func Read(from io.Reader) ([]Case, error) { return read(from, "list of cases", parse) }
+
+// read parses the fields of each line of a list that is neither empty nor a
+// comment.
+func read[T any](from io.Reader, name string, parse func(fields []string) (T, error)) (all []T, err error) {
 	lines := bufio.NewScanner(from)
 	for n := 1; lines.Scan(); n++ {
-		line := lines.Text()
-		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		c, err := parse(strings.Fields(line))
+		one, err := parse(fields)
 		if err != nil {
-			return nil, fmt.Errorf("reading line %d of the list of cases: %w", n, err)
+			return nil, fmt.Errorf("reading line %d of the %s: %w", n, name, err)
 		}
-		cases = append(cases, c)
+		all = append(all, one)
 	}
-	return cases, lines.Err()
+	return all, lines.Err()
 }
 
 func parse(fields []string) (Case, error) {

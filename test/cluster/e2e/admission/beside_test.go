@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/apifault"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
 // replica is one of two processes, with a way to the API server of its own.
@@ -42,12 +44,38 @@ func leading(f *stage.Fixture, replicas []*replica) (leader *replica) {
 	return leader
 }
 
+// burning has six hot nodes of sixteen. Five pods must leave each, so that there
+// are more moves than kills, also where the replica that lives is faster than the
+// one that is to be killed.
+func burning(t *testing.T) (f *stage.Fixture, o ours, story *scenario.Story, policy string) {
+	t.Helper()
+	f, o = unasked(t, "admission-steering")
+	nodes, err := f.AddNodes(t.Context(), 16, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", OwnAddresses: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot, others := nodes[:6], nodes[6:]
+	err = f.Place(t.Context(),
+		cluster.Placement{Workload: stage.Workload("bg", wide, light), On: stage.On(1, others...)},
+		cluster.Placement{Workload: stage.Workload("hog", small, heavy), On: stage.On(perHotNode, hot...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	story = &scenario.Story{Nodes: nodes, Hot: hot, EvictLinePercent: 65, FewestEvictions: fewestPerNode * len(hot)}
+	return f, o, story, remembered(f, 2*time.Second, nodes...)
+}
+
 // With one of two replicas killed, at whichever step of a move, the other lets
 // pods go: none waits for longer than two seconds. It then leads, and leaves
 // nothing.
-func TestKilledBesideAnother(t *testing.T) {
-	const atMost = 2 * time.Second
-	f, o, story, policy := quick(t, "admission-steering")
+func TestKilledBesideAnother(t *testing.T) { killBeside(t, proving, evicting, nominating) }
+
+func TestKilledBesideAnotherWhileLettingGo(t *testing.T) { killBeside(t, letting, clearing) }
+
+// killBeside kills the replica that leads, several times at each step.
+func killBeside(t *testing.T, steps ...step) {
+	t.Helper()
+	f, o, story, policy := burning(t)
 	d, mark := follow(t, f), f.Mark()
 	f.Pause(true)
 	var replicas []*replica
@@ -57,7 +85,7 @@ func TestKilledBesideAnother(t *testing.T) {
 		r.start(policy)
 		replicas = append(replicas, r)
 	}
-	for _, at := range []step{proving, evicting, nominating, letting, clearing} {
+	for _, at := range slices.Repeat(steps, kills) {
 		leader := leading(f, replicas)
 		caught := at.catch(leader.proxy, nil)
 		f.Pause(false)
@@ -70,16 +98,43 @@ func TestKilledBesideAnother(t *testing.T) {
 				t.Errorf("%s %s: the key does not hold a pod", at.at.verb, at.at.resource)
 			}
 		}
-		if waits := d.waits(); len(waits) == 0 || slices.Max(waits) > atMost {
-			t.Errorf("%s %s: pods were held for %v, want at most %v", at.at.verb, at.at.resource, waits, atMost)
-		}
+		letGoInTime(t, d)
 		leader.start(policy)
 	}
 	f.Pause(false)
 	cooled(t, f, o, story)
+	letGoInTime(t, d)
 	waits := d.waits()
-	if slices.Max(waits) > atMost {
-		t.Errorf("in the end pods had been held for %v, want at most %v", waits, atMost)
+	t.Logf("figures: killed %d times; %d pods held, %s; evictions %d, fewest %d", kills*len(steps), len(waits), spread(waits), f.Evictions(mark), story.FewestEvictions)
+}
+
+// While another replica starts again and again, which knows neither usage nor
+// moves yet, every replacement lands where it was planned.
+func TestReplicaStartsWhileMoving(t *testing.T) {
+	f, o, story, policy := quick(t, "admission-steering")
+	mark := f.Mark()
+	leads, starts := &replica{through: f, listen: f.FreeAddress()}, &replica{through: f, listen: f.FreeAddress()}
+	leads.start(policy)
+	leading(f, []*replica{leads})
+	times := 0
+	for ; times < 30 && len(f.Hot(t.Context(), story.EvictLinePercent)) > 0; times++ {
+		starts.start(policy)
+		timer := time.NewTimer(3 * time.Second)
+		<-timer.C
+		starts.Kill()
 	}
-	t.Logf("figures: %d pods held, %s; evictions %d, fewest %d", len(waits), spread(waits), f.Evictions(mark), story.FewestEvictions)
+	cooled(t, f, o, story)
+	judge(t, f, mark, story.Hot, story.FewestEvictions)
+	if times < 3 {
+		t.Errorf("the other replica started %d times while there was something to move", times)
+	}
+}
+
+// letGoInTime checks that no pod has waited for longer than two seconds so far.
+func letGoInTime(t *testing.T, d *diary) {
+	t.Helper()
+	const atMost = 2 * time.Second
+	if waits := d.waits(); len(waits) == 0 || slices.Max(waits) > atMost {
+		t.Errorf("pods were held for %v, want at most %v", waits, atMost)
+	}
 }
