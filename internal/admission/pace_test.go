@@ -23,13 +23,15 @@ func TestPace(t *testing.T) {
 	}{
 		"at rest":                                 {looks: atRest},
 		"the first look of all":                   {looks: repeat(time.Second, 1)},
-		"a little slower than usual":              {looks: slices.Concat(atRest, repeat(24*time.Millisecond, 1))},
+		"a little slower than usual":              {looks: slices.Concat(atRest, repeat(19*time.Millisecond, 1))},
 		"a rollout":                               {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1)), want: true},
 		"two quick looks may be chance":           {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1), repeat(8*time.Millisecond, 2)), want: true},
 		"three are not":                           {looks: slices.Concat(atRest, repeat(30*time.Millisecond, 1), repeat(8*time.Millisecond, 3))},
-		"far away, and as far as ever":            {looks: slices.Concat(repeat(90*time.Millisecond, 5), repeat(200*time.Millisecond, 1))},
-		"slow for so long that it is usual":       {looks: slices.Concat(atRest, repeat(80*time.Millisecond, keptLooks+quickLooks))},
-		"slow for a little less than that":        {looks: slices.Concat(atRest, repeat(80*time.Millisecond, keptLooks-1)), want: true},
+		"far away, and as far as ever":            {looks: slices.Concat(repeat(90*time.Millisecond, 5), repeat(170*time.Millisecond, 1))},
+		"slow for so long that it is usual":       {looks: slices.Concat(atRest, repeat(80*time.Millisecond, len(atRest)+quickLooks))},
+		"slow for a little less than that":        {looks: slices.Concat(atRest, repeat(80*time.Millisecond, len(atRest)-1)), want: true},
+		"now slow, now quick":                     {looks: slices.Concat(atRest, repeat(80*time.Millisecond, 2), atRest, repeat(80*time.Millisecond, 1)), want: true},
+		"slow for weeks, then at rest":            {looks: slices.Concat(repeat(80*time.Millisecond, 3*keptLooks), repeat(8*time.Millisecond, keptLooks))},
 		"microseconds are no measure for a limit": {looks: slices.Concat(repeat(time.Microsecond, 5), repeat(19*time.Millisecond, 1))},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,16 +53,17 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Where most answers are slow and some are quick, for as long as it runs, moves
-// wait for some seconds each, not for ever. Those of a later cycle wait anew.
+// Where one of several API servers is slow and they answer in turn, for as long as
+// it runs, moves wait for some seconds, not for ever. Those of a later cycle wait
+// anew.
 func TestPaceGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
 		looks := 0
 		look := func(context.Context) error {
-			took := 90 * time.Millisecond
-			if looks++; looks%10 == 1 {
-				took = 8 * time.Millisecond
+			took := 8 * time.Millisecond
+			if looks++; looks%3 == 0 {
+				took = 90 * time.Millisecond
 			}
 			time.Sleep(took)
 			return nil
@@ -76,7 +79,7 @@ func TestPaceGoesOn(t *testing.T) {
 		if longest > busyAtMost+time.Second {
 			t.Errorf("moves waited for %v, want %v at most", longest, busyAtMost)
 		}
-		p = pace{took: []time.Duration{8 * time.Millisecond}}
+		p = pace{took: slices.Repeat([]time.Duration{8 * time.Millisecond}, keptLooks)}
 		slow := func(context.Context) error { time.Sleep(90 * time.Millisecond); return nil }
 		for range 2 {
 			if !p.busy(t.Context(), slow) {
@@ -91,7 +94,7 @@ func TestPaceGoesOn(t *testing.T) {
 // pause, not once per move.
 func TestPaceAddsNoLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, looks := pace{took: []time.Duration{time.Millisecond}}, 0
+		p, looks := pace{took: slices.Repeat([]time.Duration{time.Millisecond}, keptLooks)}, 0
 		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
 			p.busy(t.Context(), func(context.Context) error { looks++; time.Sleep(50 * time.Millisecond); return nil })
 		}
