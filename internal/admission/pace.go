@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// keptLooks is how many looks say what is usual.
+	// keptLooks is how many looks say what is usual. An API server that is slow
+	// for longer, some 10 s, is steered all the same.
 	keptLooks = 50
-	// busyAtMost is how long moves wait for a busy API server. Where some answers
-	// are always slow, because one of several servers is far away for example, it
-	// never looks usual.
+	// busyAtMost is how long moves wait for a busy API server. Where one of three
+	// servers is always slow and they answer in turn, it never looks usual.
 	busyAtMost = 15 * time.Second
 	// A look may take so many times as long as the median of the last ones, or
 	// aLook, without showing that the API server is busy. On two processors one

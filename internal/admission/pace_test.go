@@ -53,16 +53,17 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Where some answers are slow and others quick, for as long as it runs, moves
-// wait for some seconds each, not for ever. Those of a later cycle wait anew.
+// Where one of several API servers is slow and they answer in turn, for as long as
+// it runs, moves wait for some seconds, not for ever. Those of a later cycle wait
+// anew.
 func TestPaceGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
 		looks := 0
 		look := func(context.Context) error {
-			took := 90 * time.Millisecond
-			if looks++; looks%2 == 0 {
-				took = 8 * time.Millisecond
+			took := 8 * time.Millisecond
+			if looks++; looks%3 == 0 {
+				took = 90 * time.Millisecond
 			}
 			time.Sleep(took)
 			return nil
@@ -78,7 +79,7 @@ func TestPaceGoesOn(t *testing.T) {
 		if longest > busyAtMost+time.Second {
 			t.Errorf("moves waited for %v, want %v at most", longest, busyAtMost)
 		}
-		p = pace{took: []time.Duration{8 * time.Millisecond}}
+		p = pace{took: slices.Repeat([]time.Duration{8 * time.Millisecond}, keptLooks)}
 		slow := func(context.Context) error { time.Sleep(90 * time.Millisecond); return nil }
 		for range 2 {
 			if !p.busy(t.Context(), slow) {
