@@ -127,7 +127,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 		"a.yaml (descheduler/v1alpha1 DeschedulerPolicy)\n", "    - Runs RemoveDuplicates (profile strategy-RemoveDuplicates-profile).\n",
 		"\na.yaml: line 5 (Job \"j\")\n  note: spec.template.spec.containers[0].image: put the image of deploy/Dockerfile here",
 		"\nb.yaml\n  error: line 1: apiVersion \"x/v1\" with kind \"Unknown\" is not known; expected ",
-		"\nc.yaml: line 1 (v1 Service)\n  nothing to say\n",
+		"\nc.yaml: line 1 (v1 Service)\n  no findings\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not print %q:\n%s", want, text)
