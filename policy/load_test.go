@@ -126,7 +126,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 		"both, in either order, amid comments and empty documents": {
 			text:            "# head\n---\n--- # second\n" + loadPolicyHeader + "usage: {timeout: 7s}\n---\n\n---\n" + deschedulerPolicyText + "---\n# tail",
 			wantDescheduler: deschedulerPolicyText, wantAt: 9,
-			wantTimeout:     "7s",
+			wantTimeout: "7s",
 		},
 		"content beside the marker": {
 			text:        "--- {apiVersion: evenkeel.io/v1alpha1, kind: LoadPolicy, usage: {timeout: 7s}}\n...\n",
@@ -135,12 +135,12 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 		"a document after an end marker is not lost": {
 			text:            loadPolicyHeader + "usage: {timeout: 7s}\n...\n" + deschedulerPolicyText,
 			wantDescheduler: deschedulerPolicyText, wantAt: 4,
-			wantTimeout:     "7s",
+			wantTimeout: "7s",
 		},
 		"a byte order mark and line ends of another system": {
 			text:            "\ufeff" + strings.ReplaceAll(loadPolicyHeader+"usage: {timeout: 7s}\n---\n"+deschedulerPolicyText, "\n", "\r\n"),
 			wantDescheduler: deschedulerPolicyText, wantAt: 4,
-			wantTimeout:     "7s",
+			wantTimeout: "7s",
 		},
 		"JSON": {
 			text:        `{"apiVersion": "evenkeel.io/v1alpha1", "kind": "LoadPolicy", "usage": {"timeout": "7s"}}`,

@@ -29,8 +29,8 @@ empty:
 	}{
 		"a value":                          {"usage.timeout", invalid, "line 12, column 12: "},
 		"the name of what is forbidden":    {"usage.timeout", forbidden, "line 12, column 3: "},
-		"a value in a list":                {"usage.sources[1].prometheus.port", invalid, "line 15, column 41: "},
-		"a mapping, by its name":           {"usage.sources[1].prometheus", invalid, "line 15, column 22: "},
+		"a value in a list":                {"usage.sources[1].prometheus.port", invalid, "line 15, column 43: "},
+		"a mapping, by its name":           {"usage.sources[1].prometheus", invalid, "line 15, column 24: "},
 		"an element of a list":             {"usage.sources[0]", invalid, "line 14, column 5: "},
 		"what is not there, by what is":    {"usage.sources[0].kubelet.port", invalid, "line 14, column 5: "},
 		"an element that is not there":     {"usage.sources[7]", invalid, "line 13, column 3: "},
