@@ -7,6 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kubelet"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -39,26 +41,33 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	}
 	ready := p.Readings.readyNodes()
 	nodes := reasons.Count(len(ready), "ready node")
-	var without []string
-	level := Warning
+	var without, coming []string
+	level, starting := Warning, p.starting(i)
 	for _, k := range ready {
-		node := p.Readings.Snapshot.Nodes[k].Node.Name
-		if has[node] {
+		node := &p.Readings.Snapshot.Nodes[k].Node
+		switch {
+		case has[node.Name]:
 			continue
-		}
-		without = append(without, node)
-		if !anywhere[node] {
+		case starting || p.Readings.young(node.ReadySince):
+			coming = append(coming, node.Name)
+			continue
+		case !anywhere[node.Name]:
 			level = Problem
 		}
+		without = append(without, node.Name)
+	}
+	if len(coming) > 0 {
+		n.warning(name, "%d of %s have no sample yet: they or the source started less than %v ago: %s.", len(coming), nodes, warmUp, list(coming))
 	}
 	stray := reading.Problems[usage.UnmatchedNode]
 	strays := strings.Join(stray.Examples, "; ")
 	switch {
+	case len(without) == 0 && stray.Count == 0 && len(coming) > 0:
 	case len(without) == 0 && stray.Count == 0:
-		n.ok(name, "All %s have a sample.", nodes)
+		n.ok(name, "Usage reported for all %s.", nodes)
 	case len(without) == 0:
-		n.warning(name, "All %s have a sample, and %s of nodes that this cluster does not have: %s.", nodes, reasons.Count(stray.Count, "sample"), strays).
-			fix("Harmless if these are other machines. If the server has several clusters, see to it that only this one's series are asked for.")
+		n.warning(name, "Usage reported for %d of %s, and %s of nodes that this cluster does not have: %s.", len(ready)-len(coming), nodes, reasons.Count(stray.Count, "sample"), strays).
+			fix("Harmless if these are other machines. If the server has several clusters, make sure that only this one's series are queried.")
 	case stray.Count == 0:
 		n.add(level, name, "%d of %s have no sample: %s.", len(without), nodes, list(without)).fix(fixUnmatched(&p.Sources[i], source.Unmatched))
 	default:
@@ -103,12 +112,17 @@ func (p *Patient) noPods(n *notes, i int) {
 	if i > 0 || running == 0 || slices.ContainsFunc(p.Readings.Sources, measures) {
 		return // of several such sources the first is reported
 	}
-	n.warning(p.sourceName(i), "No source tells what pods use: their usage is estimated from their requests, and none is moved by what it really uses.").
-		fix("Add a source that measures pods behind it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +
-			p.sourceName(i) + "\n    - type: MetricsServer")
+	second := metricsserver.Name
+	if p.sourceName(i) == second {
+		second = kubelet.Name
+	}
+	n.warning(p.sourceName(i), "No source reports what pods use: their usage is estimated from their requests, and none is moved by what it really uses.").
+		fix("Add a source that measures pods after it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +
+			p.sourceName(i) + "\n    - type: " + second)
 }
 
-// podsWith counts the running pods, and how many of them a source has.
+// podsWith counts the running pods, and how many of them a source has. Those
+// that have only just started count if it has them.
 func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	type key struct{ namespace, name string }
 	has := make(map[key]bool, len(reading.Batch.Pods))
@@ -117,12 +131,12 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	}
 	for _, node := range p.Readings.Snapshot.Nodes {
 		for _, pod := range node.Pods {
-			if pod.Started.IsZero() {
-				continue
-			}
-			running++
-			if has[key{pod.Namespace, pod.Name}] {
-				measured++
+			switch reported := has[key{pod.Namespace, pod.Name}]; {
+			case pod.Started.IsZero():
+			case reported:
+				running, measured = running+1, measured+1
+			case !p.Readings.young(pod.Started):
+				running++
 			}
 		}
 	}
