@@ -36,7 +36,7 @@ func (p *Patient) coverage(n *notes) Level {
 		switch why := p.Readings.View.Nodes[i].Unknown; {
 		case why == "" || why == reasons.WindowTooShort:
 			known++
-		case why == reasons.NoUsageSample && (starting || p.Readings.young(node.ReadySince)):
+		case why == reasons.NoUsageSample && (starting || p.answered() > 0 && p.Readings.young(node.ReadySince)):
 			coming++
 		default:
 			unknown[why] = append(unknown[why], node.Name)
@@ -53,7 +53,7 @@ func (p *Patient) coverage(n *notes) Level {
 		f.Level, f.Subject, f.Says = Problem, string(closed), p.consequence()+": "+f.Says
 	case coming > 0:
 		f.Level = Warning
-		f.Says += fmt.Sprintf(" %d more started less than %v ago, so their usage is on its way.", coming, warmUp)
+		f.Says += fmt.Sprintf(" The usage of %d more is on its way: they or the source started less than %v ago.", coming, warmUp)
 	case len(unknown) > 0:
 		f.Level = Warning
 	}

@@ -38,7 +38,11 @@ func (p *Patient) examineStatus(n *notes) {
 		wiring.Level, wiring.Mend = Warning, "Let it answer once you trust it: take --observe away."
 		wiring.Says += " It only observes (--observe): no pod is steered, so a process that evicts stops after its first move."
 	}
-	if e.Gate != "" {
+	switch {
+	case e.Gate == "":
+	case p.Readings != nil && p.Readings.At.Sub(e.Started) < p.Load.Hot.MinWindow.Duration+warmUp:
+		n.warning(e.URL, "It started at %s and is still collecting the usage that it scores by: %s", clock(e.Started), e.Gate)
+	default:
 		n.warning(e.URL, "It knows too little about usage to score by: %s", e.Gate).
 			fix("See under sources and coverage; with separate processes, whether the extender has the same policy and permissions.")
 	}

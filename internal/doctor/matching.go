@@ -7,8 +7,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/kubelet"
-	"github.com/evenkeel/evenkeel/usage/metricsserver"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -41,20 +39,10 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	}
 	ready := p.Readings.readyNodes()
 	nodes := reasons.Count(len(ready), "ready node")
-	var without, coming []string
-	level, starting := Warning, p.starting(i)
-	for _, k := range ready {
-		node := &p.Readings.Snapshot.Nodes[k].Node
-		switch {
-		case has[node.Name]:
-			continue
-		case starting || p.Readings.young(node.ReadySince):
-			coming = append(coming, node.Name)
-			continue
-		case !anywhere[node.Name]:
-			level = Problem
-		}
-		without = append(without, node.Name)
+	coming, without := p.unreported(ready, has, p.starting(i))
+	level := Warning
+	if slices.ContainsFunc(without, func(node string) bool { return !anywhere[node] }) {
+		level = Problem
 	}
 	if len(coming) > 0 {
 		n.warning(name, "%d of %s have no sample yet: they or the source started less than %v ago: %s.", len(coming), nodes, warmUp, list(coming))
@@ -74,6 +62,21 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 		n.add(level, name, "%d of %s have no sample: %s; %d series belong to no node: %s.", len(without), nodes, list(without), stray.Count, strays).
 			fix(fixUnmatched(&p.Sources[i], source.Stray))
 	}
+}
+
+// unreported returns the ready nodes without a sample: those whose sample may
+// still come, and the others.
+func (p *Patient) unreported(ready []int, has map[string]bool, starting bool) (coming, without []string) {
+	for _, k := range ready {
+		switch node := &p.Readings.Snapshot.Nodes[k].Node; {
+		case has[node.Name]:
+		case starting || p.Readings.young(node.ReadySince):
+			coming = append(coming, node.Name)
+		default:
+			without = append(without, node.Name)
+		}
+	}
+	return coming, without
 }
 
 // fixUnmatched is for nodes without a sample. Stray samples may be theirs.
@@ -109,12 +112,12 @@ func (p *Patient) matchPods(n *notes, i int) {
 func (p *Patient) noPods(n *notes, i int) {
 	running, _ := p.podsWith(&p.Readings.Sources[i])
 	measures := func(r Reading) bool { return len(r.Batch.Pods) > 0 }
-	if i > 0 || running == 0 || slices.ContainsFunc(p.Readings.Sources, measures) {
+	if i > 0 || running == 0 || p.starting(i) || slices.ContainsFunc(p.Readings.Sources, measures) {
 		return // of several such sources the first is reported
 	}
-	second := metricsserver.Name
+	second := "MetricsServer"
 	if p.sourceName(i) == second {
-		second = kubelet.Name
+		second = "Kubelet"
 	}
 	n.warning(p.sourceName(i), "No source reports what pods use: their usage is estimated from their requests, and none is moved by what it really uses.").
 		fix("Add a source that measures pods after it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +

@@ -22,7 +22,7 @@ func (p *Patient) examineSource(n *notes, i int) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	nodes, pods := len(reading.Batch.Nodes), len(reading.Batch.Pods)
 	switch {
-	case reading.Err != nil && isUnready(reading.Err) && p.starting(i):
+	case reading.Err != nil && p.starting(i):
 		n.warning(name, "It is starting and gives no reading yet: %v", reading.Err)
 	case reading.Err != nil:
 		n.problem(name, "It gave no reading: %v", reading.Err).fix(fixSource(&p.Sources[i], reading.Err))

@@ -18,9 +18,13 @@ func (r *Readings) young(since time.Time) bool { return !since.IsZero() && r.At.
 
 // starting reports whether a source has only just begun: with a cluster whose
 // nodes are all young, or with the pods that serve it. Their creation counts, so
-// that one whose containers crash again and again does not start for ever.
+// that one whose containers crash again and again does not start for ever. An
+// error must be one that goes by itself.
 func (p *Patient) starting(i int) bool {
 	r := p.Readings
+	if err := r.Sources[i].Err; err != nil && !isUnready(err) {
+		return false
+	}
 	ready := r.readyNodes()
 	if len(ready) > 0 && !slices.ContainsFunc(ready, func(k int) bool { return !r.young(r.Snapshot.Nodes[k].Node.ReadySince) }) {
 		return true
