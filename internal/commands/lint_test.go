@@ -19,11 +19,11 @@ const todaysHead = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\np
 func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"a plugin that does not exist": {
-			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `profile "p" enables plugin "RealUsage", which does not exist`,
+			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `line 4, column 49: DeschedulerPolicy: profiles[0].plugins.balance.enabled[0]: there is no plugin "RealUsage", did you mean "RealUsageLowNodeUtilization"?`,
 		},
 		"an argument that a plugin does not know": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTime: 1}}]}\n",
-			"profiles[0].pluginConfig[0].args.maxPodLifeTime: Forbidden: unknown field; allowed here: ",
+			`line 4, column 107: DeschedulerPolicy: profiles[0].pluginConfig[0].args.maxPodLifeTime: unknown field "maxPodLifeTime", did you mean "maxPodLifeTimeSeconds"? (allowed: `,
 		},
 		"an argument of a wrong type": {
 			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}\n",
@@ -39,7 +39,7 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 		"a threshold of two kinds": {
 			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {priorityThreshold: {name: a, value: 3}}}]}\n", "only one of priorityThreshold fields can be set",
 		},
-		"a field of the LoadPolicy": {"apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nline: {}\n", "LoadPolicy: line: Forbidden: unknown field; allowed here: "},
+		"a field of the LoadPolicy": {"apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nline: {}\n", `line 3, column 1: LoadPolicy: line: unknown field "line", did you mean "lines"? (allowed: `},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,8 @@ const (
 	beginning = 3
 	// longest bounds what is compared: a longer text is no word.
 	longest = 64
+	// mostMistakes are those in a long word.
+	mostMistakes = 4
 )
 
 // Word returns the word that typed is most like, the first of several; empty if
@@ -26,7 +28,7 @@ func Word[T ~string](typed string, words []T) T {
 	}
 	lower := strings.ToLower(typed)
 	runes := []rune(lower)
-	nearest := len(runes)/3 + 1
+	nearest := min(len(runes)/3, mostMistakes) + 1
 	if len(runes) <= beginning {
 		nearest = 1 // of three letters only the case may differ: gpu is not cpu
 	}

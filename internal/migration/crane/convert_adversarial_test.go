@@ -30,17 +30,17 @@ func TestMistakesAreNamed(t *testing.T) {
 		},
 		"the field as it should be spelt": {
 			"spec: {" + sync + ", predicate: [{name: cpu_usage_avg_5m, maxLimitPercent: 0.65}]}",
-			[]string{"spec.predicate[0].maxLimitPercent: Forbidden: unknown field; allowed here: maxLimitPecent, name"},
+			[]string{"spec.predicate[0].maxLimitPercent: Forbidden: unknown field \"maxLimitPercent\", did you mean \"maxLimitPecent\"? (allowed: maxLimitPecent, name)"},
 		},
 		"metadata, which Crane has none of": {
 			"metadata: {name: p}\nspec: {" + sync + "}",
-			[]string{"metadata: Forbidden: unknown field; allowed here: apiVersion, kind, spec"},
+			[]string{`metadata: Forbidden: unknown field "metadata" (allowed: apiVersion, kind, spec)`},
 		},
 		"metrics that nobody writes": {
 			"spec: {syncPolicy: [{name: cpu_usage_active, period: 3m}], predicate: [{name: cpu, maxLimitPecent: 65}], priority: [{weight: 1}]}",
 			[]string{
 				`spec.syncPolicy[0].name: Unsupported value: "cpu_usage_active": supported values: ` + names,
-				`spec.predicate[0].name: Unsupported value: "cpu": supported values: ` + names,
+				`spec.predicate[0].name: Unsupported value: "cpu": did you mean "cpu_usage_avg_5m"? supported values: ` + names,
 				`spec.priority[0].name: Unsupported value: "": supported values: ` + names,
 			},
 		},
