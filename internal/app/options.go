@@ -17,6 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/likely"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -229,7 +230,7 @@ func (o *Options) validateAddresses() error {
 		}
 	}
 	if access := []string{"", serve.MetricsOpen, serve.MetricsAuthorized, serve.MetricsOff}; !slices.Contains(access, o.MetricsAccess) {
-		return fmt.Errorf("--metrics-access: %q is not one of %q", o.MetricsAccess, access[1:])
+		return fmt.Errorf("--metrics-access: %q is not one of %q%s", o.MetricsAccess, access[1:], likely.Hint(o.MetricsAccess, access[1:]))
 	}
 	return nil
 }

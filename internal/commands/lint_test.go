@@ -19,15 +19,23 @@ const todaysHead = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\np
 func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"a plugin that does not exist": {
-			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `line 4, column 49: DeschedulerPolicy: profiles[0].plugins.balance.enabled[0]: there is no plugin "RealUsage", did you mean "RealUsageLowNodeUtilization"?`,
+			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `line 4, column 43: DeschedulerPolicy: profiles[0].plugins.balance.enabled[0]: there is no plugin "RealUsage", did you mean "RealUsageLowNodeUtilization"?`,
+		},
+		"a plugin that does not exist is configured": {
+			todaysHead + "- {name: p, pluginConfig: [{name: PodLifetime, args: {}}]}\n",
+			`line 4, column 35: DeschedulerPolicy: profiles[0].pluginConfig[0].name: there is no plugin "PodLifetime", did you mean "PodLifeTime"?`,
+		},
+		"a mistake beside a priority class": {
+			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplica: 2, priorityThreshold: {name: gold}}}]}\n",
+			`line 4, column 58: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplica: unknown field "minReplica", did you mean "minReplicas"?`,
 		},
 		"an argument that a plugin does not know": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTime: 1}}]}\n",
-			`line 4, column 107: DeschedulerPolicy: profiles[0].pluginConfig[0].args.maxPodLifeTime: unknown field "maxPodLifeTime", did you mean "maxPodLifeTimeSeconds"? (allowed: `,
+			`line 4, column 104: DeschedulerPolicy: profiles[0].pluginConfig[0].args.maxPodLifeTime: unknown field "maxPodLifeTime", did you mean "maxPodLifeTimeSeconds"? (allowed: `,
 		},
 		"an argument of a wrong type": {
 			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}\n",
-			`DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two": must be a whole number of 0 or more (DefaultEvictor)`,
+			`line 4, column 71: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two": must be a whole number of 0 or more (DefaultEvictor)`,
 		},
 		"an argument that a plugin refuses": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {}}]}\n", "at least one filtering criterion must be specified",
