@@ -82,7 +82,7 @@ func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logging := []string{"--logging-format", "--vmodule", "--v Level"}
+	logging := []string{"--logging-format string", "--vmodule", "--v Level"}
 	for _, command := range newRoot().Commands() {
 		help, err := execute(t, "evenkeel", command.Name()+" --help")
 		if err != nil {

@@ -19,8 +19,9 @@ const (
 
 // Word returns the word that typed is most like, the first of several; empty if
 // it is like none. One mistake in every three letters may be made: a letter too
-// many, missing, wrong, or exchanged with the next. Case does not count. If no
-// word is that near, it is the first that begins with typed.
+// many, missing, wrong, or exchanged with the next; of three letters only a
+// missing one. Case does not count. If no word is that near, it is the first that
+// begins with typed.
 func Word[T ~string](typed string, words []T) T {
 	var found T
 	if len(typed) > longest {
@@ -29,11 +30,12 @@ func Word[T ~string](typed string, words []T) T {
 	lower := strings.ToLower(typed)
 	runes := []rune(lower)
 	nearest := min(len(runes)/3, mostMistakes) + 1
-	if len(runes) <= beginning {
-		nearest = 1 // of three letters only the case may differ: gpu is not cpu
-	}
 	for _, word := range words {
-		if d := distance(runes, []rune(strings.ToLower(string(word)))); d < nearest {
+		letters := []rune(strings.ToLower(string(word)))
+		if len(runes) <= beginning && len(letters) == len(runes) && string(letters) != lower {
+			continue // gpu is another word than cpu
+		}
+		if d := distance(runes, letters); d < nearest {
 			found, nearest = word, d
 		}
 	}

@@ -27,6 +27,7 @@ func TestWord(t *testing.T) {
 		"another thing of three letters":    {"gpu", []string{"cpu", "memory"}, ""},
 		"three letters in another case":     {"CPU", []string{"memory", "cpu"}, "cpu"},
 		"too many mistakes":                 {"rjct", levels, ""},
+		"one of three letters is missing":   {"yml", []string{"json", "yaml"}, "yaml"},
 		"nothing typed":                     {"", levels, ""},
 		"nothing known":                     {"reject", nil, ""},
 		"no word":                           {strings.Repeat("x", 65), []string{strings.Repeat("x", 66)}, ""},
