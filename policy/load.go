@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/policy/shape"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -38,6 +39,9 @@ type File struct {
 	// Descheduler is the DeschedulerPolicy document as in the file, nil if
 	// there is none. Its plugins' arguments are not checked.
 	Descheduler []byte
+	// DeschedulerAt is how many lines of the file come before it; -1 if it was
+	// converted.
+	DeschedulerAt int
 	// Converted are the documents of legacy systems in the file.
 	Converted []Conversion
 }
@@ -65,6 +69,9 @@ type loader struct {
 	file     File
 	seen     map[documentType]int // line on which a type's document begins
 	problems []string
+	// at is the document that is read, as it is in the file; none for one that
+	// was converted.
+	at Part
 }
 
 func (l *loader) problem(format string, args ...any) {
@@ -84,6 +91,7 @@ func (l *loader) readAll(parts []Part, converters []Converter) {
 }
 
 func (l *loader) read(part *Part, converters []Converter) {
+	l.at = *part
 	if !l.convert(part, converters) {
 		return
 	}
@@ -123,6 +131,7 @@ func (l *loader) convert(part *Part, converters []Converter) bool {
 			return false
 		}
 		l.file.Converted = append(l.file.Converted, *converted)
+		l.at = Part{SkippedLines: -1}
 		part.Text, part.Object = text, converted.Object
 		return true
 	}
@@ -142,7 +151,7 @@ func (l *loader) readDeschedulerPolicy(part *Part) {
 		errs = append(errs, field.Required(field.NewPath("profiles"), "without a profile nothing would ever run"))
 	}
 	l.fieldErrors(deschedulerPolicyKind, errs)
-	l.file.Descheduler = slices.Clone(part.Text)
+	l.file.Descheduler, l.file.DeschedulerAt = slices.Clone(part.Text), l.at.SkippedLines
 }
 
 // readLoadPolicy checks a document, lays it over the defaults and checks the
@@ -176,7 +185,15 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 }
 
 func (l *loader) fieldErrors(kind string, errs field.ErrorList) {
+	if len(errs) == 0 {
+		return
+	}
+	places := PlacesOf(l.at.Text, l.at.SkippedLines)
 	for _, err := range errs {
-		l.problem("%s: %v", kind, err)
+		place := ""
+		if len(l.problems) < maxProblems { // more are not shown
+			place = places.Of(err)
+		}
+		l.problem("%s%s: %s", place, kind, check.Message(err))
 	}
 }

@@ -111,6 +111,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 	cases := map[string]struct {
 		text            string
 		wantDescheduler string
+		wantAt          int
 		wantTimeout     string
 	}{
 		"a LoadPolicy alone": {
@@ -124,8 +125,8 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 		},
 		"both, in either order, amid comments and empty documents": {
 			text:            "# head\n---\n--- # second\n" + loadPolicyHeader + "usage: {timeout: 7s}\n---\n\n---\n" + deschedulerPolicyText + "---\n# tail",
-			wantDescheduler: deschedulerPolicyText,
-			wantTimeout:     "7s",
+			wantDescheduler: deschedulerPolicyText, wantAt: 9,
+			wantTimeout: "7s",
 		},
 		"content beside the marker": {
 			text:        "--- {apiVersion: evenkeel.io/v1alpha1, kind: LoadPolicy, usage: {timeout: 7s}}\n...\n",
@@ -133,13 +134,13 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 		},
 		"a document after an end marker is not lost": {
 			text:            loadPolicyHeader + "usage: {timeout: 7s}\n...\n" + deschedulerPolicyText,
-			wantDescheduler: deschedulerPolicyText,
-			wantTimeout:     "7s",
+			wantDescheduler: deschedulerPolicyText, wantAt: 4,
+			wantTimeout: "7s",
 		},
 		"a byte order mark and line ends of another system": {
 			text:            "\ufeff" + strings.ReplaceAll(loadPolicyHeader+"usage: {timeout: 7s}\n---\n"+deschedulerPolicyText, "\n", "\r\n"),
-			wantDescheduler: deschedulerPolicyText,
-			wantTimeout:     "7s",
+			wantDescheduler: deschedulerPolicyText, wantAt: 4,
+			wantTimeout: "7s",
 		},
 		"JSON": {
 			text:        `{"apiVersion": "evenkeel.io/v1alpha1", "kind": "LoadPolicy", "usage": {"timeout": "7s"}}`,
@@ -157,7 +158,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tc.wantDescheduler != "" {
-				want.Descheduler = []byte(tc.wantDescheduler)
+				want.Descheduler, want.DeschedulerAt = []byte(tc.wantDescheduler), tc.wantAt
 			}
 			if diff := cmp.Diff(&want, got); diff != "" {
 				t.Errorf("file (-want +got):\n%s", diff)

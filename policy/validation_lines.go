@@ -8,6 +8,7 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -126,7 +127,7 @@ func judgeable(p *LoadPolicy, name usage.Metric, path *field.Path) field.ErrorLi
 		for _, metric := range p.Usage.Metrics {
 			known = append(known, metric.Name)
 		}
-		return field.ErrorList{field.NotSupported(path, name, known)}
+		return check.OneOf(path, name, known...)
 	case isPressure(name) && !p.Usage.measures(name):
 		return field.ErrorList{field.Forbidden(path, "no source measures it: it takes a source Prometheus with nodeMetrics NodeExporter"+
 			" or a query for it, or a source Kubelet with endpoint Summary")}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
 // Kind is how a Window aggregates the samples it reaches back over.
@@ -71,7 +73,7 @@ func ParseWindow(name string) (Window, error) {
 	}
 	parts := windowName.FindStringSubmatch(name)
 	if parts == nil {
-		return Window{}, fmt.Errorf("%q is not a window; allowed: %s", name, WindowNames)
+		return Window{}, fmt.Errorf("%q is not a window%s (allowed: %s)", name, likelyWindow(name), WindowNames)
 	}
 	count, _ := strconv.Atoi(parts[3])      // the pattern has bounded it
 	percentile, _ := strconv.Atoi(parts[2]) // two digits, or nothing
@@ -88,6 +90,29 @@ func ParseWindow(name string) (Window, error) {
 	}
 	return w, nil
 }
+
+// likelyWindow asks whether a window of the same time and percentile was meant.
+func likelyWindow(name string) string {
+	numbers := windowNumbers.FindAllString(name, 2)
+	if len(numbers) == 0 {
+		return likely.Hint(name, []string{"last"})
+	}
+	kinds := []string{"avg", "max_avg"}
+	if len(numbers) > 1 {
+		kinds = append(kinds, "p"+numbers[0])
+	}
+	var names []string
+	for _, unit := range []string{"m", "h", "d"} {
+		for _, kind := range kinds {
+			if w := kind + "_" + numbers[len(numbers)-1] + unit; windowName.MatchString(w) {
+				names = append(names, w)
+			}
+		}
+	}
+	return likely.Hint(name, names)
+}
+
+var windowNumbers = regexp.MustCompile("[0-9]{1,5}")
 
 // MarshalText writes the window by its name.
 func (w Window) MarshalText() ([]byte, error) { return []byte(w.String()), nil }

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,23 @@ func TestParseWindow(t *testing.T) {
 				t.Errorf("%q: the error %q does not say what is allowed", name, err)
 			}
 		})
+	}
+}
+
+// A window that is misspelt is answered with the one that was likely meant.
+func TestParseWindowAsksForTheLikelyOne(t *testing.T) {
+	cases := map[string]string{
+		"avg5m": "avg_5m", "avg_5": "avg_5m", "avg_10min": "avg_10m", "p95-1h": "p95_1h", "P50_5m": "p50_5m", "max-avg-1h": "max_avg_1h", "lats": "last",
+		"p100_5m": "", "fifteen": "", "5m": "", "": "",
+	}
+	for name, want := range cases {
+		hint := " (allowed: "
+		if want != "" {
+			hint = fmt.Sprintf(", did you mean %q? (allowed: ", want)
+		}
+		if _, err := ParseWindow(name); err == nil || !strings.Contains(err.Error(), "is not a window"+hint) {
+			t.Errorf("%q: error %v, want it to ask for %q", name, err, want)
+		}
 	}
 }
 

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
 // version is set by the linker.
@@ -15,7 +20,13 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return exit.Usagef("unknown command %q; see %s --help", args[0], c.CommandPath())
+	var names []string
+	for _, command := range c.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	return exit.Usagef("unknown command %q%s; see %s --help", args[0], likely.Hint(args[0], names), c.CommandPath())
 }
 
 // noArgs refuses positional arguments as a usage error.
@@ -24,4 +35,23 @@ func noArgs(c *cobra.Command, args []string) error {
 		return exit.Usagef("%s takes no arguments, got %q", c.CommandPath(), args)
 	}
 	return nil
+}
+
+// flagError is the error of a command line whose flags are wrong.
+func flagError(c *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return exit.Usage(err)
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Deprecated == "" {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	typed := unknown.GetSpecifiedName()
+	if short := unknown.GetSpecifiedShortnames(); short != "" { // -kubeconfig for --kubeconfig
+		typed, _, _ = strings.Cut(short, "=")
+	}
+	return exit.Usagef("%w%s", err, likely.Hint("--"+typed, names))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,40 +16,57 @@ import (
 func newLintCommand() *cobra.Command {
 	var options commands.LintOptions
 	c := &cobra.Command{
-		Use:   "lint FILE...",
-		Short: "Check policies of today's or an earlier form, and say in words what they do",
+		Use:   "lint [FILE...]",
+		Short: "Validate policy files, current or legacy, and describe what they do",
 		Long: "Needs no cluster. Mistakes end with exit code 2, with --strict warnings too.\n" +
 			"Whether priority classes exist is not checked; `evenkeel doctor` checks a policy against a cluster.",
-		Example: "  evenkeel lint policy.yaml\n  evenkeel lint --strict -o json deploy/*.yaml",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, files []string) error {
-			options.Files = append(options.Files, files...)
+		Example: "  evenkeel lint policy.yaml\n  evenkeel lint --strict -o json deploy/*.yaml\n" +
+			"  kubectl -n evenkeel get configmap evenkeel-policy -o yaml | evenkeel lint",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			options.Files = filesOf(c, options.Files, args)
 			return commands.Lint(options, c.InOrStdin(), c.OutOrStdout(), time.Now())
 		},
 	}
-	c.Flags().StringArrayVarP(&options.Files, "filename", "f", nil, "File to check, beside those named without a flag; - is the standard input.")
+	addFiles(c, &options.Files)
 	c.Flags().StringVarP(&options.Format, "output", "o", "text", "Output format: "+commands.LintFormats+".")
-	c.Flags().BoolVar(&options.Strict, "strict", false, "Take warnings for errors.")
+	c.Flags().BoolVar(&options.Strict, "strict", false, "Treat warnings as errors.")
 	return c
 }
 
 func newConvertCommand() *cobra.Command {
 	var options commands.ConvertOptions
 	c := &cobra.Command{
-		Use:   "convert",
-		Short: "Bring a file of an earlier system into today's form, with a comment at each change",
+		Use:   "convert [FILE...]",
+		Short: "Convert legacy policies and manifests to the current format, annotating every change",
 		Long: "Reads " + migration.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
 			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
-		Example: "  evenkeel convert -f policy-v1alpha1.yaml -o policy.yaml\n" +
+		Example: "  evenkeel convert policy-v1alpha1.yaml -o policy.yaml\n" +
 			"  kubectl get configmap descheduler-policy-configmap -n kube-system -o yaml | evenkeel convert",
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			options.Files = filesOf(c, options.Files, args)
 			return commands.Convert(options, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
-	c.Flags().StringVarP(&options.From, "filename", "f", commands.Standard, "File to convert; - is the standard input.")
+	addFiles(c, &options.Files)
 	c.Flags().StringVarP(&options.To, "output", "o", commands.Standard, "File to write; - is the standard output.")
 	return c
+}
+
+// addFiles adds the flag by which files may be named as well.
+func addFiles(c *cobra.Command, files *[]string) {
+	c.Flags().StringArrayVarP(files, "filename", "f", nil, "File to read, in addition to the arguments; - is the standard input.")
+}
+
+// filesOf returns the files of a flag and the arguments. Without any it is the
+// standard input, unless that is a terminal.
+func filesOf(c *cobra.Command, flag, args []string) []string {
+	files := slices.Concat(flag, args)
+	if len(files) == 0 && !isTerminal(c.InOrStdin()) {
+		return []string{commands.Standard}
+	}
+	return files
 }
 
 func newCertificatesCommand() *cobra.Command {
@@ -86,8 +104,13 @@ func newSimulateCommand() *cobra.Command {
 
 // progressOf returns where to draw progress: a terminal, or nil.
 func progressOf(c *cobra.Command) io.Writer {
-	if file, ok := c.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		return file
+	if isTerminal(c.ErrOrStderr()) {
+		return c.ErrOrStderr()
 	}
 	return nil
+}
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }

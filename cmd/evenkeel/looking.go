@@ -93,6 +93,7 @@ func newDoctorCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
+			wanted.As, options.As = options.As, "" // its own requests impersonate nobody
 			return commands.Doctor(c.Context(), options, wanted, c.OutOrStdout())
 		},
 	}
@@ -100,7 +101,7 @@ func newDoctorCommand() *cobra.Command {
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
 	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Command whose process is checked: run, serve, extender or nodesync.")
 	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, in place of the address in the policy.")
-	c.Flags().StringVar(&wanted.As, "as", "", "Whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel; without it those of the caller.")
+	c.Flags().Lookup("as").Usage = "User whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel. Everything else is asked as the caller."
 	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, to ask whether kube-scheduler asks it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")
 	return c

@@ -24,6 +24,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	defer logs.FlushLogs()
 	root, args := newRoot(), compat.WithGoFlags(os.Args[1:])
+	nameAfter(root, os.Args[0])
 	root.SetArgs(args)
 	patience := time.Second
 	if c, _, err := root.Find(args); err == nil && slices.Contains(lasting, c.Name()) {
@@ -37,7 +38,7 @@ func run() int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "evenkeel",
-		Short:         "Evens out the real usage of Kubernetes nodes, by eviction and by scheduling",
+		Short:         "Balances Kubernetes nodes by real usage: moves pods off hot nodes and steers new pods to cool ones",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -52,8 +53,9 @@ func newRoot() *cobra.Command {
 		}
 		return nil
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Usage(err) })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(),
-		newNodeSyncCommand(), newCleanupCommand(), newDoctorCommand(), newExplainCommand(), newHistoryCommand(), newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand(), newCertificatesCommand())
+		newNodeSyncCommand(), newCleanupCommand(), newDoctorCommand(), newExplainCommand(), newHistoryCommand(), newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand(), newCertificatesCommand(), newOptionsCommand())
+	keepOutOfHelp(root)
 	return root
 }

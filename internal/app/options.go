@@ -17,6 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/likely"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -26,7 +27,11 @@ import (
 type Options struct {
 	PolicyFile string
 	Kubeconfig string
-	Namespace  string
+	// Context is the kubeconfig's to use, As and AsGroups whom to impersonate;
+	// empty as they are for kubectl.
+	Context, As string
+	AsGroups    []string
+	Namespace   string
 	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
 	// MetricsAccess is who reads /metrics there: one of the constants below.
 	MetricsAddress, MetricsAccess string
@@ -95,12 +100,16 @@ func (o *Options) AddCommon(flags *pflag.FlagSet) {
 // AddLedger adds the flags of commands that only read what is stored.
 func (o *Options) AddLedger(flags *pflag.FlagSet) {
 	o.AddKubeconfig(flags)
-	flags.StringVar(&o.Namespace, "namespace", namespaceFromEnvironment(), "Namespace of Evenkeel's Lease and ConfigMap.")
+	flags.StringVarP(&o.Namespace, "namespace", "n", namespaceFromEnvironment(), "Namespace of Evenkeel's Lease and ConfigMap.")
 }
 
-// AddKubeconfig adds the flag of every command that uses the API server.
+// AddKubeconfig adds the flags of every command that uses the API server. They
+// are kubectl's.
 func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "File with kube configuration; without it $KUBECONFIG, else the pod's ServiceAccount.")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file. Defaults to $KUBECONFIG, then the pod's ServiceAccount or ~/.kube/config.")
+	flags.StringVar(&o.Context, "context", "", "Context of the kubeconfig file to use. Defaults to its current one.")
+	flags.StringVar(&o.As, "as", "", "User to impersonate, such as system:serviceaccount:evenkeel:evenkeel.")
+	flags.StringArrayVar(&o.AsGroups, "as-group", nil, "Group to impersonate, with --as (repeatable).")
 }
 
 // AddMetrics adds the flags of commands that serve metrics and probes.
@@ -221,7 +230,7 @@ func (o *Options) validateAddresses() error {
 		}
 	}
 	if access := []string{"", serve.MetricsOpen, serve.MetricsAuthorized, serve.MetricsOff}; !slices.Contains(access, o.MetricsAccess) {
-		return fmt.Errorf("--metrics-access: %q is not one of %q", o.MetricsAccess, access[1:])
+		return fmt.Errorf("--metrics-access: %q is not one of %q%s", o.MetricsAccess, access[1:], likely.Hint(o.MetricsAccess, access[1:]))
 	}
 	return nil
 }
@@ -279,7 +288,8 @@ func (o *Options) Connect() (*kube.Connection, error) {
 		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client makes its own
 		return kube.Connect(config)
 	}
-	config, err := kube.Config(o.Kubeconfig)
+	access := kube.Access{Kubeconfig: o.Kubeconfig, Context: o.Context, As: o.As, AsGroups: o.AsGroups}
+	config, err := access.Config()
 	if err != nil {
 		return nil, err
 	}

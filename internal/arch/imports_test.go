@@ -24,6 +24,7 @@ var pureRooms = []string{
 	"internal/migration/pressure",
 	"internal/migration/scheduler",
 	"internal/migration/schedulerconfig",
+	"policy/likely",             // which word was meant
 	"policy/lint",               // what a policy does, and what looks like a mistake
 	"policy/calendar",           // when evicting is allowed
 	"policy/shape",              // whether a document fits the type it is decoded into

@@ -62,7 +62,7 @@ func (o *CertificatesOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Directory, "directory", "", "Directory to write to. A CA that is there already signs again, so the same command renews the certificates.")
 	flags.StringVar(&o.CAFile, "ca-file", "", "CA to sign with, instead of the one in --directory.")
 	flags.StringVar(&o.CAKeyFile, "ca-key-file", "", "Private key of --ca-file.")
-	flags.StringVar(&o.Namespace, "namespace", "evenkeel", "Namespace of the Services and Secrets.")
+	flags.StringVarP(&o.Namespace, "namespace", "n", "evenkeel", "Namespace of the Services and Secrets.")
 	flags.StringSliceVar(&o.Services, "service", []string{"evenkeel", "evenkeel-extender"}, "Services in front of the extender (repeatable).")
 	flags.StringSliceVar(&o.Names, "dns", nil, "Further DNS names of the extender (repeatable).")
 	flags.IPSliceVar(&o.Addresses, "ip", nil, "IP addresses of the extender (repeatable); not needed if tlsConfig.serverName names a Service.")

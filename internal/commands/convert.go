@@ -1,39 +1,79 @@
 package commands
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
-	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// Standard is the file name that means standard input or output.
-const Standard = "-"
-
 // ConvertOptions are the flags of `evenkeel convert`.
 type ConvertOptions struct {
-	// From and To are the files to read and to write, or Standard.
-	From, To string
+	// Files are those to read, To is the one to write; each may be Standard.
+	Files []string
+	To    string
 }
 
-// Convert is `evenkeel convert`: it converts a file of any legacy system to the
-// current format, and reports each document to progress.
+// Convert is `evenkeel convert`: it converts files of any legacy system to the
+// current format, one after the other, and reports each document to progress.
+// It writes nothing if any of them is invalid.
 func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) error {
-	name, data, err := readInput(options.From, in)
+	inputs, err := readInputs("convert", options.Files, in)
 	if err != nil {
 		return err
 	}
-	result, err := migration.ConvertFile(name, data, kinds.All)
-	if err != nil {
+	var converted bytes.Buffer
+	var errs []error
+	for _, file := range inputs {
+		if file.err != nil {
+			errs = append(errs, file.err)
+			continue
+		}
+		result, err := migration.ConvertFile(file.name, file.data, kinds.All)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		tellParts(progress, file.name, result.Parts)
+		appendDocuments(&converted, result.Text)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	for i := range result.Parts {
-		part := &result.Parts[i]
+	if options.To != Standard {
+		if err := os.WriteFile(options.To, converted.Bytes(), 0o644); err != nil {
+			return exit.Usagef("writing the converted file: %w", err)
+		}
+		return nil
+	}
+	if _, err := out.Write(converted.Bytes()); err != nil {
+		return fmt.Errorf("writing the converted file: %w", err)
+	}
+	return nil
+}
+
+// appendDocuments adds the documents of one more file.
+func appendDocuments(to *bytes.Buffer, text []byte) {
+	if to.Len() > 0 {
+		if to.Bytes()[to.Len()-1] != '\n' {
+			to.WriteByte('\n')
+		}
+		if !bytes.HasPrefix(text, []byte("---")) {
+			to.WriteString("---\n")
+		}
+	}
+	to.Write(text)
+}
+
+// tellParts reports what became of the documents of a file.
+func tellParts(progress io.Writer, name string, parts []migration.Part) {
+	for i := range parts {
+		part := &parts[i]
 		line(progress, "%s: %s: %s: %s", name, part.Place, part.Found, actionWords[part.Action])
 		for _, note := range part.Notes {
 			label := "note"
@@ -43,21 +83,11 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 			line(progress, "  %s: %s", label, withField(note.Field, note.Text))
 		}
 	}
-	if options.To != Standard {
-		if err := os.WriteFile(options.To, result.Text, 0o644); err != nil {
-			return exit.Usagef("writing the converted file: %w", err)
-		}
-		return nil
-	}
-	if _, err := out.Write(result.Text); err != nil {
-		return fmt.Errorf("writing the converted file: %w", err)
-	}
-	return nil
 }
 
 var actionWords = map[migration.Action]string{
 	migration.Converted: "converted",
-	migration.Current:   "in today's form already, unchanged",
+	migration.Current:   "in the current format already, unchanged",
 	migration.Marked:    "unchanged, with comments on what to change by hand",
 	migration.Kept:      "no policy, unchanged",
 }
@@ -67,27 +97,4 @@ func withField(field, text string) string {
 		return text
 	}
 	return field + ": " + text
-}
-
-// readInput reads a command's input, up to the size that a policy may have.
-func readInput(path string, in io.Reader) (name string, data []byte, err error) {
-	name = path
-	if path == Standard {
-		name = "stdin"
-	} else {
-		file, err := os.Open(path)
-		if err != nil {
-			return path, nil, exit.Usagef("reading the file: %w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	data, err = io.ReadAll(io.LimitReader(in, policy.MaxFileBytes+1))
-	if err != nil {
-		return name, nil, exit.Usagef("reading %s: %w", name, err)
-	}
-	if len(data) > policy.MaxFileBytes {
-		return name, nil, policyfile.Invalid(name, fmt.Sprintf("it has more than %d bytes, which is the most a policy may have", policy.MaxFileBytes))
-	}
-	return name, data, nil
 }

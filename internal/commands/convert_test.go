@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
@@ -22,7 +25,7 @@ func TestConvertReadsAndWritesFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, progress bytes.Buffer
-	if err := Convert(ConvertOptions{From: from, To: to}, nil, &out, &progress); err != nil {
+	if err := Convert(ConvertOptions{Files: []string{from}, To: to}, nil, &out, &progress); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(to)
@@ -54,7 +57,7 @@ func TestConvertWritesNothingOfABadFile(t *testing.T) {
 		"an unknown kind": "apiVersion: x/v1\nkind: Unknown\n",
 		"too large":       strings.Repeat("#", policy.MaxFileBytes+1),
 	} {
-		err := Convert(ConvertOptions{From: Standard, To: to}, strings.NewReader(text), &bytes.Buffer{}, &bytes.Buffer{})
+		err := Convert(ConvertOptions{Files: []string{Standard}, To: to}, strings.NewReader(text), &bytes.Buffer{}, &bytes.Buffer{})
 		if exit.Code(err) != exit.Misuse || strings.Count(err.Error(), "\n") > 0 || !strings.HasPrefix(err.Error(), "stdin: ") {
 			t.Errorf("%s: exit code %d for %v", name, exit.Code(err), err)
 		}
@@ -62,8 +65,68 @@ func TestConvertWritesNothingOfABadFile(t *testing.T) {
 	if left, err := os.ReadFile(to); err != nil || string(left) != "mine" {
 		t.Errorf("the file has %q, %v", left, err)
 	}
-	err := Convert(ConvertOptions{From: filepath.Join(t.TempDir(), "absent"), To: Standard}, nil, &bytes.Buffer{}, &bytes.Buffer{})
+	err := Convert(ConvertOptions{Files: []string{filepath.Join(t.TempDir(), "absent")}, To: Standard}, nil, &bytes.Buffer{}, &bytes.Buffer{})
 	if exit.Code(err) != exit.Misuse {
 		t.Errorf("exit code %d for %v", exit.Code(err), err)
+	}
+}
+
+// Several files become one, document by document.
+func TestConvertOfSeveralFiles(t *testing.T) {
+	folder := t.TempDir()
+	service := filepath.Join(folder, "service.yaml")
+	writeText(t, service, "apiVersion: v1\nkind: Service\nmetadata: {name: s}") // without an end of its line
+	var out, progress bytes.Buffer
+	err := Convert(ConvertOptions{Files: []string{service, Standard}, To: Standard}, strings.NewReader(oldPolicy), &out, &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := policy.ReadParts("out", out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, part := range parts {
+		kind, _ := part.Object["kind"].(string)
+		kinds = append(kinds, kind)
+	}
+	if diff := cmp.Diff([]string{"Service", "DeschedulerPolicy"}, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s\n%s", diff, out.String())
+	}
+	out.Reset()
+	err = Convert(ConvertOptions{Files: []string{service, Standard}, To: Standard}, strings.NewReader("kind: Unknown\n"), &out, &progress)
+	if exit.Code(err) != exit.Misuse || out.Len() > 0 {
+		t.Errorf("with a bad file: exit code %d for %v, and it wrote\n%s", exit.Code(err), err, out.String())
+	}
+}
+
+// lint and convert take files in the same ways.
+func TestFilesOfLintAndConvert(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "old.yaml")
+	writeText(t, file, oldPolicy)
+	cases := map[string]struct {
+		files []string
+		want  string
+	}{
+		"a file":                    {[]string{file}, ""},
+		"the standard input":        {[]string{Standard}, ""},
+		"both":                      {[]string{Standard, file}, ""},
+		"none":                      {nil, "name at least one file, or - for the standard input"},
+		"the standard input, twice": {[]string{Standard, file, Standard}, "the standard input can be read once only"},
+		"a folder":                  {[]string{filepath.Dir(file)}, "is a directory"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			linted := Lint(LintOptions{Files: tc.files, Format: "text"}, strings.NewReader(oldPolicy), &bytes.Buffer{}, time.Now())
+			converted := Convert(ConvertOptions{Files: tc.files, To: Standard}, strings.NewReader(oldPolicy), &bytes.Buffer{}, &bytes.Buffer{})
+			for command, err := range map[string]error{"lint": linted, "convert": converted} {
+				switch {
+				case tc.want == "" && err != nil:
+					t.Errorf("%s: %v", command, err)
+				case tc.want != "" && (exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), tc.want)):
+					t.Errorf("%s: exit code %d for %v, want %q", command, exit.Code(err), err, tc.want)
+				}
+			}
+		})
 	}
 }

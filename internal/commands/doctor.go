@@ -21,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
 // DoctorOptions are the flags of `evenkeel doctor` besides the common ones.
@@ -47,8 +48,8 @@ func (o *DoctorOptions) Validate() error {
 	if err := validFormat(o.Format, Formats); err != nil {
 		return err
 	}
-	if !slices.Contains(doctor.Modes(), doctor.Mode(o.Mode)) {
-		return exit.Usagef("--mode: %q is not one of %q", o.Mode, doctor.Modes())
+	if modes := doctor.Modes(); !slices.Contains(modes, doctor.Mode(o.Mode)) {
+		return exit.Usagef("--mode: %q is not one of %q%s", o.Mode, modes, likely.Hint(o.Mode, modes))
 	}
 	if o.Prometheus != "" && !o.marks() {
 		return exit.Usagef("--prom goes with --mode nodesync")

@@ -49,21 +49,18 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 	if err := validFormat(options.Format, LintFormats); err != nil {
 		return err
 	}
-	if len(options.Files) == 0 {
-		return exit.Usagef("lint: name at least one file, or - for the standard input")
+	inputs, err := readInputs("lint", options.Files, in)
+	if err != nil {
+		return err
 	}
 	policyfile.SetupPlugins()
 	report := LintReport{Policies: []PolicyReport{}}
-	for _, path := range options.Files {
-		name, data, err := readInput(path, in)
-		if policy.IsInvalid(err) {
-			report.Policies = append(report.Policies, invalid(name, err))
+	for _, file := range inputs {
+		if file.err != nil {
+			report.Policies = append(report.Policies, invalid(file.name, file.err))
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		report.Policies = append(report.Policies, lintFile(name, data, now)...)
+		report.Policies = append(report.Policies, lintFile(file.name, file.data, now)...)
 	}
 	if err := write(out, options.Format, report, report.text); err != nil {
 		return err
@@ -175,7 +172,7 @@ func (r *LintReport) text(out io.Writer) error {
 			line(out, "    - %s", sentence)
 		}
 		if len(p.Findings)+len(p.Does) == 0 {
-			line(out, "  nothing to say")
+			line(out, "  no findings")
 		}
 	}
 	return nil

@@ -19,15 +19,23 @@ const todaysHead = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\np
 func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"a plugin that does not exist": {
-			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `profile "p" enables plugin "RealUsage", which does not exist`,
+			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `line 4, column 43: DeschedulerPolicy: profiles[0].plugins.balance.enabled[0]: there is no plugin "RealUsage", did you mean "RealUsageLowNodeUtilization"?`,
+		},
+		"a plugin that does not exist is configured": {
+			todaysHead + "- {name: p, pluginConfig: [{name: PodLifetime, args: {}}]}\n",
+			`line 4, column 35: DeschedulerPolicy: profiles[0].pluginConfig[0].name: there is no plugin "PodLifetime", did you mean "PodLifeTime"?`,
+		},
+		"a mistake beside a priority class": {
+			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplica: 2, priorityThreshold: {name: gold}}}]}\n",
+			`line 4, column 58: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplica: unknown field "minReplica", did you mean "minReplicas"?`,
 		},
 		"an argument that a plugin does not know": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTime: 1}}]}\n",
-			"profiles[0].pluginConfig[0].args.maxPodLifeTime: Forbidden: unknown field; allowed here: ",
+			`line 4, column 104: DeschedulerPolicy: profiles[0].pluginConfig[0].args.maxPodLifeTime: unknown field "maxPodLifeTime", did you mean "maxPodLifeTimeSeconds"? (allowed: `,
 		},
 		"an argument of a wrong type": {
 			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}\n",
-			`DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two": must be a whole number of 0 or more (DefaultEvictor)`,
+			`line 4, column 71: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two": must be a whole number of 0 or more (DefaultEvictor)`,
 		},
 		"an argument that a plugin refuses": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {}}]}\n", "at least one filtering criterion must be specified",
@@ -39,7 +47,7 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 		"a threshold of two kinds": {
 			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {priorityThreshold: {name: a, value: 3}}}]}\n", "only one of priorityThreshold fields can be set",
 		},
-		"a field of the LoadPolicy": {"apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nline: {}\n", "LoadPolicy: line: Forbidden: unknown field; allowed here: "},
+		"a field of the LoadPolicy": {"apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nline: {}\n", `line 3, column 1: LoadPolicy: line: unknown field "line", did you mean "lines"? (allowed: `},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +135,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 		"a.yaml (descheduler/v1alpha1 DeschedulerPolicy)\n", "    - Runs RemoveDuplicates (profile strategy-RemoveDuplicates-profile).\n",
 		"\na.yaml: line 5 (Job \"j\")\n  note: spec.template.spec.containers[0].image: put the image of deploy/Dockerfile here",
 		"\nb.yaml\n  error: line 1: apiVersion \"x/v1\" with kind \"Unknown\" is not known; expected ",
-		"\nc.yaml: line 1 (v1 Service)\n  nothing to say\n",
+		"\nc.yaml: line 1 (v1 Service)\n  no findings\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not print %q:\n%s", want, text)

@@ -16,7 +16,7 @@ import (
 func convertText(t *testing.T, text string) (converted, progress string, err error) {
 	t.Helper()
 	var out, log bytes.Buffer
-	err = Convert(ConvertOptions{From: Standard, To: Standard}, strings.NewReader(text), &out, &log)
+	err = Convert(ConvertOptions{Files: []string{Standard}, To: Standard}, strings.NewReader(text), &out, &log)
 	return out.String(), log.String(), err
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/policy/likely"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -122,10 +123,11 @@ func write(out io.Writer, format string, value any, table func(io.Writer) error)
 
 // validFormat returns an error for a format that -o does not take.
 func validFormat(format, formats string) error {
-	if slices.Contains(strings.Split(formats, "|"), format) {
+	allowed := strings.Split(formats, "|")
+	if slices.Contains(allowed, format) {
 		return nil
 	}
-	return exit.Usagef("--output: %q is not one of %s", format, formats)
+	return exit.Usagef("--output: %q is not one of %s%s", format, formats, likely.Hint(format, allowed))
 }
 
 func (p *PlanReport) table(out io.Writer) error {

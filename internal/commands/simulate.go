@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/internal/sim/report"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/likely"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
@@ -84,7 +85,7 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	for _, name := range o.Compare {
 		variant, ok := known[name]
 		if !ok {
-			return nil, exit.Usagef("--compare %q: allowed are %s", name, strings.Join(comparisons, ", "))
+			return nil, exit.Usagef("--compare: %q is not one of %s%s", name, strings.Join(comparisons, ", "), likely.Hint(name, comparisons))
 		}
 		variant.Name = name
 		all = append(all, variant)

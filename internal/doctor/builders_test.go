@@ -65,6 +65,7 @@ func newWard(t *testing.T, types ...string) *ward {
 			URL: "http://127.0.0.1:8888", Started: noon.Add(-time.Hour), LastAsked: noon.Add(-time.Minute), Asked: 40,
 		},
 	}}
+	t.Cleanup(func() { lintFixes(t, w.patient) })
 	for i := range 3 {
 		w.node(fmt.Sprintf("n%d", i))
 	}

@@ -29,24 +29,31 @@ func examineCoverage(p *Patient, n *notes) {
 // one reading cannot fill them. It returns the level of its finding.
 func (p *Patient) coverage(n *notes) Level {
 	ready := p.Readings.readyNodes()
-	known, unknown := 0, map[reasons.Reason][]string{}
+	known, coming, unknown := 0, 0, map[reasons.Reason][]string{}
+	starting := p.anyStarting()
 	for _, i := range ready {
-		why := p.Readings.View.Nodes[i].Unknown
-		if why == "" || why == reasons.WindowTooShort {
+		node := &p.Readings.Snapshot.Nodes[i].Node
+		switch why := p.Readings.View.Nodes[i].Unknown; {
+		case why == "" || why == reasons.WindowTooShort:
 			known++
-			continue
+		case why == reasons.NoUsageSample && (starting || p.answered() > 0 && p.Readings.young(node.ReadySince)):
+			coming++
+		default:
+			unknown[why] = append(unknown[why], node.Name)
 		}
-		unknown[why] = append(unknown[why], p.Readings.Snapshot.Nodes[i].Node.Name)
 	}
-	summary := fmt.Sprintf("%d of %s have fresh and sane usage; %g %% are needed", known, reasons.Count(len(ready), "ready node"), p.Load.Usage.MinCoveragePercent)
+	summary := fmt.Sprintf("%d of %s have fresh, plausible usage; %g%% needed", known, reasons.Count(len(ready), "ready node"), p.Load.Usage.MinCoveragePercent)
 	if len(unknown) > 0 {
 		summary += " (" + causes(unknown) + ")"
 	}
-	f, closed := n.ok("", "%s.", summary), p.closed(known, len(ready))
+	f, closed := n.ok("", "%s.", summary), p.closed(known+coming, len(ready))
 	f.fix(fixCoverage(unknown))
 	switch {
 	case closed != "":
 		f.Level, f.Subject, f.Says = Problem, string(closed), p.consequence()+": "+f.Says
+	case coming > 0:
+		f.Level = Warning
+		f.Says += fmt.Sprintf(" The usage of %d more is on its way: they or the source started less than %v ago.", coming, warmUp)
 	case len(unknown) > 0:
 		f.Level = Warning
 	}

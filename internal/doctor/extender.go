@@ -17,9 +17,9 @@ func examineExtender(p *Patient, n *notes) {
 	case e.URL == "" && p.insideScheduler():
 		n.ok("", "Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.")
 	case e.URL == "" && p.Load.Eviction.Steering == policy.SteeringNone:
-		n.ok("", "%s The policy's steering is none: pods are moved all the same, and land where kube-scheduler puts them.", unasked)
+		n.ok("", "Not needed: the policy's steering is none, so pods land where kube-scheduler puts them.")
 	case e.URL == "":
-		n.warning("", unasked).fix("kubectl -n evenkeel port-forward service/evenkeel 8888\nevenkeel doctor --extender-url http://127.0.0.1:8888")
+		n.ok("", "Not checked: pass --extender-url to verify that kube-scheduler calls the extender.")
 	case e.Err != nil:
 		n.problem(e.URL, "It gave no status: %v", e.Err).
 			fix("See whether it runs, whether this is its address (--listen-address), and whether it asks for a client certificate " +
@@ -30,9 +30,6 @@ func examineExtender(p *Patient, n *notes) {
 	}
 }
 
-// unasked is the finding if no extender's address was given.
-const unasked = "Not checked: whether kube-scheduler asks it is known to the extender alone."
-
 // examineStatus checks what an extender reports about itself.
 func (p *Patient) examineStatus(n *notes) {
 	e := &p.Extender
@@ -41,7 +38,11 @@ func (p *Patient) examineStatus(n *notes) {
 		wiring.Level, wiring.Mend = Warning, "Let it answer once you trust it: take --observe away."
 		wiring.Says += " It only observes (--observe): no pod is steered, so a process that evicts stops after its first move."
 	}
-	if e.Gate != "" {
+	switch {
+	case e.Gate == "":
+	case p.Readings != nil && p.Readings.At.Sub(e.Started) < p.Load.Hot.MinWindow.Duration+warmUp:
+		n.warning(e.URL, "It started at %s and is still collecting the usage that it scores by: %s", clock(e.Started), e.Gate)
+	default:
 		n.warning(e.URL, "It knows too little about usage to score by: %s", e.Gate).
 			fix("See under sources and coverage; with separate processes, whether the extender has the same policy and permissions.")
 	}
@@ -70,7 +71,8 @@ func (p *Patient) wiring(n *notes) *Finding {
 	case bound > 0 && e.Asked == 0:
 		return n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", summary, were(bound)).
 			fix("Give kube-scheduler a configuration (--config) with this block, and restart it:\n" + Block(e.URL) +
-				"\nCheck it: evenkeel doctor --scheduler-config FILE. On a control plane that allows none: eviction.steering: none.")
+				"\nCheck it: evenkeel doctor --scheduler-config FILE. On a control plane that allows none, do without steering:\n" +
+				"eviction: {steering: none}")
 	case bound > 0:
 		return n.warning(e.URL, "%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", summary, were(bound)).
 			fix("Look for the extender's address in kube-scheduler's log; with several replicas behind one Service ask each.")

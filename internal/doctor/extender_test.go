@@ -68,14 +68,13 @@ func TestExtender(t *testing.T) {
 		},
 		"no address": {
 			change: func(w *ward) { w.patient.Extender = doctor.Extender{} },
-			want:   "warning: Not checked: whether kube-scheduler asks it is known to the extender alone.",
-			mend:   "--extender-url",
+			want:   "ok: Not checked: pass --extender-url to verify that kube-scheduler calls the extender.",
 		},
 		"no address and no steering": {
 			change: func(w *ward) {
 				w.patient.Extender, w.patient.Load.Eviction.Steering = doctor.Extender{}, policy.SteeringNone
 			},
-			want: "ok: Not checked: whether kube-scheduler asks it is known to the extender alone. The policy's steering is none: pods are moved all the same, and land where kube-scheduler puts them.",
+			want: "ok: Not needed: the policy's steering is none, so pods land where kube-scheduler puts them.",
 		},
 		"it speaks https": {
 			change: func(w *ward) {
@@ -111,5 +110,13 @@ func TestExtenderWithoutUsage(t *testing.T) {
 	got := found(w.ask().patient, doctor.CheckExtender)
 	if len(got) != 2 || got[0] != "warning http://127.0.0.1:8888: It knows too little about usage to score by: NoUsageData: 0 of 3" {
 		t.Errorf("got %q", got)
+	}
+	w.patient.Extender.Started = noon.Add(-3 * time.Minute)
+	const collecting = "warning http://127.0.0.1:8888: It started at 2026-03-01T11:57:00Z and is still collecting the usage that it scores by: NoUsageData: 0 of 3"
+	if got := found(w.patient, doctor.CheckExtender); len(got) != 2 || got[0] != collecting {
+		t.Errorf("just started: got %q", got)
+	}
+	if got := mends(w.patient, doctor.CheckExtender); strings.TrimSpace(got) != "" {
+		t.Errorf("just started: it prescribes %q", got)
 	}
 }

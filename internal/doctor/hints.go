@@ -21,7 +21,7 @@ func fixSource(s *policy.Source, err error) string {
 			}
 		}
 	}
-	return "See the error; `evenkeel doctor` asks again each time."
+	return "See the error, then run doctor again."
 }
 
 // textOf is the advice of a hint for a source.
@@ -36,7 +36,16 @@ func textOf(d *source.Description, hint source.Hint) string {
 	}
 	text := hint.Advice + advice
 	text = strings.ReplaceAll(text, "BESIDE ", outer(d.Name, ""))
+	text = strings.ReplaceAll(text, "WITHIN tls:", source.Snippet(d.Name, https(d)+"tls:"))
 	return strings.ReplaceAll(text, "WITHIN ", source.Snippet(d.Name, ""))
+}
+
+// https is the line that TLS takes where http is the default.
+func https(d *source.Description) string {
+	if d.Plain {
+		return "scheme: https\n        "
+	}
+	return ""
 }
 
 // hints are for sources that are reached over HTTP. The first whose text is in

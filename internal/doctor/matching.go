@@ -39,32 +39,44 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	}
 	ready := p.Readings.readyNodes()
 	nodes := reasons.Count(len(ready), "ready node")
-	var without []string
+	coming, without := p.unreported(ready, has, p.starting(i))
 	level := Warning
-	for _, k := range ready {
-		node := p.Readings.Snapshot.Nodes[k].Node.Name
-		if has[node] {
-			continue
-		}
-		without = append(without, node)
-		if !anywhere[node] {
-			level = Problem
-		}
+	if slices.ContainsFunc(without, func(node string) bool { return !anywhere[node] }) {
+		level = Problem
+	}
+	if len(coming) > 0 {
+		n.warning(name, "%d of %s have no sample yet: they or the source started less than %v ago: %s.", len(coming), nodes, warmUp, list(coming))
 	}
 	stray := reading.Problems[usage.UnmatchedNode]
 	strays := strings.Join(stray.Examples, "; ")
 	switch {
+	case len(without) == 0 && stray.Count == 0 && len(coming) > 0:
 	case len(without) == 0 && stray.Count == 0:
-		n.ok(name, "All %s have a sample.", nodes)
+		n.ok(name, "Usage reported for all %s.", nodes)
 	case len(without) == 0:
-		n.warning(name, "All %s have a sample, and %s of nodes that this cluster does not have: %s.", nodes, reasons.Count(stray.Count, "sample"), strays).
-			fix("Harmless if these are other machines. If the server has several clusters, see to it that only this one's series are asked for.")
+		n.warning(name, "Usage reported for %d of %s, and %s of nodes that this cluster does not have: %s.", len(ready)-len(coming), nodes, reasons.Count(stray.Count, "sample"), strays).
+			fix("Harmless if these are other machines. If the server has several clusters, make sure that only this one's series are queried.")
 	case stray.Count == 0:
 		n.add(level, name, "%d of %s have no sample: %s.", len(without), nodes, list(without)).fix(fixUnmatched(&p.Sources[i], source.Unmatched))
 	default:
 		n.add(level, name, "%d of %s have no sample: %s; %d series belong to no node: %s.", len(without), nodes, list(without), stray.Count, strays).
 			fix(fixUnmatched(&p.Sources[i], source.Stray))
 	}
+}
+
+// unreported returns the ready nodes without a sample: those whose sample may
+// still come, and the others.
+func (p *Patient) unreported(ready []int, has map[string]bool, starting bool) (coming, without []string) {
+	for _, k := range ready {
+		switch node := &p.Readings.Snapshot.Nodes[k].Node; {
+		case has[node.Name]:
+		case starting || p.Readings.young(node.ReadySince):
+			coming = append(coming, node.Name)
+		default:
+			without = append(without, node.Name)
+		}
+	}
+	return coming, without
 }
 
 // fixUnmatched is for nodes without a sample. Stray samples may be theirs.
@@ -100,15 +112,20 @@ func (p *Patient) matchPods(n *notes, i int) {
 func (p *Patient) noPods(n *notes, i int) {
 	running, _ := p.podsWith(&p.Readings.Sources[i])
 	measures := func(r Reading) bool { return len(r.Batch.Pods) > 0 }
-	if i > 0 || running == 0 || slices.ContainsFunc(p.Readings.Sources, measures) {
+	if i > 0 || running == 0 || p.starting(i) || slices.ContainsFunc(p.Readings.Sources, measures) {
 		return // of several such sources the first is reported
 	}
-	n.warning(p.sourceName(i), "No source tells what pods use: their usage is estimated from their requests, and none is moved by what it really uses.").
-		fix("Add a source that measures pods behind it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +
-			p.sourceName(i) + "\n    - type: MetricsServer")
+	second := "MetricsServer"
+	if p.sourceName(i) == second {
+		second = "Kubelet"
+	}
+	n.warning(p.sourceName(i), "No source reports what pods use: their usage is estimated from their requests, and none is moved by what it really uses.").
+		fix("Add a source that measures pods after it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +
+			p.sourceName(i) + "\n    - type: " + second)
 }
 
-// podsWith counts the running pods, and how many of them a source has.
+// podsWith counts the running pods, and how many of them a source has. Those
+// that have only just started count if it has them.
 func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	type key struct{ namespace, name string }
 	has := make(map[key]bool, len(reading.Batch.Pods))
@@ -117,12 +134,12 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	}
 	for _, node := range p.Readings.Snapshot.Nodes {
 		for _, pod := range node.Pods {
-			if pod.Started.IsZero() {
-				continue
-			}
-			running++
-			if has[key{pod.Namespace, pod.Name}] {
-				measured++
+			switch reported := has[key{pod.Namespace, pod.Name}]; {
+			case pod.Started.IsZero():
+			case reported:
+				running, measured = running+1, measured+1
+			case !p.Readings.young(pod.Started):
+				running++
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/annotations"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 func examineNodeSync(p *Patient, n *notes) {
@@ -63,17 +64,17 @@ func (p *Patient) echo(n *notes) {
 				fix("Put what measures in front:\nusage:\n  sources:\n    - type: MetricsServer\n    - type: Annotations")
 		}
 		if read.Unit != annotations.Auto && read.Unit != written.Unit {
-			mismatch(n, i, "unit", string(written.Unit), string(read.Unit))
+			mismatch(n, "unit", string(written.Unit), string(read.Unit))
 		}
 		if read.Timezone != "" && read.Timezone != written.Timezone {
-			mismatch(n, i, "timezone", written.Timezone, read.Timezone)
+			mismatch(n, "timezone", written.Timezone, read.Timezone)
 		}
 	}
 }
 
-func mismatch(n *notes, i int, what, written, read string) {
+func mismatch(n *notes, what, written, read string) {
 	n.problem("annotations", "They are written with %s %q and read with %q.", what, written, read).
-		fix(fmt.Sprintf("Set nodesync.annotations.%s and usage.sources[%d].annotations.%s to the same.", what, i, what))
+		fix("Read them as they are written:\n" + source.Snippet(annotations.Name, what+": "+written))
 }
 
 // leftLabels finds nodes that carry the label although it is off.

@@ -24,8 +24,8 @@ func examinePermissions(p *Patient, n *notes) {
 		n.ok("", "%s may do all %d things that %s needs with this policy.", rights.identity(), rights.required(), p.Mode)
 	}
 	if !strings.HasPrefix(rights.Identity, serviceAccountPrefix) && rights.Identity != "" {
-		n.warning("", "What was checked is what %q may do, which is no ServiceAccount: Evenkeel itself may be allowed less.", rights.Identity).
-			fix("evenkeel doctor --as system:serviceaccount:evenkeel:evenkeel   # <namespace>:<name> of its ServiceAccount")
+		n.ok("", "Checked the permissions of user %q. Evenkeel's ServiceAccount may have fewer: check those with --as %sevenkeel:evenkeel.",
+			rights.Identity, serviceAccountPrefix)
 	}
 }
 

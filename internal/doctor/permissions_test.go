@@ -213,10 +213,9 @@ func TestPermissions(t *testing.T) {
 		"asked by a person": {
 			types: []string{metricsserver.Name}, identity: "admin",
 			want: []string{
-				`warning: What was checked is what "admin" may do, which is no ServiceAccount: Evenkeel itself may be allowed less.`,
 				`ok: "admin" may do all 51 things that serve needs with this policy.`,
+				`ok: Checked the permissions of user "admin". Evenkeel's ServiceAccount may have fewer: check those with --as system:serviceaccount:evenkeel:evenkeel.`,
 			},
-			mend: "--as system:serviceaccount:evenkeel:evenkeel",
 		},
 		"it may not evict": {
 			types: []string{metricsserver.Name}, denied: []string{"create pods/eviction"},

@@ -25,7 +25,9 @@ func examinePolicy(p *Patient, n *notes) {
 		strings.Join(types, ", then "), reasons.Count(len(p.judged()), "metric"), reasons.Count(len(p.Load.NodePools), "node pool"))
 	if p.Mode.Evicts() && !p.MovesByUsage {
 		n.warning(name, "No profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage.").
-			fix("Enable it in a profile of the DeschedulerPolicy document:\nplugins:\n  balance:\n    enabled: [RealUsageLowNodeUtilization]")
+			fix("Enable it in a profile of the DeschedulerPolicy document:\nprofiles:\n  - name: evenkeel\n    pluginConfig:\n" +
+				"      - {name: DefaultEvictor, args: {minReplicas: 2}}\n      - {name: RealUsageLowNodeUtilization, args: {}}\n" +
+				"    plugins:\n      balance:\n        enabled: [RealUsageLowNodeUtilization]")
 	}
 	for i := range p.Sources {
 		exposed(n, p.Sources[i].Config.Describe())
@@ -38,10 +40,10 @@ func examinePolicy(p *Patient, n *notes) {
 func exposed(n *notes, d source.Description) {
 	if d.TLS.InsecureSkipVerify {
 		n.warning(d.Name, "Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.").
-			fix(source.Snippet(d.Name, "tls: {caFile: /path/to/ca.crt}"))
+			fix(source.Snippet(d.Name, https(&d)+"tls: {caFile: /path/to/ca.crt}"))
 	}
 	if d.Server != nil && d.Server.Login && strings.HasPrefix(d.Server.Address, "http://") {
-		n.warning(d.Name, "Its token or password is sent over plain http.").fix(source.Snippet(d.Name, "address: https://..."))
+		n.warning(d.Name, "Its token or password is sent over plain http.").fix(source.Snippet(d.Name, "address: https"+strings.TrimPrefix(d.Server.Address, "http")))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 func examineSources(p *Patient, n *notes) {
 	if p.Readings == nil {
-		n.problem("", "It could not be checked: %s", p.Unlisted).fix("Mend what the check of permissions says, then ask again.")
+		n.problem("", "It could not be checked: %s", p.Unlisted).fix("Fix what the check of permissions found, then run doctor again.")
 		return
 	}
 	for i := range p.Readings.Sources {
@@ -22,13 +22,17 @@ func (p *Patient) examineSource(n *notes, i int) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	nodes, pods := len(reading.Batch.Nodes), len(reading.Batch.Pods)
 	switch {
+	case reading.Err != nil && p.starting(i):
+		n.warning(name, "It is starting and gives no reading yet: %v", reading.Err)
 	case reading.Err != nil:
 		n.problem(name, "It gave no reading: %v", reading.Err).fix(fixSource(&p.Sources[i], reading.Err))
+	case nodes == 0 && p.starting(i):
+		n.warning(name, "It is starting: it responded in %s but returned no nodes yet.", rounded(reading.Took))
 	case nodes == 0:
-		n.problem(name, "It answered within %s and told of no node.", rounded(reading.Took)).
+		n.problem(name, "Responded in %s but returned no nodes.", rounded(reading.Took)).
 			fix(advice(&p.Sources[i], source.Empty, "No ready node answered with usage. See what is said of it under coverage."))
 	case p.complete(n, i):
-		n.ok(name, "It answered within %s and told of %s and %s.", rounded(reading.Took), reasons.Count(nodes, "node"), reasons.Count(pods, "pod"))
+		n.ok(name, "Responded in %s with %s and %s.", rounded(reading.Took), reasons.Count(nodes, "node"), reasons.Count(pods, "pod"))
 	}
 }
 
@@ -47,7 +51,7 @@ func (p *Patient) complete(n *notes, i int) bool {
 		}
 		complete = false
 		remedy := advice(&p.Sources[i], source.Lacking, "Put a source that has it in front, or take METRIC out of lines.")
-		n.add(level, p.sourceName(i), "It told of %s, but %s of %d only: without it a node is unknown.", reasons.Count(len(reading.Batch.Nodes), "node"), metric, with).
+		n.add(level, p.sourceName(i), "It returned %s, but only %[3]d of them with %[2]s: without it a node is unknown.", reasons.Count(len(reading.Batch.Nodes), "node"), metric, with).
 			fix(strings.ReplaceAll(remedy, "METRIC", string(metric)))
 	}
 	return complete

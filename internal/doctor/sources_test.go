@@ -68,11 +68,11 @@ func TestSources(t *testing.T) {
 		want   []string
 	}{
 		"all is well": {
-			want: []string{"ok MetricsServer: It answered within 1ms and told of 3 nodes and 6 pods."},
+			want: []string{"ok MetricsServer: Responded in 1ms with 3 nodes and 6 pods."},
 		},
 		"it answers with nothing": {
 			change: func(w *ward) { w.sources[0].batch.Nodes = nil },
-			want:   []string{"problem MetricsServer: It answered within 1ms and told of no node."},
+			want:   []string{"problem MetricsServer: Responded in 1ms but returned no nodes."},
 		},
 		"no node has memory": {
 			change: func(w *ward) {
@@ -80,18 +80,18 @@ func TestSources(t *testing.T) {
 					w.sources[0].batch.Nodes[i].Readings = w.sources[0].batch.Nodes[i].Readings[:1]
 				}
 			},
-			want: []string{"problem MetricsServer: It told of 3 nodes, but memory of 0 only: without it a node is unknown."},
+			want: []string{"problem MetricsServer: It returned 3 nodes, but only 0 of them with memory: without it a node is unknown."},
 		},
 		"one node lacks it": {
 			change: func(w *ward) { w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1] },
-			want:   []string{"warning MetricsServer: It told of 3 nodes, but memory of 2 only: without it a node is unknown."},
+			want:   []string{"warning MetricsServer: It returned 3 nodes, but only 2 of them with memory: without it a node is unknown."},
 		},
 		"what nobody judges is not missed": {
 			change: func(w *ward) {
 				delete(w.patient.Load.Lines, usage.Memory)
 				w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1]
 			},
-			want: []string{"ok MetricsServer: It answered within 1ms and told of 3 nodes and 6 pods."},
+			want: []string{"ok MetricsServer: Responded in 1ms with 3 nodes and 6 pods."},
 		},
 		"nodes and pods cannot be listed": {
 			change: func(w *ward) { w.patient.Unlisted = "it may not list pods." },
@@ -123,7 +123,7 @@ func TestMatching(t *testing.T) {
 	}{
 		"everything matches": {
 			types: []string{prometheus.Name},
-			want:  []string{"ok Prometheus: All 3 ready nodes have a sample."},
+			want:  []string{"ok Prometheus: Usage reported for all 3 ready nodes."},
 		},
 		"series name a node as nobody knows it": {
 			types: []string{prometheus.Name},
@@ -141,7 +141,7 @@ func TestMatching(t *testing.T) {
 			},
 			want: []string{
 				"warning Prometheus: 1 of 3 ready nodes have no sample: n2.",
-				"ok MetricsServer: All 3 ready nodes have a sample.",
+				"ok MetricsServer: Usage reported for all 3 ready nodes.",
 			},
 			mend: "page of targets",
 		},
@@ -149,7 +149,7 @@ func TestMatching(t *testing.T) {
 			types:  []string{prometheus.Name},
 			change: func(w *ward) { w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="db1:9100"`) },
 			want: []string{
-				`warning Prometheus: All 3 ready nodes have a sample, and 1 sample of nodes that this cluster does not have: instance="db1:9100".`,
+				`warning Prometheus: Usage reported for 3 of 3 ready nodes, and 1 sample of nodes that this cluster does not have: instance="db1:9100".`,
 			},
 		},
 		"a node that is not ready is not missed": {
@@ -158,7 +158,7 @@ func TestMatching(t *testing.T) {
 				w.nodes.Nodes[2].Node.Ready = false
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 			},
-			want: []string{"ok Kubelet: All 2 ready nodes have a sample."},
+			want: []string{"ok Kubelet: Usage reported for all 2 ready nodes."},
 		},
 		"names of more than ten nodes are cut": {
 			types: []string{nodemetrics.Name},
@@ -182,7 +182,7 @@ func TestMatching(t *testing.T) {
 			want: []string{
 				"warning Prometheus: 6 of 6 samples of pods belong to no running pod: pod monitoring/n0-0; pod monitoring/n0-1; pod monitoring/n1-0; pod monitoring/n1-1; pod monitoring/n2-0.",
 				"warning Prometheus: Only 0 of 6 running pods have a sample: a pod that is not measured is not moved, and a one-shot run waits longer.",
-				"ok Prometheus: All 3 ready nodes have a sample.",
+				"ok Prometheus: Usage reported for all 3 ready nodes.",
 			},
 			mend: "namespaceLabel: namespace",
 		},
@@ -190,9 +190,9 @@ func TestMatching(t *testing.T) {
 			types:  []string{annotations.Name, nodemetrics.Name},
 			change: func(w *ward) { w.sources[0].batch.Pods, w.sources[1].batch.Pods = nil, nil },
 			want: []string{
-				"warning Annotations: No source tells what pods use: their usage is estimated from their requests, and none is moved by what it really uses.",
-				"ok Annotations: All 3 ready nodes have a sample.",
-				"ok NodeMetrics: All 3 ready nodes have a sample.",
+				"warning Annotations: No source reports what pods use: their usage is estimated from their requests, and none is moved by what it really uses.",
+				"ok Annotations: Usage reported for all 3 ready nodes.",
+				"ok NodeMetrics: Usage reported for all 3 ready nodes.",
 			},
 			mend: "- type: MetricsServer",
 		},
@@ -203,7 +203,7 @@ func TestMatching(t *testing.T) {
 			},
 			want: []string{
 				"warning Prometheus: 1 sample came twice or more: node n0.",
-				"ok Prometheus: All 3 ready nodes have a sample.",
+				"ok Prometheus: Usage reported for all 3 ready nodes.",
 			},
 			mend: "max by (instance)",
 		},
@@ -233,25 +233,25 @@ func TestCoverage(t *testing.T) {
 		mend   string
 	}{
 		"one reading is enough to see that all is well": {
-			want: []string{"ok: 3 of 3 ready nodes have fresh and sane usage; 80 % are needed."},
+			want: []string{"ok: 3 of 3 ready nodes have fresh, plausible usage; 80% needed."},
 		},
 		"the source is down": {
 			change: func(w *ward) { w.sources[0].err = errors.New("down") },
 			want: []string{
-				"problem UsageSourceUnavailable: Nothing would be evicted: 0 of 3 ready nodes have fresh and sane usage; 80 % are needed (NoUsageSample: 3, n0, n1, n2).",
+				"problem UsageSourceUnavailable: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (NoUsageSample: 3, n0, n1, n2).",
 			},
 			mend: "see sources and matching",
 		},
 		"an empty answer": {
 			change: func(w *ward) { w.sources[0].batch.Nodes = nil },
 			want: []string{
-				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh and sane usage; 80 % are needed (NoUsageSample: 3, n0, n1, n2).",
+				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (NoUsageSample: 3, n0, n1, n2).",
 			},
 		},
 		"a clock eight hours ahead": {
 			change: func(w *ward) { w.sources[0].batch = w.batch(-8 * time.Hour); w.sources[0].batch.Pods = nil },
 			want: []string{
-				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh and sane usage; 80 % are needed (UsageFromTheFuture: 3, n0, n1, n2).",
+				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageFromTheFuture: 3, n0, n1, n2).",
 				"problem MetricsServer: 3 samples not taken: from the future: node n0; node n1; node n2.",
 			},
 			mend: "NTP",
@@ -262,7 +262,7 @@ func TestCoverage(t *testing.T) {
 				w.sources[0].batch.Nodes[1] = stale.Nodes[1]
 			},
 			want: []string{
-				"problem UsageCoverageTooLow: Nothing would be evicted: 2 of 3 ready nodes have fresh and sane usage; 80 % are needed (UsageStale: 1, n1).",
+				"problem UsageCoverageTooLow: Nothing would be evicted: 2 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageStale: 1, n1).",
 				"problem MetricsServer: 1 sample not taken: too old: node n1.",
 			},
 			mend: "maxAge: 3m",
@@ -270,7 +270,7 @@ func TestCoverage(t *testing.T) {
 		"less than the bar": {
 			change: func(w *ward) { w.patient.Load.Usage.MinCoveragePercent = 50; value(w, 0, -5) },
 			want: []string{
-				"warning: 2 of 3 ready nodes have fresh and sane usage; 50 % are needed (UsageAbsurd: 1, n0).",
+				"warning: 2 of 3 ready nodes have fresh, plausible usage; 50% needed (UsageAbsurd: 1, n0).",
 				"warning MetricsServer: 1 sample not taken: negative, not a number, or far more than the node has: node n0.",
 			},
 			mend: "KiB for bytes",
@@ -282,7 +282,7 @@ func TestCoverage(t *testing.T) {
 				}
 			},
 			want: []string{
-				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh and sane usage; 80 % are needed (UsageContradictory: 3, n0, n1, n2).",
+				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageContradictory: 3, n0, n1, n2).",
 				"problem MetricsServer: 3 samples not taken: in contradiction to what else is known: node n0 uses far less than its pods; node n1 uses far less than its pods; node n2 uses far less than its pods.",
 			},
 			mend: "a fraction (0.65)",

@@ -50,19 +50,19 @@ func TestWindows(t *testing.T) {
 	}{
 		"short windows fill by themselves": {
 			kind: metricsserver.Name,
-			want: []string{"ok avg_5m: They are summed up in the process, from 2m30s after its start on."},
+			want: []string{"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long."},
 		},
 		"a one-shot run waits for them": {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { w.patient.Mode = doctor.ModeRun },
-			want:   []string{"warning avg_5m: No source gives them, so a one-shot run samples for 2m30s (usage.observationPeriod) before it decides."},
+			want:   []string{"ok avg_5m: No source provides history for them, so a one-shot run samples for 2m30s (usage.observationPeriod) before it decides."},
 		},
 		"a long window does not fill soon": {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { judge(w, p95) },
 			want: []string{
-				"warning p95_1h: No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
-				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
+				"warning p95_1h: No source provides history for them. Evenkeel computes them in memory, so they cover less than their name until a process has been up that long.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
 			},
 			mend: "type: Prometheus",
 		},
@@ -76,14 +76,14 @@ func TestWindows(t *testing.T) {
 				}
 			},
 			want: []string{
-				"warning p95_1h: No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
-				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
+				"warning p95_1h: No source provides history for them. Evenkeel computes them in memory, so they cover less than their name until a process has been up that long.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
 			},
 		},
 		"a source with a history fills it": {
 			kind:   prometheus.Name,
 			change: func(w *ward) { judge(w, p95) },
-			want:   []string{"ok avg_5m, p95_1h: They are summed up in the process and filled from a source's history at its start."},
+			want:   []string{"ok avg_5m, p95_1h: Evenkeel computes them in memory, filled from a source's history when a process starts."},
 		},
 		"the source gives it": {
 			kind: annotations.Name,
@@ -93,26 +93,26 @@ func TestWindows(t *testing.T) {
 				give(w, 0, resources, usage.Avg5m, 3)
 				give(w, 0, resources, p95, 3)
 			},
-			want: []string{"ok avg_5m, p95_1h: The sources give them, so that a process knows them from its first reading on."},
+			want: []string{"ok avg_5m, p95_1h: The sources provide them, so a process knows them from its first reading."},
 		},
 		"of one resource only is not enough": {
 			kind: annotations.Name,
 			change: func(w *ward) {
 				give(w, 0, []usage.Metric{usage.CPU}, usage.Avg5m, 3)
 			},
-			want: []string{"ok avg_5m: They are summed up in the process, from 2m30s after its start on."},
+			want: []string{"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long."},
 		},
 		"the newest sample needs no time": {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { w.patient.Load.Hot.Windows = []usage.Window{usage.Last} },
-			want:   []string{"ok last: The sources give them, so that a process knows them from its first reading on."},
+			want:   []string{"ok last: The sources provide them, so a process knows them from its first reading."},
 		},
 		"a pressure that no source delivers": {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { line(w, usage.CPUPressure) },
 			want: []string{
-				"problem cpu.pressure: It has lines, and no source tells it of any node: nothing is judged by it.",
-				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
+				"problem cpu.pressure: It has lines, and no source reports it for any node: nothing is judged by it.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
 			},
 			mend: "KubeletPSI",
 		},
@@ -123,8 +123,8 @@ func TestWindows(t *testing.T) {
 				give(w, 0, []usage.Metric{usage.CPUPressure}, usage.Last, 2)
 			},
 			want: []string{
-				"warning cpu.pressure: It has lines, and 2 of 3 nodes with usage tell it. The others are not judged by it.",
-				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
+				"warning cpu.pressure: It has lines, and 2 of 3 nodes with usage report it. The others are not judged by it.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
 			},
 		},
 		"a metric by query": {
@@ -134,16 +134,16 @@ func TestWindows(t *testing.T) {
 				give(w, 0, []usage.Metric{"disk.busy"}, usage.Last, 3)
 			},
 			want: []string{
-				"ok avg_5m: They are summed up in the process and filled from a source's history at its start.",
-				"ok disk.busy: It has lines, and 3 of 3 nodes with usage tell it.",
+				"ok avg_5m: Evenkeel computes them in memory, filled from a source's history when a process starts.",
+				"ok disk.busy: It has lines, and 3 of 3 nodes with usage report it.",
 			},
 		},
 		"a metric whose query brings nothing": {
 			kind:   prometheus.Name,
 			change: func(w *ward) { line(w, "disk.busy") },
 			want: []string{
-				"problem disk.busy: It has lines, and no source tells it of any node: nothing is judged by it.",
-				"ok avg_5m: They are summed up in the process and filled from a source's history at its start.",
+				"problem disk.busy: It has lines, and no source reports it for any node: nothing is judged by it.",
+				"ok avg_5m: Evenkeel computes them in memory, filled from a source's history when a process starts.",
 			},
 			mend: "disk.busy: {expr: ...}",
 		},

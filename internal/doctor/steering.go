@@ -94,7 +94,7 @@ func (s *Steering) examineParts(n *notes, level Level) {
 	if s.Unserved && !byWebhook {
 		n.add(level, "", "The API server (%s) does not serve MutatingAdmissionPolicy in v1, so it cannot steer.", version(s)).
 			fix("It takes Kubernetes 1.36. Below that, list deploy/components/admission-steering-webhook (docs/admission.md),\n" +
-				"or give kube-scheduler the extender: eviction.steering: required.")
+				"or let kube-scheduler ask the extender:\neviction: {steering: required}")
 		return
 	}
 	var wrong []string

@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// longWindow is the length from which a window that starts empty takes too long
-// to fill.
-const longWindow = 10 * time.Minute
+// longWindow is the length above which a window that starts empty takes too long
+// to fill. Those of the shipped policy do not.
+const longWindow = 15 * time.Minute
 
 // examineWindows finds judged windows that no source provides, so that they
 // fill only while a process runs.
@@ -32,14 +32,14 @@ func examineWindows(p *Patient, n *notes) {
 		}
 	}
 	if len(given) > 0 {
-		n.ok(list(given), "The sources give them, so that a process knows them from its first reading on.")
+		n.ok(list(given), "The sources provide them, so a process knows them from its first reading.")
 	}
 	if len(fills) > 0 {
 		p.filling(n, list(fills))
 	}
 	if len(long) > 0 {
-		n.warning(list(long), "No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.").
-			fix("Put a source with a history in front: Prometheus or Annotations.\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        address: http://...")
+		n.warning(list(long), "No source provides history for them. Evenkeel computes them in memory, so they cover less than their name until a process has been up that long.").
+			fix("Put a source with history first: Prometheus or Annotations.\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        address: http://prometheus.monitoring:9090")
 	}
 }
 
@@ -47,12 +47,12 @@ func examineWindows(p *Patient, n *notes) {
 func (p *Patient) filling(n *notes, windows string) {
 	switch {
 	case p.remembers():
-		n.ok(windows, "They are summed up in the process and filled from a source's history at its start.")
+		n.ok(windows, "Evenkeel computes them in memory, filled from a source's history when a process starts.")
 	case p.Mode == ModeRun:
-		n.warning(windows, "No source gives them, so a one-shot run samples for %v (usage.observationPeriod) before it decides.", p.Load.Usage.ObservationPeriod.Duration).
-			fix("Nothing, if that is short enough. With a source that has a history (Prometheus, Annotations) it decides at once.")
+		n.ok(windows, "No source provides history for them, so a one-shot run samples for %v (usage.observationPeriod) before it decides.", p.Load.Usage.ObservationPeriod.Duration)
 	default:
-		n.ok(windows, "They are summed up in the process, from %v after its start on.", p.Load.Hot.MinWindow.Duration)
+		n.ok(windows, "Evenkeel computes them in memory: they count from %v after a process has started, and cover less than their name until it has been up that long.",
+			p.Load.Hot.MinWindow.Duration)
 	}
 }
 
@@ -107,15 +107,15 @@ func examineMetrics(p *Patient, n *notes) {
 			continue
 		}
 		known, with := p.nodesReporting(k)
-		summary := fmt.Sprintf("It has lines, and %d of %s with usage tell it.", with, reasons.Count(known, "node"))
+		summary := fmt.Sprintf("It has lines, and %d of %s with usage report it.", with, reasons.Count(known, "node"))
 		switch {
 		case known == 0:
 		case with == known:
 			n.ok(string(metric), "%s", summary)
 		case with == 0:
-			n.problem(string(metric), "It has lines, and no source tells it of any node: nothing is judged by it.").fix(fixSignal(metric))
+			n.problem(string(metric), "It has lines, and no source reports it for any node: nothing is judged by it.").fix(p.fixSignal(metric))
 		default:
-			n.warning(string(metric), "%s The others are not judged by it.", summary).fix(fixSignal(metric))
+			n.warning(string(metric), "%s The others are not judged by it.", summary).fix(p.fixSignal(metric))
 		}
 	}
 }
@@ -138,12 +138,26 @@ func (p *Patient) nodesReporting(signal int) (known, with int) {
 // pressures are the metrics that kubelets have, too.
 var pressures = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
 
-func fixSignal(metric usage.Metric) string {
-	query := fmt.Sprintf("a Prometheus source with an expression for it:\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n"+
-		"        queries:\n          nodes:\n            %s: {expr: ...}", metric)
+func (p *Patient) fixSignal(metric usage.Metric) string {
+	listed := ""
 	if !slices.Contains(pressures, metric) {
+		listed = "  metrics:\n    - " + p.asListed(metric) + "\n"
+	}
+	query := fmt.Sprintf("a Prometheus source with an expression for it:\nusage:\n%s  sources:\n    - type: Prometheus\n      prometheus:\n"+
+		"        queries:\n          nodes:\n            %s: {expr: ...}", listed, metric)
+	if listed != "" {
 		return "It takes " + query
 	}
 	return "It takes pressure stall information (PSI) on the nodes (cgroup v2, kernel not booted with psi=0) and one of: a Prometheus\n" +
 		"source with node-exporter's node_pressure_*; a Kubelet source with endpoint Summary and the kubelets' feature KubeletPSI; or\n" + query
+}
+
+// asListed is a metric as the policy lists it.
+func (p *Patient) asListed(name usage.Metric) string {
+	for _, metric := range p.Load.Usage.Metrics {
+		if metric.Name == name && metric.Relieves != "" {
+			return fmt.Sprintf("{name: %s, lowerIsWorse: %t, relieves: %s}", name, metric.LowerIsWorse, metric.Relieves)
+		}
+	}
+	return fmt.Sprintf("{name: %s}", name)
 }

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
 // Subject is what is to be explained.
@@ -31,7 +34,11 @@ func ParseSubject(words []string) (Subject, error) {
 	case kind == KindPod && namespace != "" && pod != "" && !strings.Contains(pod, "/"):
 		return Subject{Kind: KindPod, Namespace: namespace, Name: pod}, nil
 	}
-	return Subject{}, fmt.Errorf("%w, got %.80q %.80q", errSubject, kind, name)
+	hint := ""
+	if kinds := []string{KindNode, KindPod}; !slices.Contains(kinds, kind) {
+		hint = likely.Hint(kind, kinds)
+	}
+	return Subject{}, fmt.Errorf("%w, got %.80q %.80q%s", errSubject, kind, name, hint)
 }
 
 // SubjectOfPath parses the path of a request.

@@ -32,6 +32,9 @@ func TestParseSubject(t *testing.T) {
 			if got != tc.want || (err != nil) != tc.fails {
 				t.Errorf("got %+v, %v; want %+v", got, err, tc.want)
 			}
+			if asks := err != nil && strings.Contains(err.Error(), "did you mean"); asks != (name == "a long name") {
+				t.Errorf("it asks for a likely word: %v", err)
+			}
 			if err != nil && len(err.Error()) > 300 {
 				t.Errorf("an error of %d bytes", len(err.Error()))
 			}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -20,9 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
@@ -63,26 +60,6 @@ func Connect(config *rest.Config) (*Connection, error) {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
 	return c, nil
-}
-
-// Config returns how to reach the API server by a kubeconfig file; without one
-// by $KUBECONFIG, else as a pod does.
-func Config(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig != "" {
-		if _, err := os.Stat(kubeconfig); err != nil {
-			return nil, exit.Usagef("--kubeconfig: %w", err)
-		}
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
-	if err != nil && kubeconfig != "" {
-		return nil, fmt.Errorf("finding the API server in %q: %w", kubeconfig, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("finding the API server: %w", err)
-	}
-	return config, nil
 }
 
 // ReachTimeout is how long the API server may take to answer at all.

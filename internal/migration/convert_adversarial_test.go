@@ -102,16 +102,16 @@ func TestHostileVersionsOfEachForm(t *testing.T) {
 func TestHostileFields(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"v1alpha1: an unknown strategy": {
-			strings.Replace(v1alpha1, "RemoveDuplicates", "RemoveDuplicate", 1), `p.yaml: descheduler/v1alpha1: strategies[RemoveDuplicate]`,
+			strings.Replace(v1alpha1, "RemoveDuplicates", "RemoveDuplicate", 1), `descheduler/v1alpha1: strategies[RemoveDuplicate]: Unsupported value: "RemoveDuplicate": did you mean "RemoveDuplicates"?`,
 		},
 		"v1alpha1: an unknown field": {
-			v1alpha1 + "maxPods: 3\n", "p.yaml: descheduler/v1alpha1: maxPods: Forbidden: unknown field; allowed here: ",
+			v1alpha1 + "maxPods: 3\n", `, column 1: descheduler/v1alpha1: maxPods: unknown field "maxPods" (allowed: `,
 		},
 		"v1alpha1: a percentage as text": {
-			strings.Replace(v1alpha1, `"cpu": 20`, `"cpu": 20%`, 1), "p.yaml: descheduler/v1alpha1: strategies[LowNodeUtilization].params.nodeResourceUtilizationThresholds.thresholds[cpu]: Invalid value: \"20%\"",
+			strings.Replace(v1alpha1, `"cpu": 20`, `"cpu": 20%`, 1), ": descheduler/v1alpha1: strategies[LowNodeUtilization].params.nodeResourceUtilizationThresholds.thresholds[cpu]: Invalid value: \"20%\"",
 		},
 		"crane: an unknown metric": {
-			strings.Replace(cranePolicy, "priority: [{name: cpu_usage_avg_5m", "priority: [{name: cpu_usage_avg_6m", 1), `spec.priority[0].name: Unsupported value: "cpu_usage_avg_6m": supported values: "cpu_usage_avg_5m", `,
+			strings.Replace(cranePolicy, "priority: [{name: cpu_usage_avg_5m", "priority: [{name: cpu_usage_avg_6m", 1), `spec.priority[0].name: Unsupported value: "cpu_usage_avg_6m": did you mean "cpu_usage_avg_5m"? supported values: "cpu_usage_avg_5m", `,
 		},
 		"crane: the field spelt right": {
 			strings.Replace(cranePolicy, "maxLimitPecent: 0.65", "maxLimitPercent: 0.65", 1), "maxLimitPercent",
@@ -123,7 +123,7 @@ func TestHostileFields(t *testing.T) {
 			strings.Replace(cranePolicy, "0.75", "75", 1), "predicate",
 		},
 		"rules: a threshold as text": {
-			strings.Replace(rules, "Threshold: 70}\n  Node_mem", "Threshold: '70%'}\n  Node_mem", 1), "p.yaml: dynamicScheduler rules: Rulename",
+			strings.Replace(rules, "Threshold: 70}\n  Node_mem", "Threshold: '70%'}\n  Node_mem", 1), ": dynamicScheduler rules: Rulename",
 		},
 		"rules: an unknown field": {
 			strings.Replace(rules, "Threshold: 70}\n  Node_mem", "Threshold: 70, Unit: percent}\n  Node_mem", 1), "Unit",
@@ -132,7 +132,7 @@ func TestHostileFields(t *testing.T) {
 			strings.Replace(schedulerPolicy, "filterVerb", "filterWord", 1), "extenders[0].filterWord",
 		},
 		"scheduler: an unknown field": {
-			strings.Replace(schedulerBeta, "schedulerName", "name", 1), "profiles[0].name: Forbidden: unknown field; allowed here: ",
+			strings.Replace(schedulerBeta, "schedulerName", "name", 1), `profiles[0].name: unknown field "name" (allowed: `,
 		},
 		"a version of the future": {
 			strings.Replace(v1alpha1, "v1alpha1", "v1alpha9", 1), `p.yaml: line 1: apiVersion "descheduler/v1alpha9" with kind "DeschedulerPolicy" is not known; allowed: `,
@@ -142,14 +142,14 @@ func TestHostileFields(t *testing.T) {
 		},
 		"inside of a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata:\n  p.yaml: |\n" + indent(v1alpha1+"maxPods: 3\n"),
-			`p.yaml: ConfigMap "b/a" data["p.yaml"]: descheduler/v1alpha1: maxPods: Forbidden: unknown field`,
+			`, column 1: descheduler/v1alpha1: maxPods: unknown field "maxPods"`,
 		},
 		"broken inside of a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p.yaml: |\n" + indent(v1alpha1+"\tx: 3\n"),
 			`p.yaml: ConfigMap "a" data["p.yaml"]: not YAML: `,
 		},
 		"a name that would end a comment": {
-			"Rulename: {\"a\\nkind: x\": {Promsql: up, Threshold: x}}\n", "p.yaml: dynamicScheduler rules: Rulename",
+			"Rulename: {\"a\\nkind: x\": {Promsql: up, Threshold: x}}\n", "p.yaml: line 1, column 46: dynamicScheduler rules: Rulename",
 		},
 	}
 	for name, tc := range cases {

@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/scheduler"
 	"github.com/evenkeel/evenkeel/internal/migration/schedulerconfig"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -192,10 +193,11 @@ func (s *stream) edits(part policy.Part, found *finding) []edit {
 // other converts a document that is not a file of Evenkeel's.
 func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 	doc, errs := convert(part.Object)
-	for _, err := range errs {
-		s.problems = append(s.problems, s.at.problem(doc.Format+": "+err.Error()))
-	}
 	if len(errs) > 0 {
+		places := policy.PlacesOf(part.Text, part.SkippedLines)
+		for _, err := range errs {
+			s.problems = append(s.problems, s.at.problem(places.Of(err)+doc.Format+": "+check.Message(err)))
+		}
 		return nil
 	}
 	if schedulerconfig.Is(part.Object) && schedulerconfig.Current(part.Object) {

@@ -82,8 +82,8 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 	if file.Descheduler == nil {
 		return nil, Invalid(NameOf(file), "it has no DeschedulerPolicy document, so there is nothing to run")
 	}
-	if wrong := argsMistakes(file.Descheduler, registry); wrong != "" {
-		return nil, Invalid(NameOf(file), wrong)
+	if err := pluginMistakes(file, registry); err != nil {
+		return nil, err
 	}
 	path, remove, err := tempDocument(file.Descheduler)
 	if err != nil {
@@ -94,22 +94,20 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 	if err != nil {
 		return nil, Invalid(NameOf(file), strings.ReplaceAll(err.Error(), path, NameOf(file)))
 	}
-	if err := checkProfiles(loaded, registry); err != nil {
+	if err := checkProfiles(loaded); err != nil {
 		return nil, Invalid(NameOf(file), err.Error())
 	}
 	return loaded, nil
 }
 
-// checkProfiles reports, before anything starts, mistakes that the framework
-// would only report while it is built.
-func checkProfiles(p *api.DeschedulerPolicy, registry pluginregistry.Registry) error {
+// checkProfiles reports, before anything starts, plugins without configuration,
+// which the framework would only report while it is built.
+func checkProfiles(p *api.DeschedulerPolicy) error {
 	var errs []error
 	for i := range p.Profiles {
 		profile := &p.Profiles[i]
 		for _, name := range enabled(profile) {
-			if _, ok := registry[name]; !ok {
-				errs = append(errs, fmt.Errorf("profile %q enables plugin %q, which does not exist", profile.Name, name))
-			} else if _, configured := policy.ArgsOf(profile, name); !configured {
+			if _, configured := policy.ArgsOf(profile, name); !configured {
 				errs = append(errs, fmt.Errorf("profile %q enables plugin %q without an entry in pluginConfig", profile.Name, name))
 			}
 		}

@@ -58,8 +58,11 @@ func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the DeschedulerPolicy: %w", err)
 	}
+	if err := pluginMistakes(file, pluginregistry.PluginRegistry); err != nil {
+		return nil, nil, err // at their places in the file
+	}
 	offline := *file
-	offline.Descheduler = document
+	offline.Descheduler, offline.DeschedulerAt = document, -1
 	profiles, err := Profiles(&offline, nil, pluginregistry.PluginRegistry)
 	return profiles, classes, err
 }

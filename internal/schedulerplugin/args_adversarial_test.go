@@ -19,8 +19,8 @@ func TestWrongArgs(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
 	}
 	cases := map[string]struct{ plugin, args, want string }{
-		"a field of another plugin":   {EvenkeelLoad, `{"prometheusApiAddr": "http://x"}`, `prometheusApiAddr: Forbidden: unknown field; allowed here: namespace, policyConfigFile`},
-		"a name in other letters":     {EvenkeelLoad, `{"PolicyConfigFile": "x"}`, `PolicyConfigFile: Forbidden: unknown field`},
+		"a field of another plugin":   {EvenkeelLoad, `{"prometheusApiAddr": "http://x"}`, `prometheusApiAddr: Forbidden: unknown field "prometheusApiAddr" (allowed: namespace, policyConfigFile)`},
+		"a name in other letters":     {EvenkeelLoad, `{"PolicyConfigFile": "x"}`, `PolicyConfigFile: Forbidden: unknown field "PolicyConfigFile", did you mean "policyConfigFile"?`},
 		"a file that is a number":     {EvenkeelLoad, `{"policyConfigFile": 1}`, `policyConfigFile: Invalid value: 1: must be text`},
 		"a field twice":               {EvenkeelLoad, `{"namespace": "a", "namespace": "b"}`, `"namespace" already set`},
 		"a list":                      {compat.Dynamic, `["x"]`, `args must be a mapping`},

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
 // Between checks a number against its bounds.
@@ -64,7 +66,20 @@ func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, value, allowed)}
+	err := field.NotSupported(path, value, allowed)
+	if hint := likely.Hint(string(value), allowed); hint != "" {
+		err.Detail = strings.TrimPrefix(hint, ", ") + " " + err.Detail
+	}
+	return field.ErrorList{err}
+}
+
+// Message writes a mistake with its path. What is forbidden says why, so that
+// the word is left out.
+func Message(err *field.Error) string {
+	if err.Type == field.ErrorTypeForbidden {
+		return err.Field + ": " + err.Detail
+	}
+	return err.Error()
 }
 
 // Names checks a list of free names: at least one, none empty, each once.

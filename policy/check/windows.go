@@ -21,7 +21,7 @@ func Window(path *field.Path, w usage.Window) field.ErrorList {
 	if err == nil && parsed == w {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, w.String(), "is not a window; allowed: "+usage.WindowNames)}
+	return field.ErrorList{field.Invalid(path, w.String(), "is not a window (allowed: "+usage.WindowNames+")")}
 }
 
 // Windows checks a list of windows: at least one, each once.

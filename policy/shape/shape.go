@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
 var (
@@ -103,8 +105,9 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 			errs = append(errs, Check(path.Child(name), object[name], fieldType)...)
 			continue
 		}
-		allowed := strings.Join(slices.Sorted(maps.Keys(types)), ", ")
-		errs = append(errs, field.Forbidden(path.Child(name), "unknown field; allowed here: "+allowed))
+		allowed := slices.Sorted(maps.Keys(types))
+		errs = append(errs, field.Forbidden(path.Child(name),
+			fmt.Sprintf("unknown field %q%s (allowed: %s)", name, likely.Hint(name, allowed), strings.Join(allowed, ", "))))
 	}
 	return errs
 }

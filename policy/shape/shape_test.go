@@ -36,7 +36,7 @@ func TestDecode(t *testing.T) {
 		"one value does not fit, and a field is not known": {
 			object: map[string]any{"name": "a", "parts": []any{map[string]any{"on": "off"}}, "mark": json.Number("1")},
 			errs: []string{
-				"mark: Forbidden: unknown field; allowed here: count, marks, name, parts",
+				`mark: Forbidden: unknown field "mark", did you mean "marks"? (allowed: count, marks, name, parts)`,
 				`parts[0].on: Invalid value: "off": must be true or false`,
 			},
 		},

@@ -25,7 +25,7 @@ func (*Config) Validate(*field.Path, []usage.Metric) field.ErrorList { return ni
 func (*Config) Describe() source.Description {
 	const logs = "kubectl -n kube-system logs deployment/metrics-server"
 	return source.Description{
-		Name: Name,
+		Name: Name, Pods: "metrics-server",
 		Rights: []source.Right{
 			{Verb: "list", Group: "metrics.k8s.io", Resource: "nodes"},
 			{Verb: "list", Group: "metrics.k8s.io", Resource: "pods"},

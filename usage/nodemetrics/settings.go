@@ -60,7 +60,7 @@ func (c *Config) Validate(path *field.Path, _ []usage.Metric) field.ErrorList {
 // Describe implements source.Config.
 func (c *Config) Describe() source.Description {
 	return source.Description{
-		Name: Name, TLS: c.TLS, GivesWindows: true,
+		Name: Name, TLS: c.TLS, GivesWindows: true, Plain: true,
 		Advice: map[source.Topic]string{
 			source.Refused:      " The exporter listens at 19101 on each node: kubectl get daemonsets -A",
 			source.Unauthorized: "Give it a token:\n" + source.Snippet(Name, "bearerTokenFile: /path/to/token"),

@@ -17,7 +17,7 @@ func (c *Config) Describe() source.Description {
 	}
 	login := c.BearerTokenFile != "" || c.BearerTokenSecret.Name != "" || c.BasicAuth.Username != ""
 	return source.Description{
-		Name: Name, Server: &source.Server{Address: c.Address, Login: login}, TLS: c.TLS, GivesWindows: true,
+		Name: Name, Server: &source.Server{Address: c.Address, Login: login}, TLS: c.TLS, GivesWindows: true, Pods: "prometheus-",
 		Signals: signals, Rights: c.rights(), Advice: advice(measured),
 	}
 }
@@ -40,9 +40,9 @@ func advice(measured string) map[source.Topic]string {
 	return map[source.Topic]string{
 		source.Refused: " The port is part of prometheus.address; Prometheus itself listens at 9090.",
 		source.Unauthorized: "Give it a token or a password:\n" +
-			source.Snippet(Name, "bearerTokenSecret: {namespace: ..., name: ..., key: token}   # or bearerTokenFile, or basicAuth"),
+			source.Snippet(Name, "bearerTokenSecret: {namespace: monitoring, name: prometheus-token, key: token}   # or bearerTokenFile, or basicAuth"),
 		source.NotFound: "The API is not below this address. Some servers have a path in front of it:\n" +
-			source.Snippet(Name, "address: http://host:port/prometheus   # Mimir; VictoriaMetrics cluster: /select/0/prometheus"),
+			source.Snippet(Name, "address: http://prometheus.monitoring:9090/prometheus   # Mimir; VictoriaMetrics cluster: /select/0/prometheus"),
 		source.Empty: "Ask the server for " + measured + ". If it has no such series, set nodeMetrics to the exporter that it scrapes\n" +
 			"(NodeExporter or Kubelet), or give expressions of your own:\n" +
 			expression + "            cpu: {expr: ...}\n            memory: {expr: ...}",
@@ -55,7 +55,7 @@ func advice(measured string) map[source.Topic]string {
 			source.Snippet(Name, "namespaceLabel: namespace\n        podLabel: pod"),
 		source.Duplicates: "Two servers scrape the same exporter, or two exporters run on a node. Let an expression leave one of them:\n" +
 			source.Snippet(Name, "queries: {nodes: {cpu: {expr: max by (instance) (...)}}}"),
-		source.WrongUnit: source.Snippet(Name, "queries: {nodes: {cpu: {unit: percent}}}   # cores, milli, percent or fraction; memory: bytes, percent or fraction"),
+		source.WrongUnit: source.Snippet(Name, "queries: {nodes: {cpu: {expr: ..., unit: percent}}}   # cores, milli, percent or fraction; memory: bytes, percent or fraction"),
 		source.Old:       "scrape_interval",
 	}
 }

@@ -46,6 +46,11 @@ type Description struct {
 	DatesValues bool
 	// Signals are the metrics other than cpu and memory.
 	Signals []usage.Metric
+	// Pods is what the names of the pods begin with that commonly serve it; empty
+	// if there are none.
+	Pods string
+	// Plain reports whether it is asked by http unless the policy says https.
+	Plain bool
 	// Rights are what the process needs from the API server to read it.
 	Rights []Right
 	// Hints are the advice about errors, replacing that for servers that are

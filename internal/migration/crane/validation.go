@@ -94,7 +94,7 @@ func known[T any](path *field.Path, list []T, name func(T) string) field.ErrorLi
 	for i, element := range list {
 		at, name := path.Index(i).Child("name"), name(element)
 		if _, ok := metrics[name]; !ok {
-			errs = append(errs, field.NotSupported(at, name, slices.Sorted(maps.Keys(metrics))))
+			errs = append(errs, check.OneOf(at, name, slices.Sorted(maps.Keys(metrics))...)...)
 			continue
 		}
 		if seen[name] {

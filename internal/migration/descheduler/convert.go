@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
@@ -43,9 +44,7 @@ func (c *conversion) checkNames() {
 		known = append(known, k.name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.in.Strategies)) {
-		if !slices.Contains(known, name) {
-			c.errs = append(c.errs, field.NotSupported(field.NewPath("strategies").Key(name), name, known))
-		}
+		c.errs = append(c.errs, check.OneOf(field.NewPath("strategies").Key(name), name, known...)...)
 	}
 }
 

@@ -29,21 +29,21 @@ func TestMistakesAreNamed(t *testing.T) {
 	}{
 		"a strategy that there never was": {
 			"strategies: {RemoveDuplicate: {enabled: true}}",
-			[]string{`strategies[RemoveDuplicate]: Unsupported value: "RemoveDuplicate": supported values: ` + names},
+			[]string{`strategies[RemoveDuplicate]: Unsupported value: "RemoveDuplicate": did you mean "RemoveDuplicates"? supported values: ` + names},
 		},
 		"a strategy of that kind that is off": {
 			"strategies: {lownodeutilization: {enabled: false}}",
-			[]string{`strategies[lownodeutilization]: Unsupported value: "lownodeutilization": supported values: ` + names},
+			[]string{`strategies[lownodeutilization]: Unsupported value: "lownodeutilization": did you mean "LowNodeUtilization"? supported values: ` + names},
 		},
 		"an unknown field": {
 			"strategies: {RemoveDuplicates: {enable: true}}",
-			[]string{"strategies[RemoveDuplicates].enable: Forbidden: unknown field; allowed here: enabled, params, weight"},
+			[]string{`strategies[RemoveDuplicates].enable: Forbidden: unknown field "enable", did you mean "enabled"? (allowed: enabled, params, weight)`},
 		},
 		"today's fields under the earlier version": {
 			"profiles: []",
-			[]string{"profiles: Forbidden: unknown field; allowed here: apiVersion, evictDaemonSetPods, evictFailedBarePods, evictLocalStoragePods, " +
+			[]string{"profiles: Forbidden: unknown field \"profiles\" (allowed: apiVersion, evictDaemonSetPods, evictFailedBarePods, evictLocalStoragePods, " +
 				"evictSystemCriticalPods, ignorePvcPods, kind, maxNoOfPodsToEvictPerNamespace, maxNoOfPodsToEvictPerNode, maxNoOfPodsToEvictTotal, " +
-				"nodeSelector, strategies"},
+				"nodeSelector, strategies)"},
 		},
 		"values of wrong types": {
 			"evictDaemonSetPods: yes please\nmaxNoOfPodsToEvictPerNode: -1\nstrategies: {RemoveDuplicates: [], LowNodeUtilization: {weight: high}}",
@@ -104,7 +104,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		},
 		"an unknown kind of node affinity": {
 			on("RemovePodsViolatingNodeAffinity", "nodeAffinityType: [required]"),
-			[]string{`strategies[RemovePodsViolatingNodeAffinity].params.nodeAffinityType[0]: Unsupported value: "required": supported values: ` +
+			[]string{`strategies[RemovePodsViolatingNodeAffinity].params.nodeAffinityType[0]: Unsupported value: "required": did you mean "requiredDuringSchedulingIgnoredDuringExecution"? supported values: ` +
 				`"requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"`},
 		},
 		"taints both ways": {

@@ -1,6 +1,6 @@
 package descheduler
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import "github.com/evenkeel/evenkeel/policy/check"
 
 // kinds are all strategies, in the order of their profiles.
 func kinds() []kind {
@@ -52,9 +52,7 @@ func affinityArgs(c *conversion, s *subject) map[string]any {
 		c.require(path, "a list of "+types[0]+" and "+types[1])
 	}
 	for i, given := range s.params.NodeAffinityType {
-		if given != types[0] && given != types[1] {
-			c.errs = append(c.errs, field.NotSupported(path.Index(i), given, types))
-		}
+		c.errs = append(c.errs, check.OneOf(path.Index(i), given, types...)...)
 	}
 	args := selectorArgs(c, s)
 	take(args, s.raw, "nodeAffinityType")

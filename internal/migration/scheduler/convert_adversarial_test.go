@@ -16,8 +16,8 @@ func TestConvertRefuses(t *testing.T) {
 	}
 	cases := map[string]struct{ policy, want string }{
 		"an unknown field": {`{"kind": "Policy", "apiVersion": "v1", "predicate": []}`,
-			`predicate: Forbidden: unknown field; allowed here: alwaysCheckAllPredicates, apiVersion,`},
-		"an unknown field of an extender": {extender(`"filter": "f"`), `extenders[0].filter: Forbidden: unknown field`},
+			`predicate: Forbidden: unknown field "predicate", did you mean "predicates"? (allowed: alwaysCheckAllPredicates, apiVersion,`},
+		"an unknown field of an extender": {extender(`"filter": "f"`), `extenders[0].filter: Forbidden: unknown field "filter", did you mean "filterVerb"?`},
 		"an unknown field of its TLS":     {extender(`"tlsConfig": {"ca": "x"}`), `extenders[0].tlsConfig.ca: Forbidden: unknown field`},
 		"the same field twice":            {extender(`"URLPrefix": "y"`), `extenders[0].urlPrefix: Duplicate value`},
 		"no address":                      {`{"kind": "Policy", "apiVersion": "v1", "extenders": [{}]}`, `extenders[0].urlPrefix: Required value`},

@@ -171,11 +171,11 @@ func TestConvertRefuses(t *testing.T) {
 		},
 		"a field that v1 does not have": {
 			in:   "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerNam: x}]",
-			want: `profiles[0].schedulerNam: Forbidden: unknown field; allowed here: `,
+			want: `profiles[0].schedulerNam: Forbidden: unknown field "schedulerNam", did you mean "schedulerName"? (allowed: `,
 		},
 		"a gone field under v1": {
 			in:   "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nhealthzBindAddress: 0.0.0.0:1",
-			want: `healthzBindAddress: Forbidden: unknown field; allowed here: `,
+			want: `healthzBindAddress: Forbidden: unknown field "healthzBindAddress"`,
 		},
 		"a plugin that is text": {
 			in:   "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {score: {enabled: [Dynamic]}}}]",

@@ -124,7 +124,7 @@ func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 		"status 500":           {fault: fault.WithStatus(http.StatusInternalServerError), gate: unreadable, unknown: stale, says: "500", doctor: "500"},
 		"half of the JSON":     {fault: fault.OfKind(fault.Truncated), gate: unreadable, unknown: stale, says: "unexpected", doctor: "unexpected"},
 		"200 MB":               {fault: fault.OfKind(fault.Huge), gate: unreadable, unknown: stale, says: " ", doctor: "gave no reading"},
-		"an empty vector":      {fault: fault.OfKind(fault.Missing), gate: empty, unknown: stale, cause: "unreadable", says: "returned nothing", doctor: "told of no node"},
+		"an empty vector":      {fault: fault.OfKind(fault.Missing), gate: empty, unknown: stale, cause: "unreadable", says: "returned nothing", doctor: "returned no nodes"},
 		"NaN":                  {fault: fault.OfKind(fault.NaN), gate: empty, unknown: stale, cause: "absurd", says: "NaN", doctor: "not a number"},
 		"negative values":      {fault: fault.OfKind(fault.Negative), gate: empty, unknown: "UsageAbsurd", cause: "absurd", says: "pod shop/", doctor: "negative"},
 		"1000 %":               {fault: fault.OfKind(fault.Tenfold), gate: empty, unknown: stale, cause: "absurd", says: "percent", doctor: "far more than the node has"},

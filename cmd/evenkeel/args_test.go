@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+)
+
+// Whoever misspells a name is told which one was likely meant.
+func TestMisspeltNames(t *testing.T) {
+	cases := map[string]struct{ args, want string }{
+		"a command":                       {"serev", `unknown command "serev", did you mean "serve"?; see evenkeel --help`},
+		"the beginning of one":            {"sim", `unknown command "sim", did you mean "simulate"?; see evenkeel --help`},
+		"a command like none":             {"frobnicate", `unknown command "frobnicate"; see evenkeel --help`},
+		"a flag":                          {"run --dryrun", `unknown flag: --dryrun, did you mean "--dry-run"?`},
+		"a flag with a value":             {"plan --policy-file=x.yaml", `unknown flag: --policy-file`},
+		"a flag of logging":               {"run --log-format json", `unknown flag: --log-format, did you mean "--logging-format"?`},
+		"a flag like none":                {"run --zzz", `unknown flag: --zzz`},
+		"a flag with one dash":            {"top -kubeconfig=x", `unknown shorthand flag: 'k' in -kubeconfig=x, did you mean "--kubeconfig"?`},
+		"a short flag":                    {"run -x", `unknown shorthand flag: 'x' in -x`},
+		"a flag without its value":        {"run --schedule", `flag needs an argument: --schedule`},
+		"an output format":                {"top -o jsn", `--output: "jsn" is not one of table|json|yaml, did you mean "json"?`},
+		"the mode of doctor":              {"doctor --mode extendr", `--mode: "extendr" is not one of ["run" "serve" "extender" "nodesync"], did you mean "extender"?`},
+		"a variant to compare":            {"simulate --compare evict-onyl", `--compare: "evict-onyl" is not one of none, upstream-requests, upstream-metrics, evict-only, extender-only, evenkeel, oracle, did you mean "evict-only"?`},
+		"an argument where there is none": {"run now", `evenkeel run takes no arguments, got ["now"]`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := execute(t, "evenkeel", tc.args); err == nil || err.Error() != tc.want || exit.Code(err) != exit.Misuse {
+				t.Errorf("exit code %d for %v, want %q", exit.Code(err), err, tc.want)
+			}
+		})
+	}
+}
+
+// execute runs a command line by the name of the binary, and returns what it
+// prints.
+func execute(t *testing.T, binary, args string) (string, error) {
+	t.Helper()
+	if err := logsapi.ResetForTest(nil); err != nil {
+		t.Fatal(err)
+	}
+	root := newRoot()
+	nameAfter(root, binary)
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetArgs(strings.Fields(args))
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// The binary answers by the name under which kubectl runs it.
+func TestHelpNamesTheCommandAsItWasCalled(t *testing.T) {
+	cases := map[string][]string{ // of help of lint
+		"/usr/bin/evenkeel":                {"Usage:\n  evenkeel lint [FILE...] [flags]\n", "  evenkeel lint policy.yaml\n", `Use "evenkeel options" for`},
+		"/home/me/.krew/kubectl-evenkeel":  {"Usage:\n  kubectl evenkeel lint [FILE...] [flags]\n", "  kubectl evenkeel lint policy.yaml\n", `Use "kubectl evenkeel options" for`},
+		`kubectl-evenkeel.exe`:             {"Usage:\n  kubectl evenkeel lint [FILE...] [flags]\n"},
+		"/home/me/kubectl-evenkeel-lookup": {"Usage:\n  evenkeel lint [FILE...] [flags]\n"},
+	}
+	for binary, wants := range cases {
+		help, err := execute(t, binary, "lint --help")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(help, want) {
+				t.Errorf("%s lint --help does not have %q:\n%s", binary, want, help)
+			}
+		}
+	}
+}
+
+// The flags of logging, which all commands have, are in `evenkeel options` and
+// not among those of a command.
+func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
+	options, err := execute(t, "evenkeel", "options")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logging := []string{"--logging-format string", "--vmodule", "--v Level"}
+	for _, command := range newRoot().Commands() {
+		help, err := execute(t, "evenkeel", command.Name()+" --help")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, flag := range logging {
+			if strings.Contains(help, flag) {
+				t.Errorf("evenkeel %s --help lists %s", command.Name(), flag)
+			}
+		}
+	}
+	for _, flag := range logging {
+		if !strings.Contains(options, flag) {
+			t.Errorf("evenkeel options does not list %s:\n%s", flag, options)
+		}
+	}
+}
+
+// Commands that talk to a cluster take kubectl's flags for that.
+func TestFlagsOfKubectl(t *testing.T) {
+	var lacking []string
+	for _, name := range []string{"plan", "top", "explain", "doctor", "history", "record", "run", "serve", "extender", "nodesync", "cleanup"} {
+		flags := commandOf(t, newRoot(), name).Flags()
+		for _, flag := range []string{"kubeconfig", "context", "as", "as-group", "namespace"} {
+			if flags.Lookup(flag) == nil {
+				lacking = append(lacking, name+" --"+flag)
+			}
+		}
+		if short := flags.ShorthandLookup("n"); short == nil || short.Name != "namespace" {
+			lacking = append(lacking, name+" -n")
+		}
+	}
+	if diff := cmp.Diff([]string(nil), lacking); diff != "" {
+		t.Errorf("lacking (-want +got):\n%s", diff)
+	}
+}

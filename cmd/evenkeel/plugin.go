@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// pluginName is the name of the binary that `kubectl evenkeel` runs.
+const pluginName = "kubectl-evenkeel"
+
+// nameAfter makes the help of the commands call them as they were called: by the
+// name of the binary, which kubectl has for its plugins.
+func nameAfter(root *cobra.Command, binary string) {
+	if strings.TrimSuffix(filepath.Base(binary), ".exe") != pluginName {
+		return
+	}
+	const before, after = "evenkeel", "kubectl evenkeel"
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: after}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, before+" "+c.Name(), after+" "+c.Name())
+	}
+	replace := strings.NewReplacer(names...).Replace
+	for _, c := range root.Commands() {
+		c.Short, c.Long, c.Example = replace(c.Short), replace(c.Long), replace(c.Example)
+	}
+}
+
+// ofAll ends the help of each command.
+const ofAll = `
+Use "{{.Root.CommandPath}} options" for the logging flags, which all commands have.
+`
+
+// keepOutOfHelp leaves the flags that all commands have to `evenkeel options`,
+// as kubectl does.
+func keepOutOfHelp(root *cobra.Command) {
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	root.SetUsageTemplate(root.UsageTemplate() + ofAll)
+}
+
+func newOptionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "options",
+		Short: "List the flags that all commands have",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			shown := pflag.NewFlagSet("options", pflag.ContinueOnError)
+			c.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+				flag := *f
+				flag.Hidden = false
+				shown.AddFlag(&flag)
+			})
+			fmt.Fprintf(c.OutOrStdout(), "These flags may be given to any command:\n\n%s", shown.FlagUsages())
+			return nil
+		},
+	}
+}

@@ -1,0 +1,71 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/policy/likely"
+)
+
+// Access says how to reach the API server, as kubectl's flags do.
+type Access struct {
+	// Kubeconfig is a file; without one it is that of $KUBECONFIG, else the
+	// process is taken for a pod. Context is one of its contexts; without one its
+	// current one.
+	Kubeconfig, Context string
+	// As and AsGroups are whom to impersonate.
+	As       string
+	AsGroups []string
+}
+
+// Config returns how to reach the API server.
+func (a *Access) Config() (*rest.Config, error) {
+	if a.Kubeconfig != "" {
+		if _, err := os.Stat(a.Kubeconfig); err != nil {
+			return nil, exit.Usagef("--kubeconfig: %w", err)
+		}
+	}
+	if a.As == "" && len(a.AsGroups) > 0 {
+		return nil, exit.Usagef("--as-group goes with --as")
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.Kubeconfig
+	if err := a.checkContext(rules); err != nil {
+		return nil, err
+	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: a.Context}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	switch {
+	case err != nil && a.Kubeconfig != "":
+		return nil, fmt.Errorf("finding the API server in %q: %w", a.Kubeconfig, err)
+	case err != nil:
+		return nil, fmt.Errorf("finding the API server: %w", err)
+	}
+	if a.As != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: a.As, Groups: a.AsGroups}
+	}
+	return config, nil
+}
+
+// checkContext reports a context that is not there, which only the command line
+// can name.
+func (a *Access) checkContext(rules *clientcmd.ClientConfigLoadingRules) error {
+	if a.Context == "" {
+		return nil
+	}
+	loaded, err := rules.Load()
+	if err != nil {
+		return nil //nolint:nilerr // whoever loads it next reports it
+	}
+	if _, known := loaded.Contexts[a.Context]; known {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(loaded.Contexts))
+	return exit.Usagef("--context: the kubeconfig has no context %q%s (it has: %q)", a.Context, likely.Hint(a.Context, names), names)
+}

@@ -1,0 +1,69 @@
+package kube
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+)
+
+const twoContexts = `apiVersion: v1
+kind: Config
+clusters:
+- {name: a, cluster: {server: "https://a:6443"}}
+- {name: b, cluster: {server: "https://b:6443"}}
+contexts:
+- {name: staging, context: {cluster: a}}
+- {name: production, context: {cluster: b}}
+current-context: staging
+`
+
+// The API server is found as kubectl finds it.
+func TestAccess(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(twoContexts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		access   Access
+		wantHost string
+		wantAs   rest.ImpersonationConfig
+		wantErr  string
+	}{
+		"the current context": {access: Access{Kubeconfig: file}, wantHost: "https://a:6443"},
+		"another context":     {access: Access{Kubeconfig: file, Context: "production"}, wantHost: "https://b:6443"},
+		"as somebody else": {
+			access: Access{Kubeconfig: file, As: "jane", AsGroups: []string{"ops", "dev"}}, wantHost: "https://a:6443",
+			wantAs: rest.ImpersonationConfig{UserName: "jane", Groups: []string{"ops", "dev"}},
+		},
+		"a misspelt context": {
+			access:  Access{Kubeconfig: file, Context: "prodution"},
+			wantErr: `--context: the kubeconfig has no context "prodution", did you mean "production"? (it has: ["production" "staging"])`,
+		},
+		"groups of nobody": {access: Access{Kubeconfig: file, AsGroups: []string{"ops"}}, wantErr: "--as-group goes with --as"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config, err := tc.access.Config()
+			if tc.wantErr != "" {
+				if err == nil || err.Error() != tc.wantErr || exit.Code(err) != exit.Misuse {
+					t.Errorf("exit code %d for %v, want %s", exit.Code(err), err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config.Host != tc.wantHost {
+				t.Errorf("host %s, want %s", config.Host, tc.wantHost)
+			}
+			if diff := cmp.Diff(tc.wantAs, config.Impersonate); diff != "" {
+				t.Errorf("impersonated (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

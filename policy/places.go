@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Places are where the fields of a document are in its file. The zero value
+// knows none.
+type Places struct{ root *yaml.Node }
+
+// PlacesOf reads a document behind so many lines of its file; a negative number
+// is for a document that is not in the file as it is here.
+func PlacesOf(text []byte, skippedLines int) Places {
+	if skippedLines < 0 {
+		return Places{}
+	}
+	var document yaml.Node
+	padded := append(bytes.Repeat([]byte("\n"), skippedLines), text...)
+	if yaml.Unmarshal(padded, &document) != nil || len(document.Content) == 0 {
+		return Places{}
+	}
+	return Places{document.Content[0]}
+}
+
+// Of returns where the mistake is, as "line 3, column 5: "; empty if that is not
+// known. It is where a value is or, of a field that is forbidden or holds others,
+// its name. A field that is not there is where the nearest one around it is.
+func (p Places) Of(err *field.Error) string {
+	if p.root == nil {
+		return ""
+	}
+	name, value := p.root, p.root
+	path := err.Field
+	for path != "" {
+		inner, element, rest := step(value, path)
+		if element == nil {
+			value = nil
+			break
+		}
+		name, value, path = inner, element, rest
+	}
+	at := name
+	if value != nil && value.Kind == yaml.ScalarNode && value.Value != "" && err.Type != field.ErrorTypeForbidden {
+		at = value
+	}
+	return fmt.Sprintf("line %d, column %d: ", at.Line, at.Column)
+}
+
+// step follows the first part of a path into a node. It returns the name and the
+// value of what is there, and the rest of the path; nil if it is not there. An
+// element of a list is its own name.
+func step(node *yaml.Node, path string) (name, value *yaml.Node, rest string) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key := node.Content[i]
+			// Keys may have dots: the longest that fits is meant.
+			if after, ok := cutName(path, key.Value); ok && (name == nil || len(after) < len(rest)) {
+				name, value, rest = key, node.Content[i+1], after
+			}
+		}
+	case yaml.SequenceNode:
+		for i, element := range node.Content {
+			if after, ok := cutName(path, strconv.Itoa(i)); ok {
+				return element, element, after
+			}
+		}
+	}
+	return name, value, rest
+}
+
+// cutName cuts a name from the beginning of a path, as a field or in brackets.
+func cutName(path, name string) (rest string, ok bool) {
+	for _, part := range []string{"[" + name + "]", "." + name, name} {
+		rest, ok = strings.CutPrefix(path, part)
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return rest, true
+		}
+	}
+	return "", false
+}
