@@ -64,7 +64,7 @@ func (e *Evidence) conclude(at time.Time) Steering {
 	switch hold := &e.Hold; {
 	case e.Required == policy.SteeringNone:
 		s.State, s.By = Off, "the policy's eviction.steering is none"
-		s.Means = "kube-scheduler alone decides where replacements go, which may be a hot node again"
+		s.Means = "replacements go where kube-scheduler alone puts them, which may be a hot node again"
 		return s
 	case hold.Reason != "":
 		s.State = Absent
