@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,6 +165,22 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// docs/plan.md shows what is really printed.
+func TestDocsShowThis(t *testing.T) {
+	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "plan.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	if err := New(busy()).Print(&printed, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.ReplaceAll(strings.ReplaceAll("\n"+printed.String(), "\n", "\n    "), "    \n", "\n")
+	if !strings.Contains(string(docs), strings.TrimRight(shown, " \n")+"\n") {
+		t.Errorf("docs/plan.md does not have:%s", shown)
 	}
 }
 
