@@ -86,15 +86,28 @@ func forSafeguards(moves []ledger.Move) []ledger.Move {
 	return moves
 }
 
+// Until returns when the reason for which Refuse refuses a pod ends; zero if that
+// is not known ahead. Another reason may follow it.
+func (e *Evictor) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
+	owner := e.config.Cluster.Owner(pod)
+	if why, until := owner.Refuses(e.config.Clock.Now(), e.config.Settings.OwnerSettle); why == reason {
+		return until
+	}
+	if why, until := e.refuseBySafeguards(pod); why == reason {
+		return until
+	}
+	return time.Time{}
+}
+
 // refuseBySafeguards returns why nothing of a pod's owner, node, namespace or
-// node pool may be evicted now.
-func (e *Evictor) refuseBySafeguards(pod *v1.Pod) reasons.Reason {
+// node pool may be evicted now, and until when if that is known.
+func (e *Evictor) refuseBySafeguards(pod *v1.Pod) (reasons.Reason, time.Time) {
 	intent := ledger.Intent{Namespace: pod.Namespace, From: pod.Spec.NodeName, Pool: e.pool(pod.Spec.NodeName)}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		intent.Owner.UID = string(ref.UID)
 	}
-	reason, _ := e.allowance().Around(&intent)
-	return reason
+	reason, _, until := e.allowance().Around(&intent)
+	return reason, until
 }
 
 // pool names the node pool of a node.

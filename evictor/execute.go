@@ -21,7 +21,11 @@ func (e *Evictor) Execute(ctx context.Context, p *strategies.Plan, evict EvictFu
 		logger.Info("Move was not made", "pod", klog.KRef(outcome.Move.Namespace, outcome.Move.Pod), "node", outcome.Move.From,
 			"destination", outcome.Move.To, "reason", outcome.Reason, "error", outcome.Err)
 	}
-	logger.Info("Plan carried out", "planned", len(p.Moves), "evicted", done, "dryRun", e.config.Evictions.DryRun())
+	if e.config.Evictions.DryRun() {
+		logger.Info("Plan would be carried out", "planned", len(p.Moves), "wouldEvict", done)
+		return
+	}
+	logger.Info("Plan carried out", "planned", len(p.Moves), "evicted", done)
 }
 
 // run steps until the cycle is over or the process is told to stop.

@@ -27,7 +27,7 @@ func TestHoldEndsWhenKubeSchedulerIsHeardOrMuchTimeHasPassed(t *testing.T) {
 		"a replacement that never landed is held for its own cause": {hold: ledger.Hold{Reason: string(reasons.ProbeNotLanded), Until: failed.Add(time.Minute)}, want: reasons.ProbeNotLanded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := holds(tc.hold, failed.Add(tc.after), tc.asked); got != tc.want {
+			if got := Holds(tc.hold, failed.Add(tc.after), tc.asked); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

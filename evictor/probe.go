@@ -78,7 +78,7 @@ func (c *Cycle) held(ctx context.Context) reasons.Reason {
 	if hold.Reason == "" || len(c.left) == 0 {
 		return ""
 	}
-	if reason := holds(hold, c.config.Clock.Now(), c.asked(ctx)); reason != "" {
+	if reason := Holds(hold, c.config.Clock.Now(), c.asked(ctx)); reason != "" {
 		klog.FromContext(ctx).Info("Evictions on hold until kube-scheduler asks the extender", "reason", reason,
 			"since", hold.Since, "probeAgainAt", hold.Until)
 		return reason
@@ -87,9 +87,9 @@ func (c *Cycle) held(ctx context.Context) reasons.Reason {
 	return ""
 }
 
-// holds returns why evictions are on hold at the given time and number of
+// Holds returns why evictions are on hold at the given time and number of
 // answered requests; empty if they may be tried again.
-func holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
+func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	if asked > hold.Asked || !now.Before(hold.Until) {
 		return ""
 	}

@@ -2,7 +2,6 @@ package evictor
 
 import (
 	"context"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -30,7 +29,8 @@ func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	if reason := e.refuseByQuota(pod); reason != "" {
 		return reason
 	}
-	return e.refuseBySafeguards(pod)
+	reason, _ := e.refuseBySafeguards(pod)
+	return reason
 }
 
 func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, string) {
@@ -57,33 +57,10 @@ func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n tally, surge boo
 	if reason := refuseByBudgets(budgets, surge); reason != "" {
 		return reason
 	}
-	if reason := e.refuseByOwner(owner); reason != "" {
+	if reason, _ := owner.Refuses(e.config.Clock.Now(), e.config.Settings.OwnerSettle); reason != "" {
 		return reason
 	}
 	return e.refuseByAvailability(pod, owner, n, len(budgets) > 0, surge)
-}
-
-// refuseByOwner accepts pods of unwatched controllers: that they recreate their
-// pods is all that the policy knows of them.
-func (e *Evictor) refuseByOwner(owner *owners.Owner) reasons.Reason {
-	settling := func(since time.Time) bool {
-		return !since.IsZero() && e.config.Clock.Now().Sub(since) < e.config.Settings.OwnerSettle
-	}
-	switch {
-	case owner.Missing:
-		return reasons.OwnerUnknown
-	case owner.UID == "":
-		return ""
-	case owner.Deleting:
-		return reasons.OwnerDeleting
-	case owner.ScaledDown:
-		return reasons.OwnerScaledDown
-	case owner.RollingOut || settling(owner.Created):
-		return reasons.OwnerRollingOut
-	case settling(owner.Scaled):
-		return reasons.OwnerJustScaled
-	}
-	return ""
 }
 
 // surgedReplicas is how many pods a Deployment wants before and after a surge.

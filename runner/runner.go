@@ -153,7 +153,11 @@ func (r *Runner) Cycle(ctx context.Context) error {
 	err = errors.Join(errs...)
 	took := r.config.Now().Sub(started)
 	r.config.Metrics.cycle(took, err)
-	logger.Info("Cycle ended", "duration", took, "evicted", r.podEvictor.TotalEvicted(), "failed", err != nil)
+	evicted := "evicted"
+	if r.config.DryRun {
+		evicted = "wouldEvict"
+	}
+	logger.Info("Cycle ended", "duration", took, evicted, r.podEvictor.TotalEvicted(), "failed", err != nil)
 	return err
 }
 

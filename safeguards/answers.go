@@ -13,12 +13,12 @@ import (
 // may be. Moves that are recorded but not made count against the hour. Refuse
 // decides whether one of them may still be made.
 func (v *Verdict) Closed() (reasons.Reason, string) {
-	return v.closed(v.used(party{}).intended)
+	return v.closed(v.used(party{}).intended).words()
 }
 
-func (v *Verdict) closed(intended int) (reasons.Reason, string) {
+func (v *Verdict) closed(intended int) closure {
 	if len(v.closures) > 0 {
-		return v.closures[0].reason, v.closures[0].detail
+		return v.closures[0]
 	}
 	return v.refuses(party{}, intended)
 }
@@ -54,24 +54,25 @@ func (v *Verdict) Left() int {
 // Owner returns why no further pod of an owner may be evicted.
 func (v *Verdict) Owner(namespace, uid string) (reasons.Reason, string) {
 	key := ownerKey(namespace, uid)
-	return v.owner(key, v.used(party{ofOwner, key}).intended)
+	return v.owner(key, v.used(party{ofOwner, key}).intended).words()
 }
 
-func (v *Verdict) owner(key string, intended int) (reasons.Reason, string) {
+func (v *Verdict) owner(key string, intended int) closure {
 	if o := v.owners[key]; o != nil {
 		switch {
 		case o.troubles[unready].count > 0:
 			t := &o.troubles[unready]
-			return reasons.OwnerReplacementUnready, fmt.Sprintf("%d replacements are not ready or crash, such as %q", t.count, t.example)
+			return closure{reason: reasons.OwnerReplacementUnready, detail: fmt.Sprintf("%d replacements are not ready or crash, such as %q", t.count, t.example)}
 		case o.troubles[pending].count > 0:
 			t := &o.troubles[pending]
-			return reasons.OwnerReplacementPending, fmt.Sprintf("%d replacements are without a node, such as that of %q", t.count, t.example)
+			return closure{reason: reasons.OwnerReplacementPending, detail: fmt.Sprintf("%d replacements are without a node, such as that of %q", t.count, t.example)}
 		}
 		if !o.denied.at.IsZero() {
-			return reasons.EvictionDenied, fmt.Sprintf("until %s: %s", stamp(o.denied.at.Add(deniedFor)), o.denied.words)
+			until := o.denied.at.Add(deniedFor)
+			return closure{reasons.EvictionDenied, fmt.Sprintf("until %s: %s", stamp(until), o.denied.words), until}
 		}
-		if reason, detail := v.coolsDown(o); reason != "" {
-			return reason, detail
+		if c := v.coolsDown(o); c.reason != "" {
+			return c
 		}
 	}
 	return v.refuses(party{ofOwner, key}, intended)
@@ -79,34 +80,37 @@ func (v *Verdict) owner(key string, intended int) (reasons.Reason, string) {
 
 // Node returns why no pod may be moved off a node. Predicted usage decides
 // whether one may be moved to it.
-func (v *Verdict) Node(name string) (reasons.Reason, string) {
-	if s, ok := v.nodes[name]; ok {
-		return reasons.NodeSettling, fmt.Sprintf("until %s, after the move of %q", stamp(s.since.Add(v.config.NodeSettle)), s.pod)
+func (v *Verdict) Node(name string) (reasons.Reason, string) { return v.node(name).words() }
+
+func (v *Verdict) node(name string) closure {
+	s, ok := v.nodes[name]
+	if !ok {
+		return closure{}
 	}
-	return "", ""
+	until := s.since.Add(v.config.NodeSettle)
+	return closure{reasons.NodeSettling, fmt.Sprintf("until %s, after the move of %q", stamp(until), s.pod), until}
 }
 
 // Around returns why nothing more of an intent's owner, node, namespace or node
-// pool may be evicted; empty if something may.
-func (v *Verdict) Around(intent *ledger.Intent) (reasons.Reason, string) {
-	return v.around(intent, v.intended(intent))
+// pool may be evicted, and when that ends; empty if something may. The time is
+// zero if it is not known. Another reason may follow.
+func (v *Verdict) Around(intent *ledger.Intent) (reason reasons.Reason, detail string, until time.Time) {
+	c := v.around(intent, v.intended(intent))
+	return c.reason, c.detail, c.until
 }
 
-func (v *Verdict) around(intent *ledger.Intent, ahead counts) (reasons.Reason, string) {
-	if reason, detail := v.owner(ownerKey(intent.Namespace, intent.Owner.UID), ahead[ofOwner]); reason != "" {
-		return reason, detail
-	}
-	if reason, detail := v.Node(intent.From); reason != "" {
-		return reason, detail
-	}
-	if reason, detail := v.namespace(intent.Namespace); reason != "" {
-		return reason, detail
+func (v *Verdict) around(intent *ledger.Intent, ahead counts) closure {
+	for _, c := range []closure{v.owner(ownerKey(intent.Namespace, intent.Owner.UID), ahead[ofOwner]), v.node(intent.From), v.namespace(intent.Namespace)} {
+		if c.reason != "" {
+			return c
+		}
 	}
 	if last, ok := v.unasked[intent.Namespace]; ok && within(last.at, v.now, unaskedFor) {
-		return reasons.EvictionDenied, fmt.Sprintf("until %s in its namespace: %s", stamp(last.at.Add(unaskedFor)), last.words)
+		until := last.at.Add(unaskedFor)
+		return closure{reasons.EvictionDenied, fmt.Sprintf("until %s in its namespace: %s", stamp(until), last.words), until}
 	}
-	if reason, detail := v.refuses(party{ofNamespace, intent.Namespace}, ahead[ofNamespace]); reason != "" {
-		return reason, detail
+	if c := v.refuses(party{ofNamespace, intent.Namespace}, ahead[ofNamespace]); c.reason != "" {
+		return c
 	}
 	return v.refuses(party{ofPool, intent.Pool}, ahead[ofPool])
 }
@@ -119,8 +123,8 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	if !recorded {
 		ahead = v.intended(intent)
 	}
-	if reason, detail := v.closed(ahead[everything]); reason != "" {
-		return reason, detail
+	if c := v.closed(ahead[everything]); c.reason != "" {
+		return c.words()
 	}
-	return v.around(intent, ahead)
+	return v.around(intent, ahead).words()
 }

@@ -150,17 +150,18 @@ func (v *Verdict) together(kind troubleKind, limit int) (all trouble) {
 }
 
 // namespace returns why no pod of a namespace may be evicted.
-func (v *Verdict) namespace(name string) (reasons.Reason, string) {
+func (v *Verdict) namespace(name string) closure {
 	t, b := v.namespaces[name], &v.config.Breaker
 	if t == nil {
-		return "", ""
+		return closure{}
 	}
 	for _, c := range []closure{tooMany(reasons.ReplacementsUnready, t[unready], b.MaxUnready), tooMany(reasons.ReplacementsPending, t[pending], b.MaxPending)} {
 		if c.reason != "" {
-			return c.reason, "in its namespace: " + c.detail
+			c.detail = "in its namespace: " + c.detail
+			return c
 		}
 	}
-	return "", ""
+	return closure{}
 }
 
 func tooMany(reason reasons.Reason, t trouble, limit int) closure {

@@ -207,7 +207,7 @@ func TestClosedByReplacements(t *testing.T) {
 			expect(t, "another owner", reason, "", detail, "")
 			for namespace, want := range map[string]reasons.Reason{"ns": tc.namespace, "third": ""} {
 				another := move(99, owned("rs-99"), from("bystander"), in(namespace))
-				reason, detail = v.Around(&another.Intent)
+				reason, detail, _ = v.Around(&another.Intent)
 				expect(t, "another of "+namespace, reason, want, detail, "")
 			}
 		})

@@ -129,7 +129,11 @@ func expect(t *testing.T, what string, reason, want reasons.Reason, detail, word
 // spent is what a budget says of any further move of a party.
 func (v *Verdict) spent(s scope, name string) (reasons.Reason, string) {
 	p := party{s, name}
-	return v.refuses(p, v.used(p).intended)
+	return v.refuses(p, v.used(p).intended).words()
+}
+
+func (v *Verdict) troubled(namespace string) (reasons.Reason, string) {
+	return v.namespace(namespace).words()
 }
 
 func (v *Verdict) ofNamespace(name string) (reasons.Reason, string) {

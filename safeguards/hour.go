@@ -89,16 +89,17 @@ func (v *Verdict) used(p party) hour {
 
 // refuses reports whether a budget is used up, counting the given number of
 // intended moves.
-func (v *Verdict) refuses(p party, intended int) (reasons.Reason, string) {
+func (v *Verdict) refuses(p party, intended int) closure {
 	b, h := v.config.budget(p.scope), v.used(p)
 	if b.limit == 0 || h.evicted+intended < b.limit {
-		return "", ""
+		return closure{}
 	}
-	detail := fmt.Sprintf("%d moves within the hour, at most %d", h.evicted+intended, b.limit)
+	c := closure{reason: b.reason, detail: fmt.Sprintf("%d moves within the hour, at most %d", h.evicted+intended, b.limit)}
 	if h.evicted > 0 {
-		detail += "; the next not before " + stamp(h.oldest.Add(time.Hour))
+		c.until = h.oldest.Add(time.Hour)
+		c.detail += "; the next not before " + stamp(c.until)
 	}
-	return b.reason, detail
+	return c
 }
 
 // freeAgain returns when a used-up hour allows a move again; zero if that

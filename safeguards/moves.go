@@ -120,15 +120,17 @@ func ofCycle(move *ledger.Move, cycleStart time.Time) bool {
 }
 
 // coolsDown reports whether, and until when, an owner is left alone.
-func (v *Verdict) coolsDown(o *owner) (reasons.Reason, string) {
-	cooldown := v.config.Cooldown.after(o.unhelpful)
-	if !within(o.since, v.now, cooldown) {
-		if always := v.config.Cooldown.Always; always > 0 && within(o.moved, v.now, always) {
-			return reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after its last move", stamp(o.moved.Add(always)))
-		}
-		return "", ""
+func (v *Verdict) coolsDown(o *owner) closure {
+	cooldown, always := v.config.Cooldown.after(o.unhelpful), v.config.Cooldown.Always
+	switch {
+	case within(o.since, v.now, cooldown):
+		until := o.since.Add(cooldown)
+		return closure{reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(until), o.unhelpful), until}
+	case always > 0 && within(o.moved, v.now, always):
+		until := o.moved.Add(always)
+		return closure{reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after its last move", stamp(until)), until}
 	}
-	return reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(cooldown)), o.unhelpful)
+	return closure{}
 }
 
 // settle notes which nodes a move touched, and when it last did.

@@ -98,7 +98,7 @@ func (v *Verdict) reasons() map[string]bool {
 		if i == 0 {
 			name = func(string) string { return "" }
 		}
-		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.ofNamespace, "trouble": v.namespace, "pool": v.ofPool} {
+		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.ofNamespace, "trouble": v.troubled, "pool": v.ofPool} {
 			reason, _ := ask(name(prefix))
 			note(prefix+name(prefix), reason)
 		}
@@ -113,7 +113,7 @@ func (v *Verdict) reasons() map[string]bool {
 
 // apart are an owner's reasons, also those that a more telling one hides.
 func (o *owner) apart(v *Verdict, key string) []reasons.Reason {
-	cooling, _ := v.coolsDown(o)
+	cooling := v.coolsDown(o).reason
 	spent, _ := v.spent(ofOwner, key)
 	found := []reasons.Reason{cooling, spent}
 	if o.troubles[unready].count > 0 {
@@ -169,7 +169,7 @@ func TestRefuseJoinsAll(t *testing.T) {
 			v.Closed,
 			func() (reasons.Reason, string) { return v.Owner(intent.Namespace, intent.Owner.UID) },
 			func() (reasons.Reason, string) { return v.Node(intent.From) },
-			func() (reasons.Reason, string) { return v.namespace(intent.Namespace) },
+			func() (reasons.Reason, string) { return v.troubled(intent.Namespace) },
 			func() (reasons.Reason, string) { return v.ofNamespace(intent.Namespace) },
 			func() (reasons.Reason, string) { return v.ofPool(intent.Pool) },
 		} {

@@ -37,6 +37,8 @@ type closure struct {
 	until  time.Time
 }
 
+func (c closure) words() (reasons.Reason, string) { return c.reason, c.detail }
+
 // scope is what an hourly budget covers.
 type scope int
 

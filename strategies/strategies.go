@@ -83,14 +83,18 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 
 // Decision returns the same for the ledger, with the lines and windows.
 func (m *Move) Decision(evidence []thresholds.Evidence) ledger.Decision {
-	d := ledger.Decision{Message: m.Sentence(evidence)}
+	return ledger.Decision{Message: m.Sentence(evidence), Exceeded: Exceeded(evidence)}
+}
+
+// Exceeded returns the lines and windows of evidence, rounded.
+func Exceeded(evidence []thresholds.Evidence) (all []ledger.Exceeded) {
 	for _, e := range evidence {
-		d.Exceeded = append(d.Exceeded, ledger.Exceeded{
+		all = append(all, ledger.Exceeded{
 			Metric: string(e.Metric), Window: e.Window.String(), Value: math.Round(e.Value*10) / 10, Line: math.Round(e.Evict*10) / 10,
 			Below: e.Below, Percent: e.Percent,
 		})
 	}
-	return d
+	return all
 }
 
 // Declined is a pod that would have helped and is not moved.

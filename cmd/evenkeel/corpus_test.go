@@ -71,7 +71,7 @@ func printed(ctx context.Context, command *cobra.Command, args ...string) ([]byt
 	command.SetErr(&notes)
 	command.SetArgs(args)
 	if err := command.ExecuteContext(ctx); err != nil {
-		return nil, fmt.Errorf("%q: %w\n%s%s", args, err, out.String(), notes.String())
+		return out.Bytes(), fmt.Errorf("%q: %w\n%s%s", args, err, out.String(), notes.String())
 	}
 	return out.Bytes(), nil
 }

@@ -11,17 +11,26 @@ import (
 
 func newPlanCommand() *cobra.Command {
 	var options app.Options
-	var format string
+	var wanted commands.PlanOptions
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what would be moved, where to and why, and each node before and after; evict nothing",
-		Args:  noArgs,
+		Short: "Show which pods would move, where and why (never evicts)",
+		Long: "Shows what a cycle would do now: first in numbers, and whether replacements are known to be steered, then each hot node\n" +
+			"with its moves, then the pods that stay, by owner, why and for how long. It changes nothing. Log lines only with -v=1 or more.\n" +
+			"Exit code 0: planned, also where nothing would move; 1: usage or the cluster could not be read; 2: the command line or the\n" +
+			"policy is wrong. With --exit-code 1 also means that pods would move.",
+		Example: "  evenkeel plan --policy-config-file policy.yaml\n" +
+			"  evenkeel plan --policy-config-file policy.yaml -o name | xargs -n 1 evenkeel explain --policy-config-file policy.yaml pod",
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return commands.Plan(c.Context(), options, format, c.OutOrStdout(), c.ErrOrStderr())
+			wanted.Progress = c.ErrOrStderr()
+			return commands.Plan(c.Context(), options, wanted, c.OutOrStdout())
 		},
 	}
 	options.AddCommon(c.Flags())
-	c.Flags().StringVarP(&format, "output", "o", "table", "Output format: "+commands.Formats+".")
+	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
+	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
+	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move, as diff does for differences.")
 	return c
 }
 

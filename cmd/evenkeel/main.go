@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -35,6 +36,22 @@ func run() int {
 	})
 }
 
+// quiet are the commands that log nothing below a warning unless -v asks for it:
+// what they print is the answer.
+var quiet = []string{"plan", "explain"}
+
+// warnings is a log in klog's text format without the lines of level Info. Each
+// is written as a whole, and begins with an I.
+type warnings struct{ out io.Writer }
+
+// Write implements io.Writer.
+func (w warnings) Write(line []byte) (int, error) {
+	if len(line) > 0 && line[0] == 'I' {
+		return len(line), nil
+	}
+	return w.out.Write(line)
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "evenkeel",
@@ -47,8 +64,12 @@ func newRoot() *cobra.Command {
 	}
 	logConfig := logsapi.NewLoggingConfiguration()
 	logsapi.AddFlags(logConfig, root.PersistentFlags())
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if err := logsapi.ValidateAndApply(logConfig, nil); err != nil {
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		var streams *logsapi.LoggingOptions // nil: stderr
+		if slices.Contains(quiet, c.Name()) && !c.Flags().Changed("v") && !c.Flags().Changed("vmodule") && logConfig.Format == logsapi.DefaultLogFormat {
+			streams = &logsapi.LoggingOptions{ErrorStream: warnings{os.Stderr}, InfoStream: io.Discard}
+		}
+		if err := logsapi.ValidateAndApplyWithOptions(logConfig, streams, nil); err != nil {
 			return exit.Usagef("logging flags: %w", err)
 		}
 		return nil

@@ -59,7 +59,7 @@ func codeOf(err error, interrupted int) int {
 	if errors.Is(err, context.Canceled) && interrupted != 0 {
 		return interrupted
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, exit.ErrDiffers) {
 		fmt.Fprintln(os.Stderr, "evenkeel: "+err.Error())
 	}
 	return exit.Code(err)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Owner is what is known of a pod's controller; zero for an unwatched kind.
@@ -35,6 +36,31 @@ type Owner struct {
 	Created, Scaled, Shrunk time.Time
 	// Deployment is the one to scale up for a surge; empty without one.
 	Deployment string
+}
+
+// Refuses returns why none of its pods may be moved at a time, and when that ends;
+// zero if that is not known ahead. An owner is left alone for a while after a
+// rollout or scaling. Pods of unwatched controllers may be moved: that they
+// recreate them is all that the policy knows.
+func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Reason, until time.Time) {
+	settling := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < settle }
+	switch {
+	case o.Missing:
+		return reasons.OwnerUnknown, until
+	case o.UID == "":
+		return "", until
+	case o.Deleting:
+		return reasons.OwnerDeleting, until
+	case o.ScaledDown:
+		return reasons.OwnerScaledDown, until
+	case o.RollingOut:
+		return reasons.OwnerRollingOut, until
+	case settling(o.Created):
+		return reasons.OwnerRollingOut, o.Created.Add(settle)
+	case settling(o.Scaled):
+		return reasons.OwnerJustScaled, o.Scaled.Add(settle)
+	}
+	return "", until
 }
 
 // OfReplicaSet returns what a ReplicaSet says of itself and its Deployment.

@@ -68,7 +68,7 @@ func beginEvenkeel(command, source string) func(context.Context, *bench) (*child
 }
 
 // planned matches the log of a plan with moves.
-var planned = regexp.MustCompile(`"Plan carried out".* planned=[1-9]`)
+var planned = regexp.MustCompile(`"Plan (would be )?carried out".* planned=[1-9]`)
 
 // waitPlanned waits until a plan was made.
 func waitPlanned(ctx context.Context, c *child) error {

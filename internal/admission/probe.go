@@ -2,9 +2,11 @@ package admission
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -81,6 +84,19 @@ func (p *Probe) permits(ctx context.Context) (bool, error) {
 // whoever watches for refused requests, in every cycle.
 func (p *Probe) installed(ctx context.Context) (bool, error) {
 	return p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
+}
+
+// Served reports whether the API server has the kind of keys, without which it
+// does not steer. It changes nothing, and so proves nothing.
+func Served(ctx context.Context, client discovery.DiscoveryInterface) bool {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	raw, err := client.RESTClient().Get().AbsPath("/apis", resource.Group, resource.Version).SetHeader("Accept", "application/json").DoRaw(ctx)
+	served := metav1.APIResourceList{}
+	if err != nil || json.Unmarshal(raw, &served) != nil {
+		return false
+	}
+	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })
 }
 
 // allowed asks for a right in all namespaces.

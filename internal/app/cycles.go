@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
@@ -99,21 +100,37 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	}
 	period := g.load.Usage.ObservationPeriod.Duration
 	started := a.kube.Clock.Local()
-	reported := false
+	told := started.Add(firstTold - tellEvery)
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
 		a.health.Progress()
 		// The newest observation must cover the whole period. A replica that
 		// takes over the Lease has observed all along.
 		latest := a.observer.Latest()
 		ripe := latest != nil && latest.Ripe(period, g.load.Usage.SampleInterval.Duration, g.load.Usage.MinCoveragePercent)
-		a.waited = ripe || a.kube.Clock.Local().Sub(started) > 2*period
-		if latest != nil && !a.waited && !reported {
-			_, _ = fmt.Fprintf(progress, "Observing real usage for up to %v, until its windows have filled.\n", 2*period)
-			reported = true
+		now := a.kube.Clock.Local()
+		a.waited = ripe || now.Sub(started) > 2*period
+		if !a.waited && now.Sub(told) >= tellEvery {
+			told = now
+			_, _ = fmt.Fprintln(progress, waiting(latest, now.Sub(started), period))
 		}
 		return a.waited, nil
 	})
 	return err == nil
+}
+
+// tellEvery is how often a wait for usage is reported, firstTold when first.
+const tellEvery, firstTold = 15 * time.Second, time.Second
+
+// waiting says what the wait for usage has seen, and how long it still takes.
+func waiting(latest *observer.Observation, waited, period time.Duration) string {
+	seen, left := "nothing read yet", ""
+	if latest != nil {
+		seen = fmt.Sprintf("%d of %d ready nodes measured", latest.Fresh, latest.Ready)
+	}
+	if waited < period {
+		left = fmt.Sprintf("about %v left, ", (period - waited).Round(time.Second))
+	}
+	return fmt.Sprintf("Watching usage until its windows are filled: %s, %s%v at most.", seen, left, (2*period - waited).Round(time.Second))
 }
 
 // takeLedger reads the stored ledger, as the one process that writes it from

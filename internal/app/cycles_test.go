@@ -1,10 +1,12 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
@@ -90,6 +93,27 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Whoever waits for usage learns every 15 seconds what was seen and how long it
+// still takes, and nothing where it is there at once.
+func TestWaitingForUsageIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, progress := waitingForUsage(t), bytes.Buffer{}
+		a.awaitUsage(t.Context(), &progress)
+		lines := strings.Split(strings.TrimSuffix(progress.String(), "\n"), "\n")
+		// 150 s, and as long again for sources that report too little.
+		if want := "Watching usage until its windows are filled: nothing read yet, about 2m29s left, 4m59s at most."; len(lines) != 20 || lines[0] != want {
+			t.Errorf("%d lines, the first %q, want 20 and %q", len(lines), lines[0], want)
+		}
+		if want := "Watching usage until its windows are filled: nothing read yet, 14s at most."; lines[len(lines)-1] != want {
+			t.Errorf("the last line is %q, want %q", lines[len(lines)-1], want)
+		}
+	})
+	got := waiting(&observer.Observation{Fresh: 8, Ready: 12}, 30*time.Second, 150*time.Second)
+	if want := "Watching usage until its windows are filled: 8 of 12 ready nodes measured, about 2m0s left, 4m30s at most."; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

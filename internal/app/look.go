@@ -15,6 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/explain/preview"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
@@ -127,21 +128,24 @@ func (l *Look) listed() bool {
 	return l.Observer.Store().Synced()
 }
 
-// PlanOnce observes, plans as a cycle would and returns the plan without
-// executing it, nil if none was made, and the state of the kill switch. It
-// reports to progress what takes time.
-func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, paused pause.State, err error) {
-	a, err := rehearse(ctx, options, progress, func(_ context.Context, _ *App, m realusage.Made) { made = &m })
-	if err != nil || made == nil {
-		return nil, paused, errors.Join(err, ctx.Err())
+// PlanOnce observes, plans as a cycle would and returns what is known of the
+// plan, without executing it. It reports to progress what takes time.
+func PlanOnce(ctx context.Context, options Options, progress io.Writer) (*preview.Facts, error) {
+	var planned *realusage.Made
+	anything := func(context.Context, *App) error { return nil }
+	a, err := rehearse(ctx, options, progress, anything, func(_ context.Context, _ *App, made realusage.Made) { planned = &made })
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
 	}
-	return made, a.pause.Last(), nil
+	return previewed(ctx, a, planned), nil
 }
 
-// ExplainOnce does the same, and explains a subject by the plan.
+// ExplainOnce does the same, and explains a subject by the plan. It fails at once
+// for a subject that is not known.
 func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
 	var failed error
-	a, err := rehearse(ctx, options, progress, func(ctx context.Context, a *App, made realusage.Made) {
+	check := func(ctx context.Context, a *App) error { return known(ctx, a, s) }
+	a, err := rehearse(ctx, options, progress, check, func(ctx context.Context, a *App, made realusage.Made) {
 		planned, failed = a.explainer.Study(ctx, made.By, s)
 	})
 	if err := errors.Join(err, ctx.Err(), failed); err != nil {
@@ -156,8 +160,11 @@ func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s exp
 	return planned, nil
 }
 
-// rehearse runs one cycle up to its plan.
-func rehearse(ctx context.Context, options Options, progress io.Writer, planned func(context.Context, *App, realusage.Made)) (a *App, err error) {
+// rehearse runs one cycle up to its plan. It calls check once nodes and pods are
+// known, before it waits for usage.
+func rehearse(ctx context.Context, options Options, progress io.Writer, check func(context.Context, *App) error,
+	planned func(context.Context, *App, realusage.Made),
+) (a *App, err error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	a, err = reachedApp(ctx, options, parts{
 		evicting: true, onlyRealUsage: true, notes: progress,
@@ -166,14 +173,19 @@ func rehearse(ctx context.Context, options Options, progress io.Writer, planned 
 	if err != nil {
 		return nil, err
 	}
-	return a, a.start(ctx, func(ctx context.Context) error { return a.planOnce(ctx, progress) })
+	return a, a.start(ctx, func(ctx context.Context) error {
+		return a.planOnce(ctx, progress, func(ctx context.Context) error { return check(ctx, a) })
+	})
 }
 
-func (a *App) planOnce(ctx context.Context, progress io.Writer) error {
+func (a *App) planOnce(ctx context.Context, progress io.Writer, check func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := a.begin(ctx); err != nil {
+		return err
+	}
+	if err := check(ctx); err != nil {
 		return err
 	}
 	group.Go(func() error { return a.observer.Run(ctx) })

@@ -41,6 +41,8 @@ var pureRooms = []string{
 	"strategies",                // what strategies share
 	"strategies/realusage/plan", // which pods to move where
 	"internal/sim/recording",    // what is kept of a live cluster
+	"internal/explain",          // why a node is hot, why a pod moves
+	"internal/explain/preview",  // what a plan would do
 }
 
 // impureImports are what a pure room must not import, nor anything below it.

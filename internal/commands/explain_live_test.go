@@ -2,6 +2,8 @@ package commands
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/explain"
 )
 
 // annotated is the list of nodes of 10 cores that use so much of them, in
@@ -69,6 +72,28 @@ func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig strin
 		t.Fatal(err)
 	}
 	return kubeconfig
+}
+
+// A node or pod that is not there is an error at once: nothing waits for usage,
+// which no source here ever has.
+func TestExplainKnowsNobodyAtOnce(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage: {observationPeriod: 10m}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := app.Options{Kubeconfig: emptyCluster(t, annotated(81, 10, 20)), PolicyFile: policy, Namespace: "evenkeel"}
+	for want, words := range map[string][]string{
+		`node "nope" is not known; 3 nodes are known`:                                                      {"node", "nope"},
+		`pod "nope" in namespace "shop" is not known: it runs on no node, and no move of it is remembered`: {"pod", "shop/nope"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		var out bytes.Buffer
+		err := Explain(ctx, options, ExplainOptions{Format: "table", Progress: &out}, words, &out)
+		if !errors.Is(err, explain.ErrUnknown) || err.Error() != want || out.Len() > 0 {
+			t.Errorf("%q: %v, want %s\n%s", words, err, want, out.String())
+		}
+	}
 }
 
 // The whole command, from flags to what it prints, on a cluster whose nodes say

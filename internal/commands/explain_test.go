@@ -100,7 +100,7 @@ func TestExplainByExtender(t *testing.T) {
 		"a node":                {words: []string{"node", "n1"}, want: "cpu avg_5m 70.0 % is above the evict line 65 %"},
 		"that there is no plan": {words: []string{"node", "n1"}, want: "only answers kube-scheduler and makes no plan"},
 		"as YAML":               {words: []string{"node", "n1"}, format: "yaml", want: "name: n1"},
-		"an unknown node":       {words: []string{"node", "n9"}, wantCode: exit.Failure, want: `node "n9" is not known; 1 nodes are`},
+		"an unknown node":       {words: []string{"node", "n9"}, wantCode: exit.Failure, want: `node "n9" is not known; 1 node is known`},
 		"an unknown pod":        {words: []string{"pod", "ns/p"}, wantCode: exit.Failure, want: `pod "p" in namespace "ns" is not known`},
 		"a name that climbs":    {words: []string{"node", ".."}, wantCode: exit.Failure, want: "asking for an explanation: "},
 		"a name to be escaped":  {words: []string{"node", "a?b#c"}, wantCode: exit.Failure, want: `node "a?b#c" is not known`},

@@ -27,7 +27,7 @@ func TestPausedIsShown(t *testing.T) {
 	const want = "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)"
 	for name, run := range map[string]func(ctx context.Context, format string, out io.Writer) error{
 		"plan": func(ctx context.Context, format string, out io.Writer) error {
-			return Plan(ctx, options, format, out, io.Discard)
+			return Plan(ctx, options, PlanOptions{Format: format, Progress: io.Discard}, out)
 		},
 		"explain": func(ctx context.Context, format string, out io.Writer) error {
 			return Explain(ctx, options, ExplainOptions{Format: format, Progress: io.Discard}, []string{"node", "n0"}, out)

@@ -25,6 +25,10 @@ type usageError struct{ error }
 // Unwrap returns the mistake.
 func (e usageError) Unwrap() error { return e.error }
 
+// ErrDiffers ends a command that worked with exit code 1, as `diff` ends where
+// there are differences. It is not printed.
+var ErrDiffers = errors.New("there are moves")
+
 // Usage marks an error as a mistake on the command line or in a file named
 // there.
 func Usage(err error) error { return usageError{err} }

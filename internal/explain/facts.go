@@ -9,6 +9,7 @@ package explain
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -21,6 +22,21 @@ import (
 
 // ErrUnknown is returned for a node or pod that is not known.
 var ErrUnknown = errors.New("not known")
+
+// UnknownNode is the error for a node that is not among the known ones.
+func UnknownNode(name string, known int) error {
+	return fmt.Errorf("node %q is %w; %s known", name, ErrUnknown, are(known, "node"))
+}
+
+// UnknownPod is the error for a pod that is neither on a node nor remembered.
+func UnknownPod(namespace, name string) error {
+	return fmt.Errorf("pod %q in namespace %q is %w: it runs on no node, and no move of it is remembered", name, namespace, ErrUnknown)
+}
+
+// Remembers reports whether a move is that of a pod, or the pod replaces its.
+func Remembers(m *ledger.Move, namespace, name string) bool {
+	return name != "" && m.Namespace == namespace && (m.Pod == name || m.ReplacementName == name)
+}
 
 // Facts is what a process knows when it is asked.
 type Facts struct {

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -15,7 +14,7 @@ import (
 func OfNode(f *Facts, name string) (Node, error) {
 	i := f.View.Snapshot.Index(name)
 	if i < 0 {
-		return Node{}, fmt.Errorf("node %q is %w; %d nodes are", name, ErrUnknown, len(f.View.Nodes))
+		return Node{}, UnknownNode(name, len(f.View.Nodes))
 	}
 	n := f.observed(i)
 	n.MovesFrom = f.inFlight(func(m *ledger.Move) bool { return m.From == name })

@@ -125,12 +125,10 @@ func OfPod(f *Facts, namespace, name string) (Pod, error) {
 func (f *Facts) remembered(namespace, name string) (Pod, error) {
 	p := Pod{
 		Namespace: namespace, Name: name, Instead: []PlannedMove{}, Landings: []Landing{},
-		Moves: f.moves(func(m *ledger.Move) bool {
-			return name != "" && m.Namespace == namespace && (m.Pod == name || m.ReplacementName == name)
-		}),
+		Moves: f.moves(func(m *ledger.Move) bool { return Remembers(m, namespace, name) }),
 	}
 	if len(p.Moves) == 0 {
-		return Pod{}, fmt.Errorf("pod %q in namespace %q is %w: it runs on no node, and no move of it is remembered", name, namespace, ErrUnknown)
+		return Pod{}, UnknownPod(namespace, name)
 	}
 	p.Owner, p.Usage = p.Moves[0].Owner, p.Moves[0].Usage
 	p.Summary = p.summaryOfMoved()

@@ -180,7 +180,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"a schedule out of range":       {[]string{"serve", "--schedule", "61 * * * *", "--insecure-serving"}, usage, []string{`--schedule: reading schedule "61 * * * *"`}},
 		"schedule and interval":         {[]string{"run", "--schedule", "@hourly", "--descheduling-interval", "5m"}, usage, []string{"--schedule and --descheduling-interval exclude each other"}},
 		"serve without cycles":          {[]string{"serve", "--descheduling-interval", "0"}, usage, []string{"serve needs --descheduling-interval or --schedule"}},
-		"an output format nobody reads": {[]string{"plan", "-o", "xml"}, usage, []string{`--output: "xml" is not one of table|json|yaml`}},
+		"an output format nobody reads": {[]string{"plan", "-o", "xml"}, usage, []string{`--output: "xml" is not one of table|wide|name|json|yaml`}},
 		"the same of top":               {[]string{"top", "-o", "wide"}, usage, []string{`--output: "wide" is not one of table|json|yaml`}},
 		"an address without a port":     {[]string{"extender", "--listen-address", "localhost"}, usage, []string{"--listen-address"}},
 		"a key without a certificate":   {[]string{"extender", "--tls-private-key-file", "key.pem"}, usage, []string{"--tls-cert-file and --tls-private-key-file go together"}},

@@ -119,6 +119,9 @@ func (f *fixture) podNodes() map[types.UID]string {
 	return nodes
 }
 
+// infoLine is a line of the log of level Info.
+var infoLine = regexp.MustCompile(`(?m)^I\d{4} .*$`)
+
 var wouldEvict = regexp.MustCompile(`"Would evict pod" .*\bpod="([^/"]+/([a-z]+)-[^"]*)"`)
 
 // toldEvictions counts by workload the pods that a dry run says it would have
@@ -148,6 +151,9 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 		"--namespace", evenkeel.Namespace, "--policy-config-file", file, "-o", "json")
 	if planned.Code != 0 {
 		t.Fatalf("plan: exit code %d\n%s", planned.Code, planned.Stderr)
+	}
+	if logged := infoLine.FindString(planned.Stderr); logged != "" {
+		t.Errorf("plan logs without -v: %s", logged)
 	}
 	f.endsWell(running, time.Minute)
 	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes

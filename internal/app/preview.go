@@ -1,0 +1,106 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/explain/preview"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/thresholds"
+)
+
+// previewed returns what is known of a plan, which is nil if no cycle made one.
+func previewed(ctx context.Context, a *App, made *realusage.Made) *preview.Facts {
+	f := &preview.Facts{
+		At: a.kube.Clock.Now(), Paused: a.pause.Last().String(), Closed: "a cycle takes two ready nodes",
+		Evidence: map[string][]thresholds.Evidence{}, Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, a),
+	}
+	if made == nil {
+		return f
+	}
+	f.Plan, f.Closed = made.Plan, made.Closed
+	for i := range made.Plan.Nodes {
+		if n := &made.Plan.Nodes[i]; n.State == thresholds.Hot {
+			f.Evidence[n.Name] = made.Observed.Lines.EvidenceOf(n.Name)
+		}
+	}
+	for i := range made.Plan.Declined {
+		d := &made.Plan.Declined[i]
+		f.Until[d.UID] = until(a, d, f.At)
+	}
+	return f
+}
+
+// until returns when the reason why a pod is not moved ends; zero if that is not
+// known ahead.
+func until(a *App, d *strategies.Declined, now time.Time) time.Time {
+	g := a.current()
+	if startup := g.load.Hot.Startup.Duration; d.Reason == reasons.PodStarting {
+		return d.NewestStart(now, startup).Add(startup + g.load.Hot.MinWindow.Duration)
+	}
+	pod := a.cluster.Pod(d.Namespace, d.Name)
+	if pod == nil {
+		return time.Time{}
+	}
+	return g.evictor.Until(pod, d.Reason)
+}
+
+// evidenceOfSteering gathers what is known of steering without changing
+// anything.
+func evidenceOfSteering(ctx context.Context, a *App) preview.Evidence {
+	moves := a.observer.Ledger()
+	e := preview.Evidence{Required: a.current().load.Eviction.Steering}
+	_, e.Ended = moves.Moves()
+	if e.Required == policy.SteeringAuto || e.Required == policy.SteeringAdmission {
+		e.Installed = admission.Served(ctx, a.kube.Client.Discovery())
+	}
+	if remote := a.options.remote(); remote != nil {
+		status, err := remote.Status(ctx, "")
+		e.Asked, e.Err = status.Asked, err
+		if address, err := remote.Address(); err == nil {
+			e.Extender = address.Redacted()
+		}
+	}
+	if hold := moves.Hold(); evictor.Holds(hold, a.kube.Clock.Now(), e.Asked) != "" {
+		e.Hold = hold
+	}
+	return e
+}
+
+// known returns an error for a subject that is neither there nor remembered.
+func known(ctx context.Context, a *App, s explain.Subject) error {
+	if s.Kind == explain.KindNode {
+		lister := a.informers.Core().V1().Nodes().Lister()
+		if _, err := lister.Get(s.Name); err == nil {
+			return nil
+		}
+		nodes, err := lister.List(labels.Everything())
+		if err != nil {
+			return fmt.Errorf("listing nodes: %w", err)
+		}
+		return explain.UnknownNode(s.Name, len(nodes))
+	}
+	if pod := a.cluster.Pod(s.Namespace, s.Name); pod != nil && pod.Spec.NodeName != "" {
+		return nil
+	}
+	if err := a.takeLedger(ctx); err != nil {
+		return err
+	}
+	inFlight, ended := a.observer.Ledger().Moves()
+	remembers := func(m ledger.Move) bool { return explain.Remembers(&m, s.Namespace, s.Name) }
+	if slices.ContainsFunc(inFlight, remembers) || slices.ContainsFunc(ended, remembers) {
+		return nil
+	}
+	return explain.UnknownPod(s.Namespace, s.Name)
+}

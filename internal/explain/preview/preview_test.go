@@ -1,0 +1,296 @@
+package preview
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+var update = flag.Bool("update", false, "Rewrite what is printed in testdata.")
+
+const mib = 1 << 20
+
+var (
+	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p50  = usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
+)
+
+func over(metric usage.Metric, window usage.Window, value, evict float64) thresholds.Evidence {
+	return thresholds.Evidence{Metric: metric, Window: window, Value: value, Evict: evict, Percent: true}
+}
+
+// pod is one of a ReplicaSet, or of none if its name is empty.
+func pod(namespace, owner, name string, used cluster.Amounts) strategies.Pod {
+	p := cluster.Pod{UID: namespace + name, Namespace: namespace, Name: name}
+	if owner != "" {
+		p.Owner = cluster.Owner{UID: owner, Kind: "ReplicaSet", Name: owner}
+	}
+	return strategies.Pod{Pod: &p, Usage: used}
+}
+
+func move(p strategies.Pod, from, to string, fromBefore, fromAfter, toBefore, toAfter cluster.Percents) strategies.Move {
+	return strategies.Move{
+		Pod: p, From: from, To: to, Reason: reasons.NodeHot, FromBefore: fromBefore, FromAfter: fromAfter, ToBefore: toBefore, ToAfter: toAfter,
+	}
+}
+
+func declined(p strategies.Pod, node string, reason reasons.Reason, detail string) strategies.Declined {
+	return strategies.Declined{Pod: p, Node: node, Reason: reason, Detail: detail}
+}
+
+func node(name string, state thresholds.State, reason reasons.Reason, before, after cluster.Percents) strategies.NodeReport {
+	return strategies.NodeReport{Name: name, State: state, Reason: reason, Before: before, After: after}
+}
+
+// busy is a plan with everything that there is.
+func busy() *Facts {
+	web := func(name string) strategies.Pod {
+		return pod("storefront", "web-7d9f8b6c4", name, cluster.Amounts{980, 1600 * mib})
+	}
+	cache, agent := pod("shop", "cache-5c6b", "cache-5c6b-x7k2p", cluster.Amounts{400, 9000 * mib}), pod("lab", "agent", "agent-10", cluster.Amounts{})
+	fresh := pod("shop", "api-66d9", "api-66d9-q8r1z", cluster.Amounts{500, 100 * mib})
+	agent.Owner.Kind, cache.Disruption = "DaemonSet", strategies.Disruption{Quarters: 6}
+	const elsewhere = "of 4 cool nodes, 1: TaintToleration: node(s) had untolerated taint(s); 3: NodeAffinity: node(s) didn't match Pod's node affinity/selector"
+	return &Facts{
+		At: noon,
+		Plan: strategies.Plan{
+			Moves: []strategies.Move{
+				move(web("web-7d9f8b6c4-aaaaa"), "node-01", "node-07", cluster.Percents{89.5, 40}, cluster.Percents{79.7, 37.6}, cluster.Percents{12, 20}, cluster.Percents{21.8, 22.4}),
+				move(web("web-7d9f8b6c4-bbbbb"), "node-01", "node-08", cluster.Percents{79.7, 37.6}, cluster.Percents{63.9, 35.2}, cluster.Percents{31, 30}, cluster.Percents{40.8, 32.4}),
+				move(cache, "node-02", "node-07", cluster.Percents{35, 88}, cluster.Percents{31, 74.3}, cluster.Percents{21.8, 22.4}, cluster.Percents{25.8, 36.1}),
+			},
+			Declined: []strategies.Declined{
+				declined(pod("lab", "ssd", "ssd-23", cluster.Amounts{}), "node-03", reasons.NoLanding, elsewhere),
+				declined(pod("lab", "ssd", "ssd-24", cluster.Amounts{}), "node-03", reasons.NoLanding, elsewhere),
+				declined(agent, "node-01", reasons.DaemonSetPod, ""),
+				declined(pod("lab", "", "bare-15", cluster.Amounts{}), "node-01", reasons.NoController, ""),
+				declined(fresh, "node-01", reasons.OwnerRollingOut, ""),
+				declined(pod("shop", "api-66d9", "api-66d9-w4t9b", cluster.Amounts{}), "node-02", reasons.PodDisruptionBudgetExhausted, ""),
+			},
+			Nodes: []strategies.NodeReport{
+				node("node-01", thresholds.Hot, "", cluster.Percents{89.5, 40}, cluster.Percents{63.9, 35.2}),
+				node("node-02", thresholds.Hot, "", cluster.Percents{35, 88}, cluster.Percents{31, 74.3}),
+				node("node-03", thresholds.Hot, reasons.NoLanding, cluster.Percents{97, 30}, cluster.Percents{97, 30}),
+				node("node-04", thresholds.Hot, "", cluster.Percents{62, 30}, cluster.Percents{62, 30}),
+				node("node-07", thresholds.Cool, "", cluster.Percents{12, 20}, cluster.Percents{25.8, 36.1}),
+				node("node-08", thresholds.Cool, "", cluster.Percents{31, 30}, cluster.Percents{40.8, 32.4}),
+				node("node-09", thresholds.Unknown, "", cluster.Percents{}, cluster.Percents{}),
+			},
+		},
+		Evidence: map[string][]thresholds.Evidence{
+			"node-01": {over(usage.CPU, usage.Avg5m, 89.5, 65), over(usage.CPU, p50, 88.13, 65)},
+			"node-02": {over(usage.Memory, usage.Avg5m, 88, 80)},
+			"node-03": {over(usage.CPU, usage.Avg5m, 97, 65), {Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}},
+		},
+		Until:    map[string]time.Time{fresh.UID: noon.Add(2 * time.Minute), agent.UID: noon.Add(-time.Second)},
+		Steering: Evidence{Required: policy.SteeringAuto, Extender: "http://127.0.0.1:8888", Asked: 4711},
+	}
+}
+
+// idle is a plan without a move.
+func idle() *Facts {
+	return &Facts{
+		At:       noon,
+		Plan:     strategies.Plan{Nodes: []strategies.NodeReport{node("node-01", thresholds.Warm, "", cluster.Percents{55, 40}, cluster.Percents{55, 40})}},
+		Steering: Evidence{Required: policy.SteeringNone},
+	}
+}
+
+// closed is no plan at all.
+func closed() *Facts {
+	return &Facts{
+		At: noon, Closed: "UsageWindowsFilling: 0 of 12 ready nodes have fresh usage (WindowTooShort: 12)",
+		Paused:   "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)",
+		Steering: Evidence{Required: policy.SteeringRequired, Hold: ledger.Hold{Reason: string(reasons.SteeringAbsent), Since: noon.Add(-12 * time.Minute), Until: noon.Add(18 * time.Minute)}},
+	}
+}
+
+// What persons read is in testdata, at three widths; -update rewrites it.
+func TestPrint(t *testing.T) {
+	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "closed": closed()} {
+		for _, width := range []int{80, 100, 160} {
+			for _, wide := range []bool{false, true} {
+				file := fmt.Sprintf("%s-%d.txt", name, width)
+				if wide {
+					file = fmt.Sprintf("%s-wide-%d.txt", name, width)
+				}
+				if wide && name != "busy" {
+					continue
+				}
+				t.Run(file, func(t *testing.T) {
+					var got bytes.Buffer
+					if err := New(facts).Print(&got, width, wide); err != nil {
+						t.Fatal(err)
+					}
+					golden(t, file, got.Bytes())
+					for _, line := range bytes.Split(got.Bytes(), []byte("\n")) {
+						if columns(string(line)) > width && !wide {
+							t.Errorf("longer than %d columns: %s", width, line)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// docs/plan.md shows what is really printed.
+func TestDocsShowThis(t *testing.T) {
+	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "plan.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	if err := New(busy()).Print(&printed, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.ReplaceAll(strings.ReplaceAll("\n"+printed.String(), "\n", "\n    "), "    \n", "\n")
+	if !strings.Contains(string(docs), strings.TrimRight(shown, " \n")+"\n") {
+		t.Errorf("docs/plan.md does not have:%s", shown)
+	}
+}
+
+// -o json has what scripts read: kind, counts, and when to try again.
+func TestJSON(t *testing.T) {
+	data, err := json.MarshalIndent(New(busy()), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "busy.json", append(data, '\n'))
+}
+
+// -o name has a line for each pod that would move, and none for any other.
+func TestNames(t *testing.T) {
+	var got bytes.Buffer
+	for _, facts := range []*Facts{busy(), idle(), closed()} {
+		if err := New(facts).Names(&got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "storefront/web-7d9f8b6c4-aaaaa\nstorefront/web-7d9f8b6c4-bbbbb\nshop/cache-5c6b-x7k2p\n"
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whoever cannot be written to is an error.
+func TestPrintFails(t *testing.T) {
+	full := errors.New("disk full")
+	if err := New(busy()).Print(failing{full}, 80, false); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// Long lists are cut, and say so; nodes with moves are never.
+func TestLongLists(t *testing.T) {
+	facts := busy()
+	for i := range 3 * listed {
+		name := fmt.Sprintf("other-%02d", i)
+		facts.Plan.Nodes = append(facts.Plan.Nodes, node(name, thresholds.Hot, reasons.NoLanding, cluster.Percents{70, 30}, cluster.Percents{70, 30}))
+		facts.Plan.Declined = append(facts.Plan.Declined, declined(pod("other", name, name, cluster.Amounts{}), name, reasons.NoLanding, ""))
+	}
+	for wide, want := range map[bool]int{false: listed, true: 3 * listed} {
+		var got bytes.Buffer
+		if err := New(facts).Print(&got, 100, wide); err != nil {
+			t.Fatal(err)
+		}
+		nodes, more := bytes.Count(got.Bytes(), []byte("\nother-")), bytes.Count(got.Bytes(), []byte("-o wide lists all"))
+		// node-03 is hotter and has no move either. In a wide plan the table of
+		// nodes follows.
+		if wide && (nodes != 2*want || more != 0) || !wide && (nodes != want-1 || more != 2) {
+			t.Errorf("wide %v: %d lines of nodes, %d cut\n%s", wide, nodes, more, got.String())
+		}
+	}
+}
+
+// What is concluded of steering follows the policy, a hold, and then proof; what
+// proves nothing is never called proven.
+func TestSteering(t *testing.T) {
+	landed := func(asked bool, node string, ago time.Duration) ledger.Move {
+		return ledger.Move{
+			Intent: ledger.Intent{Namespace: "shop", Pod: "web-1", To: "n4"}, State: ledger.Landed, Node: node, Asked: asked, Ended: noon.Add(-ago),
+		}
+	}
+	hold := ledger.Hold{Reason: string(reasons.ProbeNotLanded), Since: noon.Add(-time.Minute), Until: noon.Add(29 * time.Minute)}
+	cases := map[string]struct {
+		evidence  Evidence
+		state, by string
+	}{
+		"off, whatever else": {Evidence{Required: policy.SteeringNone, Asked: 5, Hold: hold}, Off, "the policy's eviction.steering is none"},
+		"on hold":            {Evidence{Required: policy.SteeringAuto, Asked: 5, Hold: hold}, Absent, "60s ago the first replacement was not bound in time (ProbeNotLanded)"},
+		"asked": {
+			Evidence{Required: policy.SteeringRequired, Extender: "http://e", Asked: 1}, Proven, "kube-scheduler has asked the extender at http://e, 1 time",
+		},
+		"asked about the newest landing": {
+			Evidence{Required: policy.SteeringAuto, Ended: []ledger.Move{landed(true, "n4", time.Hour)}}, Proven,
+			"kube-scheduler asked about the replacement of shop/web-1, which landed on n4 60m ago",
+		},
+		"asked about one long ago": {
+			Evidence{Required: policy.SteeringRequired, Ended: []ledger.Move{landed(true, "n4", recent)}}, Unproven, "no extender was asked, because --extender-url names none",
+		},
+		"not asked about the newest": {
+			Evidence{Required: policy.SteeringAuto, Ended: []ledger.Move{landed(true, "n4", time.Hour), landed(false, "n5", time.Minute)}}, Unproven,
+			"no extender was asked, because --extender-url names none; of 2 moves in the last day 1 landed as planned",
+		},
+		"nobody asks": {
+			Evidence{Required: policy.SteeringRequired, Extender: "http://e"}, Unproven, "kube-scheduler has not asked the extender at http://e since that started",
+		},
+		"no answer": {
+			Evidence{Required: policy.SteeringAuto, Extender: "http://e", Err: errors.New("connection refused")}, Unproven, "the extender at http://e could not be asked: connection refused",
+		},
+		"the API server may": {Evidence{Required: policy.SteeringAuto, Installed: true}, Unproven, "the API server may steer, and a plan does not try it"},
+		"admission, and an extender is asked": {
+			Evidence{Required: policy.SteeringAdmission, Installed: true, Asked: 5}, Unproven, "the API server may steer, and a plan does not try it",
+		},
+		"admission is not installed": {
+			Evidence{Required: policy.SteeringAdmission}, Absent, "the API server has no Steerings: deploy/components/admission-steering is not installed",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := tc.evidence.conclude(noon)
+			want := Steering{Required: string(tc.evidence.Required), State: tc.state, By: tc.by, Means: got.Means}
+			if diff := cmp.Diff(want, got); diff != "" || got.Means == "" {
+				t.Errorf("means %q (-want +got):\n%s", got.Means, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+// Package preview is what `evenkeel plan` shows: what a cycle would do now, and
+// why, as a value, and how that is printed.
+//
+// It decides nothing: moves and reasons come from the rooms that decide. It does
+// no I/O but write to the writer that it is given, and never asks for the time.
+package preview
+
+import (
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
+)
+
+// Facts are what a process knows when it has planned.
+type Facts struct {
+	// At is when that was.
+	At   time.Time
+	Plan strategies.Plan
+	// Evidence is by which lines nodes are hot, by node.
+	Evidence map[string][]thresholds.Evidence
+	// Until is when a declined pod's reason ends, by the pod's UID, where that is
+	// known ahead.
+	Until map[string]time.Time
+	// Closed is why nothing was planned, Paused what pauses evicting; empty if
+	// something was, or nothing does.
+	Closed, Paused string
+	Steering       Evidence
+}
+
+// New returns the report of facts.
+func New(f *Facts) *Report {
+	r := &Report{
+		APIVersion: policy.GroupVersion, Kind: Kind, Made: f.At.UTC(), Closed: f.Closed, Paused: f.Paused,
+		Steering: f.Steering.conclude(f.At), Moves: []Move{}, Declined: []Declined{}, Nodes: []Node{},
+	}
+	for i := range f.Plan.Moves {
+		r.Moves = append(r.Moves, moveOf(&f.Plan.Moves[i], f.Evidence[f.Plan.Moves[i].From]))
+	}
+	for i := range f.Plan.Declined {
+		r.Declined = append(r.Declined, f.declined(&f.Plan.Declined[i]))
+	}
+	for i := range f.Plan.Nodes {
+		n := &f.Plan.Nodes[i]
+		node := Node{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
+		if n.State == thresholds.Hot {
+			node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
+		}
+		if n.State != thresholds.Unknown {
+			node.Before, node.After = new(explain.PercentsOf(n.Before)), new(explain.PercentsOf(n.After))
+		}
+		r.Nodes = append(r.Nodes, node)
+	}
+	r.Summary = r.sum()
+	return r
+}
+
+func moveOf(m *strategies.Move, evidence []thresholds.Evidence) Move {
+	return Move{
+		Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
+		Reason: string(m.Reason), Message: m.Sentence(evidence), Usage: explain.AmountsOf(m.Usage), Cost: m.Disruption.InPlainPods(),
+		FromBefore: explain.PercentsOf(m.FromBefore), FromAfter: explain.PercentsOf(m.FromAfter),
+		ToBefore: explain.PercentsOf(m.ToBefore), ToAfter: explain.PercentsOf(m.ToAfter),
+	}
+}
+
+func (f *Facts) declined(d *strategies.Declined) Declined {
+	is := Declined{
+		Namespace: d.Namespace, Pod: d.Name, Node: d.Node, Reason: string(d.Reason), Detail: d.Detail, Passing: slices.Contains(passing, d.Reason),
+	}
+	if d.Owner.UID != "" {
+		is.Owner = d.Owner.Kind + "/" + d.Owner.Name
+	}
+	if until := f.Until[d.UID]; until.After(f.At) {
+		is.Until = new(until.UTC())
+	}
+	return is
+}

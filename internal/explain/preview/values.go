@@ -1,0 +1,106 @@
+package preview
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// Kind is the kind of a Report, of the group and version of policies.
+const Kind = "Plan"
+
+// Report is a plan as it is printed.
+type Report struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Made is when it was planned.
+	Made time.Time `json:"made"`
+	// Closed is why no plan was made; absent when one was.
+	Closed string `json:"closed,omitempty"`
+	// Paused is what keeps the plan from being carried out now; absent if
+	// nothing does.
+	Paused   string     `json:"paused,omitempty"`
+	Summary  Summary    `json:"summary"`
+	Steering Steering   `json:"steering"`
+	Moves    []Move     `json:"moves"`
+	Declined []Declined `json:"declined"`
+	Nodes    []Node     `json:"nodes"`
+}
+
+// Move is one planned move.
+type Move struct {
+	Namespace string          `json:"namespace"`
+	Pod       string          `json:"pod"`
+	Owner     string          `json:"owner"`
+	From      string          `json:"from"`
+	To        string          `json:"to"`
+	Reason    string          `json:"reason"`
+	Message   string          `json:"message"`
+	Usage     explain.Amounts `json:"usage"`
+	// Cost is what moving it costs, 1 being a plain pod.
+	Cost float64 `json:"cost"`
+	// FromBefore to ToAfter are the usage of source and destination, in the
+	// order of the moves.
+	FromBefore explain.Percents `json:"fromBefore"`
+	FromAfter  explain.Percents `json:"fromAfter"`
+	ToBefore   explain.Percents `json:"toBefore"`
+	ToAfter    explain.Percents `json:"toAfter"`
+}
+
+// Declined is one pod that is not moved off a hot node.
+type Declined struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Owner     string `json:"owner,omitempty"`
+	Node      string `json:"node"`
+	Reason    string `json:"reason"`
+	Detail    string `json:"detail,omitempty"`
+	// Until is when the reason ends, where that is known ahead; another may
+	// follow. Passing says that it ends by itself, at a time that is not known.
+	Until   *time.Time `json:"until,omitempty"`
+	Passing bool       `json:"passing,omitempty"`
+}
+
+// Node is one node before and after the plan; its percentages are absent while
+// its usage is unknown.
+type Node struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// Reason is why a hot node is not cooled.
+	Reason string `json:"reason,omitempty"`
+	// Exceeded are the evict lines that it is beyond.
+	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
+	Before   *explain.Percents `json:"before,omitempty"`
+	After    *explain.Percents `json:"after,omitempty"`
+}
+
+// Summary counts what a plan would do.
+type Summary struct {
+	Nodes int `json:"nodes"`
+	// UnknownNodes have no usage that is known well enough.
+	UnknownNodes int `json:"unknownNodes"`
+	HotNodes     int `json:"hotNodes"`
+	// CooledNodes are hot nodes that the moves bring under their evict lines,
+	// StayHotNodes those that they do not.
+	CooledNodes  int `json:"cooledNodes"`
+	StayHotNodes int `json:"stayHotNodes"`
+	Moves        int `json:"moves"`
+	DeclinedPods int `json:"declinedPods"`
+	// HighestCPU and HighestMemory are the fullest nodes before and after the
+	// moves; absent if no usage is known.
+	HighestCPU    *Highest `json:"highestCPU,omitempty"`
+	HighestMemory *Highest `json:"highestMemory,omitempty"`
+}
+
+// Highest is the fullest node, before and after the moves.
+type Highest struct {
+	Before Level `json:"before"`
+	After  Level `json:"after"`
+}
+
+// Level is a node and what it uses of its allocatable.
+type Level struct {
+	Node    string  `json:"node"`
+	Percent float64 `json:"percent"`
+}
