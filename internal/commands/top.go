@@ -1,53 +1,158 @@
 package commands
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/top"
 )
+
+// TopFormats are the values of -o of `evenkeel top`.
+const TopFormats = "table|wide|json|yaml|name"
+
+// TopOptions are the flags of `evenkeel top` besides the common ones.
+type TopOptions struct {
+	Format string
+	// Observe is how long to observe before printing.
+	Observe time.Duration
+	// Watch prints again with each reading.
+	Watch bool
+	Color string
+	// Progress is told how far it is.
+	Progress io.Writer
+}
+
+// AddTo adds the flags.
+func (o *TopOptions) AddTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+TopFormats+".")
+	flags.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
+	flags.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
+	flags.StringVar(&o.Color, "color", "auto", terminal.ColorHelp)
+}
+
+func (o *TopOptions) validate(out io.Writer) error {
+	if err := validFormat(o.Format, TopFormats); err != nil {
+		return err
+	}
+	switch _, err := terminal.StyleOf(out, o.Color, os.Getenv); {
+	case err != nil:
+		return err
+	case o.Observe < 0:
+		return exit.Usagef("--observe: %v is negative", o.Observe)
+	case o.Watch && o.Format != "table" && o.Format != "wide":
+		return exit.Usagef("--watch goes with -o table and -o wide, not with -o %s", o.Format)
+	}
+	return nil
+}
 
 // Top is `evenkeel top`: it takes one reading, or observes for a while, and
 // prints each node.
-func Top(ctx context.Context, options app.Options, format string, observe time.Duration, out io.Writer) error {
-	if err := validFormat(format, Formats); err != nil {
+func Top(ctx context.Context, options app.Options, wanted TopOptions, out io.Writer) error {
+	if err := wanted.validate(out); err != nil {
 		return err
 	}
 	look, err := app.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	err = look.Run(ctx, look.Reflect, func(ctx context.Context) error {
-		watchNodes(ctx, look, observe)
-		return nil
-	})
-	if err != nil {
+	shown := topScreen{look: look, wanted: &wanted, out: out}
+	if err := look.Run(ctx, look.Reflect, shown.run); err != nil || wanted.Watch {
 		return err
 	}
-	paused := look.Pause(ctx).String()
-	latest := look.Observer.Latest()
+	return ctx.Err()
+}
+
+// topScreen prints what was observed.
+type topScreen struct {
+	look   *app.Look
+	wanted *TopOptions
+	out    io.Writer
+	shown  bool // whether it has printed
+}
+
+func (t *topScreen) run(ctx context.Context) error {
+	watchNodes(ctx, t.look, t.wanted.Observe, t.wanted.Progress)
+	for ctx.Err() == nil {
+		latest := t.look.Observer.Latest()
+		if err := t.show(ctx, latest); err != nil || !t.wanted.Watch {
+			return err
+		}
+		for t.look.Observer.Latest() == latest && waitFor(ctx, 100*time.Millisecond) {
+			continue
+		}
+	}
+	return nil
+}
+
+// show prints an observation at once, so that a terminal does not flicker.
+func (t *topScreen) show(ctx context.Context, latest *observer.Observation) error {
 	if latest == nil || latest.Batches == 0 {
 		if latest != nil && latest.SourceError() != nil {
 			return latest.SourceError()
 		}
 		return errors.New("no usage could be read")
 	}
-	nodes := serve.NodeStatuses(latest)
-	report := map[string]any{"nodes": nodes, "gate": string(latest.Blocked), "gateDetail": latest.Closed(), "paused": paused, "sources": serve.SourceReports(latest)}
-	return write(out, format, report, func(out io.Writer) error {
-		pausedLine(out, paused)
-		if err := topTable(latest.View.Windows, nodes)(out); err != nil {
-			return err
+	report := top.Of(latest, t.look.Load, t.look.Pause(ctx).String())
+	style, err := terminal.StyleOf(t.out, t.wanted.Color, os.Getenv)
+	if err != nil {
+		return err
+	}
+	var frame bytes.Buffer
+	switch {
+	case t.wanted.Watch && style.Height > 0:
+		frame.WriteString(terminal.Home)
+	case t.shown:
+		frame.WriteByte('\n')
+	}
+	t.shown = true
+	if err := t.print(&frame, &report, style); err != nil {
+		return err
+	}
+	if _, err := t.out.Write(frame.Bytes()); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}
+
+func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style terminal.Style) error {
+	if t.wanted.Format == "name" {
+		for i := range report.Nodes {
+			line(frame, "node/%s", report.Nodes[i].Name)
 		}
-		return sourcesTable(out, latest)
-	})
+		return nil
+	}
+	view := top.View{Style: style, Wide: t.wanted.Format == "wide"}
+	if t.wanted.Watch {
+		line(frame, "%s, read again every %v. Ctrl-C ends this.", report.Observed, t.look.Load.Usage.SampleInterval.Duration)
+		view.Most = fitting(report, view)
+	}
+	return write(frame, t.wanted.Format, report, func(out io.Writer) error { return report.Table(out, view) })
+}
+
+// fitting returns how many nodes fit on the screen; 0 is all.
+func fitting(report *top.Report, view top.View) int {
+	if view.Height == 0 {
+		return 0
+	}
+	const least = 3
+	var one bytes.Buffer
+	view.Most = 1
+	if report.Table(&one, view) != nil { // a buffer takes everything
+		return 0
+	}
+	return max(view.Height-bytes.Count(one.Bytes(), []byte{'\n'})-1, least)
 }
 
 // topTimeout bounds the first reading once nodes and pods are known, and a
@@ -56,13 +161,15 @@ const topTimeout = 30 * time.Second
 
 // watchNodes waits until nodes are known and usage has been read for the given
 // time.
-func watchNodes(ctx context.Context, look *app.Look, observe time.Duration) {
+func watchNodes(ctx context.Context, look *app.Look, observe time.Duration, progress io.Writer) {
 	w := nodeWatch{
 		latest: look.Observer.Latest, arrived: look.Kube.FirstPods(look.Observer.Store().Synced), observe: observe, local: look.Kube.Clock.Local,
 		still: kube.Patience[int64]{Now: look.Kube.Clock.Local},
 	}
+	told := terminal.NewProgress(progress, w.local())
+	defer told.Done()
 	for !w.done() && waitFor(ctx, 50*time.Millisecond) {
-		continue
+		told.Say(w.local(), w.progress())
 	}
 }
 
@@ -75,27 +182,33 @@ type nodeWatch struct {
 	local   func() time.Time
 
 	still kube.Patience[int64]
-	// newest is the last one seen, and at is when. first is when the first one
-	// with nodes was seen.
+	// newest is the last one seen. first is when the first one with nodes was
+	// seen.
 	newest *observer.Observation
-	at     time.Time
 	first  time.Time
 }
 
 // done reports whether there is nothing more to wait for.
 func (w *nodeWatch) done() bool {
-	if latest := w.latest(); latest != w.newest {
-		w.newest, w.at = latest, w.local()
-	}
+	w.newest = w.latest()
 	switch latest := w.newest; {
 	case latest == nil:
 	case latest.SourceError() != nil && w.observe == 0:
 		return true
 	case w.first.IsZero() && latest.Batches > 0 && len(latest.View.Nodes) > 0:
-		w.first = w.at
+		w.first = w.local()
 	}
-	if !w.first.IsZero() && w.at.Sub(w.first) >= w.observe {
+	if !w.first.IsZero() && w.local().Sub(w.first) >= w.observe {
 		return true
 	}
 	return w.still.Over(w.arrived(), w.observe+topTimeout)
+}
+
+// progress says what is waited for.
+func (w *nodeWatch) progress() string {
+	if w.first.IsZero() {
+		return "Waiting for nodes, pods and a first reading of their usage"
+	}
+	left := w.observe - w.local().Sub(w.first)
+	return fmt.Sprintf("Observing: usage of %d of %d ready nodes has been read for long enough, %v left", w.newest.Fresh, w.newest.Ready, max(left, 0).Round(time.Second))
 }
