@@ -15,6 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/internal/top"
 )
@@ -30,6 +32,9 @@ type TopOptions struct {
 	// Watch prints again with each reading.
 	Watch bool
 	Color string
+	// Extender is a running process to ask. If its URL is empty, this process
+	// observes.
+	Extender remote.Extender
 	// Progress is told how far it is.
 	Progress io.Writer
 }
@@ -40,6 +45,7 @@ func (o *TopOptions) AddTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
 	flags.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
 	flags.StringVar(&o.Color, "color", "auto", terminal.ColorHelp)
+	app.AddRemote(flags, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves; without it this command observes.")
 }
 
 func (o *TopOptions) validate(out io.Writer) error {
@@ -53,6 +59,13 @@ func (o *TopOptions) validate(out io.Writer) error {
 		return exit.Usagef("--observe: %v is negative", o.Observe)
 	case o.Watch && o.Format != "table" && o.Format != "wide":
 		return exit.Usagef("--watch goes with -o table and -o wide, not with -o %s", o.Format)
+	case o.Extender.URL == "":
+		return nil
+	case o.Observe > 0:
+		return exit.Usagef("--observe and --extender-url exclude each other: that process has observed all along")
+	}
+	if err := o.Extender.Validate(); err != nil {
+		return exit.Usagef("--extender-url: %w", err)
 	}
 	return nil
 }
@@ -63,12 +76,16 @@ func Top(ctx context.Context, options app.Options, wanted TopOptions, out io.Wri
 	if err := wanted.validate(out); err != nil {
 		return err
 	}
+	shown := topScreen{wanted: &wanted, out: out}
+	if wanted.Extender.URL != "" {
+		return shown.follow(ctx)
+	}
 	look, err := app.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	shown := topScreen{look: look, wanted: &wanted, out: out}
-	if err := look.Run(ctx, look.Reflect, shown.run); err != nil || wanted.Watch {
+	observe := func(ctx context.Context) error { return shown.observe(ctx, look) }
+	if err := look.Run(ctx, look.Reflect, observe); err != nil || wanted.Watch {
 		return err
 	}
 	return ctx.Err()
@@ -76,35 +93,82 @@ func Top(ctx context.Context, options app.Options, wanted TopOptions, out io.Wri
 
 // topScreen prints what was observed.
 type topScreen struct {
-	look   *app.Look
 	wanted *TopOptions
 	out    io.Writer
 	shown  bool // whether it has printed
 }
 
-func (t *topScreen) run(ctx context.Context) error {
-	watchNodes(ctx, t.look, t.wanted.Observe, t.wanted.Progress)
+// observe shows what this process observes.
+func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
+	watchNodes(ctx, look, t.wanted.Observe, t.wanted.Progress)
 	for ctx.Err() == nil {
-		latest := t.look.Observer.Latest()
-		if err := t.show(ctx, latest); err != nil || !t.wanted.Watch {
+		latest := look.Observer.Latest()
+		if latest == nil || latest.Batches == 0 {
+			if latest != nil && latest.SourceError() != nil {
+				return latest.SourceError()
+			}
+			return errors.New("no usage could be read")
+		}
+		report := top.Of(latest, look.Load, look.Pause(ctx).String())
+		if err := t.show(&report); err != nil || !t.wanted.Watch {
 			return err
 		}
-		for t.look.Observer.Latest() == latest && waitFor(ctx, 100*time.Millisecond) {
+		for look.Observer.Latest() == latest && waitFor(ctx, 100*time.Millisecond) {
 			continue
 		}
 	}
 	return nil
 }
 
-// show prints an observation at once, so that a terminal does not flicker.
-func (t *topScreen) show(ctx context.Context, latest *observer.Observation) error {
-	if latest == nil || latest.Batches == 0 {
-		if latest != nil && latest.SourceError() != nil {
-			return latest.SourceError()
+// follow shows what another process observes.
+func (t *topScreen) follow(ctx context.Context) error {
+	const askEvery = 5 * time.Second
+	for observed := ""; ; {
+		report, err := askForNodes(ctx, &t.wanted.Extender)
+		if err != nil {
+			return exit.UnlessStopped(ctx, err)
 		}
-		return errors.New("no usage could be read")
+		if report.Observed != observed {
+			observed = report.Observed
+			if err := t.show(&report); err != nil {
+				return err
+			}
+		}
+		if !t.wanted.Watch || !waitFor(ctx, askEvery) {
+			return nil
+		}
 	}
-	report := top.Of(latest, t.look.Load, t.look.Pause(ctx).String())
+}
+
+// maxNodesBytes bounds what another process reports: for 5000 nodes it has
+// about five MiB.
+const maxNodesBytes = 64 << 20
+
+// askForNodes asks a running process what it observed.
+func askForNodes(ctx context.Context, of *remote.Extender) (top.Report, error) {
+	address, err := of.Address()
+	if err != nil {
+		return top.Report{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
+	defer cancel()
+	var status serve.Status
+	var nodes []serve.NodeStatus
+	if err := of.Ask(ctx, address.JoinPath("status"), maxNodesBytes, &status); err != nil {
+		return top.Report{}, fmt.Errorf("asking for usage: %w", err)
+	}
+	if err := of.Ask(ctx, address.JoinPath("nodes"), maxNodesBytes, &nodes); err != nil {
+		return top.Report{}, fmt.Errorf("asking for usage: %w", err)
+	}
+	report, err := top.OfProcess(address.Redacted(), &status, nodes, time.Now())
+	if err != nil {
+		return top.Report{}, fmt.Errorf("asking %s: %w", address.Redacted(), err)
+	}
+	return report, nil
+}
+
+// show prints a report at once, so that a terminal does not flicker.
+func (t *topScreen) show(report *top.Report) error {
 	style, err := terminal.StyleOf(t.out, t.wanted.Color, os.Getenv)
 	if err != nil {
 		return err
@@ -117,7 +181,7 @@ func (t *topScreen) show(ctx context.Context, latest *observer.Observation) erro
 		frame.WriteByte('\n')
 	}
 	t.shown = true
-	if err := t.print(&frame, &report, style); err != nil {
+	if err := t.print(&frame, report, style); err != nil {
 		return err
 	}
 	if _, err := t.out.Write(frame.Bytes()); err != nil {
@@ -135,7 +199,7 @@ func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style termina
 	}
 	view := top.View{Style: style, Wide: t.wanted.Format == "wide"}
 	if t.wanted.Watch {
-		line(frame, "%s, read again every %v. Ctrl-C ends this.", report.Observed, t.look.Load.Usage.SampleInterval.Duration)
+		line(frame, "Observed at %s. Ctrl-C ends this.", report.Observed)
 		view.Most = fitting(report, view)
 	}
 	return write(frame, t.wanted.Format, report, func(out io.Writer) error { return report.Table(out, view) })

@@ -19,8 +19,8 @@ func percent(v *float64) string {
 // cores formats milli-cores as cores.
 func cores(milli int64) string { return short(float64(milli)/1000, "") }
 
-// bytes formats an amount of memory in a unit that leaves few digits.
-func bytes(n int64) string {
+// memory formats bytes in a unit that leaves few digits.
+func memory(n int64) string {
 	const kib = 1 << 10
 	v, unit := float64(n)/(kib*kib), 0
 	units := []string{"Mi", "Gi", "Ti"}

@@ -8,6 +8,7 @@ package top
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -41,6 +42,12 @@ type Report struct {
 	GateDetail string               `json:"gateDetail"`
 	Paused     string               `json:"paused"`
 	Sources    []serve.SourceReport `json:"sources"`
+	// Process is the process that was asked, and SecondsAgo how old its
+	// newest observation was; absent where this one observed itself. Moves are
+	// those of its ledger.
+	Process    string             `json:"process,omitempty"`
+	SecondsAgo int                `json:"secondsAgo,omitempty"`
+	Moves      []serve.MoveStatus `json:"moves,omitempty"`
 }
 
 // Of reports what was observed under a policy.
@@ -54,10 +61,36 @@ func Of(o *observer.Observation, load *policy.LoadPolicy, paused string) Report 
 	for _, window := range load.Hot.Windows {
 		r.HotWindows = append(r.HotWindows, window.String())
 	}
-	slices.SortStableFunc(r.Nodes, func(a, b serve.NodeStatus) int {
+	r.sort()
+	return r
+}
+
+// errEarlier is returned for a process that does not report all of this.
+var errEarlier = errors.New("it is of an earlier version, which does not report what top shows")
+
+// OfProcess reports what another process observed, which answered GET /status
+// and /nodes at a moment.
+func OfProcess(name string, status *serve.Status, nodes []serve.NodeStatus, now time.Time) (Report, error) {
+	observed, err := time.Parse(time.RFC3339, status.Observed)
+	if err != nil {
+		return Report{}, errors.New("it has not read any usage yet")
+	}
+	if len(nodes) > 0 && !slices.ContainsFunc(nodes, func(n serve.NodeStatus) bool { return n.CPU.Allocatable > 0 }) {
+		return Report{}, errEarlier
+	}
+	r := Report{
+		APIVersion: policy.GroupVersion, Kind: Kind, Observed: status.Observed, Nodes: nodes, HotWindows: []string{},
+		Gate: status.Gate, GateDetail: status.GateDetail, Paused: cmp.Or(status.PauseDetail, status.Paused), Sources: status.Sources,
+		Process: name, SecondsAgo: seconds(max(now.Sub(observed), 0)), Moves: status.Moves,
+	}
+	r.sort()
+	return r, nil
+}
+
+func (r *Report) sort() {
+	slices.SortFunc(r.Nodes, func(a, b serve.NodeStatus) int {
 		return cmp.Or(cmp.Compare(heat(&b), heat(&a)), cmp.Compare(a.Name, b.Name))
 	})
-	return r
 }
 
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,7 +81,11 @@ func (r *Report) origin() string {
 	if len(sources) == 0 {
 		return "No usage is known."
 	}
-	return fmt.Sprintf("Usage is from %s, at most %ds old.", strings.Join(slices.Sorted(maps.Keys(sources)), " and "), oldest)
+	text := fmt.Sprintf("Usage is from %s, at most %ds old.", strings.Join(slices.Sorted(maps.Keys(sources)), " and "), oldest+r.SecondsAgo)
+	if r.Process != "" {
+		text += fmt.Sprintf(" Observed by %s %ds ago.", r.Process, r.SecondsAgo)
+	}
+	return text
 }
 
 // provisional says what "now" means and how to see states by windows; empty if
@@ -88,10 +93,14 @@ func (r *Report) origin() string {
 func (r *Report) provisional() string {
 	windows := strings.Join(r.HotWindows, ", ")
 	switch {
+	case r.Process != "" && r.filling():
+		return `"Now" is by the newest reading alone, so it is provisional: evicting goes by windows, which this process is still filling.`
+	case r.Process != "" && r.hotNow():
+		return `"Hot now" is by the newest reading alone, so it is provisional: evicting goes by the state before it, which is by windows.`
 	case r.filling():
 		return fmt.Sprintf(`"Now" is by the newest reading alone, so it is provisional: evicting goes by windows (%s), which take %ds of readings. See these states with --observe %ds.`,
 			windows, r.NeededSeconds, r.ObserveSeconds)
-	case slices.ContainsFunc(r.Nodes, func(n serve.NodeStatus) bool { return isHot(&n) && n.State != string(thresholds.Hot) }):
+	case r.hotNow():
 		return fmt.Sprintf(`"Hot now" is by the newest reading alone, so it is provisional: evicting goes by the state before it, which is by windows (%s).`, windows)
 	}
 	return ""
@@ -100,6 +109,11 @@ func (r *Report) provisional() string {
 // filling reports whether a node has readings, and not for long enough.
 func (r *Report) filling() bool {
 	return slices.ContainsFunc(r.Nodes, func(n serve.NodeStatus) bool { return n.Now != "" && n.State == string(thresholds.Unknown) })
+}
+
+// hotNow reports whether the newest reading alone makes a node hot.
+func (r *Report) hotNow() bool {
+	return slices.ContainsFunc(r.Nodes, func(n serve.NodeStatus) bool { return isHot(&n) && n.State != string(thresholds.Hot) })
 }
 
 // evictLines says what the mark in the bars means.
@@ -147,12 +161,26 @@ func (r *Report) after() []string {
 			}
 		}
 	}
+	lines = append(lines, r.moves()...)
 	for i := range r.Sources {
 		lines = append(lines, troubles(&r.Sources[i])...)
 	}
 	known := slices.ContainsFunc(r.Nodes, func(n serve.NodeStatus) bool { return n.State != string(thresholds.Unknown) })
 	if r.GateDetail != "" && (known || r.Gate != string(reasons.UsageWindowsFilling)) { // else what is above the table says it
 		lines = append(lines, "Nothing would be evicted: "+r.GateDetail)
+	}
+	return lines
+}
+
+// moves lists the newest moves of a ledger, those in flight first.
+func (r *Report) moves() []string {
+	const few = 8
+	var lines []string
+	for _, m := range r.Moves[:min(len(r.Moves), few)] {
+		lines = append(lines, fmt.Sprintf("Move of %s/%s from %s to %s: %s.", m.Namespace, m.Pod, m.From, cmp.Or(m.Node, m.To, "no node yet"), m.State))
+	}
+	if more := len(r.Moves) - few; more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more moves; -o json lists all.", more))
 	}
 	return lines
 }

@@ -182,14 +182,14 @@ func (c *column) width() int {
 // columns are those after the bar.
 func (r *Report) columns(nodes []serve.NodeStatus, wide bool) []column {
 	cpu, used := column{title: "CPU", right: true}, column{title: "CORES", right: true}
-	memory, size := column{title: "MEM", right: true}, column{title: "BYTES", right: true}
+	mem, size := column{title: "MEM", right: true}, column{title: "BYTES", right: true}
 	requested, pods, state := column{title: "REQUESTED", right: true}, column{title: "PODS", right: true}, column{title: "STATE"}
 	for i := range nodes {
 		n := &nodes[i]
 		cpu.add(percent(n.CPU.UsedPercent))
 		used.add(amount(&n.CPU, cores, wide))
-		memory.add(percent(n.Memory.UsedPercent))
-		size.add(amount(&n.Memory, bytes, wide))
+		mem.add(percent(n.Memory.UsedPercent))
+		size.add(amount(&n.Memory, memory, wide))
 		requested.add(fmt.Sprintf("%.0f%%/%.0f%%", n.CPU.RequestedPercent, n.Memory.RequestedPercent))
 		pods.add(fmt.Sprint(n.Pods))
 		color := terminal.Color("")
@@ -198,7 +198,7 @@ func (r *Report) columns(nodes []serve.NodeStatus, wide bool) []column {
 		}
 		state.paint(stateOf(n), color)
 	}
-	all := []column{cpu, used, memory, size, requested, pods, state}
+	all := []column{cpu, used, mem, size, requested, pods, state}
 	if wide {
 		all = append(all, r.more(nodes)...)
 	}
