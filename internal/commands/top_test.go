@@ -102,8 +102,8 @@ func TestTopPrints(t *testing.T) {
 	}
 	options := app.Options{Kubeconfig: emptyCluster(t, annotated(20, 81, 10)), PolicyFile: policy, Namespace: "evenkeel"}
 	for format, wants := range map[string][]string{
-		"table": {"3 nodes: 1 hot, 2 cool. Usage is from Annotations", "n1   cpu ████", "81.0%  8.1"},
-		"wide":  {"avg_5m", "81.0%/10.0%", "8.1/10"},
+		"table": {"3 nodes: 1 hot, 2 cool. Usage is from Annotations", "n1    cpu ████", " 81.0%   8.10 "},
+		"wide":  {"avg_5m", "81.0%/10.0%", " 8.10/10 "},
 		"json":  {`"apiVersion": "evenkeel.io/v1alpha1"`, `"kind": "Top"`, `"usedPercent": 81`},
 		"yaml":  {"apiVersion: evenkeel.io/v1alpha1\n", "kind: Top\n", "    usedPercent: 81\n"},
 		"name":  {"node/n1\nnode/n0\nnode/n2\n"},

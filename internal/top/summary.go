@@ -66,6 +66,9 @@ func (r *Report) counted() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(state, ",", " but")))
 		}
 	}
+	if len(parts) == 0 {
+		return "No nodes."
+	}
 	return reasons.Count(len(r.Nodes), "node") + ": " + strings.Join(parts, ", ") + "."
 }
 
@@ -94,14 +97,14 @@ func (r *Report) provisional() string {
 	windows := strings.Join(r.HotWindows, ", ")
 	switch {
 	case r.Process != "" && r.filling():
-		return `"Now" is by the newest reading alone, so it is provisional: evicting goes by windows, which this process is still filling.`
+		return `"Now" goes by the newest reading alone and is provisional. Evicting goes by windows, which that process is still filling.`
 	case r.Process != "" && r.hotNow():
-		return `"Hot now" is by the newest reading alone, so it is provisional: evicting goes by the state before it, which is by windows.`
+		return `"Hot now" goes by the newest reading alone and is provisional. Evicting goes by the state before it, which is that of windows.`
 	case r.filling():
-		return fmt.Sprintf(`"Now" is by the newest reading alone, so it is provisional: evicting goes by windows (%s), which take %ds of readings. See these states with --observe %ds.`,
+		return fmt.Sprintf(`"Now" goes by the newest reading alone and is provisional. Evicting goes by windows (%s), which take %ds of readings: --observe %ds shows those states.`,
 			windows, r.NeededSeconds, r.ObserveSeconds)
 	case r.hotNow():
-		return fmt.Sprintf(`"Hot now" is by the newest reading alone, so it is provisional: evicting goes by the state before it, which is by windows (%s).`, windows)
+		return fmt.Sprintf(`"Hot now" goes by the newest reading alone and is provisional. Evicting goes by the state before it, which is that of windows (%s).`, windows)
 	}
 	return ""
 }

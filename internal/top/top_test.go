@@ -120,7 +120,7 @@ func TestTable(t *testing.T) {
 					t.Errorf("with colors the words differ (-without +with):\n%s", diff)
 				}
 				for line := range strings.Lines(plain) {
-					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > view.Width {
+					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > view.Width && !view.Wide { // which shortens nothing
 						t.Errorf("%d cells, more than %d: %s", n, view.Width, line)
 					}
 				}
