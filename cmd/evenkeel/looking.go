@@ -31,7 +31,8 @@ func newTopCommand() *cobra.Command {
 		Short: "Show each node's real usage, the hottest first, and which nodes are hot",
 		Long: "Prints one line for each node after one reading, the hottest node first: usage, requests, pods and state.\n" +
 			"A state that ends in \"now\" goes by that reading alone and is provisional: evicting goes by windows.\n" +
-			"-o wide adds each window that was looked at, the age of usage and where it is from.",
+			"-o wide adds each window that was looked at, the age of usage and where it is from.\n" +
+			"Where serve or extender runs in the cluster, what it has observed is shown, by port-forward under your own rights.",
 		Example: "  evenkeel top\n  evenkeel top --watch\n  evenkeel top --observe 3m -o wide --policy-config-file policy.yaml",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (o *TopOptions) AddTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
 	flags.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
 	flags.StringVar(&o.Color, "color", "auto", terminal.ColorHelp)
-	app.AddRemote(flags, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves; without it this command observes.")
+	app.AddRemote(flags, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves. Without it a pod of the shipped manifests is asked by port-forward if there is one, unless --policy-config-file or --observe is given.")
 }
 
 func (o *TopOptions) validate(out io.Writer) error {
@@ -70,15 +71,20 @@ func (o *TopOptions) validate(out io.Writer) error {
 	return nil
 }
 
-// Top is `evenkeel top`: it takes one reading, or observes for a while, and
-// prints each node.
+// Top is `evenkeel top`: it prints each node by what a process in the cluster
+// has observed, or takes one reading, or observes for a while.
 func Top(ctx context.Context, options app.Options, wanted TopOptions, out io.Writer) error {
 	if err := wanted.validate(out); err != nil {
 		return err
 	}
 	shown := topScreen{wanted: &wanted, out: out}
 	if wanted.Extender.URL != "" {
-		return shown.follow(ctx)
+		return shown.follow(ctx, &wanted.Extender, wanted.Extender.URL)
+	}
+	if options.PolicyFile == "" && wanted.Observe == 0 {
+		if done, err := shown.followPod(ctx, &options); done || err != nil {
+			return err
+		}
 	}
 	look, err := app.Open(ctx, options)
 	if err != nil {
@@ -120,11 +126,35 @@ func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
 	return nil
 }
 
+// followPod shows what a process in the cluster observes, by the user's own
+// rights. It reports whether there was one that could be asked.
+func (t *topScreen) followPod(ctx context.Context, options *app.Options) (done bool, err error) {
+	connection, err := options.Connect()
+	if err != nil {
+		return false, err
+	}
+	pod := findReporting(ctx, connection.Client, cmp.Or(options.Namespace, app.DefaultNamespace))
+	if pod == nil {
+		return false, nil
+	}
+	name := "pod " + pod.Namespace + "/" + pod.Name
+	err = connection.Forward(ctx, pod.Namespace, pod.Name, reportPort, func(ctx context.Context, address string) error {
+		return t.follow(ctx, &remote.Extender{URL: "http://" + address}, name)
+	})
+	if err != nil && !t.shown && ctx.Err() == nil {
+		if t.wanted.Progress != nil {
+			line(t.wanted.Progress, "This command observes itself, because the reports of %s could not be read: %v", name, err)
+		}
+		return false, nil
+	}
+	return true, err
+}
+
 // follow shows what another process observes.
-func (t *topScreen) follow(ctx context.Context) error {
+func (t *topScreen) follow(ctx context.Context, of *remote.Extender, name string) error {
 	const askEvery = 5 * time.Second
 	for observed := ""; ; {
-		report, err := askForNodes(ctx, &t.wanted.Extender)
+		report, err := askForNodes(ctx, of, name)
 		if err != nil {
 			return exit.UnlessStopped(ctx, err)
 		}
@@ -140,17 +170,21 @@ func (t *topScreen) follow(ctx context.Context) error {
 	}
 }
 
-// maxNodesBytes bounds what another process reports: for 5000 nodes it has
-// about five MiB.
-const maxNodesBytes = 64 << 20
+const (
+	// maxNodesBytes bounds what another process reports: for 5000 nodes it has
+	// about five MiB.
+	maxNodesBytes = 64 << 20
+	// nodesTimeout bounds how long it takes.
+	nodesTimeout = 10 * time.Second
+)
 
 // askForNodes asks a running process what it observed.
-func askForNodes(ctx context.Context, of *remote.Extender) (top.Report, error) {
+func askForNodes(ctx context.Context, of *remote.Extender, name string) (top.Report, error) {
 	address, err := of.Address()
 	if err != nil {
 		return top.Report{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
 	var status serve.Status
 	var nodes []serve.NodeStatus
@@ -160,9 +194,9 @@ func askForNodes(ctx context.Context, of *remote.Extender) (top.Report, error) {
 	if err := of.Ask(ctx, address.JoinPath("nodes"), maxNodesBytes, &nodes); err != nil {
 		return top.Report{}, fmt.Errorf("asking for usage: %w", err)
 	}
-	report, err := top.OfProcess(address.Redacted(), &status, nodes, time.Now())
+	report, err := top.OfProcess(name, &status, nodes, time.Now())
 	if err != nil {
-		return top.Report{}, fmt.Errorf("asking %s: %w", address.Redacted(), err)
+		return top.Report{}, fmt.Errorf("asking %s: %w", name, err)
 	}
 	return report, nil
 }
