@@ -79,10 +79,10 @@ func (r *Report) Table(out io.Writer, v View) error {
 func (r *Report) rows(b *strings.Builder, nodes []serve.NodeStatus, v *View) (whole bool) {
 	columns := r.columns(nodes, v.Wide)
 	name, bar := column{title: "NODE"}, column{title: "HOTTEST"}
-	for i := range nodes {
-		name.add(nodes[i].Name)
-	}
 	longest, fixed := name.width(), 0
+	for i := range nodes {
+		longest = max(longest, utf8.RuneCountInString(nodes[i].Name))
+	}
 	for i := range columns {
 		fixed += columns[i].width()
 	}
@@ -97,7 +97,7 @@ func (r *Report) rows(b *strings.Builder, nodes []serve.NodeStatus, v *View) (wh
 		room = min(longest, max(space()-cells-len("mem "), leastBar))
 	}
 	for i := range nodes {
-		name.cells[i] = shortened(name.cells[i], room)
+		name.add(shortened(nodes[i].Name, room))
 		bar.addBar(&nodes[i], cells)
 	}
 	all := append([]column{name, bar}, columns...)
@@ -141,13 +141,14 @@ type column struct {
 	right bool // whether its cells end at the same place
 	cells []string
 	// colors has the color of each cell.
-	colors []terminal.Color
+	colors  []terminal.Color
+	longest int // of the cells
 }
 
 func (c *column) add(text string) { c.paint(text, "") }
 
 func (c *column) paint(text string, color terminal.Color) {
-	c.cells, c.colors = append(c.cells, text), append(c.colors, color)
+	c.cells, c.colors, c.longest = append(c.cells, text), append(c.colors, color), max(c.longest, utf8.RuneCountInString(text))
 }
 
 // addBar adds a bar of the resource that is hottest.
@@ -171,13 +172,7 @@ func (c *column) addBar(n *serve.NodeStatus, cells int) {
 	c.paint(name+" "+terminal.Bar(*resource.UsedPercent, line, cells), color)
 }
 
-func (c *column) width() int {
-	width := utf8.RuneCountInString(c.title)
-	for _, cell := range c.cells {
-		width = max(width, utf8.RuneCountInString(cell))
-	}
-	return width
-}
+func (c *column) width() int { return max(c.longest, utf8.RuneCountInString(c.title)) }
 
 // columns are those after the bar.
 func (r *Report) columns(nodes []serve.NodeStatus, wide bool) []column {
