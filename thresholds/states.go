@@ -86,6 +86,21 @@ func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
 	return next
 }
 
+// Glance classifies a node by its lines alone, whatever was before; Unknown if
+// its usage is.
+func (r *Resolved) Glance(i int) State {
+	if !r.view.Nodes[i].Known() {
+		return Unknown
+	}
+	if _, over := r.Over(i); over {
+		return Hot
+	}
+	if r.Cool(i) {
+		return Cool
+	}
+	return Warm
+}
+
 // countsFrom returns from when the windows by which a node is over, or their
 // last five minutes, reach back to its startup no more; zero if that is not
 // known. A time further ahead than its startup lasts is a wrong clock's.

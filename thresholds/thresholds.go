@@ -130,6 +130,7 @@ func (r *Rule) check() error {
 
 // Resolved are the lines of a Set on the nodes of a View.
 type Resolved struct {
+	set   *Set
 	view  *usage.View
 	pools []pool
 	// of is the pool of each node.
@@ -172,7 +173,7 @@ type rule struct {
 // Resolve reads the lines against a View. Rules for windows or signals that the
 // View does not have are ignored.
 func (s *Set) Resolve(view *usage.View) *Resolved {
-	r := &Resolved{view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes)), urgent: s.Urgent}
+	r := &Resolved{set: s, view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes)), urgent: s.Urgent}
 	for i := range view.Nodes {
 		r.of[i] = s.poolOf(view.Snapshot.Nodes[i].Node.Labels)
 	}
@@ -181,6 +182,10 @@ func (s *Set) Resolve(view *usage.View) *Resolved {
 	}
 	return r
 }
+
+// Newest returns the lines as they are on the newest samples alone: what a node
+// seems to be before its windows have filled. Nothing is evicted on it.
+func (r *Resolved) Newest() *Resolved { return r.set.Resolve(r.view.Newest()) }
 
 func (s *Set) poolOf(labels map[string]string) uint16 {
 	for p := range s.pools {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
@@ -36,19 +34,23 @@ func newPlanCommand() *cobra.Command {
 
 func newTopCommand() *cobra.Command {
 	var options app.Options
-	var format string
-	var observe time.Duration
+	var wanted commands.TopOptions
 	c := &cobra.Command{
 		Use:   "top",
-		Short: "Show each node's real usage per window, its age, source and state",
-		Args:  noArgs,
+		Short: "Show each node's real usage, the hottest first, and which nodes are hot",
+		Long: "Prints one line for each node after one reading, the hottest node first: usage, requests, pods and state.\n" +
+			"A state that ends in \"now\" goes by that reading alone and is provisional: evicting goes by windows.\n" +
+			"-o wide adds each window that was looked at, the age of usage and where it is from.\n" +
+			"Where serve or extender runs in the cluster, what it has observed is shown, by port-forward under your own rights.",
+		Example: "  evenkeel top\n  evenkeel top --watch\n  evenkeel top --observe 3m -o wide --policy-config-file policy.yaml",
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return commands.Top(c.Context(), options, format, observe, c.OutOrStdout())
+			wanted.Progress = c.ErrOrStderr()
+			return commands.Top(c.Context(), options, wanted, c.OutOrStdout())
 		},
 	}
 	options.AddCommon(c.Flags())
-	c.Flags().StringVarP(&format, "output", "o", "table", "Output format: "+commands.Formats+".")
-	c.Flags().DurationVar(&observe, "observe", 0, "How long to sample before printing; 0 takes one reading, too short for a state.")
+	wanted.AddTo(c.Flags())
 	return c
 }
 

@@ -61,7 +61,8 @@ func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig strin
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 		default:
-			_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5"},"items":[%s]}`, items)
+			kind := map[string]string{"/api/v1/nodes": `"kind":"NodeList","apiVersion":"v1",`, "/api/v1/pods": `"kind":"PodList","apiVersion":"v1",`}
+			_, _ = fmt.Fprintf(w, `{%s"metadata":{"resourceVersion":"5"},"items":[%s]}`, kind[r.URL.Path], items)
 		}
 	}))
 	t.Cleanup(server.CloseClientConnections)

@@ -1,53 +1,256 @@
 package commands
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/top"
 )
 
-// Top is `evenkeel top`: it takes one reading, or observes for a while, and
-// prints each node.
-func Top(ctx context.Context, options app.Options, format string, observe time.Duration, out io.Writer) error {
-	if err := validFormat(format, Formats); err != nil {
+// TopFormats are the values of -o of `evenkeel top`.
+const TopFormats = "table|wide|json|yaml|name"
+
+// TopOptions are the flags of `evenkeel top` besides the common ones.
+type TopOptions struct {
+	Format string
+	// Observe is how long to observe before printing.
+	Observe time.Duration
+	// Watch prints again with each reading.
+	Watch bool
+	Color string
+	// Extender is a running process to ask. If its URL is empty, this process
+	// observes.
+	Extender remote.Extender
+	// Progress is told how far it is.
+	Progress io.Writer
+}
+
+// AddTo adds the flags.
+func (o *TopOptions) AddTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+TopFormats+".")
+	flags.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
+	flags.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
+	flags.StringVar(&o.Color, "color", "auto", terminal.ColorHelp)
+	app.AddRemote(flags, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves. Without it a pod of the shipped manifests is asked by port-forward if there is one, unless --policy-config-file or --observe is given.")
+}
+
+func (o *TopOptions) validate(out io.Writer) error {
+	if err := validFormat(o.Format, TopFormats); err != nil {
 		return err
+	}
+	switch _, err := terminal.StyleOf(out, o.Color, os.Getenv); {
+	case err != nil:
+		return err
+	case o.Observe < 0:
+		return exit.Usagef("--observe: %v is negative", o.Observe)
+	case o.Watch && o.Format != "table" && o.Format != "wide":
+		return exit.Usagef("--watch goes with -o table and -o wide, not with -o %s", o.Format)
+	case o.Extender.URL == "":
+		return nil
+	case o.Observe > 0:
+		return exit.Usagef("--observe and --extender-url exclude each other: that process has observed all along")
+	}
+	if err := o.Extender.Validate(); err != nil {
+		return exit.Usagef("--extender-url: %w", err)
+	}
+	return nil
+}
+
+// Top is `evenkeel top`: it prints each node by what a process in the cluster
+// has observed, or takes one reading, or observes for a while.
+func Top(ctx context.Context, options app.Options, wanted TopOptions, out io.Writer) error {
+	if err := wanted.validate(out); err != nil {
+		return err
+	}
+	shown := topScreen{wanted: &wanted, out: out}
+	if wanted.Extender.URL != "" {
+		return shown.follow(ctx, &wanted.Extender, wanted.Extender.URL)
+	}
+	if options.PolicyFile == "" && wanted.Observe == 0 {
+		if done, err := shown.followPod(ctx, &options); done || err != nil {
+			return err
+		}
 	}
 	look, err := app.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	err = look.Run(ctx, look.Reflect, func(ctx context.Context) error {
-		watchNodes(ctx, look, observe)
-		return nil
+	observe := func(ctx context.Context) error { return shown.observe(ctx, look) }
+	if err := look.Run(ctx, look.Reflect, observe); err != nil || wanted.Watch {
+		return err
+	}
+	return ctx.Err()
+}
+
+// topScreen prints what was observed.
+type topScreen struct {
+	wanted *TopOptions
+	out    io.Writer
+	shown  bool // whether it has printed
+}
+
+// observe shows what this process observes.
+func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
+	watchNodes(ctx, look, t.wanted.Observe, t.wanted.Progress)
+	for ctx.Err() == nil {
+		latest := look.Observer.Latest()
+		if latest == nil || latest.Batches == 0 {
+			if latest != nil && latest.SourceError() != nil {
+				return latest.SourceError()
+			}
+			return errors.New("no usage could be read")
+		}
+		report := top.Of(latest, look.Load, look.Pause(ctx).String())
+		if err := t.show(&report); err != nil || !t.wanted.Watch {
+			return err
+		}
+		for look.Observer.Latest() == latest && waitFor(ctx, 100*time.Millisecond) {
+			continue
+		}
+	}
+	return nil
+}
+
+// followPod shows what a process in the cluster observes, by the user's own
+// rights. It reports whether there was one that could be asked.
+func (t *topScreen) followPod(ctx context.Context, options *app.Options) (done bool, err error) {
+	connection, err := options.Connect()
+	if err != nil {
+		return false, err
+	}
+	pod := findReporting(ctx, connection.Client, cmp.Or(options.Namespace, app.DefaultNamespace))
+	if pod == nil {
+		return false, nil
+	}
+	name := "pod " + pod.Namespace + "/" + pod.Name
+	err = connection.Forward(ctx, pod.Namespace, pod.Name, reportPort, func(ctx context.Context, address string) error {
+		return t.follow(ctx, &remote.Extender{URL: "http://" + address}, name)
 	})
+	if err != nil && !t.shown && ctx.Err() == nil {
+		if t.wanted.Progress != nil {
+			line(t.wanted.Progress, "This command observes itself, because the reports of %s could not be read: %v", name, err)
+		}
+		return false, nil
+	}
+	return true, err
+}
+
+// follow shows what another process observes.
+func (t *topScreen) follow(ctx context.Context, of *remote.Extender, name string) error {
+	const askEvery = 5 * time.Second
+	for observed := ""; ; {
+		report, err := askForNodes(ctx, of, name)
+		if err != nil {
+			return exit.UnlessStopped(ctx, err)
+		}
+		if report.Observed != observed {
+			observed = report.Observed
+			if err := t.show(&report); err != nil {
+				return err
+			}
+		}
+		if !t.wanted.Watch || !waitFor(ctx, askEvery) {
+			return nil
+		}
+	}
+}
+
+const (
+	// maxNodesBytes bounds what another process reports: for 5000 nodes it has
+	// about five MiB.
+	maxNodesBytes = 64 << 20
+	// nodesTimeout bounds how long it takes.
+	nodesTimeout = 10 * time.Second
+)
+
+// askForNodes asks a running process what it observed.
+func askForNodes(ctx context.Context, of *remote.Extender, name string) (top.Report, error) {
+	address, err := of.Address()
+	if err != nil {
+		return top.Report{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
+	defer cancel()
+	var status serve.Status
+	var nodes []serve.NodeStatus
+	if err := of.Ask(ctx, address.JoinPath("status"), maxNodesBytes, &status); err != nil {
+		return top.Report{}, fmt.Errorf("asking for usage: %w", err)
+	}
+	if err := of.Ask(ctx, address.JoinPath("nodes"), maxNodesBytes, &nodes); err != nil {
+		return top.Report{}, fmt.Errorf("asking for usage: %w", err)
+	}
+	report, err := top.OfProcess(name, &status, nodes, time.Now())
+	if err != nil {
+		return top.Report{}, fmt.Errorf("asking %s: %w", name, err)
+	}
+	return report, nil
+}
+
+// show prints a report at once, so that a terminal does not flicker.
+func (t *topScreen) show(report *top.Report) error {
+	style, err := terminal.StyleOf(t.out, t.wanted.Color, os.Getenv)
 	if err != nil {
 		return err
 	}
-	paused := look.Pause(ctx).String()
-	latest := look.Observer.Latest()
-	if latest == nil || latest.Batches == 0 {
-		if latest != nil && latest.SourceError() != nil {
-			return latest.SourceError()
-		}
-		return errors.New("no usage could be read")
+	var frame bytes.Buffer
+	switch {
+	case t.wanted.Watch && style.Height > 0:
+		frame.WriteString(terminal.Home)
+	case t.shown:
+		frame.WriteByte('\n')
 	}
-	nodes := serve.NodeStatuses(latest)
-	report := map[string]any{"nodes": nodes, "gate": string(latest.Blocked), "gateDetail": latest.Closed(), "paused": paused, "sources": serve.SourceReports(latest)}
-	return write(out, format, report, func(out io.Writer) error {
-		pausedLine(out, paused)
-		if err := topTable(latest.View.Windows, nodes)(out); err != nil {
-			return err
+	t.shown = true
+	if err := t.print(&frame, report, style); err != nil {
+		return err
+	}
+	if _, err := t.out.Write(frame.Bytes()); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	return nil
+}
+
+func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style terminal.Style) error {
+	if t.wanted.Format == "name" {
+		for i := range report.Nodes {
+			line(frame, "node/%s", report.Nodes[i].Name)
 		}
-		return sourcesTable(out, latest)
-	})
+		return nil
+	}
+	view := top.View{Style: style, Wide: t.wanted.Format == "wide"}
+	if t.wanted.Watch {
+		line(frame, "Observed at %s. Ctrl-C ends this.", report.Observed)
+		view.Most = fitting(report, view)
+	}
+	return write(frame, t.wanted.Format, report, func(out io.Writer) error { return report.Table(out, view) })
+}
+
+// fitting returns how many nodes fit on the screen; 0 is all.
+func fitting(report *top.Report, view top.View) int {
+	if view.Height == 0 {
+		return 0
+	}
+	const least = 3
+	var one bytes.Buffer
+	view.Most = 1
+	if report.Table(&one, view) != nil { // a buffer takes everything
+		return 0
+	}
+	return max(view.Height-bytes.Count(one.Bytes(), []byte{'\n'})-1, least)
 }
 
 // topTimeout bounds the first reading once nodes and pods are known, and a
@@ -56,13 +259,15 @@ const topTimeout = 30 * time.Second
 
 // watchNodes waits until nodes are known and usage has been read for the given
 // time.
-func watchNodes(ctx context.Context, look *app.Look, observe time.Duration) {
+func watchNodes(ctx context.Context, look *app.Look, observe time.Duration, progress io.Writer) {
 	w := nodeWatch{
 		latest: look.Observer.Latest, arrived: look.Kube.FirstPods(look.Observer.Store().Synced), observe: observe, local: look.Kube.Clock.Local,
 		still: kube.Patience[int64]{Now: look.Kube.Clock.Local},
 	}
+	told := terminal.NewProgress(progress, w.local())
+	defer told.Done()
 	for !w.done() && waitFor(ctx, 50*time.Millisecond) {
-		continue
+		told.Say(w.local(), w.progress())
 	}
 }
 
@@ -75,27 +280,33 @@ type nodeWatch struct {
 	local   func() time.Time
 
 	still kube.Patience[int64]
-	// newest is the last one seen, and at is when. first is when the first one
-	// with nodes was seen.
+	// newest is the last one seen. first is when the first one with nodes was
+	// seen.
 	newest *observer.Observation
-	at     time.Time
 	first  time.Time
 }
 
 // done reports whether there is nothing more to wait for.
 func (w *nodeWatch) done() bool {
-	if latest := w.latest(); latest != w.newest {
-		w.newest, w.at = latest, w.local()
-	}
+	w.newest = w.latest()
 	switch latest := w.newest; {
 	case latest == nil:
 	case latest.SourceError() != nil && w.observe == 0:
 		return true
 	case w.first.IsZero() && latest.Batches > 0 && len(latest.View.Nodes) > 0:
-		w.first = w.at
+		w.first = w.local()
 	}
-	if !w.first.IsZero() && w.at.Sub(w.first) >= w.observe {
+	if !w.first.IsZero() && w.local().Sub(w.first) >= w.observe {
 		return true
 	}
 	return w.still.Over(w.arrived(), w.observe+topTimeout)
+}
+
+// progress says what is waited for.
+func (w *nodeWatch) progress() string {
+	if w.first.IsZero() {
+		return "Waiting for nodes, pods and a first reading of their usage"
+	}
+	left := w.observe - w.local().Sub(w.first)
+	return fmt.Sprintf("Observing: usage of %d of %d ready nodes has been read for long enough, %v left", w.newest.Fresh, w.newest.Ready, max(left, 0).Round(time.Second))
 }

@@ -1,12 +1,26 @@
 package commands
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -74,5 +88,97 @@ func TestNodeWatch(t *testing.T) {
 				t.Errorf("watched for %v, want %v", elapsed, tc.want)
 			}
 		})
+	}
+}
+
+// The whole command: after one reading of usage it lists nodes, the hottest
+// first, in each format.
+func TestTopPrints(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +
+		"      annotations: {unit: fraction, timezone: UTC}\nhot:\n  windows: [avg_5m]\n"
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := app.Options{Kubeconfig: emptyCluster(t, annotated(20, 81, 10)), PolicyFile: policy, Namespace: "evenkeel"}
+	for format, wants := range map[string][]string{
+		"table": {"3 nodes: 1 hot, 2 cool. Usage is from Annotations", "n1    cpu ████", " 81.0%   8.10 "},
+		"wide":  {"avg_5m", "81.0%/10.0%", " 8.10/10 "},
+		"json":  {`"apiVersion": "evenkeel.io/v1alpha1"`, `"kind": "Top"`, `"usedPercent": 81`},
+		"yaml":  {"apiVersion: evenkeel.io/v1alpha1\n", "kind: Top\n", "    usedPercent: 81\n"},
+		"name":  {"node/n1\nnode/n0\nnode/n2\n"},
+	} {
+		t.Run(format, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var out bytes.Buffer
+			if err := Top(ctx, options, TopOptions{Format: format, Color: "auto"}, &out); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range wants {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("no %q in\n%s", want, out.String())
+				}
+			}
+		})
+	}
+}
+
+// Another process is asked for what it has observed, and its age is said.
+func TestTopAsksAProcess(t *testing.T) {
+	used, percent, line := int64(9660), 96.6, 65.0
+	observed := time.Now().Add(-20 * time.Second).UTC().Format(time.RFC3339)
+	now := serve.Status{Observed: observed, Moves: []serve.MoveStatus{{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", State: "evicted"}}}
+	hot := serve.NodeStatus{Name: "n1", State: "hot", Now: "hot", Source: "Prometheus", AgeSeconds: 3, CPU: serve.ResourceStatus{
+		Used: &used, UsedPercent: &percent, EvictPercent: &line, Allocatable: 10_000,
+	}}
+	cases := map[string]struct {
+		status serve.Status
+		nodes  []serve.NodeStatus
+		want   string
+		fails  string
+	}{
+		"that observes":      {status: now, nodes: []serve.NodeStatus{hot}, want: "Move of shop/web-1 from n1 to n2: evicted."},
+		"that has just come": {fails: "it has not read any usage yet"},
+		"of another version": {status: now, nodes: []serve.NodeStatus{{Name: "n1", State: "hot"}}, fails: "it is of an earlier version"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			mux := http.NewServeMux()
+			mux.Handle("/status", extender.Report(func(*http.Request) (any, error) { return tc.status, nil }))
+			mux.Handle("/nodes", extender.Report(func(*http.Request) (any, error) { return tc.nodes, nil }))
+			server := httptest.NewServer(mux)
+			t.Cleanup(server.Close)
+			var out bytes.Buffer
+			err := Top(t.Context(), app.Options{}, TopOptions{Format: "table", Color: "auto", Extender: remote.Extender{URL: server.URL}}, &out)
+			if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("error %v, want %q", err, tc.fails)
+			}
+			if !strings.Contains(out.String(), tc.want) {
+				t.Errorf("no %q in\n%s", tc.want, out.String())
+			}
+			if ago := regexp.MustCompile(`at most 2[3-9]s old\. Observed by http://127\.0\.0\.1:\d+ 2\ds ago\.`); tc.fails == "" && !ago.MatchString(strings.Join(strings.Fields(out.String()), " ")) {
+				t.Errorf("its age is not said:\n%s", out.String())
+			}
+		})
+	}
+}
+
+func TestTopRefuses(t *testing.T) {
+	good := TopOptions{Format: "table", Color: "auto"}
+	for want, change := range map[string]func(*TopOptions){
+		`--output: "csv" is not one of table|wide|json|yaml|name`:  func(o *TopOptions) { o.Format = "csv" },
+		`--color: "red" is not one of auto|always|never`:           func(o *TopOptions) { o.Color = "red" },
+		"--observe: -1s is negative":                               func(o *TopOptions) { o.Observe = -time.Second },
+		"--watch goes with -o table and -o wide, not with -o name": func(o *TopOptions) { o.Format, o.Watch = "name", true },
+		"--observe and --extender-url exclude each other":          func(o *TopOptions) { o.Observe, o.Extender.URL = time.Second, "http://localhost" },
+		"--extender-url: it is not a URL that begins with http://": func(o *TopOptions) { o.Extender.URL = "localhost" },
+	} {
+		wanted := good
+		change(&wanted)
+		err := Top(t.Context(), app.Options{}, wanted, io.Discard)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || exit.Code(err) != exit.Misuse {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }

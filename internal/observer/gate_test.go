@@ -88,7 +88,7 @@ func TestClosed(t *testing.T) {
 					h.node(fmt.Sprintf("new%d", i), 3000)
 				}
 			},
-			gate: reasons.UsageWindowsFilling, want: "UsageWindowsFilling: 10 of 13 ready nodes have fresh usage (WindowTooShort: 3)",
+			gate: reasons.UsageWindowsFilling, want: "UsageWindowsFilling: 13 of 13 ready nodes have fresh usage, 3 of them not for long enough yet (WindowTooShort: 3)",
 		},
 	}
 	for name, tc := range cases {

@@ -78,7 +78,11 @@ func (o *Observation) Closed() string {
 	if o.Changing && o.Blocked == reasons.UsageWindowsFilling {
 		return fmt.Sprintf("%s: the policy names other sources or windows than before, which are being observed", o.Blocked)
 	}
-	text := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Blocked, o.Fresh, o.Ready)
+	short := o.Unknown()[reasons.WindowTooShort]
+	text := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Blocked, o.Fresh+short, o.Ready)
+	if short > 0 {
+		text += fmt.Sprintf(", %d of them not for long enough yet", short)
+	}
 	if why := o.unknowns(); why != "" {
 		text += " (" + why + ")"
 	}

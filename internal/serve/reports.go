@@ -1,11 +1,9 @@
 package serve
 
 import (
-	"math"
 	"net/http"
 	"time"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain"
@@ -13,7 +11,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // Asked is whether kube-scheduler asks this process. It names no node, and no
@@ -195,75 +192,6 @@ func moveStatus(m *ledger.Move) MoveStatus {
 	}
 }
 
-// NodeStatus is one node as GET /nodes and `evenkeel top` report it.
-type NodeStatus struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
-	// Since is when the node entered its state.
-	Since string `json:"since,omitempty"`
-	// Unknown is why the state is unknown.
-	Unknown string `json:"unknownReason,omitempty"`
-	Source  string `json:"source,omitempty"`
-	// AgeSeconds is how old the newest sample is; WindowSeconds is how far back
-	// the samples reach.
-	AgeSeconds    int `json:"ageSeconds"`
-	WindowSeconds int `json:"windowSeconds"`
-	// Used is the measured usage per window; Predicted is the usage that
-	// placing one more pod assumes. Both are in percent of allocatable.
-	Used      map[string]explain.Percents `json:"used,omitempty"`
-	Predicted explain.Percents            `json:"predicted"`
-	// Signals are the newest values of the policy's metrics other than cpu and
-	// memory, in their own units.
-	Signals map[string]float64 `json:"signals,omitempty"`
-	// Pool is the node pool whose lines apply to the node; empty for the
-	// policy's own.
-	Pool string `json:"pool,omitempty"`
-	// InFlight is how bindings and moves have changed the usage since the
-	// observation.
-	InFlight explain.Amounts `json:"inFlight"`
-}
-
-// Nodes answers GET /nodes.
-func (p *Reports) Nodes(*http.Request) (any, error) { return NodeStatuses(p.Observer.Latest()), nil }
-
-// NodeStatuses returns what was observed of each node.
-func NodeStatuses(latest *observer.Observation) []NodeStatus {
-	if latest == nil {
-		return []NodeStatus{}
-	}
-	statuses := make([]NodeStatus, len(latest.View.Nodes))
-	for i := range latest.View.Nodes {
-		statuses[i] = nodeStatus(latest, i)
-	}
-	return statuses
-}
-
-func nodeStatus(o *observer.Observation, i int) NodeStatus {
-	node, read := &o.View.Snapshot.Nodes[i].Node, &o.View.Nodes[i]
-	state := o.States[node.Name]
-	status := NodeStatus{
-		Name: node.Name, State: string(state.State), Unknown: string(state.Unknown), Source: read.Source, Pool: o.Lines.Pool(i),
-		AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
-		Since: state.Since.UTC().Format(time.RFC3339),
-	}
-	if read.Sampled.IsZero() {
-		return status
-	}
-	status.Used, status.Signals = map[string]explain.Percents{}, map[string]float64{}
-	for w, window := range o.View.Windows {
-		status.Used[window.String()] = explain.PercentsOf(read.Measured[w].PercentOf(node.Allocatable))
-	}
-	for k, signal := range o.View.Signals {
-		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {
-			status.Signals[string(signal)] = round1(v)
-		}
-	}
-	predicted, _ := o.Board.Predicted(cluster.NodeIndex(i))
-	status.Predicted = explain.PercentsOf(predicted.PercentOf(node.Allocatable))
-	status.InFlight = explain.AmountsOf(o.Board.Adjusted(cluster.NodeIndex(i)))
-	return status
-}
-
 // LedgerReport is what a process knows of the stored ledger.
 type LedgerReport struct {
 	// Generation is that of the newest document it has read or written.
@@ -297,5 +225,3 @@ func (p *Reports) generation() int64 {
 	}
 	return p.Authority.Generation()
 }
-
-func round1(v float64) float64 { return math.Round(v*10) / 10 }

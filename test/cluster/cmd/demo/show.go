@@ -13,6 +13,7 @@ import (
 
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
@@ -20,7 +21,8 @@ import (
 
 // show is the scenario with its state.
 type show struct {
-	out io.Writer
+	out   io.Writer
+	style terminal.Style
 	// steering is byExtender or byAdmission.
 	steering string
 	started  time.Time
@@ -36,7 +38,11 @@ type show struct {
 }
 
 func newShow(ctx context.Context, out io.Writer, steering string) (*show, error) {
-	s := &show{out: out, steering: steering}
+	style, err := terminal.StyleOf(out, "auto", os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	s := &show{out: out, style: style, steering: steering}
 	s.say("Building a control plane from Go modules: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, metrics-server, kwok.")
 	s.say("The first time takes some minutes, later ones a second.")
 	binDir, err := cluster.DefaultBinDir(ctx)
@@ -255,7 +261,7 @@ func peak(usage map[string]cluster.NodeLoad) float64 {
 	return highest
 }
 
-func (s *show) chapter(title string) { fmt.Fprintf(s.out, "\n\033[1m%s\033[0m\n", title) }
+func (s *show) chapter(title string) { fmt.Fprintf(s.out, "\n%s\n", s.style.Paint(terminal.Bold, title)) }
 
 func (s *show) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+"\n", args...) }
 
@@ -263,22 +269,15 @@ const barWidth = 50
 
 // bars draws a bar per node with the evict line in it.
 func (s *show) bars(usage map[string]cluster.NodeLoad) {
-	line := int(s.story.EvictLinePercent / 100 * barWidth)
+	line := s.story.EvictLinePercent
 	for _, name := range s.story.Nodes {
 		load := usage[name]
-		full := min(int(load.CPUPercent/100*barWidth+0.5), barWidth)
-		bar := []rune(strings.Repeat("█", full) + strings.Repeat("·", barWidth-full))
-		color := "\033[32m"
-		if load.CPUPercent > s.story.EvictLinePercent {
-			color = "\033[31m"
-		} else {
-			bar[line] = '│'
-		}
 		pods := "" // metrics-server does not report their number
 		if load.Pods > 0 {
 			pods = fmt.Sprintf("  %d pods", load.Pods)
 		}
-		s.say("%s %s%s\033[0m %5.1f %%%s", name, color, string(bar), load.CPUPercent, pods)
+		bar := s.style.Paint(terminal.BarColor(load.CPUPercent, line), terminal.Bar(load.CPUPercent, line, barWidth))
+		s.say("%s %s %5.1f%%%s", name, bar, load.CPUPercent, pods)
 	}
 }
 

@@ -1,0 +1,64 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// The pods of the shipped manifests that serve reports, serve before extender,
+// and the port where they do.
+const (
+	nameLabel    = "app.kubernetes.io/name"
+	serveName    = "evenkeel"
+	extenderName = "evenkeel-extender"
+	reportPort   = 8889
+)
+
+// shippedNamespace is where the shipped manifests install.
+const shippedNamespace = "evenkeel"
+
+// findReporting returns a pod that serves reports; nil if there is none, or if
+// the user may not look for it. It looks in the namespaces that Evenkeel may be
+// in, because anybody could give a pod that label elsewhere.
+func findReporting(ctx context.Context, client kubernetes.Interface, namespace string) *v1.Pod {
+	const patience = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var found []v1.Pod
+	for _, in := range slices.Compact([]string{namespace, shippedNamespace}) {
+		pods, err := client.CoreV1().Pods(in).List(ctx, metav1.ListOptions{
+			LabelSelector: nameLabel + " in (" + serveName + ", " + extenderName + ")", Limit: 100,
+		})
+		if err == nil { // what is wrong, observing says better
+			found = append(found, pods.Items...)
+		}
+	}
+	return reporting(found)
+}
+
+// reporting returns the first ready pod that serves reports, or nil.
+func reporting(pods []v1.Pod) *v1.Pod {
+	pods = slices.DeleteFunc(slices.Clone(pods), func(pod v1.Pod) bool {
+		name := pod.Labels[nameLabel]
+		return name != serveName && name != extenderName || pod.DeletionTimestamp != nil || !isReady(&pod)
+	})
+	if len(pods) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(pods, func(a, b v1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Labels[nameLabel], b.Labels[nameLabel]), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return &first
+}
+
+func isReady(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
+}

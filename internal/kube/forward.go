@@ -1,0 +1,76 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// forwardTimeout bounds how long it takes to reach a pod.
+const forwardTimeout = 5 * time.Second
+
+// Forward calls use with an address on loopback that leads to a port of a pod,
+// as kubectl port-forward does: by the caller's own right to create
+// pods/portforward. It forwards until use returns.
+func (c *Connection) Forward(ctx context.Context, namespace, pod string, port int, use func(ctx context.Context, address string) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	forwarder, err := c.forwarder(ctx, namespace, pod, port, ready)
+	if err != nil {
+		cancel()
+		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
+	}
+	go func() { ended <- forwarder.ForwardPorts() }()
+	timeout := time.NewTimer(forwardTimeout)
+	defer timeout.Stop()
+	select {
+	case <-ready:
+	case err := <-ended:
+		cancel()
+		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
+	case <-timeout.C: // what dials cannot be stopped; it ends by itself, or with the process
+		cancel()
+		return fmt.Errorf("forwarding a port of pod %s/%s: no answer within %v", namespace, pod, forwardTimeout)
+	case <-ctx.Done():
+		cancel()
+		return ctx.Err()
+	}
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	ports, err := forwarder.GetPorts()
+	if err == nil && len(ports) != 1 {
+		err = errors.New("there is no local port")
+	}
+	if err != nil {
+		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
+	}
+	return use(ctx, fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
+}
+
+// forwarder makes what forwards until the context ends. Like kubectl it tries
+// WebSockets before SPDY.
+func (c *Connection) forwarder(ctx context.Context, namespace, pod string, port int, ready chan struct{}) (*portforward.PortForwarder, error) {
+	address := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(c.REST)
+	if err != nil {
+		return nil, err
+	}
+	bySPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport, Timeout: forwardTimeout}, http.MethodPost, address)
+	byWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(address, c.REST)
+	if err != nil {
+		return nil, err
+	}
+	dialer := portforward.NewFallbackDialerForStreaming(byWebSocket, bySPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+	return portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf(":%d", port)}, ctx.Done(), ready, io.Discard, io.Discard)
+}

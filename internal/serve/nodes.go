@@ -1,0 +1,201 @@
+package serve
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// NodeStatus is one node as GET /nodes and `evenkeel top` report it.
+type NodeStatus struct {
+	Name string `json:"name"`
+	// State is the state that evicting goes by: of the policy's windows.
+	State string `json:"state"`
+	// Since is when the node entered its state.
+	Since string `json:"since,omitempty"`
+	// Unknown is why the state is unknown.
+	Unknown string `json:"unknownReason,omitempty"`
+	// Now is the state by the newest reading alone, which is provisional:
+	// nothing is evicted on it. It is absent without a reading of a ready node.
+	Now string `json:"now,omitempty"`
+	// Over says in words what the newest reading has above its evict line.
+	Over []string `json:"over,omitempty"`
+	// CPU is in milli-cores, Memory in bytes.
+	CPU    ResourceStatus `json:"cpu"`
+	Memory ResourceStatus `json:"memory"`
+	// Pods counts the pods that are bound to the node and have not ended.
+	Pods   int    `json:"pods"`
+	Source string `json:"source,omitempty"`
+	// AgeSeconds is how old the newest sample is; WindowSeconds is how far back
+	// the samples reach.
+	AgeSeconds    int `json:"ageSeconds"`
+	WindowSeconds int `json:"windowSeconds"`
+	// Used is the measured usage of each window that was looked at: that the
+	// source gave, or that samples reach back long enough for. Predicted is the
+	// usage that placing one more pod assumes. Both are in percent of
+	// allocatable.
+	Used      map[string]explain.Percents `json:"used,omitempty"`
+	Predicted explain.Percents            `json:"predicted"`
+	// Signals are the newest values of the policy's metrics other than cpu and
+	// memory, in their own units.
+	Signals map[string]float64 `json:"signals,omitempty"`
+	// Pool is the node pool whose lines apply to the node; empty for the
+	// policy's own.
+	Pool string `json:"pool,omitempty"`
+	// InFlight is how bindings and moves have changed the usage since the
+	// observation.
+	InFlight explain.Amounts `json:"inFlight"`
+}
+
+// ResourceStatus is what is known of one resource of a node.
+type ResourceStatus struct {
+	// Used is the newest reading, UsedPercent the same in percent of
+	// allocatable; absent without one.
+	Used        *int64   `json:"used,omitempty"`
+	UsedPercent *float64 `json:"usedPercent,omitempty"`
+	// Requested is what the node's pods request.
+	Requested        int64   `json:"requested"`
+	RequestedPercent float64 `json:"requestedPercent"`
+	Allocatable      int64   `json:"allocatable"`
+	// EvictPercent is the evict line; absent without one.
+	EvictPercent *float64 `json:"evictPercent,omitempty"`
+}
+
+// Nodes answers GET /nodes.
+func (p *Reports) Nodes(*http.Request) (any, error) { return NodeStatuses(p.Observer.Latest()), nil }
+
+// NodeStatuses returns what was observed of each node.
+func NodeStatuses(latest *observer.Observation) []NodeStatus {
+	if latest == nil {
+		return []NodeStatus{}
+	}
+	statuses, newest := make([]NodeStatus, len(latest.View.Nodes)), latest.Lines.Newest()
+	for i := range latest.View.Nodes {
+		statuses[i] = nodeStatus(latest, newest, i)
+	}
+	return statuses
+}
+
+func nodeStatus(o *observer.Observation, newest *thresholds.Resolved, i int) NodeStatus {
+	node, read := o.View.Snapshot.Nodes[i], &o.View.Nodes[i]
+	state := o.States[node.Node.Name]
+	status := NodeStatus{
+		Name: node.Node.Name, State: string(state.State), Unknown: string(state.Unknown), Source: read.Source, Pool: o.Lines.Pool(i),
+		AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
+		Since: state.Since.UTC().Format(time.RFC3339), Pods: len(node.Pods),
+	}
+	status.CPU, status.Memory = resourceStatus(o, newest, i, cluster.CPU), resourceStatus(o, newest, i, cluster.Memory)
+	if read.Sampled.IsZero() {
+		return status
+	}
+	if read.HasSample() && node.Node.Ready {
+		status.Now, status.Over = string(newest.Glance(i)), over(newest.Evidence(i))
+	}
+	status.Used, status.Signals = windowsOf(o, i), map[string]float64{}
+	for k, signal := range o.View.Signals {
+		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {
+			status.Signals[string(signal)] = round1(v)
+		}
+	}
+	predicted, _ := o.Board.Predicted(cluster.NodeIndex(i))
+	status.Predicted = explain.PercentsOf(predicted.PercentOf(node.Node.Allocatable))
+	status.InFlight = explain.AmountsOf(o.Board.Adjusted(cluster.NodeIndex(i)))
+	return status
+}
+
+func resourceStatus(o *observer.Observation, newest *thresholds.Resolved, i int, resource cluster.Resource) ResourceStatus {
+	node, read := o.View.Snapshot.Nodes[i], &o.View.Nodes[i]
+	percent := func(amount int64) float64 {
+		return round1(cluster.Amounts{amount}.PercentOf(cluster.Amounts{node.Node.Allocatable[resource]})[0])
+	}
+	status := ResourceStatus{Allocatable: node.Node.Allocatable[resource], EvictPercent: evictLine(o.View.Windows, newest, i, resource)}
+	for _, pod := range node.Pods {
+		status.Requested += pod.Requests[resource]
+	}
+	status.RequestedPercent = percent(status.Requested)
+	if read.HasSample() && reported(read, resource) {
+		used := read.Measured[usage.AtLast][resource]
+		status.Used, status.UsedPercent = &used, new(percent(used))
+	}
+	return status
+}
+
+// reported reports whether a source reported a resource over any window: a node
+// may be known without one that no line judges.
+func reported(read *usage.NodeUsage, resource cluster.Resource) bool {
+	if read.Measured[usage.AtLast][resource] > 0 {
+		return true
+	}
+	for w := range read.Reported {
+		if !math.IsNaN(read.Reported[w][resource]) {
+			return true
+		}
+	}
+	return false
+}
+
+// evictLine returns the line above which a reading is above every window's; nil
+// if there is none.
+func evictLine(windows []usage.Window, lines *thresholds.Resolved, i int, resource cluster.Resource) *float64 {
+	metric := usage.CPU
+	if resource == cluster.Memory {
+		metric = usage.Memory
+	}
+	highest := math.Inf(-1)
+	for _, window := range windows {
+		if levels, ok := lines.Of(i, metric, window); ok && !math.IsInf(levels.Evict, 0) {
+			highest = max(highest, levels.Evict)
+		}
+	}
+	if math.IsInf(highest, -1) {
+		return nil
+	}
+	return new(round1(highest))
+}
+
+// over puts into words what is above its evict line, once for each metric.
+func over(evidence []thresholds.Evidence) []string {
+	var words []string
+	said := map[usage.Metric]bool{}
+	for i := range evidence {
+		e := &evidence[i]
+		if said[e.Metric] {
+			continue
+		}
+		said[e.Metric] = true
+		than, unit := "above", ""
+		if e.Below {
+			than = "below"
+		}
+		if e.Percent {
+			unit = "%"
+		}
+		words = append(words, fmt.Sprintf("%s %.1f%s, %s the evict line of %g%s", e.Metric, e.Value, unit, than, round1(e.Evict), unit))
+	}
+	return words
+}
+
+// windowsOf returns the windows of a node that were looked at.
+func windowsOf(o *observer.Observation, i int) map[string]explain.Percents {
+	read, windows := &o.View.Nodes[i], map[string]explain.Percents{}
+	for w, window := range o.View.Windows {
+		looked := read.SourceSpan[w] > 0 || read.Known()
+		if window == usage.Last {
+			newest := read.Reported[w]
+			looked = !math.IsNaN(newest[cluster.CPU]) || !math.IsNaN(newest[cluster.Memory])
+		}
+		if looked {
+			windows[window.String()] = explain.PercentsOf(read.Measured[w].PercentOf(o.View.Snapshot.Nodes[i].Node.Allocatable))
+		}
+	}
+	return windows
+}
+
+func round1(v float64) float64 { return math.Round(v*10) / 10 }

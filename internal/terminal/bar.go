@@ -1,0 +1,39 @@
+package terminal
+
+import (
+	"math"
+	"strings"
+)
+
+// Bar draws a percentage as so many cells, with a mark at a line. It reaches
+// beyond the mark exactly if the percentage is above the line. A line that is
+// not between 0 and 100 is not drawn.
+func Bar(percent, line float64, cells int) string {
+	if cells <= 0 {
+		return ""
+	}
+	full := 0
+	if percent > 0 {
+		full = int(math.Round(min(percent, 100) / 100 * float64(cells)))
+	}
+	if !(line > 0 && line < 100) { // also when NaN
+		return strings.Repeat("█", full) + strings.Repeat("·", cells-full)
+	}
+	mark := min(int(line/100*float64(cells)), max(cells-2, 0))
+	if percent > line {
+		full = max(full, min(mark+2, cells))
+	} else {
+		full = min(full, mark)
+	}
+	bar := []rune(strings.Repeat("█", full) + strings.Repeat("·", cells-full))
+	bar[mark] = '│'
+	return string(bar)
+}
+
+// BarColor is the color of that bar.
+func BarColor(percent, line float64) Color {
+	if percent > line {
+		return Red
+	}
+	return Green
+}

@@ -1,0 +1,51 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Progress says how far something is that takes long: on a terminal in one line
+// that is written over, elsewhere in a line every fifteen seconds.
+type Progress struct {
+	out  io.Writer
+	over bool // whether lines are written over
+	// said is when the last line was written, or what it is about began; text is
+	// what it said.
+	said time.Time
+	text string
+}
+
+// progressEvery is the time between two lines where they are not written over.
+const progressEvery = 15 * time.Second
+
+// NewProgress returns a Progress of what begins now. It writes to an output,
+// which may be nil.
+func NewProgress(out io.Writer, now time.Time) *Progress {
+	return &Progress{out: out, over: out != nil && fileOf(out) != nil, said: now}
+}
+
+// Say tells how far it is at a moment.
+func (p *Progress) Say(now time.Time, text string) {
+	switch {
+	case p.out == nil || text == p.text:
+	case p.over:
+		rest := max(utf8.RuneCountInString(p.text)-utf8.RuneCountInString(text), 0)
+		fmt.Fprintf(p.out, "\r%s%s", text, strings.Repeat(" ", rest))
+		p.text = text
+	case now.Sub(p.said) >= progressEvery:
+		fmt.Fprintln(p.out, text)
+		p.said, p.text = now, text
+	}
+}
+
+// Done takes the line away that was written over.
+func (p *Progress) Done() {
+	if p.over && p.text != "" {
+		fmt.Fprintf(p.out, "\r%s\r", strings.Repeat(" ", utf8.RuneCountInString(p.text)))
+		p.text = ""
+	}
+}

@@ -1,0 +1,226 @@
+package top
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/internal/terminal"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables in testdata")
+
+const gib = 1 << 30
+
+// node is a node of 32 cores and 128 GiB that uses so much, in percent; -1 is
+// unknown.
+func node(name, state, now string, cpu, memory float64, change ...func(*serve.NodeStatus)) serve.NodeStatus {
+	n := serve.NodeStatus{
+		Name: name, State: state, Now: now, Pods: 34, Source: "MetricsServer", AgeSeconds: 4,
+		CPU:    resource(cpu, 32_000, 20, 65),
+		Memory: resource(memory, 128*gib, 17.6, 80),
+	}
+	for _, c := range change {
+		c(&n)
+	}
+	return n
+}
+
+func resource(used float64, whole int64, requested, evict float64) serve.ResourceStatus {
+	r := serve.ResourceStatus{
+		Allocatable: whole, Requested: int64(requested / 100 * float64(whole)), RequestedPercent: requested, EvictPercent: &evict,
+	}
+	if used >= 0 {
+		r.Used, r.UsedPercent = new(int64(used/100*float64(whole))), &used
+	}
+	return r
+}
+
+func without(reason string) func(*serve.NodeStatus) {
+	return func(n *serve.NodeStatus) { n.Unknown = reason }
+}
+
+// over sets the windows of a node, and what it is predicted at.
+func over(avg5m, p50, avg15m, predicted float64) func(*serve.NodeStatus) {
+	return func(n *serve.NodeStatus) {
+		n.Source, n.AgeSeconds, n.WindowSeconds = "Prometheus", 12, 300
+		n.Used = map[string]explain.Percents{
+			"avg_5m": {CPU: avg5m, Memory: 12.5}, "p50_5m": {CPU: p50, Memory: 12.5}, "avg_15m": {CPU: avg15m, Memory: 12.4}, "last": {CPU: avg5m, Memory: 12.5},
+		}
+		n.Predicted = explain.Percents{CPU: predicted, Memory: 12.5}
+	}
+}
+
+func report(nodes ...serve.NodeStatus) Report {
+	r := Report{
+		APIVersion: "evenkeel.io/v1alpha1", Kind: Kind, Observed: "2026-03-01T12:00:00Z", Nodes: nodes,
+		HotWindows: []string{"avg_5m", "p50_5m", "avg_15m"}, NeededSeconds: 150, ObserveSeconds: 180,
+	}
+	r.sort()
+	return r
+}
+
+// reports are what is printed, by the names of their golden files.
+func reports() map[string]Report {
+	short := without("WindowTooShort")
+	first := report(
+		node("node-00", "unknown", "hot", 96.6, 12.5, short), node("node-01", "unknown", "hot", 71.3, 12.7, short), node("node-02", "unknown", "hot", 22.9, 84.1, short),
+		node("node-03", "unknown", "warm", 58, 40, short), node("node-04", "unknown", "cool", 23.4, 30.3, short), node("node-05", "unknown", "cool", 4.6, 2, short),
+		node("node-06", "unknown", "cool", 100.0/32_000*9.0, 0.4, short),
+	)
+	first.Gate, first.GateDetail = "UsageWindowsFilling", "UsageWindowsFilling: 7 of 7 ready nodes have fresh usage, 7 of them not for long enough yet (WindowTooShort: 7)"
+	windows := report(
+		node("ip-10-0-131-27.eu-central-1.compute.internal", "hot", "hot", 88.2, 12.5, over(91.3, 92, 80.4, 92.8)),
+		node("ip-10-0-7-118.eu-central-1.compute.internal", "warm", "hot", 97.4, 12.5, over(58.1, 52.2, 51.9, 60.2)),
+		node("ip-10-0-64-2.eu-central-1.compute.internal", "cool", "cool", 31, 12.5, over(30.2, 29.8, 33.3, 30.3)),
+	)
+	troubles := report(
+		node("node-00", "hot", "hot", 20, 12.5, func(n *serve.NodeStatus) {
+			n.Over = []string{"io.pressure 52.0%, above the evict line of 40%"}
+		}),
+		node("node-01", "cool", "cool", 31, 12.5, func(n *serve.NodeStatus) { n.CPU.EvictPercent = new(90.0) }),
+		node("node-02", "unknown", "", 10, 12.5, without("NodeNotReady")),
+		node("node-03", "unknown", "", -1, -1, without("UsageStale")), node("node-04", "unknown", "", -1, -1, without("NoUsageSample")),
+	)
+	for i := range 7 {
+		troubles.Nodes = append(troubles.Nodes, node(fmt.Sprintf("spot-%d", i), "unknown", "", -1, -1, without("NoUsageSample")))
+	}
+	troubles.Paused = "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)"
+	troubles.Gate, troubles.GateDetail = "UsageCoverageTooLow", "UsageCoverageTooLow: 2 of 11 ready nodes have fresh usage (NoUsageSample: 8, UsageStale: 1)"
+	troubles.Sources = []serve.SourceReport{
+		{Name: "Prometheus", Error: "reading node usage: Get \"http://prometheus:9090\": connection refused"},
+		{Name: "MetricsServer", Problems: map[string]serve.ProblemReport{"stale": {Count: 1, Examples: []string{"node node-03"}}}},
+	}
+	return map[string]Report{"first": first, "windows": windows, "troubles": troubles}
+}
+
+var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
+
+// Tables fit into their width, and colors say nothing that words do not.
+func TestTable(t *testing.T) {
+	for name, r := range reports() {
+		for _, view := range []View{{Style: terminal.Style{Width: 80}}, {Style: terminal.Style{Width: 100}}, {Style: terminal.Style{Width: 160}, Wide: true}} {
+			t.Run(fmt.Sprintf("%s-%d", name, view.Width), func(t *testing.T) {
+				plain := printed(t, &r, view)
+				view.Color = true
+				colored := printed(t, &r, view)
+				golden(t, fmt.Sprintf("%s-%d.txt", name, view.Width), plain)
+				golden(t, fmt.Sprintf("%s-%d-color.txt", name, view.Width), colored)
+				if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" {
+					t.Errorf("with colors the words differ (-without +with):\n%s", diff)
+				}
+				for line := range strings.Lines(plain) {
+					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > view.Width && !view.Wide { // which shortens nothing
+						t.Errorf("%d cells, more than %d: %s", n, view.Width, line)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Where there is no terminal a table is 100 wide, as on one that is wider.
+func TestTableElsewhere(t *testing.T) {
+	r := reports()["windows"]
+	want := printed(t, &r, View{Style: terminal.Style{Width: 100}})
+	for _, width := range []int{0, 101, 300} {
+		if diff := cmp.Diff(want, printed(t, &r, View{Style: terminal.Style{Width: width}})); diff != "" {
+			t.Errorf("at %d (-at 100 +there):\n%s", width, diff)
+		}
+	}
+	if text := printed(t, &r, View{Wide: true}); !strings.Contains(text, "ip-10-0-131-27.eu-central-1.compute.internal ") {
+		t.Errorf("a wide table shortens names:\n%s", text)
+	}
+}
+
+// Of many nodes the hottest are listed, and the others counted.
+func TestMost(t *testing.T) {
+	r := reports()["first"]
+	text := printed(t, &r, View{Most: 2})
+	for part, want := range map[string]bool{"node-00 ": true, "node-01 ": true, "node-02 ": false, "5 more nodes, none of them hotter than these.": true} {
+		if strings.Contains(text, part) != want {
+			t.Errorf("%q in the table: %v, want %v:\n%s", part, !want, want, text)
+		}
+	}
+}
+
+// The hottest comes first, as a share of its own evict line; unknown usage comes
+// last.
+func TestOrder(t *testing.T) {
+	line := func(evict float64) func(*serve.NodeStatus) {
+		return func(n *serve.NodeStatus) { n.CPU.EvictPercent = &evict }
+	}
+	unjudged := func(n *serve.NodeStatus) { n.CPU.EvictPercent, n.Memory.EvictPercent = nil, nil }
+	r := report(
+		node("b-cool", "cool", "cool", 10, 10), node("a-cool", "cool", "cool", 10, 10), node("unknown", "unknown", "", -1, -1),
+		node("batch", "warm", "warm", 80, 10, line(90)), node("warm", "warm", "warm", 60, 10), node("by-memory", "hot", "hot", 5, 90),
+		node("by-signal", "hot", "hot", 5, 5), node("unjudged", "warm", "warm", 99, 99, unjudged), node("was-hot", "hot", "warm", 62, 10),
+	)
+	var got []string
+	for i := range r.Nodes {
+		got = append(got, r.Nodes[i].Name)
+	}
+	want := []string{"by-memory", "was-hot", "by-signal", "warm", "batch", "a-cool", "b-cool", "unjudged", "unknown"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	for milli, want := range map[int64]string{0: "0", 9: "0.01", 250: "0.25", 4990: "4.99", 9999: "10.0", 30_912: "30.9", 32_000: "32", 128_400: "128"} {
+		if got := cores(milli); got != want {
+			t.Errorf("%dm: %q, want %q", milli, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0Mi", 200 << 20: "200Mi", 1 << 30: "1Gi", 52<<30 + 300<<20: "52.3Gi", 128 << 30: "128Gi", 1500 << 30: "1.46Ti"} {
+		if got := memory(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestShortened(t *testing.T) {
+	for cells, want := range map[int]string{5: "no…-4", 8: "node…a-4", 9: "node-ba-4", 20: "node-ba-4"} {
+		if got := shortened("node-ba-4", cells); got != want {
+			t.Errorf("in %d cells: %q, want %q", cells, got, want)
+		}
+	}
+}
+
+func printed(t *testing.T, r *Report, view View) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := r.Table(&out, view); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// golden compares with a file, or rewrites it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/scenario"
+)
+
+// topReport is the output of `top -o json`, as far as this case reads it.
+type topReport struct {
+	Kind  string
+	Nodes []struct {
+		Name, State, Now string
+		CPU              struct{ UsedPercent float64 }
+		Used             map[string]any
+		Pods             int
+	}
+}
+
+// hottest are the nodes that come first, in order of their names, and their
+// states.
+func (r *topReport) hottest(n int) (names, states, now []string) {
+	for _, node := range r.Nodes[:min(n, len(r.Nodes))] {
+		names, states, now = append(names, node.Name), append(states, node.State), append(now, node.Now)
+	}
+	slices.Sort(names)
+	return names, states, now
+}
+
+func readTop(t *testing.T, args ...string) (report topReport, took time.Duration) {
+	t.Helper()
+	got := stage.Run(t.Context(), t, t.TempDir(), append([]string{"top", "-o", "json"}, args...)...)
+	if got.Code != 0 {
+		t.Fatalf("top: exit code %d\n%s", got.Code, got.Stderr)
+	}
+	if err := json.Unmarshal([]byte(got.Stdout), &report); err != nil {
+		t.Fatalf("top: %v in\n%s", err, got.Stdout)
+	}
+	return report, got.Took
+}
+
+// After one reading of metrics-server, which keeps no history, top has the two
+// nodes that burn first, as hot now and with what they really use. A process
+// that has watched them says that they are hot.
+func TestTopAfterOneReading(t *testing.T) {
+	f := newFixture(t)
+	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WaitMetrics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	access := []string{"--kubeconfig", f.Access.Evenkeel, "--namespace", evenkeel.Namespace}
+	report, took := readTop(t, access...)
+	names, states, now := report.hottest(len(story.Hot))
+	if diff := cmp.Diff(slices.Sorted(slices.Values(story.Hot)), names); diff != "" || report.Kind != "Top" {
+		t.Errorf("the hottest nodes of a %q (-want +got):\n%s", report.Kind, diff)
+	}
+	if diff := cmp.Diff([][]string{{"unknown", "unknown"}, {"hot", "hot"}}, [][]string{states, now}); diff != "" {
+		t.Errorf("their states, and those now (-want +got):\n%s", diff)
+	}
+	truth, err := f.NodeUsage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range report.Nodes {
+		if want := truth[node.Name]; node.CPU.UsedPercent-want.CPUPercent > 3 || want.CPUPercent-node.CPU.UsedPercent > 3 || node.Pods == 0 {
+			t.Errorf("%s uses %.1f%% with %d pods, the truth is %.1f%%", node.Name, node.CPU.UsedPercent, node.Pods, want.CPUPercent)
+		}
+		if _, looked := node.Used["avg_5m"]; looked {
+			t.Errorf("%s has a window of five minutes after one reading", node.Name)
+		}
+	}
+	if took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	table := stage.Run(t.Context(), t, t.TempDir(), append([]string{"top"}, access...)...)
+	if !strings.Contains(table.Stdout, "nodes: 2 hot now, ") || strings.Contains(table.Stdout, "have fresh usage") {
+		t.Errorf("the table says:\n%s", table.Stdout)
+	}
+
+	f.Start("extender", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--listen-address", stage.Listen(), "--metrics-address", "0")
+	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
+	watched, _ := readTop(t, "--extender-url", stage.Reports())
+	if _, states, _ = watched.hottest(len(story.Hot)); !slices.Equal(states, []string{"hot", "hot"}) {
+		t.Errorf("a process that watches has the hottest as %q", states)
+	}
+}

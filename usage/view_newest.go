@@ -1,0 +1,39 @@
+package usage
+
+import (
+	"slices"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// Newest returns the View as if every window held the newest sample alone, as
+// it was measured. It shows people something before windows have filled; nothing
+// is evicted on it.
+func (v *View) Newest() *View {
+	newest := *v
+	newest.Nodes = slices.Clone(v.Nodes)
+	for i := range newest.Nodes {
+		newest.Nodes[i].holdNewest(len(v.Windows))
+	}
+	return &newest
+}
+
+// HasSample reports whether the node has a fresh sample, be its windows filled or
+// not.
+func (n *NodeUsage) HasSample() bool {
+	return !n.Sampled.IsZero() && (n.Known() || n.Unknown == reasons.WindowTooShort)
+}
+
+func (n *NodeUsage) holdNewest(windows int) {
+	if !n.HasSample() {
+		return
+	}
+	n.Unknown, n.Rise = "", Rise{}
+	n.Measured = slices.Repeat([]cluster.Amounts{n.Measured[AtLast]}, windows)
+	n.Current, n.Predicted = n.Measured, n.Measured
+	n.Signals = slices.Clone(n.Signals)
+	for k, row := range n.Signals {
+		n.Signals[k] = slices.Repeat(row[AtLast:AtLast+1], windows)
+	}
+}
