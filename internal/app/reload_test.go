@@ -142,11 +142,11 @@ func TestPolicyChanges(t *testing.T) {
 		},
 		"wrong, wrong in another way, and mended": {
 			{
-				content: byUsage + "lines: {cpu: {evict: 101}}\n", done: true, line: 60, event: "Warning PolicyInvalid FILE: LoadPolicy: lines",
+				content: byUsage + "lines: {cpu: {evict: 101}}\n", done: true, line: 60, event: "Warning PolicyInvalid FILE: line 10, column 22: LoadPolicy: lines",
 				state: "ok 1, invalid 1, error 0, generation 1, successful 0",
 			},
 			{
-				content: byUsage + "linse: {}\n", done: true, line: 60, event: "Warning PolicyInvalid FILE: LoadPolicy: linse",
+				content: byUsage + "linse: {}\n", done: true, line: 60, event: "Warning PolicyInvalid FILE: line 10, column 1: LoadPolicy: linse",
 				state: "ok 1, invalid 2, error 0, generation 1, successful 0",
 			},
 			{content: byUsage + evictAt(70), done: true, line: 70, event: reloaded, state: "ok 2, invalid 2, error 0, generation 2, successful 1"},

@@ -101,7 +101,7 @@ func TestSimulateRefuses(t *testing.T) {
 		"a trace that is not there": {func(o *SimulateOptions) { o.Trace = filepath.Join(dir, "none.csv") }, "none.csv"},
 		"a ragged trace":            {func(o *SimulateOptions) { o.Trace = ragged }, "ragged.csv: line 3"},
 		"memory alone":              {func(o *SimulateOptions) { o.MemoryTrace = ragged }, "--memory-trace"},
-		"an unknown comparison":     {func(o *SimulateOptions) { o.Compare = []string{"magic"} }, `--compare "magic"`},
+		"an unknown comparison":     {func(o *SimulateOptions) { o.Compare = []string{"magic"} }, `--compare: "magic" is not one of none, `},
 		"an unknown format":         {func(o *SimulateOptions) { o.Output = "xml" }, `"xml"`},
 		"a wrong policy":            {func(o *SimulateOptions) { o.Policies = []string{wrong} }, "hot.windows"},
 		"no nodes":                  {func(o *SimulateOptions) { o.Shape.Nodes = -1 }, "nodes"},

@@ -39,7 +39,7 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	}
 	ready := p.Readings.readyNodes()
 	nodes := reasons.Count(len(ready), "ready node")
-	coming, without := p.unreported(ready, has, p.starting(i))
+	coming, without := p.Readings.unreported(ready, has, p.starting(i))
 	level := Warning
 	if slices.ContainsFunc(without, func(node string) bool { return !anywhere[node] }) {
 		level = Problem
@@ -66,11 +66,11 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 
 // unreported returns the ready nodes without a sample: those whose sample may
 // still come, and the others.
-func (p *Patient) unreported(ready []int, has map[string]bool, starting bool) (coming, without []string) {
+func (r *Readings) unreported(ready []int, has map[string]bool, starting bool) (coming, without []string) {
 	for _, k := range ready {
-		switch node := &p.Readings.Snapshot.Nodes[k].Node; {
+		switch node := &r.Snapshot.Nodes[k].Node; {
 		case has[node.Name]:
-		case starting || p.Readings.young(node.ReadySince):
+		case starting || r.young(node.ReadySince):
 			coming = append(coming, node.Name)
 		default:
 			without = append(without, node.Name)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -113,9 +114,9 @@ func examineMetrics(p *Patient, n *notes) {
 		case with == known:
 			n.ok(string(metric), "%s", summary)
 		case with == 0:
-			n.problem(string(metric), "It has lines, and no source reports it for any node: nothing is judged by it.").fix(p.fixSignal(metric))
+			n.problem(string(metric), "It has lines, and no source reports it for any node: nothing is judged by it.").fix(fixSignal(p.Load, metric))
 		default:
-			n.warning(string(metric), "%s The others are not judged by it.", summary).fix(p.fixSignal(metric))
+			n.warning(string(metric), "%s The others are not judged by it.", summary).fix(fixSignal(p.Load, metric))
 		}
 	}
 }
@@ -138,10 +139,10 @@ func (p *Patient) nodesReporting(signal int) (known, with int) {
 // pressures are the metrics that kubelets have, too.
 var pressures = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
 
-func (p *Patient) fixSignal(metric usage.Metric) string {
+func fixSignal(load *policy.LoadPolicy, metric usage.Metric) string {
 	listed := ""
 	if !slices.Contains(pressures, metric) {
-		listed = "  metrics:\n    - " + p.asListed(metric) + "\n"
+		listed = "  metrics:\n    - " + asListed(load, metric) + "\n"
 	}
 	query := fmt.Sprintf("a Prometheus source with an expression for it:\nusage:\n%s  sources:\n    - type: Prometheus\n      prometheus:\n"+
 		"        queries:\n          nodes:\n            %s: {expr: ...}", listed, metric)
@@ -153,8 +154,8 @@ func (p *Patient) fixSignal(metric usage.Metric) string {
 }
 
 // asListed is a metric as the policy lists it.
-func (p *Patient) asListed(name usage.Metric) string {
-	for _, metric := range p.Load.Usage.Metrics {
+func asListed(load *policy.LoadPolicy, name usage.Metric) string {
+	for _, metric := range load.Usage.Metrics {
 		if metric.Name == name && metric.Relieves != "" {
 			return fmt.Sprintf("{name: %s, lowerIsWorse: %t, relieves: %s}", name, metric.LowerIsWorse, metric.Relieves)
 		}

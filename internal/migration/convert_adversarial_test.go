@@ -149,7 +149,7 @@ func TestHostileFields(t *testing.T) {
 			`p.yaml: ConfigMap "a" data["p.yaml"]: not YAML: `,
 		},
 		"a name that would end a comment": {
-			"Rulename: {\"a\\nkind: x\": {Promsql: up, Threshold: x}}\n", "p.yaml: line 1, column 46: dynamicScheduler rules: Rulename",
+			"Rulename: {\"a\\nkind: x\": {Promsql: up, Threshold: x}}\n", "p.yaml: line 1, column 51: dynamicScheduler rules: Rulename",
 		},
 	}
 	for name, tc := range cases {

@@ -34,14 +34,15 @@ func mustConvert(t *testing.T, text string) *Result {
 	return result
 }
 
-// mustLoad returns what a policy means, without the notes on how it came about.
+// mustLoad returns what a policy means, without where it is and the notes on how
+// it came about.
 func mustLoad(t *testing.T, text []byte) *policy.File {
 	t.Helper()
 	file, err := Load("in.yaml", text, kinds.All)
 	if err != nil {
 		t.Fatalf("loading: %v\n%s", err, text)
 	}
-	file.Converted = nil
+	file.Converted, file.DeschedulerAt = nil, 0
 	if file.Descheduler != nil {
 		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // its keys in one order
 			t.Fatal(err)

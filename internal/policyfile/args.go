@@ -19,7 +19,7 @@ import (
 // pluginMistakes finds plugins that do not exist, and compares plugins'
 // arguments with their types. Upstream's loader stops at the first mistake, and
 // tells neither which plugin has it nor what is allowed.
-func pluginMistakes(file *policy.File, registry pluginregistry.Registry) error {
+func pluginMistakes(file *policy.File, registry pluginregistry.Registry) []string {
 	var tree map[string]any
 	if yaml.Unmarshal(file.Descheduler, &tree) != nil {
 		return nil // the loader says why
@@ -32,10 +32,7 @@ func pluginMistakes(file *policy.File, registry pluginregistry.Registry) error {
 			m.ofConfig(path.Child("pluginConfig").Index(j), config)
 		}
 	}
-	if len(m.found) == 0 {
-		return nil
-	}
-	return policy.NewError(NameOf(file), m.found)
+	return m.found
 }
 
 // mistakes are those of a DeschedulerPolicy in naming and configuring plugins.

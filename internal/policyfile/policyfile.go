@@ -82,8 +82,8 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 	if file.Descheduler == nil {
 		return nil, Invalid(NameOf(file), "it has no DeschedulerPolicy document, so there is nothing to run")
 	}
-	if err := pluginMistakes(file, registry); err != nil {
-		return nil, err
+	if wrong := pluginMistakes(file, registry); len(wrong) > 0 {
+		return nil, policy.NewError(NameOf(file), wrong)
 	}
 	path, remove, err := tempDocument(file.Descheduler)
 	if err != nil {

@@ -58,8 +58,8 @@ func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the DeschedulerPolicy: %w", err)
 	}
-	if err := pluginMistakes(file, pluginregistry.PluginRegistry); err != nil {
-		return nil, nil, err // at their places in the file
+	if wrong := pluginMistakes(file, pluginregistry.PluginRegistry); len(wrong) > 0 { // at their places in the file
+		return nil, nil, policy.NewError(NameOf(file), wrong)
 	}
 	offline := *file
 	offline.Descheduler, offline.DeschedulerAt = document, -1
