@@ -26,6 +26,38 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 	return e.verdict
 }
 
+// Remaining returns how many further evictions the hour allows; -1 if unlimited.
+func (e *Evictor) Remaining() int {
+	facts := safeguards.Facts{}
+	facts.InFlight, facts.Ended = e.ledger().Moves()
+	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
+	return e.config.Settings.Safeguards.At(facts, e.config.Clock.Now()).Left()
+}
+
+// Holds returns why nothing may be evicted: by the calendar and the hour's
+// budget as they are now, else by the breaker as it was when last asked. It
+// asks nothing that counts, so it may be called at any time.
+func (e *Evictor) Holds() reasons.Reason {
+	if calendar := e.config.Settings.Calendar; calendar != nil {
+		if open, _, _ := calendar.Open(e.config.Clock.Now()); !open {
+			return reasons.OutsideWindow
+		}
+	}
+	if e.Remaining() == 0 {
+		return reasons.MovesPerHour
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.verdict == nil {
+		return ""
+	}
+	reason, _ := e.verdict.Closed()
+	if reason == reasons.OutsideWindow || reason == reasons.MovesPerHour {
+		return "" // by now
+	}
+	return reason
+}
+
 // facts returns the input of the safeguards.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts := safeguards.Facts{

@@ -120,7 +120,7 @@ func (c *Client) evict(ctx context.Context, e *Evictor, eviction *policyv1.Evict
 		a = &attempt{unplanned: true}
 	}
 	a.err = c.try(ctx, e, eviction, a)
-	c.config.Metrics.evicted(a.err)
+	c.config.Metrics.evicted(eviction.Namespace, eviction.Annotations["reason"], a.err)
 	return a.err
 }
 

@@ -2,6 +2,8 @@ package evictor
 
 import (
 	"errors"
+	"regexp"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -13,52 +15,97 @@ import (
 // Metrics counts evictions and unmade moves. A nil Metrics does nothing.
 type Metrics struct {
 	evictions *prometheus.CounterVec
-	left      *prometheus.CounterVec
+	// former is evictions by result alone, as they were counted before.
+	former *prometheus.CounterVec
+	left   *prometheus.CounterVec
+
+	mu         sync.Mutex
+	namespaces map[string]bool // that have series of their own
 }
+
+// mostNamespaces is how many namespaces are counted apart. The rest is counted
+// together, under a name that no namespace can have.
+const (
+	mostNamespaces  = 100
+	otherNamespaces = "_other"
+)
+
+// success is the result of an eviction that was made.
+const success = "success"
 
 // NewMetrics registers the evictor's metrics.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
 	m := &Metrics{
 		evictions: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_evictions_total", Help: "Evictions by result: success, or why there was none.",
+			Name: "evenkeel_pod_evictions_total",
+			Help: "Evictions by namespace, by the plugin that asked for them, and by result: success, or why there was none.",
+		}, []string{"namespace", "strategy", "result"}),
+		former: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_evictions_total", Help: "Deprecated: use evenkeel_pod_evictions_total.",
 		}, []string{"result"}),
 		left: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_moves_left_total", Help: "Planned moves that were not made, by reason.",
+			Name: "evenkeel_moves_skipped_total", Help: "Planned moves that were not made, by reason.",
 		}, []string{"reason"}),
+		namespaces: map[string]bool{},
 	}
-	m.evictions.WithLabelValues("success")
+	m.former.WithLabelValues(success)
 	for _, reason := range []reasons.Reason{
 		reasons.Paused, reasons.PauseUnreadable, reasons.PodChanged, reasons.MoveCancelled, reasons.SourceNoLongerHot, reasons.SourceUsageUnknown, reasons.LandingGone, reasons.LastReadyReplica,
 		reasons.BelowMinAvailable, reasons.ResourceQuotaExhausted, reasons.MinAvailableUnreadable, reasons.OwnerPodsUnavailable, reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.ProtectedByDefaultEvictor, reasons.UsageDataInsufficient, reasons.SteeringAbsent, reasons.SteeringRefused, reasons.NamesUnsuited, reasons.ProbeNotLanded,
 		reasons.PreEvictionFilter, reasons.SeveralPodDisruptionBudgets, reasons.EvictionLimit, reasons.CycleDeadline, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.SurgeFailed, reasons.Stopping, reasons.EvictionDenied, reasons.EvictionFailed,
 	} {
-		m.left.WithLabelValues(string(reason))
+		m.left.WithLabelValues(reason.Label())
 	}
 	return m
 }
 
-func (m *Metrics) evicted(err error) {
+// evicted counts an eviction by the framework's words for who asked for it.
+func (m *Metrics) evicted(namespace, framework string, err error) {
 	if m == nil {
 		return
 	}
-	result := "success"
+	result, former := success, success
 	if err != nil {
-		result = string(reasonOf(err))
+		result, former = reasonOf(err).Label(), string(reasonOf(err))
 	}
-	m.evictions.WithLabelValues(result).Inc()
+	m.evictions.WithLabelValues(m.bounded(namespace), strategyOf(framework), result).Inc()
+	m.former.WithLabelValues(former).Inc()
+}
+
+// bounded returns the namespace to count an eviction under.
+func (m *Metrics) bounded(namespace string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.namespaces[namespace] && len(m.namespaces) >= mostNamespaces {
+		return otherNamespaces
+	}
+	m.namespaces[namespace] = true
+	return namespace
+}
+
+// byFramework are the words with which the framework annotates an eviction: the
+// profile, the plugin, and the plugin's reason.
+var byFramework = regexp.MustCompile(`^triggered by [^/]*/([A-Za-z]+): `)
+
+// strategyOf returns the plugin that asked for an eviction.
+func strategyOf(framework string) string {
+	if found := byFramework.FindStringSubmatch(framework); found != nil {
+		return found[1]
+	}
+	return "unknown"
 }
 
 func (m *Metrics) leave(reason reasons.Reason) {
 	if m != nil && reason != "" {
-		m.left.WithLabelValues(string(reason)).Inc()
+		m.left.WithLabelValues(reason.Label()).Inc()
 	}
 }
 
 // Outcomes counts the outcomes of moves, as this process sees them.
 type Outcomes struct {
-	ended  *prometheus.CounterVec
-	judged *prometheus.CounterVec
+	ended     *prometheus.CounterVec
+	evaluated *prometheus.CounterVec
 }
 
 // The ways in which a move can end.
@@ -70,6 +117,12 @@ const (
 	neverLanded     = "expired"
 )
 
+// Whether a move met a criterion.
+const (
+	met    = "met"
+	missed = "missed"
+)
+
 // NewOutcomes registers the metrics.
 func NewOutcomes(registry prometheus.Registerer) *Outcomes {
 	factory := promauto.With(registry)
@@ -77,16 +130,16 @@ func NewOutcomes(registry prometheus.Registerer) *Outcomes {
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_moves_ended_total", Help: "Moves that ended, by how.",
 		}, []string{"result"}),
-		judged: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_move_outcomes_total", Help: "Moves judged some time after they landed, by question and answer.",
-		}, []string{"question", "answer"}),
+		evaluated: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_moves_evaluated_total", Help: "Completed moves by evaluation criterion and result.",
+		}, []string{"criterion", "result"}),
 	}
 	for _, result := range []string{landedAsPlanned, landedElsewhere, landedUnplanned, neverMade, neverLanded} {
 		o.ended.WithLabelValues(result)
 	}
-	for question := range answers(&ledger.Outcome{}) {
-		o.judged.WithLabelValues(question, "yes")
-		o.judged.WithLabelValues(question, "no")
+	for criterion := range answers(&ledger.Outcome{}) {
+		o.evaluated.WithLabelValues(criterion, met)
+		o.evaluated.WithLabelValues(criterion, missed)
 	}
 	return o
 }
@@ -119,12 +172,12 @@ func (o *Outcomes) count(outcome *ledger.Outcome) {
 	if o == nil {
 		return
 	}
-	for question, yes := range answers(outcome) {
-		answer := "no"
+	for criterion, yes := range answers(outcome) {
+		result := missed
 		if yes {
-			answer = "yes"
+			result = met
 		}
-		o.judged.WithLabelValues(question, answer).Inc()
+		o.evaluated.WithLabelValues(criterion, result).Inc()
 	}
 }
 

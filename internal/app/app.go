@@ -44,6 +44,8 @@ type App struct {
 	registry  *prometheus.Registry
 	announcer *announce.Announcer
 	policies  *announce.Policies
+	nodes     *announce.Nodes
+	gauges    *serve.Gauges
 	observer  *observer.Observer
 	answerer  *steering.Answerer
 	answers   *extender.Server // nil in a process that does not answer kube-scheduler

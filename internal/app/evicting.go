@@ -15,10 +15,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/runner"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // wireAuthority makes the Lease and the Authority.
@@ -39,7 +41,14 @@ func (a *App) wireAuthority() (err error) {
 		Remote: a.options.remote(), DryRun: a.options.DryRun,
 		Report: a.announcer.LedgerLost,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if a.parts.evicting || a.parts.marking {
+		a.lease.Export(a.registry)
+	}
+	a.gauges = &serve.Gauges{Observer: a.observer, Authority: a.authority, Now: a.kube.Clock.Now, Nodes: a.options.MetricsNodeLimit}
+	return extender.Register(a.registry, a.gauges)
 }
 
 // wireEvicting makes the parts of evicting that do not depend on the policy.
