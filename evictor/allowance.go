@@ -26,36 +26,32 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 	return e.verdict
 }
 
-// Remaining returns how many further evictions the hour allows; -1 if unlimited.
-func (e *Evictor) Remaining() int {
-	facts := safeguards.Facts{}
+// Standing returns how many further evictions the hour allows, -1 if unlimited,
+// and why nothing may be evicted: by the calendar and that budget as they are
+// now, else by the breaker as it was when last asked. It notes nothing, so it
+// may be called at any time.
+func (e *Evictor) Standing() (left int, holds reasons.Reason) {
+	now, facts := e.config.Clock.Now(), safeguards.Facts{}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
-	return e.config.Settings.Safeguards.At(facts, e.config.Clock.Now()).Left()
-}
-
-// Holds returns why nothing may be evicted: by the calendar and the hour's
-// budget as they are now, else by the breaker as it was when last asked. It
-// asks nothing that counts, so it may be called at any time.
-func (e *Evictor) Holds() reasons.Reason {
+	left = e.config.Settings.Safeguards.At(facts, now).Left()
 	if calendar := e.config.Settings.Calendar; calendar != nil {
-		if open, _, _ := calendar.Open(e.config.Clock.Now()); !open {
-			return reasons.OutsideWindow
+		if open, _, _ := calendar.Open(now); !open {
+			return left, reasons.OutsideWindow
 		}
 	}
-	if e.Remaining() == 0 {
-		return reasons.MovesPerHour
+	if left == 0 {
+		return left, reasons.MovesPerHour
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.verdict == nil {
-		return ""
+		return left, ""
 	}
-	reason, _ := e.verdict.Closed()
-	if reason == reasons.OutsideWindow || reason == reasons.MovesPerHour {
-		return "" // by now
+	if holds, _ = e.verdict.Closed(); holds == reasons.OutsideWindow || holds == reasons.MovesPerHour {
+		return left, "" // by now
 	}
-	return reason
+	return left, holds
 }
 
 // facts returns the input of the safeguards.

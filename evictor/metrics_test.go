@@ -71,28 +71,27 @@ func TestStrategyOf(t *testing.T) {
 	}
 }
 
-// What holds evictions is known without asking for it as a cycle does.
-func TestHolds(t *testing.T) {
+// What holds evictions up, and what is left of the hour, is known without asking
+// as a cycle does.
+func TestStanding(t *testing.T) {
 	gate := newGate(t, newAPI(t, aPod("web-1")))
 	e := gate.evictor
-	if left, why := e.Remaining(), e.Holds(); left != -1 || why != "" {
-		t.Errorf("without a budget %d are left, held by %q", left, why)
+	check := func(step string, wantLeft int, want reasons.Reason) {
+		t.Helper()
+		if left, why := e.Standing(); left != wantLeft || why != want {
+			t.Errorf("%s: %d are left, held up by %q; want %d and %q", step, left, why, wantLeft, want)
+		}
 	}
+	check("no budget", -1, "")
 	failing := lenient
 	failing.MaxErrors, failing.Rest = 1, time.Hour
 	e.config.Settings.Safeguards = safeguards.New(safeguards.Config{MaxPerHour: 2, Breaker: failing})
 	gate.config.Ledger.Record(time.Now(), moveOf("web-1").Intent)
-	if left, why := e.Remaining(), e.Holds(); left != 1 || why != "" {
-		t.Errorf("after a move %d of 2 are left, held by %q", left, why)
-	}
+	check("a move", 1, "")
 	gate.ended(errors.New("broken"))
 	e.BeginCycle(t.Context())
 	e.allowance()
-	if why := e.Holds(); why != reasons.APIErrors {
-		t.Errorf("held by %q after a failed call", why)
-	}
+	check("a failed call", 1, reasons.APIErrors)
 	gate.config.Ledger.Record(time.Now(), moveOf("web-2").Intent)
-	if left, why := e.Remaining(), e.Holds(); left != 0 || why != reasons.MovesPerHour {
-		t.Errorf("with the budget used up %d are left, held by %q", left, why)
-	}
+	check("the budget is used up", 0, reasons.MovesPerHour)
 }

@@ -165,3 +165,24 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkObserved is what each observation costs when nothing has changed.
+func BenchmarkObserved(b *testing.B) {
+	for _, nodes := range []int{100, 1000, 5000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			o := &observer.Observation{
+				At: start, States: map[string]thresholds.NodeState{}, View: &usage.View{Snapshot: &cluster.Snapshot{}},
+			}
+			for i := range nodes {
+				name := fmt.Sprintf("node-%04d", i)
+				o.View.Snapshot.Nodes = append(o.View.Snapshot.Nodes, &cluster.NodePods{Node: cluster.Node{Name: name}})
+				o.States[name] = thresholds.NodeState{State: thresholds.Warm, Since: start}
+			}
+			n := NewNodes(NewAnnouncer(events.NewFakeRecorder(1), "ns"))
+			b.ReportAllocs()
+			for b.Loop() {
+				n.Observed(o)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -84,6 +85,17 @@ func (f Former) Collect(out chan<- prometheus.Metric) {
 				formers[i].collect(family, out)
 			}
 		}
+	}
+}
+
+// withFormer gathers a registry once, for both names.
+func withFormer(registry prometheus.Gatherer) prometheus.GathererFunc {
+	return func() ([]*dto.MetricFamily, error) {
+		families, err := registry.Gather()
+		old := prometheus.NewRegistry()
+		old.MustRegister(NewFormer(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return families, nil })))
+		more, failed := old.Gather()
+		return append(families, more...), errors.Join(err, failed)
 	}
 }
 

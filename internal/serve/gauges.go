@@ -63,8 +63,13 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	latest, e := g.Observer.Latest(), g.leading()
-	holding := g.holding(latest, e)
+	latest, left := g.Observer.Latest(), -1
+	holding := g.holding(latest)
+	if e := g.evictor.Load(); e != nil && g.Authority.Leads() == nil {
+		var why reasons.Reason
+		left, why = e.Standing()
+		holding[why] = true
+	}
 	for _, reason := range holds() {
 		value := 0.0
 		if holding[reason] {
@@ -73,10 +78,8 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 		gauge(onHold, value, reason.Label())
 	}
 	gauge(inFlight, float64(len(g.Observer.Ledger().InFlight())))
-	if e != nil {
-		if left := e.Remaining(); left >= 0 {
-			gauge(budgetLeft, float64(left))
-		}
+	if left >= 0 {
+		gauge(budgetLeft, float64(left))
 	}
 	if latest == nil || len(latest.View.Nodes) > g.Nodes {
 		return
@@ -94,14 +97,6 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// leading returns the Evictor while this process leads, nil otherwise.
-func (g *Gauges) leading() *evictor.Evictor {
-	if g.Authority.Leads() != nil {
-		return nil
-	}
-	return g.evictor.Load()
-}
-
 // holds returns the reasons why nothing at all may be evicted.
 func holds() []reasons.Reason {
 	return append(observer.Blockers(), reasons.Paused, reasons.PauseUnreadable, reasons.LedgerUnreadable, reasons.SteeringAbsent,
@@ -109,8 +104,8 @@ func holds() []reasons.Reason {
 		reasons.ReplacementsUnready, reasons.ReplacementsPending, reasons.NodesDraining, reasons.PodsUnschedulable, reasons.MovesPerHour)
 }
 
-// holding returns which of them do.
-func (g *Gauges) holding(latest *observer.Observation, e *evictor.Evictor) map[reasons.Reason]bool {
+// holding returns for which of them nothing is evicted, the safeguards' aside.
+func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	now := map[reasons.Reason]bool{g.Authority.Pause().Reason: true}
 	if latest != nil {
 		now[latest.Blocked] = true
@@ -120,9 +115,6 @@ func (g *Gauges) holding(latest *observer.Observation, e *evictor.Evictor) map[r
 	}
 	if hold := g.Observer.Ledger().Hold(); g.Now().Before(hold.Until) {
 		now[reasons.Reason(hold.Reason)] = true
-	}
-	if e != nil {
-		now[e.Holds()] = true
 	}
 	return now
 }

@@ -89,11 +89,9 @@ func Probes(health *Health, metrics http.Handler) http.Handler {
 const scrapesAtOnce = 8
 
 // Metrics serves Evenkeel's metrics, also under their former names, together
-// with upstream's and client-go's.
+// with those of client-go and the Go runtime.
 func Metrics(registry prometheus.Gatherer) http.Handler {
-	old := prometheus.NewRegistry()
-	old.MustRegister(NewFormer(registry))
-	gatherers := prometheus.Gatherers{registry, old, legacyregistry.DefaultGatherer}
+	gatherers := prometheus.Gatherers{withFormer(registry), legacyregistry.DefaultGatherer}
 	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce})
 }
 
