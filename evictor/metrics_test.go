@@ -2,7 +2,6 @@ package evictor
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
@@ -18,7 +18,7 @@ import (
 // the name that they had before.
 func TestEvictionsAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	gate := newGate(t, newAPI(t, aPod("web-1")), func(c *ClientConfig) { c.Metrics = NewMetrics(registry) })
+	gate := newGate(t, newAPI(t, aPod("web-1")), func(c *ClientConfig) { c.Metrics = metrics.New(registry) })
 	for _, name := range []string{"web-1", "web-2"} {
 		eviction := evictionOf(name)
 		eviction.Annotations = map[string]string{"reason": "triggered by default/RemoveDuplicates: RemoveDuplicates"}
@@ -39,38 +39,6 @@ evenkeel_pod_evictions_total{namespace="ns",result="success",strategy="RemoveDup
 	}
 }
 
-// However many namespaces there are, the series are not: those that come late
-// are counted together.
-func TestNamespacesAreBounded(t *testing.T) {
-	m := NewMetrics(prometheus.NewRegistry())
-	for i := range 3 * mostNamespaces {
-		for range 2 {
-			m.evicted(fmt.Sprintf("ns-%d", i), "triggered by p/RealUsageLowNodeUtilization: NodeHot", nil)
-		}
-	}
-	if got := testutil.CollectAndCount(m.evictions); got != mostNamespaces+1 {
-		t.Errorf("%d series, want %d", got, mostNamespaces+1)
-	}
-	first := testutil.ToFloat64(m.evictions.WithLabelValues("ns-0", "RealUsageLowNodeUtilization", success))
-	others := testutil.ToFloat64(m.evictions.WithLabelValues(otherNamespaces, "RealUsageLowNodeUtilization", success))
-	if first != 2 || others != 4*mostNamespaces {
-		t.Errorf("%v in the first namespace and %v in others, want 2 and %d", first, others, 4*mostNamespaces)
-	}
-}
-
-func TestStrategyOf(t *testing.T) {
-	for words, want := range map[string]string{
-		"triggered by default/RealUsageLowNodeUtilization: " + string(reasons.NodeHot): "RealUsageLowNodeUtilization",
-		"triggered by /PodLifeTime: ": "PodLifeTime",
-		"triggered by p/: why":        "unknown",
-		"":                            "unknown",
-	} {
-		if got := strategyOf(words); got != want {
-			t.Errorf("%q is by %q, want %q", words, got, want)
-		}
-	}
-}
-
 // What holds evictions up, and what is left of the hour, is known without asking
 // as a cycle does.
 func TestStanding(t *testing.T) {
@@ -78,7 +46,7 @@ func TestStanding(t *testing.T) {
 	e := gate.evictor
 	check := func(step string, wantLeft int, want reasons.Reason) {
 		t.Helper()
-		if left, why := e.Standing(); left != wantLeft || why != want {
+		if left, why := Standing(e); left != wantLeft || why != want {
 			t.Errorf("%s: %d are left, held up by %q; want %d and %q", step, left, why, wantLeft, want)
 		}
 	}

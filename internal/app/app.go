@@ -16,6 +16,7 @@ import (
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
@@ -58,7 +59,7 @@ type App struct {
 	authority *authority.Authority
 	// explainer answers requests to explain; nil in a process without them.
 	explainer *live.Explainer
-	outcomes  *evictor.Outcomes
+	outcomes  *metrics.Outcomes
 	// waited reports whether the process has waited for usage; only cycles use
 	// it.
 	waited bool
@@ -96,7 +97,7 @@ type steerings struct {
 
 // evictingMetrics are registered once, for all policies.
 type evictingMetrics struct {
-	evictor *evictor.Metrics
+	evictor *metrics.Metrics
 	runner  *runner.Metrics
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
@@ -62,7 +63,7 @@ func (a *App) wireEvicting() error {
 	a.synced = append(a.synced, synced)
 	a.cluster = evictor.NewWatched(a.informers, a.observer.Ledger(), a.kube.Clock)
 	a.scaler = evictor.NewDeploymentScaler(a.kube.Client, a.authority, a.kube.Clock, a.lease.Margin())
-	a.metrics = evictingMetrics{evictor: evictor.NewMetrics(a.registry), runner: runner.NewMetrics(a.registry)}
+	a.metrics = evictingMetrics{evictor: metrics.New(a.registry), runner: runner.NewMetrics(a.registry)}
 	a.room = announce.NewRoom(a.announcer, a.registry)
 	a.evictions, err = evictor.NewClient(evictor.ClientConfig{
 		Kube:      a.kube.Client,

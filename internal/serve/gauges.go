@@ -67,7 +67,7 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	holding := g.holding(latest)
 	if e := g.evictor.Load(); e != nil && g.Authority.Leads() == nil {
 		var why reasons.Reason
-		left, why = e.Standing()
+		left, why = evictor.Standing(e)
 		holding[why] = true
 	}
 	for _, reason := range holds() {

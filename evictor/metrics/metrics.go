@@ -1,7 +1,8 @@
-package evictor
+// Package metrics counts evictions, the moves that are not made, and what became
+// of those that were.
+package metrics
 
 import (
-	"errors"
 	"regexp"
 	"sync"
 
@@ -16,8 +17,7 @@ import (
 type Metrics struct {
 	evictions *prometheus.CounterVec
 	// former is evictions by result alone, as they were counted before.
-	former *prometheus.CounterVec
-	left   *prometheus.CounterVec
+	former, skipped *prometheus.CounterVec
 
 	mu         sync.Mutex
 	namespaces map[string]bool // that have series of their own
@@ -33,8 +33,8 @@ const (
 // success is the result of an eviction that was made.
 const success = "success"
 
-// NewMetrics registers the evictor's metrics.
-func NewMetrics(reg prometheus.Registerer) *Metrics {
+// New registers the metrics.
+func New(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
 	m := &Metrics{
 		evictions: factory.NewCounterVec(prometheus.CounterOpts{
@@ -44,7 +44,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		former: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_evictions_total", Help: "Deprecated: use evenkeel_pod_evictions_total.",
 		}, []string{"result"}),
-		left: factory.NewCounterVec(prometheus.CounterOpts{
+		skipped: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_moves_skipped_total", Help: "Planned moves that were not made, by reason.",
 		}, []string{"reason"}),
 		namespaces: map[string]bool{},
@@ -55,19 +55,20 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		reasons.BelowMinAvailable, reasons.ResourceQuotaExhausted, reasons.MinAvailableUnreadable, reasons.OwnerPodsUnavailable, reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.ProtectedByDefaultEvictor, reasons.UsageDataInsufficient, reasons.SteeringAbsent, reasons.SteeringRefused, reasons.NamesUnsuited, reasons.ProbeNotLanded,
 		reasons.PreEvictionFilter, reasons.SeveralPodDisruptionBudgets, reasons.EvictionLimit, reasons.CycleDeadline, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.SurgeFailed, reasons.Stopping, reasons.EvictionDenied, reasons.EvictionFailed,
 	} {
-		m.left.WithLabelValues(reason.Label())
+		m.skipped.WithLabelValues(reason.Label())
 	}
 	return m
 }
 
-// evicted counts an eviction by the framework's words for who asked for it.
-func (m *Metrics) evicted(namespace, framework string, err error) {
+// Evicted counts an eviction by the framework's words for who asked for it, and
+// by why it was not made; empty if it was.
+func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
 	if m == nil {
 		return
 	}
 	result, former := success, success
-	if err != nil {
-		result, former = reasonOf(err).Label(), string(reasonOf(err))
+	if refused != "" {
+		result, former = refused.Label(), string(refused)
 	}
 	m.evictions.WithLabelValues(m.bounded(namespace), strategyOf(framework), result).Inc()
 	m.former.WithLabelValues(former).Inc()
@@ -96,16 +97,17 @@ func strategyOf(framework string) string {
 	return "unknown"
 }
 
-func (m *Metrics) leave(reason reasons.Reason) {
+// Skipped counts a planned move that was not made; none without a reason.
+func (m *Metrics) Skipped(reason reasons.Reason) {
 	if m != nil && reason != "" {
-		m.left.WithLabelValues(reason.Label()).Inc()
+		m.skipped.WithLabelValues(reason.Label()).Inc()
 	}
 }
 
 // Outcomes counts the outcomes of moves, as this process sees them.
 type Outcomes struct {
-	ended     *prometheus.CounterVec
-	evaluated *prometheus.CounterVec
+	ended    *prometheus.CounterVec
+	criteria *prometheus.CounterVec
 }
 
 // The ways in which a move can end.
@@ -130,7 +132,7 @@ func NewOutcomes(registry prometheus.Registerer) *Outcomes {
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_moves_ended_total", Help: "Moves that ended, by how.",
 		}, []string{"result"}),
-		evaluated: factory.NewCounterVec(prometheus.CounterOpts{
+		criteria: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_moves_evaluated_total", Help: "Completed moves by evaluation criterion and result.",
 		}, []string{"criterion", "result"}),
 	}
@@ -138,8 +140,8 @@ func NewOutcomes(registry prometheus.Registerer) *Outcomes {
 		o.ended.WithLabelValues(result)
 	}
 	for criterion := range answers(&ledger.Outcome{}) {
-		o.evaluated.WithLabelValues(criterion, met)
-		o.evaluated.WithLabelValues(criterion, missed)
+		o.criteria.WithLabelValues(criterion, met)
+		o.criteria.WithLabelValues(criterion, missed)
 	}
 	return o
 }
@@ -168,7 +170,8 @@ func answers(o *ledger.Outcome) map[string]bool {
 	}
 }
 
-func (o *Outcomes) count(outcome *ledger.Outcome) {
+// Evaluated counts a move whose outcome is known. A nil Outcomes does nothing.
+func (o *Outcomes) Evaluated(outcome *ledger.Outcome) {
 	if o == nil {
 		return
 	}
@@ -177,14 +180,6 @@ func (o *Outcomes) count(outcome *ledger.Outcome) {
 		if yes {
 			result = met
 		}
-		o.evaluated.WithLabelValues(criterion, result).Inc()
+		o.criteria.WithLabelValues(criterion, result).Inc()
 	}
-}
-
-// reasonOf returns the Reason in an error, EvictionFailed if it has none.
-func reasonOf(err error) reasons.Reason {
-	if refusal, ok := errors.AsType[*reasons.Refusal](err); ok {
-		return refusal.Reason
-	}
-	return reasons.EvictionFailed
 }
