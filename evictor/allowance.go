@@ -26,6 +26,34 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 	return e.verdict
 }
 
+// Standing returns how many further evictions the hour allows, -1 if unlimited,
+// and why nothing may be evicted: by the calendar and that budget as they are
+// now, else by the breaker as it was when last asked. It notes nothing, so it
+// may be called at any time.
+func Standing(e *Evictor) (left int, holds reasons.Reason) {
+	now, facts := e.config.Clock.Now(), safeguards.Facts{}
+	facts.InFlight, facts.Ended = e.ledger().Moves()
+	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
+	left = e.config.Settings.Safeguards.At(facts, now).Left()
+	if calendar := e.config.Settings.Calendar; calendar != nil {
+		if open, _, _ := calendar.Open(now); !open {
+			return left, reasons.OutsideWindow
+		}
+	}
+	if left == 0 {
+		return left, reasons.MovesPerHour
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.verdict == nil {
+		return left, ""
+	}
+	if holds, _ = e.verdict.Closed(); holds == reasons.OutsideWindow || holds == reasons.MovesPerHour {
+		return left, "" // by now
+	}
+	return left, holds
+}
+
 // facts returns the input of the safeguards.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts := safeguards.Facts{

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -44,7 +45,7 @@ type ClientConfig struct {
 	// call alone; 5s if zero.
 	Timeout, CallTimeout time.Duration
 	Clock                Clock
-	Metrics              *Metrics
+	Metrics              *metrics.Metrics
 }
 
 // Client makes evictions, under any policy. It is safe for concurrent use.
@@ -120,7 +121,11 @@ func (c *Client) evict(ctx context.Context, e *Evictor, eviction *policyv1.Evict
 		a = &attempt{unplanned: true}
 	}
 	a.err = c.try(ctx, e, eviction, a)
-	c.config.Metrics.evicted(a.err)
+	var refused reasons.Reason
+	if a.err != nil {
+		refused = reasonOf(a.err)
+	}
+	c.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], refused)
 	return a.err
 }
 

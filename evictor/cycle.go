@@ -163,7 +163,7 @@ func (c *Cycle) End(ctx context.Context) []Outcome {
 	c.endSurges(ctx)
 	c.keep(ctx)
 	for i := range c.outcomes {
-		c.config.Metrics.leave(c.outcomes[i].Reason)
+		c.config.Metrics.Skipped(c.outcomes[i].Reason)
 	}
 	if c.config.Evictions.DryRun() {
 		return c.outcomes

@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/trial"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -38,9 +39,9 @@ type Config struct {
 	Scaler   Scaler
 	Clock    Clock
 	Settings Settings
-	Metrics  *Metrics
+	Metrics  *metrics.Metrics
 	// Outcomes counts the outcomes of moves; may be nil.
-	Outcomes *Outcomes
+	Outcomes *metrics.Outcomes
 	// Progress is called while a cycle makes progress, so that a long, paced
 	// one is not taken for a hang; may be nil.
 	Progress func()

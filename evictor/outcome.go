@@ -29,7 +29,7 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 		}
 		outcome := ledger.Assess(*move, facts)
 		e.ledger().SetOutcome(move.PodUID, outcome)
-		e.config.Outcomes.count(&outcome)
+		e.config.Outcomes.Evaluated(&outcome)
 		history.LogJudged(ctx, move, &outcome)
 	}
 }

@@ -68,8 +68,8 @@ func TestWhyIsKept(t *testing.T) {
 	}}}
 	move := gate.evictor.move(&plan.Moves[0])
 	want := &ledger.Decision{
-		Message: "Node hot is hot by real usage: cpu is at 97.0 % over avg_5m, above the evict line of 65 %; this pod uses " +
-			plan.Moves[0].Usage.InWords() + ". Planned landing: node cool, at 0.0 % of its cpu before and 0.0 % with it.",
+		Message: "Node hot is hot: cpu 97.0% (avg_5m) is above the 65% evict line. Pod uses " +
+			plan.Moves[0].Usage.InWords() + ". Planned destination: cool (cpu 0.0% → 0.0%).",
 		Exceeded: []ledger.Exceeded{{Metric: "cpu", Window: "avg_5m", Value: 97, Line: 65, Percent: true}},
 		Policy:   "0123456789ab", Cycle: gate.evictor.CycleID(),
 	}

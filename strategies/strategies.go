@@ -7,7 +7,6 @@ package strategies
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -77,8 +76,12 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	if m.FromBefore[cluster.Memory]-m.FromAfter[cluster.Memory] > m.FromBefore[cluster.CPU]-m.FromAfter[cluster.CPU] {
 		hottest = cluster.Memory
 	}
-	return fmt.Sprintf("Node %s is hot by real usage: %s; this pod uses %s. Planned landing: node %s, at %.1f %% of its %s before and %.1f %% with it.",
-		m.From, strings.Join(thresholds.InWords(evidence), ", "), m.Usage.InWords(), m.To, m.ToBefore[hottest], hottest, m.ToAfter[hottest])
+	why := ""
+	if len(evidence) > 0 {
+		why = ": " + thresholds.Summary(evidence)
+	}
+	return fmt.Sprintf("Node %s is hot%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).",
+		m.From, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest])
 }
 
 // Decision returns the same for the ledger, with the lines and windows.

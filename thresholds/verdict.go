@@ -299,6 +299,47 @@ func (e Evidence) String() string {
 	return words
 }
 
+// Summary is evidence in one line: a metric once, with all of its windows.
+func Summary(evidence []Evidence) string {
+	var lines []string
+	for len(evidence) > 0 {
+		n := 1
+		for n < len(evidence) && evidence[n].Metric == evidence[0].Metric && evidence[n].Evict == evidence[0].Evict {
+			n++
+		}
+		lines = append(lines, summary(evidence[:n]))
+		evidence = evidence[n:]
+	}
+	return strings.Join(lines, ", ")
+}
+
+// summary sums up windows of one metric with the same line.
+func summary(evidence []Evidence) string {
+	first := &evidence[0]
+	unit, than := "", "above"
+	if first.Percent {
+		unit = "%"
+	}
+	if first.Below {
+		than = "below"
+	}
+	windows := make([]string, len(evidence))
+	lowest, highest := first.Value, first.Value
+	for i := range evidence {
+		windows[i] = evidence[i].Window.String()
+		lowest, highest = min(lowest, evidence[i].Value), max(highest, evidence[i].Value)
+	}
+	value := fmt.Sprintf("%.1f%s", highest, unit)
+	if round(lowest) != round(highest) {
+		value = fmt.Sprintf("%.1f to %s", lowest, value)
+	}
+	words := fmt.Sprintf("%s %s (%s) is %s the %g%s evict line", first.Metric, value, strings.Join(windows, ", "), than, round(first.Evict), unit)
+	if first.PercentPerMinute > 0 {
+		words += fmt.Sprintf(", rising by %.1f%% a minute", first.PercentPerMinute)
+	}
+	return words
+}
+
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
 // EvidenceOf returns everything by which a node is above its evict lines, by

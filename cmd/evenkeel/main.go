@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	build "github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -24,6 +25,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	defer logs.FlushLogs()
+	build.Version = version // of the metric evenkeel_build_info
 	root, args := newRoot(), compat.WithGoFlags(os.Args[1:])
 	nameAfter(root, os.Args[0])
 	root.SetArgs(args)

@@ -80,8 +80,8 @@ func NewSwitch(client kubernetes.Interface, namespace, ledger string, registry p
 	s := &Switch{client: client, namespace: namespace, ledger: ledger}
 	for _, reason := range []reasons.Reason{reasons.Paused, reasons.PauseUnreadable} {
 		promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "evenkeel_paused", Help: "Whether the kill switch stops evicting, by reason.",
-			ConstLabels: prometheus.Labels{"reason": string(reason)},
+			Name: "evenkeel_evictions_paused", Help: "1 while the kill switch stops evicting, by reason.",
+			ConstLabels: prometheus.Labels{"reason": reason.Label()},
 		}, func() float64 {
 			if s.Last().Reason == reason {
 				return 1

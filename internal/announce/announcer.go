@@ -1,5 +1,5 @@
 // Package announce informs people about the state of a process: in its log and,
-// from the evicting process, by Events on the ledger's ConfigMap.
+// from the evicting process, by Events on the ledger's ConfigMap and on nodes.
 package announce
 
 import (
@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
@@ -92,17 +93,34 @@ func (a *Announcer) tell(kind, reason, note string) {
 	}
 }
 
+// onNode writes an Event on a node, in the evicting process only, and reports
+// whether this is one.
+func (a *Announcer) onNode(node, kind, reason, note string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.evicting() {
+		return false
+	}
+	// As by the kubelet the name is the UID, by which kubectl describe finds it.
+	a.write(&v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)}, kind, reason, "Watching", note)
+	return true
+}
+
+func (a *Announcer) event(kind, reason, note string) {
+	a.write(&v1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: a.namespace, Name: evictor.ConfigMapName,
+	}, kind, reason, "Evicting", note)
+}
+
 // mostNote is the longest note of an Event, in bytes.
 const mostNote = 1024
 
-func (a *Announcer) event(kind, reason, note string) {
+func (a *Announcer) write(regarding *v1.ObjectReference, kind, reason, action, note string) {
 	if a.recorder == nil {
 		return
 	}
 	if len(note) > mostNote {
 		note = strings.ToValidUTF8(note[:mostNote], "")
 	}
-	a.recorder.Eventf(&v1.ObjectReference{
-		APIVersion: "v1", Kind: "ConfigMap", Namespace: a.namespace, Name: evictor.ConfigMapName,
-	}, nil, kind, reason, "Evicting", "%s", note)
+	a.recorder.Eventf(regarding, nil, kind, reason, action, "%s", note)
 }

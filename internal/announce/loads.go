@@ -47,10 +47,11 @@ type PolicyStatus struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// NewPolicies counts the policy that the process starts with.
-func NewPolicies(file string, announcer *Announcer, now func() time.Time, registry prometheus.Registerer) *Policies {
+// NewPolicies counts the policy that the process starts with, whose content has
+// this hash.
+func NewPolicies(file, hash string, announcer *Announcer, now func() time.Time, registry prometheus.Registerer) *Policies {
 	p := &Policies{file: file, announcer: announcer, now: now, metrics: newPolicyMetrics(registry)}
-	p.loaded(1)
+	p.loaded(1, hash)
 	return p
 }
 
@@ -62,7 +63,7 @@ func (p *Policies) Status() PolicyStatus {
 }
 
 // loaded records that the file is in effect, and adds to the generation.
-func (p *Policies) loaded(more int) (generation int) {
+func (p *Policies) loaded(more int, hash string) (generation int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status = PolicyStatus{Generation: p.status.Generation + more}
@@ -70,17 +71,19 @@ func (p *Policies) loaded(more int) (generation int) {
 	p.metrics.generation.Set(float64(p.status.Generation))
 	p.metrics.taken.Set(float64(p.now().UnixNano()) / 1e9)
 	p.metrics.valid.Set(1)
+	p.metrics.info.Reset()
+	p.metrics.info.WithLabelValues(hash).Set(1)
 	return p.status.Generation
 }
 
-// Taken reports that the changed file is in effect; another is whether its
-// policy differs from the one before.
-func (p *Policies) Taken(ctx context.Context, another bool) {
+// Taken reports that the changed file, whose content has this hash, is in effect;
+// another is whether its policy differs from the one before.
+func (p *Policies) Taken(ctx context.Context, hash string, another bool) {
 	more := 0
 	if another {
 		more = 1
 	}
-	klog.FromContext(ctx).Info("Policy reloaded", "file", p.file, "generation", p.loaded(more))
+	klog.FromContext(ctx).Info("Policy reloaded", "file", p.file, "generation", p.loaded(more, hash))
 	p.announcer.tell(v1.EventTypeNormal, policyReloaded, fmt.Sprintf("%s has changed and is in effect.", p.file))
 }
 
@@ -108,6 +111,7 @@ func (p *Policies) Refused(ctx context.Context, err error) {
 // policyMetrics count and describe policy loads.
 type policyMetrics struct {
 	loads                    *prometheus.CounterVec
+	info                     *prometheus.GaugeVec
 	generation, taken, valid prometheus.Gauge
 }
 
@@ -118,11 +122,14 @@ func newPolicyMetrics(registry prometheus.Registerer) policyMetrics {
 	}
 	m := policyMetrics{
 		loads: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_policy_loads_total", Help: "How often the policy was read, at the start and when its file had changed, by result.",
+			Name: "evenkeel_policy_loads_total", Help: "Policy loads, at the start and when the file changed, by result.",
 		}, []string{"result"}),
-		generation: gauge("evenkeel_policy_generation", "How many policies this process has applied so far."),
-		taken:      gauge("evenkeel_policy_last_load_success_timestamp_seconds", "When the policy was last read and right."),
-		valid:      gauge("evenkeel_policy_last_load_successful", "0 while the policy file cannot be applied and the previous policy stays in effect."),
+		info: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "evenkeel_policy_info", Help: "1, with the hash of the policy file in effect, as history shows it; empty without a file.",
+		}, []string{"hash"}),
+		generation: gauge("evenkeel_policy_generation", "Number of policies applied since the process started."),
+		taken:      gauge("evenkeel_policy_last_load_success_timestamp_seconds", "Unix time of the last successful policy load."),
+		valid:      gauge("evenkeel_policy_last_load_successful", "Whether the last policy load succeeded; if 0, the previous policy is still in effect."),
 	}
 	for _, result := range []string{"ok", "invalid", "error"} {
 		m.loads.WithLabelValues(result)

@@ -16,6 +16,7 @@ import (
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
@@ -44,6 +45,8 @@ type App struct {
 	registry  *prometheus.Registry
 	announcer *announce.Announcer
 	policies  *announce.Policies
+	nodes     *announce.Nodes
+	gauges    *serve.Gauges
 	observer  *observer.Observer
 	answerer  *steering.Answerer
 	answers   *extender.Server // nil in a process that does not answer kube-scheduler
@@ -56,7 +59,7 @@ type App struct {
 	authority *authority.Authority
 	// explainer answers requests to explain; nil in a process without them.
 	explainer *live.Explainer
-	outcomes  *evictor.Outcomes
+	outcomes  *metrics.Outcomes
 	// waited reports whether the process has waited for usage; only cycles use
 	// it.
 	waited bool
@@ -94,7 +97,7 @@ type steerings struct {
 
 // evictingMetrics are registered once, for all policies.
 type evictingMetrics struct {
-	evictor *evictor.Metrics
+	evictor *metrics.Metrics
 	runner  *runner.Metrics
 }
 

@@ -9,16 +9,19 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/runner"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // wireAuthority makes the Lease and the Authority.
@@ -39,7 +42,14 @@ func (a *App) wireAuthority() (err error) {
 		Remote: a.options.remote(), DryRun: a.options.DryRun,
 		Report: a.announcer.LedgerLost,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if a.parts.evicting || a.parts.marking {
+		a.lease.Export(a.registry)
+	}
+	a.gauges = &serve.Gauges{Observer: a.observer, Authority: a.authority, Now: a.kube.Clock.Now, Nodes: a.options.MetricsNodeLimit}
+	return extender.Register(a.registry, a.gauges)
 }
 
 // wireEvicting makes the parts of evicting that do not depend on the policy.
@@ -53,7 +63,7 @@ func (a *App) wireEvicting() error {
 	a.synced = append(a.synced, synced)
 	a.cluster = evictor.NewWatched(a.informers, a.observer.Ledger(), a.kube.Clock)
 	a.scaler = evictor.NewDeploymentScaler(a.kube.Client, a.authority, a.kube.Clock, a.lease.Margin())
-	a.metrics = evictingMetrics{evictor: evictor.NewMetrics(a.registry), runner: runner.NewMetrics(a.registry)}
+	a.metrics = evictingMetrics{evictor: metrics.New(a.registry), runner: runner.NewMetrics(a.registry)}
 	a.room = announce.NewRoom(a.announcer, a.registry)
 	a.evictions, err = evictor.NewClient(evictor.ClientConfig{
 		Kube:      a.kube.Client,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
 )
 
@@ -71,7 +72,9 @@ func awaitSync(ctx context.Context, synced func() bool) error {
 	return untilStopped(ctx)
 }
 
-// export adds Evenkeel's metrics to the process's own, labelled by policy.
+// export adds Evenkeel's metrics to the process's own, labelled by policy, also
+// under their former names.
 func (in *Inside) export(registry *prometheus.Registry) {
-	legacyregistry.RawMustRegister(prometheus.WrapCollectorWith(prometheus.Labels{"policy": in.config.Name}, registry))
+	labels := prometheus.Labels{"policy": in.config.Name}
+	legacyregistry.RawMustRegister(prometheus.WrapCollectorWith(labels, registry), prometheus.WrapCollectorWith(labels, serve.NewFormer(registry)))
 }

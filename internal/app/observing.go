@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -31,11 +31,12 @@ func (a *App) wireObserver() error {
 	if err != nil {
 		return err
 	}
-	a.outcomes = evictor.NewOutcomes(a.registry)
+	a.outcomes, a.nodes = metrics.NewOutcomes(a.registry), announce.NewNodes(a.announcer)
 	config.Listener = struct {
-		*evictor.Outcomes
+		*metrics.Outcomes
 		*announce.Announcer
-	}{a.outcomes, a.announcer}
+		*announce.Nodes
+	}{a.outcomes, a.announcer, a.nodes}
 	config.Now, config.Metrics = a.kube.Clock.Now, observer.NewMetrics(a.registry)
 	if a.observer, err = observer.New(config); err != nil {
 		return fmt.Errorf("making the observer: %w", err)

@@ -35,6 +35,9 @@ type Options struct {
 	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
 	// MetricsAccess is who reads /metrics there: one of the constants below.
 	MetricsAddress, MetricsAccess string
+	// MetricsNodeLimit is up to how many nodes of the cluster each has series of
+	// its own; 0 for none.
+	MetricsNodeLimit int
 
 	DryRun   bool
 	Interval time.Duration
@@ -115,6 +118,7 @@ func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
 // AddMetrics adds the flags of commands that serve metrics and probes.
 func (o *Options) AddMetrics(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsAddress, "metrics-address", ":10258", `Address of /metrics, /livez and /readyz; "0" serves none.`)
+	flags.IntVar(&o.MetricsNodeLimit, "metrics-node-limit", 500, "Serve the usage and state of each node while the cluster has at most this many nodes, as three series a node; 0 serves none.")
 	flags.StringVar(&o.MetricsAccess, "metrics-access", serve.MetricsOpen, "Who may read /metrics there: open (everyone), authorized (over HTTPS, whom the API server allows to get the path /metrics) or off (no one). Probes are always answered.")
 }
 
@@ -228,6 +232,9 @@ func (o *Options) validateAddresses() error {
 		if flag == "report-address" && !serve.Local(host) {
 			return fmt.Errorf("--%s: %q is no loopback address: reports name the pods of all namespaces and ask nobody for permission", flag, address)
 		}
+	}
+	if o.MetricsNodeLimit < 0 {
+		return fmt.Errorf("--metrics-node-limit: %d is negative", o.MetricsNodeLimit)
 	}
 	if access := []string{"", serve.MetricsOpen, serve.MetricsAuthorized, serve.MetricsOff}; !slices.Contains(access, o.MetricsAccess) {
 		return fmt.Errorf("--metrics-access: %q is not one of %q%s", o.MetricsAccess, access[1:], likely.Hint(o.MetricsAccess, access[1:]))

@@ -76,6 +76,7 @@ func TestValidateAddresses(t *testing.T) {
 		"reports without a port":      {options: Options{ReportAddress: "127.0.0.1"}, want: "--report-address"},
 		"metrics for those allowed":   {options: Options{MetricsAccess: "authorized"}},
 		"metrics for nobody":          {options: Options{MetricsAccess: "off"}},
+		"metrics of no nodes":         {options: Options{MetricsNodeLimit: -1}, want: "--metrics-node-limit: -1 is negative"},
 		"metrics for some":            {options: Options{MetricsAccess: "some"}, want: `--metrics-access: "some" is not one of ["open" "authorized" "off"]`},
 		"metrics on an address alone": {options: Options{MetricsAddress: "10.0.0.1"}, want: "--metrics-address"},
 	} {

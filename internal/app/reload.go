@@ -49,7 +49,7 @@ func (r *reload) changed(ctx context.Context, content []byte, err error) (done b
 		r.policies.Refused(ctx, err)
 		return content == nil || policy.IsInvalid(err)
 	}
-	r.policies.Taken(ctx, another)
+	r.policies.Taken(ctx, policyfile.Hash(content), another)
 	return true
 }
 
@@ -121,6 +121,7 @@ func (r *reload) yield() error {
 		r.explainer.Follow(next.terms())
 	}
 	r.authority.Reconsider()
+	r.gauges.Follow(next.evictor)
 	close(r.active.Swap(next).retired)
 	r.prepared = nil
 	return nil

@@ -73,7 +73,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r.active.Store(r.first)
 	r.recorder = r.events
 	r.announcer = announce.NewAnnouncer(r.events, "kube-system")
-	r.policies = announce.NewPolicies(path, r.announcer, time.Now, r.registry)
+	r.policies = announce.NewPolicies(path, policyfile.Hash(read), r.announcer, time.Now, r.registry)
 	r.must(r.wireObserver())
 	r.must(r.wireAuthority())
 	r.must(r.wireEvicting())

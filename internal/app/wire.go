@@ -95,7 +95,11 @@ func (a *App) reach(ctx context.Context) error {
 		return err
 	}
 	a.explainer.Follow(g.terms())
-	return a.wireRunner(ctx, g)
+	if err := a.wireRunner(ctx, g); err != nil {
+		return err
+	}
+	a.gauges.Follow(g.evictor)
+	return nil
 }
 
 // wireEvents makes the recorder of Events and the announcers; a dry run sends
@@ -110,7 +114,7 @@ func (a *App) wireEvents() {
 		a.recorder = a.events
 	}
 	a.announcer = announce.NewAnnouncer(a.recorder, a.options.Namespace)
-	a.policies = announce.NewPolicies(a.options.PolicyFile, a.announcer, a.kube.Clock.Now, a.registry)
+	a.policies = announce.NewPolicies(a.options.PolicyFile, policyfile.Hash(a.current().content), a.announcer, a.kube.Clock.Now, a.registry)
 }
 
 // policyOf returns the policy that the options name, and its content; a Given
@@ -157,6 +161,7 @@ func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict f
 	p.app.explainer.Judged(ctx, &made)
 	if made.Closed == "" {
 		p.app.room.Planned(&made.Plan)
+		p.app.nodes.Planned(&made.Plan)
 	}
 	p.policy.evictor.Execute(ctx, &made.Plan, evict)
 }

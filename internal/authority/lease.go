@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,6 +159,18 @@ func (l *Lease) Leads() error {
 		return errLeaseLost
 	}
 	return nil
+}
+
+// Export registers a metric of whether this process leads.
+func (l *Lease) Export(registry prometheus.Registerer) {
+	promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "evenkeel_leader", Help: "1 while this process leads: it holds the Lease, or runs without one.",
+	}, func() float64 {
+		if l.config.Elect && !l.Elected() || l.Leads() != nil {
+			return 0
+		}
+		return 1
+	})
 }
 
 // Elected reports whether this process was elected and still leads.

@@ -102,18 +102,25 @@ func New(config Config) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the ledger's store: %w", err)
 	}
-	promauto.With(config.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+	a.export(promauto.With(config.Registry))
+	return a, nil
+}
+
+func (a *Authority) export(factory promauto.Factory) {
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "evenkeel_ledger_generation", Help: "Generation of the newest stored ledger that this process knows of.",
 	}, func() float64 { return float64(a.store.Generation()) })
-	promauto.With(config.Registry).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "evenkeel_ledger_unreadable", Help: "Whether evicting waits until the stored ledger can be read, or its loss is accepted.",
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "evenkeel_ledger_bytes", Help: "Size of the stored ledger, compressed; the API server takes 1048576.",
+	}, func() float64 { return float64(a.store.Size()) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "evenkeel_ledger_unreadable", Help: "1 while evicting waits until the stored ledger can be read, or its loss is accepted.",
 	}, func() float64 {
 		if a.Unreadable() == nil {
 			return 0
 		}
 		return 1
 	})
-	return a, nil
 }
 
 // Unreadable returns why the stored ledger stops evicting; nil if it does not.

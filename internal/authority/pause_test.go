@@ -117,7 +117,7 @@ func TestPausedByRights(t *testing.T) {
 			if tc.want != "" {
 				unreadable = 1
 			}
-			if diff := cmp.Diff(map[string]float64{"Paused": 0, "PauseUnreadable": unreadable}, gauges(t, registry, "evenkeel_paused")); diff != "" {
+			if diff := cmp.Diff(map[string]float64{"paused": 0, "pause_unreadable": unreadable}, gauges(t, registry, "evenkeel_evictions_paused")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -147,7 +147,7 @@ func TestWatchPause(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(pauseInterval + time.Millisecond)
-			if got := gauges(t, registry, "evenkeel_paused")["Paused"]; got != step.want {
+			if got := gauges(t, registry, "evenkeel_evictions_paused")["paused"]; got != step.want {
 				t.Errorf("gauge %v, want %v", got, step.want)
 			}
 		}

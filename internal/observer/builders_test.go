@@ -34,6 +34,8 @@ type listening func(*Observation)
 
 var _ Listener = listening(nil)
 
+func (listening) Observed(*Observation) {}
+
 func (l listening) Gated(o *Observation) { l(o) }
 
 func (listening) Ended(ledger.Move) {}

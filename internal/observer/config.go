@@ -41,6 +41,8 @@ type Config struct {
 
 // Listener receives what others count and report.
 type Listener interface {
+	// Observed is called with each Observation, once it is published.
+	Observed(o *Observation)
 	// Gated is called when the gate closes, opens or changes its reason.
 	Gated(o *Observation)
 	// Ended is called for every move that ends, under the ledger's lock.

@@ -32,16 +32,16 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "evenkeel_nodes", Help: "Nodes by state.",
 		}, []string{"state"}),
 		gated: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "evenkeel_usage_gate_closed", Help: "1 while nothing may be evicted for this reason.",
+			Name: "evenkeel_usage_insufficient", Help: "1 while usage is not known well enough to evict anything, by reason.",
 		}, []string{"reason"}),
 		unknown: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "evenkeel_unknown_nodes", Help: "Ready nodes whose real usage is not known, by reason.",
+			Name: "evenkeel_nodes_unknown", Help: "Ready nodes whose real usage is not known, by reason.",
 		}, []string{"reason"}),
 		sourced: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "evenkeel_usage_source_nodes", Help: "Known nodes by the source that their usage comes from.",
 		}, []string{"source"}),
 		hottest: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "evenkeel_hottest_node_usage_percent", Help: "Real usage of the hottest known node in percent of allocatable.",
+			Name: "evenkeel_hottest_node_usage_ratio", Help: "Real usage of the hottest known node, as a ratio of its allocatable.",
 		}, []string{"resource"}),
 		skipped: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_usage_samples_skipped_total", Help: "Samples of a source that were not taken, by cause.",
@@ -72,7 +72,7 @@ func (m *Metrics) observe(o *Observation, took time.Duration) {
 		if o.Blocked == gate {
 			closed = 1
 		}
-		m.gated.WithLabelValues(string(gate)).Set(closed)
+		m.gated.WithLabelValues(gate.Label()).Set(closed)
 	}
 	m.duration.Observe(took.Seconds())
 	m.timestamp.Set(float64(o.At.UnixNano()) / 1e9)
@@ -88,7 +88,7 @@ func (m *Metrics) observeNodes(o *Observation) {
 	}
 	m.unknown.Reset()
 	for reason, n := range o.Unknown() {
-		m.unknown.WithLabelValues(string(reason)).Set(float64(n))
+		m.unknown.WithLabelValues(reason.Label()).Set(float64(n))
 	}
 	sourced := map[string]int{}
 	for i := range o.Sources {
@@ -104,7 +104,7 @@ func (m *Metrics) observeNodes(o *Observation) {
 	}
 	hottest := Hottest(o.View)
 	for _, r := range cluster.Resources() {
-		m.hottest.WithLabelValues(r.String()).Set(hottest[r])
+		m.hottest.WithLabelValues(r.String()).Set(hottest[r] / 100)
 	}
 }
 

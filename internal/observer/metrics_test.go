@@ -35,10 +35,10 @@ func TestMetrics(t *testing.T) {
 	h.fail = errSource
 	h.pass(15 * time.Second)
 	compare(t, registry, `
-# HELP evenkeel_hottest_node_usage_percent Real usage of the hottest known node in percent of allocatable.
-# TYPE evenkeel_hottest_node_usage_percent gauge
-evenkeel_hottest_node_usage_percent{resource="cpu"} 70
-evenkeel_hottest_node_usage_percent{resource="memory"} 0
+# HELP evenkeel_hottest_node_usage_ratio Real usage of the hottest known node, as a ratio of its allocatable.
+# TYPE evenkeel_hottest_node_usage_ratio gauge
+evenkeel_hottest_node_usage_ratio{resource="cpu"} 0.7
+evenkeel_hottest_node_usage_ratio{resource="memory"} 0
 # HELP evenkeel_nodes Nodes by state.
 # TYPE evenkeel_nodes gauge
 evenkeel_nodes{state="cool"} 1
@@ -48,12 +48,12 @@ evenkeel_nodes{state="warm"} 0
 # HELP evenkeel_observation_timestamp_seconds When the newest observation was published.
 # TYPE evenkeel_observation_timestamp_seconds gauge
 evenkeel_observation_timestamp_seconds 1.772366535e+09
-# HELP evenkeel_usage_gate_closed 1 while nothing may be evicted for this reason.
-# TYPE evenkeel_usage_gate_closed gauge
-evenkeel_usage_gate_closed{reason="NoUsageData"} 0
-evenkeel_usage_gate_closed{reason="UsageCoverageTooLow"} 0
-evenkeel_usage_gate_closed{reason="UsageSourceUnavailable"} 0
-evenkeel_usage_gate_closed{reason="UsageWindowsFilling"} 0
+# HELP evenkeel_usage_insufficient 1 while usage is not known well enough to evict anything, by reason.
+# TYPE evenkeel_usage_insufficient gauge
+evenkeel_usage_insufficient{reason="no_usage_data"} 0
+evenkeel_usage_insufficient{reason="usage_coverage_too_low"} 0
+evenkeel_usage_insufficient{reason="usage_source_unavailable"} 0
+evenkeel_usage_insufficient{reason="usage_windows_filling"} 0
 # HELP evenkeel_usage_readings_total Readings of usage sources by result.
 # TYPE evenkeel_usage_readings_total counter
 evenkeel_usage_readings_total{result="error",source="test"} 1
@@ -72,8 +72,8 @@ evenkeel_usage_samples_skipped_total{cause="unreadable",source="test"} 0
 # HELP evenkeel_usage_source_nodes Known nodes by the source that their usage comes from.
 # TYPE evenkeel_usage_source_nodes gauge
 evenkeel_usage_source_nodes{source="test"} 2
-`, "evenkeel_nodes", "evenkeel_usage_gate_closed", "evenkeel_hottest_node_usage_percent", "evenkeel_usage_readings_total",
-		"evenkeel_usage_samples_skipped_total", "evenkeel_usage_source_nodes", "evenkeel_unknown_nodes", "evenkeel_observation_timestamp_seconds")
+`, "evenkeel_nodes", "evenkeel_usage_insufficient", "evenkeel_hottest_node_usage_ratio", "evenkeel_usage_readings_total",
+		"evenkeel_usage_samples_skipped_total", "evenkeel_usage_source_nodes", "evenkeel_nodes_unknown", "evenkeel_observation_timestamp_seconds")
 	if n := testutil.CollectAndCount(h.metrics.duration); n != 1 {
 		t.Errorf("%d histograms of the duration", n)
 	}
@@ -85,11 +85,11 @@ func TestMetricsOfSources(t *testing.T) {
 	h := newHarbor(t, also("second"), metered(registry))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
 	h.pass(15 * time.Second)
-	names := []string{"evenkeel_usage_readings_total", "evenkeel_usage_source_nodes", "evenkeel_unknown_nodes"}
+	names := []string{"evenkeel_usage_readings_total", "evenkeel_usage_source_nodes", "evenkeel_nodes_unknown"}
 	compare(t, registry, `
-# HELP evenkeel_unknown_nodes Ready nodes whose real usage is not known, by reason.
-# TYPE evenkeel_unknown_nodes gauge
-evenkeel_unknown_nodes{reason="WindowTooShort"} 2
+# HELP evenkeel_nodes_unknown Ready nodes whose real usage is not known, by reason.
+# TYPE evenkeel_nodes_unknown gauge
+evenkeel_nodes_unknown{reason="window_too_short"} 2
 # HELP evenkeel_usage_readings_total Readings of usage sources by result.
 # TYPE evenkeel_usage_readings_total counter
 evenkeel_usage_readings_total{result="error",source="second"} 0
@@ -129,30 +129,30 @@ func TestMetricsOfTheGate(t *testing.T) {
 	h.node("n1", 3000)
 	gate := func(noData, coverage, source, filling string) string {
 		return `
-# HELP evenkeel_usage_gate_closed 1 while nothing may be evicted for this reason.
-# TYPE evenkeel_usage_gate_closed gauge
-evenkeel_usage_gate_closed{reason="NoUsageData"} ` + noData + `
-evenkeel_usage_gate_closed{reason="UsageCoverageTooLow"} ` + coverage + `
-evenkeel_usage_gate_closed{reason="UsageSourceUnavailable"} ` + source + `
-evenkeel_usage_gate_closed{reason="UsageWindowsFilling"} ` + filling + "\n"
+# HELP evenkeel_usage_insufficient 1 while usage is not known well enough to evict anything, by reason.
+# TYPE evenkeel_usage_insufficient gauge
+evenkeel_usage_insufficient{reason="no_usage_data"} ` + noData + `
+evenkeel_usage_insufficient{reason="usage_coverage_too_low"} ` + coverage + `
+evenkeel_usage_insufficient{reason="usage_source_unavailable"} ` + source + `
+evenkeel_usage_insufficient{reason="usage_windows_filling"} ` + filling + "\n"
 	}
-	names := []string{"evenkeel_usage_gate_closed", "evenkeel_unknown_nodes"}
+	names := []string{"evenkeel_usage_insufficient", "evenkeel_nodes_unknown"}
 	unknown := func(reason string) string {
 		return `
-# HELP evenkeel_unknown_nodes Ready nodes whose real usage is not known, by reason.
-# TYPE evenkeel_unknown_nodes gauge
-evenkeel_unknown_nodes{reason="` + reason + `"} 1
+# HELP evenkeel_nodes_unknown Ready nodes whose real usage is not known, by reason.
+# TYPE evenkeel_nodes_unknown gauge
+evenkeel_nodes_unknown{reason="` + reason + `"} 1
 `
 	}
 	h.pass(15 * time.Second)
-	compare(t, registry, unknown("WindowTooShort")+gate("0", "0", "0", "1"), names...)
+	compare(t, registry, unknown("window_too_short")+gate("0", "0", "0", "1"), names...)
 	h.pass(2 * time.Minute)
 	compare(t, registry, gate("0", "0", "0", "0"), names...)
 	h.fail = errSource
 	h.pass(2 * time.Minute)
-	compare(t, registry, unknown("UsageStale")+gate("0", "0", "1", "0"), names...)
+	compare(t, registry, unknown("usage_stale")+gate("0", "0", "1", "0"), names...)
 	h.fail = nil
 	h.node("n2", 3000)
 	h.pass(15 * time.Second)
-	compare(t, registry, unknown("WindowTooShort")+gate("0", "0", "0", "1"), names...)
+	compare(t, registry, unknown("window_too_short")+gate("0", "0", "0", "1"), names...)
 }

@@ -254,9 +254,12 @@ func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	return on.estimate.For(pod.Requests, pod.Limits)
 }
 
-// report reports a change of the gate. Windows that fill after the start are
-// not worth reporting.
+// report reports an Observation, and a change of the gate. Windows that fill
+// after the start are not worth reporting.
 func (o *Observer) report(latest *Observation) {
+	if o.listener != nil {
+		o.listener.Observed(latest)
+	}
 	if latest.Blocked == reasons.UsageWindowsFilling || latest.Blocked == o.reported {
 		return
 	}

@@ -13,8 +13,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers rest_client_*, workqueue_* and leader_election_*
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -63,10 +65,11 @@ func (h *Health) readyz(w http.ResponseWriter, _ *http.Request) {
 // Ready records that the process can do its work.
 func (h *Health) Ready() { h.ready.Store(true) }
 
-// NewRegistry returns a registry for the metrics of a process.
+// NewRegistry returns a registry for the metrics of a process, with which build
+// it is.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewBuildInfoCollector())
+	registry.MustRegister(collectors.NewBuildInfoCollector(), version.NewCollector("evenkeel"))
 	return registry
 }
 
@@ -85,9 +88,10 @@ func Probes(health *Health, metrics http.Handler) http.Handler {
 // scrapesAtOnce is how many requests for /metrics are answered at a time.
 const scrapesAtOnce = 8
 
-// Metrics serves Evenkeel's metrics together with upstream's and client-go's.
+// Metrics serves Evenkeel's metrics, also under their former names, together
+// with those of client-go and the Go runtime.
 func Metrics(registry prometheus.Gatherer) http.Handler {
-	gatherers := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer}
+	gatherers := prometheus.Gatherers{withFormer(registry), legacyregistry.DefaultGatherer}
 	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce})
 }
 

@@ -64,6 +64,8 @@ type Store struct {
 	// generation is that of the document that this process last loaded or
 	// saved, newest that of the newest one it knows of.
 	generation, newest int64
+	// size is how many bytes the ledger had when it was last read or written.
+	size int
 	// held says that this process has read or written the whole ledger, so that
 	// it can restore a damaged one, unless another has written since.
 	held bool
@@ -96,6 +98,14 @@ func (s *Store) Generation() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newest
+}
+
+// Size returns how many bytes the stored ledger had when last read or written,
+// compressed as it is stored. The API server takes a MiB.
+func (s *Store) Size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size
 }
 
 // Unreadable returns why the stored ledger stops evicting; nil if it does not.
@@ -181,7 +191,13 @@ func (s *Store) write(ctx context.Context, document ledger.Document) error {
 		return err
 	}
 	s.knows(document.Generation)
+	s.measure(object)
 	return nil
+}
+
+func (s *Store) measure(object *v1.ConfigMap) {
+	packed, _ := content(object)
+	s.size = len(packed)
 }
 
 func (s *Store) knows(generation int64) {
@@ -217,6 +233,7 @@ func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 // unreadable content.
 func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 	document, err := Inspect(object)
+	s.measure(object)
 	s.unreadable, _ = errors.AsType[*Unreadable](err)
 	if s.unreadable == nil {
 		return document, nil

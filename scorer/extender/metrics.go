@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // verb is the kind of a kube-scheduler request.
@@ -36,8 +38,8 @@ const (
 )
 
 var resultLabels = [resultCount]string{
-	resultOK: "OK", resultNeutral: "Neutral", resultInvalid: "Invalid", resultTooLarge: "TooLarge",
-	resultOverloaded: "Overloaded", resultGone: "ClientGone", resultPanic: "Panic",
+	resultOK: "ok", resultNeutral: "neutral", resultInvalid: "invalid", resultTooLarge: "too_large",
+	resultOverloaded: "overloaded", resultGone: "client_gone", resultPanic: "panic",
 }
 
 func (r result) String() string { return resultLabels[r] }
@@ -53,7 +55,7 @@ const (
 )
 
 var neutralLabels = [neutralCount]string{
-	neutralBusy: "Busy", neutralAllRejected: "AllRejected", neutralOneNode: "OneNode",
+	neutralBusy: "busy", neutralAllRejected: "all_rejected", neutralOneNode: "one_node",
 }
 
 func (n neutral) String() string { return neutralLabels[n] }
@@ -75,13 +77,13 @@ var latencyBuckets = []float64{
 
 // newMetrics registers with reg, which may be nil.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	requests := counters("requests_total", "Requests by verb and how they ended.", "verb", "result")
+	requests := counters("responses_total", "Responses to kube-scheduler by verb and result.", "verb", "result")
 	overBudget := counters("over_budget_total", "Requests that took longer than the budget.", "verb")
-	rejected := counters("rejected_nodes_total", "Nodes rejected by filter replies, by reason.", "reason")
-	neutrals := counters("neutral_replies_total", "Replies that did not follow the scorer, by reason.", "reason")
+	rejected := counters("nodes_rejected_total", "Nodes rejected by responses to filter requests, by reason.", "reason")
+	neutrals := counters("neutral_responses_total", "Responses that did not follow the scorer, by reason.", "reason")
 	latency := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "evenkeel", Subsystem: "extender", Name: "request_duration_seconds",
-		Help: "Time from the request's header to its reply, by verb.", Buckets: latencyBuckets,
+		Help: "Time from a request's header to its response, by verb.", Buckets: latencyBuckets,
 	}, []string{"verb"})
 	m := &metrics{}
 	for v := range verbCount {
@@ -92,10 +94,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	for r := RejectNone + 1; r < rejectCount; r++ {
-		m.rejected[r] = rejected.WithLabelValues(r.String())
+		m.rejected[r] = rejected.WithLabelValues(reasons.Snake(r.String()))
 	}
 	// Index RejectNone counts reasons that this package does not know.
-	m.rejected[RejectNone] = rejected.WithLabelValues(rejectCount.String())
+	m.rejected[RejectNone] = rejected.WithLabelValues(reasons.Snake(rejectCount.String()))
 	for n := range neutralCount {
 		m.neutrals[n] = neutrals.WithLabelValues(n.String())
 	}

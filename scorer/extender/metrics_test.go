@@ -25,42 +25,42 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("status %d, want 500", code)
 	}
 	want := `
-# HELP evenkeel_extender_neutral_replies_total Replies that did not follow the scorer, by reason.
-# TYPE evenkeel_extender_neutral_replies_total counter
-evenkeel_extender_neutral_replies_total{reason="AllRejected"} 1
-evenkeel_extender_neutral_replies_total{reason="Busy"} 0
-evenkeel_extender_neutral_replies_total{reason="OneNode"} 1
+# HELP evenkeel_extender_neutral_responses_total Responses that did not follow the scorer, by reason.
+# TYPE evenkeel_extender_neutral_responses_total counter
+evenkeel_extender_neutral_responses_total{reason="all_rejected"} 1
+evenkeel_extender_neutral_responses_total{reason="busy"} 0
+evenkeel_extender_neutral_responses_total{reason="one_node"} 1
 # HELP evenkeel_extender_over_budget_total Requests that took longer than the budget.
 # TYPE evenkeel_extender_over_budget_total counter
 evenkeel_extender_over_budget_total{verb="filter"} 4
 evenkeel_extender_over_budget_total{verb="prioritize"} 3
-# HELP evenkeel_extender_rejected_nodes_total Nodes rejected by filter replies, by reason.
-# TYPE evenkeel_extender_rejected_nodes_total counter
-evenkeel_extender_rejected_nodes_total{reason="Hot"} 2
-evenkeel_extender_rejected_nodes_total{reason="Load"} 0
-evenkeel_extender_rejected_nodes_total{reason="NotDestination"} 0
-evenkeel_extender_rejected_nodes_total{reason="Source"} 0
-evenkeel_extender_rejected_nodes_total{reason="Unknown"} 0
-# HELP evenkeel_extender_requests_total Requests by verb and how they ended.
-# TYPE evenkeel_extender_requests_total counter
-evenkeel_extender_requests_total{result="ClientGone",verb="filter"} 0
-evenkeel_extender_requests_total{result="ClientGone",verb="prioritize"} 0
-evenkeel_extender_requests_total{result="Invalid",verb="filter"} 1
-evenkeel_extender_requests_total{result="Invalid",verb="prioritize"} 0
-evenkeel_extender_requests_total{result="Neutral",verb="filter"} 2
-evenkeel_extender_requests_total{result="Neutral",verb="prioritize"} 0
-evenkeel_extender_requests_total{result="OK",verb="filter"} 1
-evenkeel_extender_requests_total{result="OK",verb="prioritize"} 1
-evenkeel_extender_requests_total{result="Overloaded",verb="filter"} 0
-evenkeel_extender_requests_total{result="Overloaded",verb="prioritize"} 0
-evenkeel_extender_requests_total{result="Panic",verb="filter"} 0
-evenkeel_extender_requests_total{result="Panic",verb="prioritize"} 1
-evenkeel_extender_requests_total{result="TooLarge",verb="filter"} 0
-evenkeel_extender_requests_total{result="TooLarge",verb="prioritize"} 1
+# HELP evenkeel_extender_nodes_rejected_total Nodes rejected by responses to filter requests, by reason.
+# TYPE evenkeel_extender_nodes_rejected_total counter
+evenkeel_extender_nodes_rejected_total{reason="hot"} 2
+evenkeel_extender_nodes_rejected_total{reason="load"} 0
+evenkeel_extender_nodes_rejected_total{reason="not_destination"} 0
+evenkeel_extender_nodes_rejected_total{reason="source"} 0
+evenkeel_extender_nodes_rejected_total{reason="unknown"} 0
+# HELP evenkeel_extender_responses_total Responses to kube-scheduler by verb and result.
+# TYPE evenkeel_extender_responses_total counter
+evenkeel_extender_responses_total{result="client_gone",verb="filter"} 0
+evenkeel_extender_responses_total{result="client_gone",verb="prioritize"} 0
+evenkeel_extender_responses_total{result="invalid",verb="filter"} 1
+evenkeel_extender_responses_total{result="invalid",verb="prioritize"} 0
+evenkeel_extender_responses_total{result="neutral",verb="filter"} 2
+evenkeel_extender_responses_total{result="neutral",verb="prioritize"} 0
+evenkeel_extender_responses_total{result="ok",verb="filter"} 1
+evenkeel_extender_responses_total{result="ok",verb="prioritize"} 1
+evenkeel_extender_responses_total{result="overloaded",verb="filter"} 0
+evenkeel_extender_responses_total{result="overloaded",verb="prioritize"} 0
+evenkeel_extender_responses_total{result="panic",verb="filter"} 0
+evenkeel_extender_responses_total{result="panic",verb="prioritize"} 1
+evenkeel_extender_responses_total{result="too_large",verb="filter"} 0
+evenkeel_extender_responses_total{result="too_large",verb="prioritize"} 1
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want),
-		"evenkeel_extender_neutral_replies_total", "evenkeel_extender_over_budget_total",
-		"evenkeel_extender_rejected_nodes_total", "evenkeel_extender_requests_total"); err != nil {
+		"evenkeel_extender_neutral_responses_total", "evenkeel_extender_over_budget_total",
+		"evenkeel_extender_nodes_rejected_total", "evenkeel_extender_responses_total"); err != nil {
 		t.Error(err)
 	}
 	if _, err := NewServer(Config{Answerer: answerer, Registerer: reg}); err == nil {

@@ -48,16 +48,16 @@ type handler struct {
 
 // How reviews end.
 const (
-	resultSteered   = "Steered"
-	resultUnsteered = "Unsteered"
-	resultRefused   = "Refused" // no review came, or too many at once
+	resultSteered   = "steered"
+	resultUnsteered = "unsteered"
+	resultRefused   = "refused" // no review came, or too many at once
 )
 
 // New returns a handler of reviews that goes by keys, and registers its metrics.
 func New(keys *admission.Followed, now func() time.Time, registry prometheus.Registerer) http.Handler {
 	h := &handler{keys: keys, now: now, turns: make(chan struct{}, atOnce)}
 	h.reviews = promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
-		Name: "evenkeel_webhook_reviews_total", Help: "Reviews of new pods by what became of them.",
+		Name: "evenkeel_webhook_responses_total", Help: "Responses to the API server about new pods, by result.",
 	}, []string{"result"})
 	for _, result := range []string{resultSteered, resultUnsteered, resultRefused} {
 		h.reviews.WithLabelValues(result)

@@ -161,13 +161,13 @@ func TestReviewsThatChangeNothing(t *testing.T) {
 		t.Errorf("a key that has ended since: %s", got.Response.Patch)
 	}
 	want := `
-# HELP evenkeel_webhook_reviews_total Reviews of new pods by what became of them.
-# TYPE evenkeel_webhook_reviews_total counter
-evenkeel_webhook_reviews_total{result="Refused"} 0
-evenkeel_webhook_reviews_total{result="Steered"} 0
-evenkeel_webhook_reviews_total{result="Unsteered"} 13
+# HELP evenkeel_webhook_responses_total Responses to the API server about new pods, by result.
+# TYPE evenkeel_webhook_responses_total counter
+evenkeel_webhook_responses_total{result="refused"} 0
+evenkeel_webhook_responses_total{result="steered"} 0
+evenkeel_webhook_responses_total{result="unsteered"} 13
 `
-	if err := testutil.GatherAndCompare(a.registry, strings.NewReader(want), "evenkeel_webhook_reviews_total"); err != nil {
+	if err := testutil.GatherAndCompare(a.registry, strings.NewReader(want), "evenkeel_webhook_responses_total"); err != nil {
 		t.Error(err)
 	}
 }

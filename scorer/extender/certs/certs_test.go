@@ -158,7 +158,8 @@ func TestExpiryIsExported(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]float64{"serving": float64(pki.leaf.NotAfter.Unix()), "client-ca": float64(pki.authority.Unix())}
+	ca := float64(pki.authority.Unix())
+	want := map[string]float64{"serving": float64(pki.leaf.NotAfter.Unix()), "client_ca": ca, "client-ca": ca}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("expiry by certificate (-want +got):\n%s", diff)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // numbersOfAMove are what a move is explained with.
-var numbersOfAMove = regexp.MustCompile(`cpu is at \d+\.\d % over avg_5m, above the evict line of 65 %; this pod uses \d+m cpu, .* node \S+, at \d+\.\d % of its cpu before and \d+\.\d % with it`)
+var numbersOfAMove = regexp.MustCompile(`cpu (\d+\.\d to )?\d+\.\d% \(avg_5m.*\) is above the 65% evict line\. Pod uses \d+m cpu, .*\. Planned destination: \S+ \(cpu \d+\.\d% → \d+\.\d%\)\.`)
 
 // told is an eviction that `evenkeel history` tells of.
 type told struct {

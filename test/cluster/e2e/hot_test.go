@@ -86,6 +86,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	secure := f.serveShipped(f.Policy(stage.RealUsage, stage.Fast))
 	metrics := secure.metrics
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
+	f.checkBecameHot(story.Hot)
 	f.upgrade(secure)
 	newcomers := stage.Workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
 	newcomers.Replicas = 6
@@ -152,6 +153,24 @@ func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, befo
 			t.Errorf("pod %s replaced another one without a move", pod.Name)
 		}
 	}
+}
+
+// checkBecameHot wants an Event on every node that is hot, with numbers in it.
+func (f *fixture) checkBecameHot(hot []string) {
+	f.T.Helper()
+	f.Eventually(20*time.Second, "an Event on every hot node", func(ctx context.Context) bool {
+		events, err := f.Client().EventsV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			f.T.Fatal(err)
+		}
+		told := map[string]bool{}
+		for i := range events.Items {
+			if event := &events.Items[i]; event.Reason == "BecameHot" && strings.Contains(event.Note, "% evict line") {
+				told[event.Regarding.Name] = true
+			}
+		}
+		return !slices.ContainsFunc(hot, func(node string) bool { return !told[node] })
+	})
 }
 
 // checkEvents wants one Event of Evenkeel on every evicted pod, with numbers in

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -156,8 +157,11 @@ func TestProbesAndMetrics(t *testing.T) {
 		t.Errorf("%d nodes have fresh usage while metrics-server is down", fresh)
 	}
 	wantSeries := map[string][]string{
-		"extender": {"evenkeel_extender_requests_total", "evenkeel_nodes", "go_goroutines"},
-		"serve":    {"evenkeel_extender_requests_total", "evenkeel_nodes", "evenkeel_cycles_total", "evenkeel_evictions_total", "go_goroutines"},
+		"extender": {"evenkeel_extender_requests_total", "evenkeel_nodes", "evenkeel_build_info", "go_goroutines", "rest_client_requests_total"},
+		"serve": {
+			"evenkeel_extender_requests_total", "evenkeel_nodes", "evenkeel_cycles_total", "evenkeel_evictions_total", "evenkeel_leader", "evenkeel_node_state",
+			"go_goroutines", "rest_client_requests_total",
+		},
 	}
 	for command, names := range wantSeries {
 		_, page, err := evenkeel.Get(t.Context(), "http://"+addresses[command]+"/metrics")
@@ -168,6 +172,22 @@ func TestProbesAndMetrics(t *testing.T) {
 			if !strings.Contains(page, "\n"+name) {
 				t.Errorf("/metrics of %s has no %s", command, name)
 			}
+		}
+		wantDocumented(t, page)
+	}
+}
+
+// wantDocumented wants all of Evenkeel's metrics on a page in docs/metrics.md.
+func wantDocumented(t *testing.T, page string) {
+	t.Helper()
+	reference, err := os.ReadFile("../../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(page) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[1] == "TYPE" && strings.HasPrefix(fields[2], "evenkeel_") &&
+			!strings.Contains(string(reference), "`"+fields[2]+"`") {
+			t.Errorf("docs/metrics.md has no %s", fields[2])
 		}
 	}
 }

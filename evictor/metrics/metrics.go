@@ -1,0 +1,185 @@
+// Package metrics counts evictions, the moves that are not made, and what became
+// of those that were.
+package metrics
+
+import (
+	"regexp"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// Metrics counts evictions and unmade moves. A nil Metrics does nothing.
+type Metrics struct {
+	evictions *prometheus.CounterVec
+	// former is evictions by result alone, as they were counted before.
+	former, skipped *prometheus.CounterVec
+
+	mu         sync.Mutex
+	namespaces map[string]bool // that have series of their own
+}
+
+// mostNamespaces is how many namespaces are counted apart. The rest is counted
+// together, under a name that no namespace can have.
+const (
+	mostNamespaces  = 100
+	otherNamespaces = "_other"
+)
+
+// success is the result of an eviction that was made.
+const success = "success"
+
+// New registers the metrics.
+func New(reg prometheus.Registerer) *Metrics {
+	factory := promauto.With(reg)
+	m := &Metrics{
+		evictions: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_pod_evictions_total",
+			Help: "Evictions by namespace, by the plugin that asked for them, and by result: success, or why there was none.",
+		}, []string{"namespace", "strategy", "result"}),
+		former: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_evictions_total", Help: "Deprecated: use evenkeel_pod_evictions_total.",
+		}, []string{"result"}),
+		skipped: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_moves_skipped_total", Help: "Planned moves that were not made, by reason.",
+		}, []string{"reason"}),
+		namespaces: map[string]bool{},
+	}
+	m.former.WithLabelValues(success)
+	for _, reason := range []reasons.Reason{
+		reasons.Paused, reasons.PauseUnreadable, reasons.PodChanged, reasons.MoveCancelled, reasons.SourceNoLongerHot, reasons.SourceUsageUnknown, reasons.LandingGone, reasons.LastReadyReplica,
+		reasons.BelowMinAvailable, reasons.ResourceQuotaExhausted, reasons.MinAvailableUnreadable, reasons.OwnerPodsUnavailable, reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.ProtectedByDefaultEvictor, reasons.UsageDataInsufficient, reasons.SteeringAbsent, reasons.SteeringRefused, reasons.NamesUnsuited, reasons.ProbeNotLanded,
+		reasons.PreEvictionFilter, reasons.SeveralPodDisruptionBudgets, reasons.EvictionLimit, reasons.CycleDeadline, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.SurgeFailed, reasons.Stopping, reasons.EvictionDenied, reasons.EvictionFailed,
+	} {
+		m.skipped.WithLabelValues(reason.Label())
+	}
+	return m
+}
+
+// Evicted counts an eviction by the framework's words for who asked for it, and
+// by why it was not made; empty if it was.
+func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
+	if m == nil {
+		return
+	}
+	result, former := success, success
+	if refused != "" {
+		result, former = refused.Label(), string(refused)
+	}
+	m.evictions.WithLabelValues(m.bounded(namespace), strategyOf(framework), result).Inc()
+	m.former.WithLabelValues(former).Inc()
+}
+
+// bounded returns the namespace to count an eviction under.
+func (m *Metrics) bounded(namespace string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.namespaces[namespace] && len(m.namespaces) >= mostNamespaces {
+		return otherNamespaces
+	}
+	m.namespaces[namespace] = true
+	return namespace
+}
+
+// byFramework are the words with which the framework annotates an eviction: the
+// profile, the plugin, and the plugin's reason.
+var byFramework = regexp.MustCompile(`^triggered by [^/]*/([A-Za-z]+): `)
+
+// strategyOf returns the plugin that asked for an eviction.
+func strategyOf(framework string) string {
+	if found := byFramework.FindStringSubmatch(framework); found != nil {
+		return found[1]
+	}
+	return "unknown"
+}
+
+// Skipped counts a planned move that was not made; none without a reason.
+func (m *Metrics) Skipped(reason reasons.Reason) {
+	if m != nil && reason != "" {
+		m.skipped.WithLabelValues(reason.Label()).Inc()
+	}
+}
+
+// Outcomes counts the outcomes of moves, as this process sees them.
+type Outcomes struct {
+	ended    *prometheus.CounterVec
+	criteria *prometheus.CounterVec
+}
+
+// The ways in which a move can end.
+const (
+	landedAsPlanned = "planned"
+	landedElsewhere = "elsewhere"
+	landedUnplanned = "unplanned" // an eviction that named no destination
+	neverMade       = "cancelled"
+	neverLanded     = "expired"
+)
+
+// Whether a move met a criterion.
+const (
+	met    = "met"
+	missed = "missed"
+)
+
+// NewOutcomes registers the metrics.
+func NewOutcomes(registry prometheus.Registerer) *Outcomes {
+	factory := promauto.With(registry)
+	o := &Outcomes{
+		ended: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_moves_ended_total", Help: "Moves that ended, by how.",
+		}, []string{"result"}),
+		criteria: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_moves_evaluated_total", Help: "Completed moves by evaluation criterion and result.",
+		}, []string{"criterion", "result"}),
+	}
+	for _, result := range []string{landedAsPlanned, landedElsewhere, landedUnplanned, neverMade, neverLanded} {
+		o.ended.WithLabelValues(result)
+	}
+	for criterion := range answers(&ledger.Outcome{}) {
+		o.criteria.WithLabelValues(criterion, met)
+		o.criteria.WithLabelValues(criterion, missed)
+	}
+	return o
+}
+
+// Ended counts a move that ended.
+func (o *Outcomes) Ended(move ledger.Move) { o.ended.WithLabelValues(howEnded(&move)).Inc() }
+
+func howEnded(move *ledger.Move) string {
+	switch {
+	case move.State == ledger.Cancelled:
+		return neverMade
+	case move.State == ledger.Expired:
+		return neverLanded
+	case move.To == "":
+		return landedUnplanned
+	case move.Node == move.To:
+		return landedAsPlanned
+	}
+	return landedElsewhere
+}
+
+// answers returns the criteria for judging a move, and which it met.
+func answers(o *ledger.Outcome) map[string]bool {
+	return map[string]bool{
+		"helped": o.Helped(), "source_cooler": o.SourceCooler, "destination_under_line": o.DestinationUnder, "healthy": o.Healthy,
+	}
+}
+
+// Evaluated counts a move whose outcome is known. A nil Outcomes does nothing.
+func (o *Outcomes) Evaluated(outcome *ledger.Outcome) {
+	if o == nil {
+		return
+	}
+	for criterion, yes := range answers(outcome) {
+		result := missed
+		if yes {
+			result = met
+		}
+		o.criteria.WithLabelValues(criterion, result).Inc()
+	}
+}

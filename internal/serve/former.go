@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// former is a metric under the name that it had in the version before. It is
+// kept for one version, beside the one that it is a copy of.
+type former struct {
+	name, now string
+	kind      prometheus.ValueType
+	// labels are the names of today's labels with those that they had.
+	labels map[string]string
+	// scale is what a value of today has to be multiplied by; 0 for 1.
+	scale float64
+}
+
+// formers end with the version after the one that renamed them.
+var formers = []former{
+	{name: "evenkeel_moves_left_total", now: "evenkeel_moves_skipped_total", kind: prometheus.CounterValue, labels: byReason},
+	{
+		name: "evenkeel_move_outcomes_total", now: "evenkeel_moves_evaluated_total", kind: prometheus.CounterValue,
+		labels: map[string]string{"criterion": "question", "result": "answer"},
+	},
+	{name: "evenkeel_usage_gate_closed", now: "evenkeel_usage_insufficient", kind: prometheus.GaugeValue, labels: byReason},
+	{name: "evenkeel_unknown_nodes", now: "evenkeel_nodes_unknown", kind: prometheus.GaugeValue, labels: byReason},
+	{
+		name: "evenkeel_hottest_node_usage_percent", now: "evenkeel_hottest_node_usage_ratio", kind: prometheus.GaugeValue,
+		labels: map[string]string{"resource": "resource"}, scale: 100,
+	},
+	{name: "evenkeel_paused", now: "evenkeel_evictions_paused", kind: prometheus.GaugeValue, labels: byReason},
+	{
+		name: "evenkeel_extender_requests_total", now: "evenkeel_extender_responses_total", kind: prometheus.CounterValue,
+		labels: map[string]string{"verb": "verb", "result": "result"},
+	},
+	{name: "evenkeel_extender_rejected_nodes_total", now: "evenkeel_extender_nodes_rejected_total", kind: prometheus.CounterValue, labels: byReason},
+	{name: "evenkeel_extender_neutral_replies_total", now: "evenkeel_extender_neutral_responses_total", kind: prometheus.CounterValue, labels: byReason},
+	{
+		name: "evenkeel_webhook_reviews_total", now: "evenkeel_webhook_responses_total", kind: prometheus.CounterValue,
+		labels: map[string]string{"result": "result"},
+	},
+}
+
+var byReason = map[string]string{"reason": "reason"}
+
+// Former collects what a registry has under the names of the version before.
+type Former struct{ of prometheus.Gatherer }
+
+var _ prometheus.Collector = Former{}
+
+// NewFormer returns the collector of a registry's former metrics. It must not be
+// registered there itself.
+func NewFormer(of prometheus.Gatherer) Former { return Former{of} }
+
+// Describe implements prometheus.Collector.
+func (Former) Describe(out chan<- *prometheus.Desc) {
+	for i := range formers {
+		out <- formers[i].desc()
+	}
+}
+
+// desc returns the metric's description, with labels in the order of today.
+func (f *former) desc() *prometheus.Desc {
+	var labels []string
+	for _, label := range f.today() {
+		labels = append(labels, f.labels[label])
+	}
+	return prometheus.NewDesc(f.name, "Deprecated: use "+f.now+".", labels, nil)
+}
+
+func (f *former) today() []string { return slices.Sorted(maps.Keys(f.labels)) }
+
+// Collect implements prometheus.Collector.
+func (f Former) Collect(out chan<- prometheus.Metric) {
+	families, _ := f.of.Gather() // of what fails there it reports itself
+	for _, family := range families {
+		for i := range formers {
+			if formers[i].now == family.GetName() {
+				formers[i].collect(family, out)
+			}
+		}
+	}
+}
+
+// withFormer gathers a registry once, for both names.
+func withFormer(registry prometheus.Gatherer) prometheus.GathererFunc {
+	return func() ([]*dto.MetricFamily, error) {
+		families, err := registry.Gather()
+		old := prometheus.NewRegistry()
+		old.MustRegister(NewFormer(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return families, nil })))
+		more, failed := old.Gather()
+		return append(families, more...), errors.Join(err, failed)
+	}
+}
+
+func (f *former) collect(family *dto.MetricFamily, out chan<- prometheus.Metric) {
+	desc, names := f.desc(), f.today()
+	for _, metric := range family.GetMetric() {
+		value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() // one of them is nil
+		if f.scale != 0 {
+			value *= f.scale
+		}
+		labels := make([]string, len(names))
+		for k, name := range names {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == name {
+					labels[k] = formerValue(name, label.GetValue())
+				}
+			}
+		}
+		out <- prometheus.MustNewConstMetric(desc, f.kind, value, labels...)
+	}
+}
+
+// formerValues are the values that were neither as they are now nor in CamelCase.
+var formerValues = map[string]string{"ok": "OK", "api_errors": "APIErrors", "met": "yes", "missed": "no"}
+
+// formerValue returns the value that a label had.
+func formerValue(name, value string) string {
+	if former, ok := formerValues[value]; ok {
+		return former
+	}
+	if name != "reason" && name != "result" {
+		return value
+	}
+	var out strings.Builder
+	for word := range strings.SplitSeq(value, "_") {
+		out.WriteString(strings.ToUpper(word[:min(len(word), 1)]) + word[min(len(word), 1):])
+	}
+	return out.String()
+}
