@@ -38,6 +38,9 @@ type File struct {
 	// Descheduler is the DeschedulerPolicy document as in the file, nil if
 	// there is none. Its plugins' arguments are not checked.
 	Descheduler []byte
+	// DefaultProfile reports that the file has a LoadPolicy alone, whose
+	// eviction.defaultProfile stands for the DeschedulerPolicy.
+	DefaultProfile bool
 	// Converted are the documents of legacy systems in the file.
 	Converted []Conversion
 }
@@ -56,6 +59,9 @@ func Load(fileName string, data []byte, kinds source.Kinds, converters ...Conver
 	if len(l.problems) > 0 {
 		return nil, NewError(fileName, l.problems)
 	}
+	load := &l.file.Load
+	_, given := l.seen[loadPolicyType]
+	l.file.DefaultProfile = given && l.file.Descheduler == nil && load.Eviction.DefaultProfile && load.JudgesResources()
 	return &l.file, nil
 }
 

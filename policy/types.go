@@ -176,6 +176,11 @@ const (
 
 // Eviction says how fast and how carefully pods are moved.
 type Eviction struct {
+	// DefaultProfile runs RealUsageLowNodeUtilization with its defaults where
+	// the file has no DeschedulerPolicy; workloads with a single replica are left
+	// alone. With false such a file evicts nothing: for policies that only label
+	// nodes or answer kube-scheduler.
+	DefaultProfile bool `json:"defaultProfile"`
 	// Steering is auto, the best of these that is proven; required, which stops
 	// evicting when a replacement was bound without the extender having been
 	// asked; admission, where the API server steers by the component
