@@ -16,7 +16,7 @@ func newLintCommand() *cobra.Command {
 	var options commands.LintOptions
 	c := &cobra.Command{
 		Use:   "lint FILE...",
-		Short: "Check policies of today's or an earlier form, and say in words what they do",
+		Short: "Validate policy files, current or legacy, and describe what they do",
 		Long: "Needs no cluster. Mistakes end with exit code 2, with --strict warnings too.\n" +
 			"Whether priority classes exist is not checked; `evenkeel doctor` checks a policy against a cluster.",
 		Example: "  evenkeel lint policy.yaml\n  evenkeel lint --strict -o json deploy/*.yaml",
@@ -36,7 +36,7 @@ func newConvertCommand() *cobra.Command {
 	var options commands.ConvertOptions
 	c := &cobra.Command{
 		Use:   "convert",
-		Short: "Bring a file of an earlier system into today's form, with a comment at each change",
+		Short: "Convert legacy policies and manifests to the current format, with a comment at each change",
 		Long: "Reads " + migration.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
 			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
 		Example: "  evenkeel convert -f policy-v1alpha1.yaml -o policy.yaml\n" +
@@ -72,7 +72,7 @@ func newSimulateCommand() *cobra.Command {
 	options := commands.NewSimulateOptions()
 	c := &cobra.Command{
 		Use:   "simulate",
-		Short: "Replay usage in virtual time and compare what policies come to; needs no cluster",
+		Short: "Replay recorded usage and compare policies offline",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options.Notes = c.ErrOrStderr()

@@ -100,7 +100,7 @@ func (o *Options) AddLedger(flags *pflag.FlagSet) {
 
 // AddKubeconfig adds the flag of every command that uses the API server.
 func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "File with kube configuration; without it $KUBECONFIG, else the pod's ServiceAccount.")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file. Defaults to $KUBECONFIG, then the in-cluster ServiceAccount or ~/.kube/config.")
 }
 
 // AddMetrics adds the flags of commands that serve metrics and probes.

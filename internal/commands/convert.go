@@ -57,7 +57,7 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 
 var actionWords = map[migration.Action]string{
 	migration.Converted: "converted",
-	migration.Current:   "in today's form already, unchanged",
+	migration.Current:   "in the current format already, unchanged",
 	migration.Marked:    "unchanged, with comments on what to change by hand",
 	migration.Kept:      "no policy, unchanged",
 }
