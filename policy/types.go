@@ -26,9 +26,9 @@ type LoadPolicy struct {
 	// Usage says where usage is measured and when it is trusted.
 	Usage Usage `json:"usage"`
 	// Lines are the levels of usage that mean something, per metric: the one
-	// definition of hot for both sides of scheduling. At least one of cpu and
-	// memory, unless all that are named relieve none; a metric that is not
-	// named is not judged; without lines at all, cpu and memory are.
+	// definition of hot for both sides of scheduling. Metrics that are not
+	// listed are ignored; if lines is left out, cpu and memory are used. List at
+	// least one of cpu and memory, unless every listed metric has relieves: none.
 	Lines Lines `json:"lines"`
 	// NodePools are groups of nodes with lines of their own. A node is in the
 	// first pool that matches it; a node in none takes lines as they are.

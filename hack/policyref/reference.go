@@ -26,11 +26,11 @@ hot and cool mean and how pods are moved; it is described here. Both halves of E
 
 - Every field may be left out. One that is left out, or left blank, has the default that is given below; 0 and "" are values
   like any other.
-- A list or mapping that is given replaces the default as a whole. Laid over defaults one by one are only: the levels of a
-  metric, the lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
+- A list or mapping that is given replaces the default as a whole. Only these are merged with their defaults: the levels of
+  a metric, the lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
 - A file without a ` + "`DeschedulerPolicy`" + ` runs RealUsageLowNodeUtilization with its defaults (eviction.defaultProfile).
 - [examples](../examples) has short policies to begin with; [policy.schema.json](policy.schema.json) is the schema for editors.
-- What is not understood completely is refused, with the file, the field, the value and what is allowed.
+- Unknown fields and invalid values are rejected, naming the file, the field, the value and what is allowed.
 - A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is Kubernetes' own, as in 250m or 200Mi. A *metric* is cpu,
   memory, memory.available, cpu.pressure, memory.pressure, io.pressure or a name from usage.metrics.
 - A *window* is last (the newest sample), avg_5m (a mean), max_avg_1h (the highest mean of 5m) or p95_1h (a percentile, 1
