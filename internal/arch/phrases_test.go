@@ -26,8 +26,8 @@ type phrase struct {
 
 var phrases = []phrase{
 	{name: "tell of", better: "report, list, show", pattern: regexp.MustCompile(`(?i)\b(tells?|told) of\b`), left: 3},
-	{name: "gone by", better: "applied, in effect", pattern: regexp.MustCompile(`(?i)\bgone by\b`), left: 0},
-	{name: "mend", better: "fix", pattern: regexp.MustCompile(`(?i)\bmend(s|ed|ing)?\b`), left: 1},
+	{name: "gone by", better: "applied, in effect", pattern: regexp.MustCompile(`(?i)\bgone by\b`)},
+	{name: "mend", better: "fix", pattern: regexp.MustCompile(`(?i)\bmend(s|ed|ing)?\b`), left: 2},
 	{
 		name: "what it comes to", better: "results, outcome, cost",
 		pattern: regexp.MustCompile(`(?i)\bwhat ([a-z]+ ){1,4}comes? to\b|\b(it|would) comes? to\b`),
@@ -37,8 +37,8 @@ var phrases = []phrase{
 	{name: "where ..., else", better: "two sentences", pattern: regexp.MustCompile(`(?i)\bwhere [^.;:|]*, else\b`)},
 	{name: "today's form", better: "current format, legacy format", pattern: regexp.MustCompile(`(?i)\b(today's|earlier|older) forms?\b`)},
 	{name: "planned landing", better: "planned destination", pattern: regexp.MustCompile(`(?i)\bplanned landings?\b`), left: 1},
-	{name: "96.5 %", better: "96.5%", pattern: regexp.MustCompile(`([0-9]|%[0-9.]*[a-z]) %(%|[ ,;:)|]|\.(\s|$)|$)|^ %$`), left: 40},
-	{name: "1024 Mi", better: "1Gi, as kubectl writes it", pattern: regexp.MustCompile(`([0-9]|%[0-9.]*[a-z]) (Ki|Mi|Gi)\b`), left: 0},
+	{name: "96.5 %", better: "96.5%", pattern: regexp.MustCompile(`([0-9]|%[0-9.]*[a-z]) %(%|[ ,;:)|]|\.(\s|$)|$)|^ %$`), left: 23},
+	{name: "1024 Mi", better: "1Gi, as kubectl writes it", pattern: regexp.MustCompile(`([0-9]|%[0-9.]*[a-z]) (Ki|Mi|Gi)\b`), left: 2},
 	{name: "per pod and day", better: "per pod per day", pattern: regexp.MustCompile(`(?i)\bper pod and day\b`)},
 	{name: "percent points", better: "percentage points", pattern: regexp.MustCompile(`(?i)\bpercent points?\b`)},
 	{name: "nothing to say", better: "no findings", pattern: regexp.MustCompile(`(?i)\bnothing to (say|tell)\b`), left: 1},

@@ -38,7 +38,7 @@ func convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 // evictNothing keeps a policy of a system that did not evict from doing so.
 func evictNothing(converted *policy.Conversion) {
 	converted.Object["eviction"] = map[string]any{"defaultProfile": false}
-	converted.Add("eviction.defaultProfile", "the earlier system evicted nothing; to move pods, set true or add a DeschedulerPolicy")
+	converted.Add("eviction.defaultProfile", "the earlier system evicted nothing; to move pods by the lines of cpu and memory, set true or add a DeschedulerPolicy")
 }
 
 // converterOf returns the converter of a document of a legacy policy format;
