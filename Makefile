@@ -149,7 +149,7 @@ fmt: ## Format the sources of both modules.
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: update-docs
-update-docs: ## Bring docs/policy.md to the policy's types.
+update-docs: ## Bring docs/policy.md and docs/policy.schema.json to the policy's types.
 	go run ./hack/policyref
 
 .PHONY: update-deploy

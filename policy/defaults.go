@@ -78,6 +78,7 @@ func defaults() LoadPolicy {
 
 func defaultEviction() Eviction {
 	return Eviction{
+		DefaultProfile:   true,
 		Steering:         SteeringAuto,
 		CycleDeadline:    duration(10 * time.Minute),
 		Interval:         duration(200 * time.Millisecond),

@@ -42,6 +42,9 @@ type File struct {
 	// DeschedulerAt is how many lines of the file come before it; -1 if it was
 	// converted.
 	DeschedulerAt int
+	// DefaultProfile reports that the file has a LoadPolicy alone, whose
+	// eviction.defaultProfile stands for the DeschedulerPolicy.
+	DefaultProfile bool
 	// Converted are the documents of legacy systems in the file.
 	Converted []Conversion
 }
@@ -60,6 +63,9 @@ func Load(fileName string, data []byte, kinds source.Kinds, converters ...Conver
 	if len(l.problems) > 0 {
 		return nil, NewError(fileName, l.problems)
 	}
+	load := &l.file.Load
+	_, given := l.seen[loadPolicyType]
+	l.file.DefaultProfile = given && l.file.Descheduler == nil && load.Eviction.DefaultProfile && load.JudgesResources()
 	return &l.file, nil
 }
 

@@ -153,7 +153,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := File{Name: "policy.yaml", Load: Default(known)}
+			want := File{Name: "policy.yaml", Load: Default(known), DefaultProfile: tc.wantDescheduler == ""}
 			if err := want.Load.Usage.Timeout.UnmarshalJSON([]byte(`"` + tc.wantTimeout + `"`)); err != nil {
 				t.Fatal(err)
 			}
@@ -193,6 +193,75 @@ func TestLoadTakesTheExamples(t *testing.T) {
 		if !examples[kind] {
 			t.Errorf("no example has a source of type %s", kind)
 		}
+	}
+}
+
+// A LoadPolicy alone runs the default profile, unless it says otherwise or has
+// nothing that a move relieves.
+func TestLoadSaysWhatRuns(t *testing.T) {
+	const marks = "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {busy: {expr: busy}}}}}], metrics: [{name: busy, relieves: none}]}\n" +
+		"lines: {busy: {evict: 90}}\n"
+	cases := map[string]struct {
+		text            string
+		profile, itRuns bool
+	}{
+		"a LoadPolicy alone":           {loadPolicyHeader, true, true},
+		"cpu alone":                    {loadPolicyHeader + "lines: {cpu: {}}\n", true, true},
+		"switched off":                 {loadPolicyHeader + "eviction: {defaultProfile: false}\n", false, false},
+		"only marks":                   {loadPolicyHeader + marks, false, false},
+		"an upstream policy alone":     {deschedulerPolicyText, false, true},
+		"both":                         {deschedulerPolicyText + "---\n" + loadPolicyHeader, false, true},
+		"both, the other way round":    {loadPolicyHeader + "---\n" + deschedulerPolicyText, false, true},
+		"an upstream policy, for sure": {deschedulerPolicyText + "---\n" + loadPolicyHeader + "eviction: {defaultProfile: false}\n", false, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file, err := Load("policy.yaml", []byte(tc.text), known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.DefaultProfile != tc.profile || file.Runs() != tc.itRuns {
+				t.Errorf("default profile %v, runs %v; want %v, %v", file.DefaultProfile, file.Runs(), tc.profile, tc.itRuns)
+			}
+		})
+	}
+}
+
+// Lines that name one of cpu and memory leave the other unjudged, which is told
+// unless something that a move of the other relieves has lines.
+func TestUnjudged(t *testing.T) {
+	pressures := "usage: {sources: [{type: Kubelet, kubelet: {endpoint: Summary}}]}\n"
+	cases := map[string]struct {
+		text string
+		want string // the resource that is left out
+	}{
+		"no lines":                   {text: ""},
+		"both":                       {text: "lines: {cpu: {evict: 70}, memory: {}}"},
+		"cpu alone":                  {text: "lines: {cpu: {evict: 70}}", want: "memory"},
+		"memory alone":               {text: "lines: {memory: {evict: 85}}", want: "cpu"},
+		"memory by what is left":     {text: "lines: {cpu: {}, memory.available: {evict: 10}}"},
+		"cpu by its pressure":        {text: pressures + "lines: {memory: {}, cpu.pressure: {evict: 60}}"},
+		"a pressure of another kind": {text: pressures + "lines: {cpu: {}, cpu.pressure: {evict: 60}}", want: "memory"},
+		"only a pool names memory":   {text: "lines: {cpu: {}}\nnodePools: [{name: a, selector: {matchLabels: {a: b}}, lines: {cpu: {}, memory: {}}}]", want: "memory"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text), known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want *Note
+			if tc.want != "" {
+				want = &Note{Field: "lines", Lossy: true, Text: tc.want + " is not judged, because lines does not name it; add " + tc.want + ": {} to judge it by the default levels"}
+			}
+			if diff := cmp.Diff(want, file.Unjudged()); diff != "" {
+				t.Errorf("warning (-want +got):\n%s", diff)
+			}
+			file.Converted = []Conversion{{Object: map[string]any{"kind": LoadPolicyKind}}}
+			if got := file.Unjudged(); got != nil {
+				t.Errorf("a converted policy is warned of: %+v", got)
+			}
+		})
 	}
 }
 

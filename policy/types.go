@@ -26,9 +26,9 @@ type LoadPolicy struct {
 	// Usage says where usage is measured and when it is trusted.
 	Usage Usage `json:"usage"`
 	// Lines are the levels of usage that mean something, per metric: the one
-	// definition of hot for both sides of scheduling. At least one of cpu and
-	// memory, unless all that are named relieve none; a metric that is not
-	// named is not judged; without lines at all, cpu and memory are.
+	// definition of hot for both sides of scheduling. Metrics that are not
+	// listed are ignored; if lines is left out, cpu and memory are used. List at
+	// least one of cpu and memory, unless every listed metric has relieves: none.
 	Lines Lines `json:"lines"`
 	// NodePools are groups of nodes with lines of their own. A node is in the
 	// first pool that matches it; a node in none takes lines as they are.
@@ -176,6 +176,11 @@ const (
 
 // Eviction says how fast and how carefully pods are moved.
 type Eviction struct {
+	// DefaultProfile runs RealUsageLowNodeUtilization with its defaults where
+	// the file has no DeschedulerPolicy; workloads with a single replica are left
+	// alone. With false such a file evicts nothing: for policies that only label
+	// nodes or answer kube-scheduler.
+	DefaultProfile bool `json:"defaultProfile"`
 	// Steering is auto, the best of these that is proven; required, which stops
 	// evicting when a replacement was bound without the extender having been
 	// asked; admission, where the API server steers by the component

@@ -51,7 +51,7 @@ func (b *Breaker) notReady(facts *Facts) closure {
 	if !(percent > b.MaxNotReadyPercent) {
 		return closure{}
 	}
-	return closure{reason: reasons.NodesNotReady, detail: fmt.Sprintf("%d of %d nodes are not ready, at most %g %%",
+	return closure{reason: reasons.NodesNotReady, detail: fmt.Sprintf("%d of %d nodes are not ready, at most %g%%",
 		facts.NotReady, facts.Nodes, b.MaxNotReadyPercent)}
 }
 
@@ -118,7 +118,7 @@ func (b *Breaker) refused(calls []Call, now time.Time) closure {
 	if percent := 100 * float64(refused) / float64(len(calls)); !(percent > b.MaxRefusedPercent) {
 		return closure{}
 	}
-	return closure{reasons.EvictionsRefused, fmt.Sprintf("%d of the last %d evictions were refused, at most %g %%",
+	return closure{reasons.EvictionsRefused, fmt.Sprintf("%d of the last %d evictions were refused, at most %g%%",
 		refused, len(calls), b.MaxRefusedPercent), last.Add(b.Rest)}
 }
 
@@ -128,11 +128,11 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 		return nil
 	}
 	if u.draining.closes(now, b.StandBack) {
-		all = append(all, closure{reasons.NodesDraining, fmt.Sprintf("%d of %d nodes are cordoned, drained or being deleted, more than %g %%",
+		all = append(all, closure{reasons.NodesDraining, fmt.Sprintf("%d of %d nodes are cordoned, drained or being deleted, more than %g%%",
 			u.stir.Draining, u.stir.Nodes, b.MaxDrainingPercent), u.draining.began.Add(b.StandBack)})
 	}
 	if u.waiting.closes(now, b.StandBack) {
-		all = append(all, closure{reasons.PodsUnschedulable, fmt.Sprintf("%d pods wait for a node, of %d; in the hour before it were fewer by more than %g %%",
+		all = append(all, closure{reasons.PodsUnschedulable, fmt.Sprintf("%d pods wait for a node, of %d; in the hour before it were fewer by more than %g%%",
 			u.stir.Waiting, u.stir.Pods, b.MaxUnschedulablePercent), u.waiting.began.Add(b.StandBack)})
 	}
 	return all

@@ -38,7 +38,7 @@ func newConvertCommand() *cobra.Command {
 	var options commands.ConvertOptions
 	c := &cobra.Command{
 		Use:   "convert [FILE...]",
-		Short: "Convert legacy policies and manifests to the current format, annotating every change",
+		Short: "Convert legacy policies and manifests to the current format, with a comment at each change",
 		Long: "Reads " + migration.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
 			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
 		Example: "  evenkeel convert policy-v1alpha1.yaml -o policy.yaml\n" +
@@ -90,7 +90,7 @@ func newSimulateCommand() *cobra.Command {
 	options := commands.NewSimulateOptions()
 	c := &cobra.Command{
 		Use:   "simulate",
-		Short: "Replay usage in virtual time and compare what policies come to; needs no cluster",
+		Short: "Replay recorded usage and compare policies offline",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options.Notes = c.ErrOrStderr()

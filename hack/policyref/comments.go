@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -37,41 +36,65 @@ func readComments(dirs ...string) (comments, error) {
 	names := kinds.All.Names()
 	last := len(names) - 1
 	c["policy.Source.Type"] = fmt.Sprintf("Type is the kind of source: %s or %s. Required.", strings.Join(names[:last], ", "), names[last])
+	err := eachFile(dirs, func(file *ast.File) {
+		for _, decl := range file.Decls {
+			types, ok := decl.(*ast.GenDecl)
+			if !ok || types.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range types.Specs {
+				if one, ok := spec.(*ast.TypeSpec); ok {
+					c.addType(file.Name.Name, one, types.Doc)
+				}
+			}
+		}
+	})
+	return c, err
+}
+
+// readValues reads the values that types of text have constants for, as
+// "package.Type", of all packages in the folders.
+func readValues(dirs ...string) (map[string][]string, error) {
+	values := map[string][]string{}
+	err := eachFile(dirs, func(file *ast.File) {
+		for _, decl := range file.Decls {
+			constants, ok := decl.(*ast.GenDecl)
+			if !ok || constants.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range constants.Specs {
+				one, ok := spec.(*ast.ValueSpec)
+				if !ok || len(one.Values) != 1 {
+					continue
+				}
+				of, named := one.Type.(*ast.Ident)
+				literal, ok := one.Values[0].(*ast.BasicLit)
+				if named && ok && literal.Kind == token.STRING {
+					key := file.Name.Name + "." + of.Name
+					values[key] = append(values[key], strings.Trim(literal.Value, `"`))
+				}
+			}
+		}
+	})
+	return values, err
+}
+
+// eachFile parses the sources in the folders, without tests.
+func eachFile(dirs []string, visit func(*ast.File)) error {
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
-			return nil, fmt.Errorf("listing sources: %w", err)
+			return fmt.Errorf("listing sources: %w", err)
 		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			source, err := os.ReadFile(file)
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 			if err != nil {
-				return nil, fmt.Errorf("reading sources: %w", err)
+				return fmt.Errorf("reading %q: %w", name, err)
 			}
-			if err := c.add(file, source); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return c, nil
-}
-
-func (c comments) add(name string, source []byte) error {
-	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
-	if err != nil {
-		return fmt.Errorf("parsing %q: %w", name, err)
-	}
-	for _, decl := range file.Decls {
-		types, ok := decl.(*ast.GenDecl)
-		if !ok || types.Tok != token.TYPE {
-			continue
-		}
-		for _, spec := range types.Specs {
-			if one, ok := spec.(*ast.TypeSpec); ok {
-				c.addType(file.Name.Name, one, types.Doc)
-			}
+			visit(file)
 		}
 	}
 	return nil
@@ -100,17 +123,18 @@ func oneLine(doc *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(doc.Text()), " ")
 }
 
-// of returns the comment stored under a key. It replaces the Go name at the
-// start with the name in policies.
-func (c comments) of(key, goName, name string) (string, error) {
-	text := c[key]
-	if text == "" {
-		return "", fmt.Errorf("%s has no comment", key)
+// missing is the error about a type or field without a comment.
+func missing(key string) error { return fmt.Errorf("%s has no comment", key) }
+
+// startsWord reports whether text goes on after a name.
+func startsWord(text string) bool { return text != "" && strings.ContainsAny(text[:1], " :,") }
+
+// markdown formats a comment that may begin with a name.
+func markdown(text, name string) string {
+	if rest, ok := strings.CutPrefix(text, name); ok && startsWord(rest) {
+		return "`" + name + "`" + escape(rest)
 	}
-	if rest, ok := strings.CutPrefix(text, goName); ok && rest != "" && strings.ContainsAny(rest[:1], " :,") {
-		return "`" + name + "`" + escape(rest), nil
-	}
-	return escape(text), nil
+	return escape(text)
 }
 
 // escape escapes markup in a comment.

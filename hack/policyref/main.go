@@ -1,6 +1,7 @@
-// Command policyref writes docs/policy.md, the reference of the LoadPolicy: the
-// fields and their comments from the Go types, the defaults from policy.Load,
-// the examples from policy/testdata/examples. Run it in the project's folder.
+// Command policyref writes docs/policy.md, the reference of the LoadPolicy, and
+// docs/policy.schema.json, its JSON schema for editors: the fields and their
+// comments from the Go types, the defaults from policy.Load, the examples from
+// policy/testdata/examples. Run it in the project's folder.
 //
 // It decides how the reference looks; package policy alone says what the fields
 // mean. A field without a comment is an error.
@@ -19,16 +20,19 @@ func main() {
 	}
 }
 
-// target is the output file.
-func target(root string) string { return filepath.Join(root, "docs", "policy.md") }
+// target is the file with the reference, schemaTarget the one with the schema.
+func target(root string) string       { return filepath.Join(root, "docs", "policy.md") }
+func schemaTarget(root string) string { return filepath.Join(root, "docs", "policy.schema.json") }
 
 func run(root string) error {
-	page, err := reference(filepath.Join(root, "policy"))
-	if err != nil {
-		return fmt.Errorf("making the reference: %w", err)
-	}
-	if err := os.WriteFile(target(root), page, 0o644); err != nil {
-		return fmt.Errorf("writing the reference: %w", err)
+	for path, made := range map[string]func(dir string) ([]byte, error){target(root): reference, schemaTarget(root): schemaOf} {
+		text, err := made(filepath.Join(root, "policy"))
+		if err != nil {
+			return fmt.Errorf("making %s: %w", path, err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", path, err)
+		}
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -27,9 +26,11 @@ hot and cool mean and how pods are moved; it is described here. Both halves of E
 
 - Every field may be left out. One that is left out, or left blank, has the default that is given below; 0 and "" are values
   like any other.
-- A list or mapping that is given replaces the default as a whole. Laid over defaults one by one are only: the levels of a
-  metric, the lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
-- What is not understood completely is refused, with the file, the field, the value and what is allowed.
+- A list or mapping that is given replaces the default as a whole. Only these are merged with their defaults: the levels of
+  a metric, the lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
+- A file without a ` + "`DeschedulerPolicy`" + ` runs RealUsageLowNodeUtilization with its defaults (eviction.defaultProfile).
+- [examples](../examples) has short policies to begin with; [policy.schema.json](policy.schema.json) is the schema for editors.
+- Unknown fields and invalid values are rejected, naming the file, the field, the value and what is allowed.
 - A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is Kubernetes' own, as in 250m or 200Mi. A *metric* is cpu,
   memory, memory.available, cpu.pressure, memory.pressure, io.pressure or a name from usage.metrics.
 - A *window* is last (the newest sample), avg_5m (a mean), max_avg_1h (the highest mean of 5m) or p95_1h (a percentile, 1
@@ -51,10 +52,10 @@ var examples = map[reflect.Type][]string{
 
 // generator writes the page section by section and collects errors.
 type generator struct {
-	comments comments
+	*walker
+
 	dir      string
 	out      bytes.Buffer
-	titles   map[reflect.Type]string
 	examples map[reflect.Type][]string
 	errs     []error
 }
@@ -84,98 +85,52 @@ func folders(dir string) []string {
 }
 
 func pageOf(c comments, dir string) ([]byte, error) {
-	defaults := policy.Default(kinds.All)
-	g := generator{comments: c, dir: dir, titles: map[reflect.Type]string{}, examples: maps.Clone(examples)}
+	w, err := walk(c)
+	g := generator{walker: w, dir: dir, examples: maps.Clone(examples), errs: []error{err}}
+	g.findExamples()
 	g.out.WriteString(head)
-	g.section("LoadPolicy", "", reflect.ValueOf(defaults), g.blocks())
-	args := policy.RealUsageLowNodeUtilizationArgs{}
-	g.section(policy.RealUsageLowNodeUtilizationName, "", reflect.ValueOf(args), nil)
+	for _, s := range w.sections {
+		g.section(s)
+	}
 	return g.out.Bytes(), errors.Join(g.errs...)
 }
 
-// sourceType has the blocks of all kinds of sources.
-var sourceType = policy.SourceType(kinds.All)
-
-// blocks returns the default value of each type that belongs to one kind of
-// source. It also registers the kind's example, if any; that of a kind without
-// a type goes to the section of all sources.
-func (g *generator) blocks() map[reflect.Type]reflect.Value {
-	found := map[reflect.Type]reflect.Value{}
+// findExamples registers the example of each kind of source, if there is one;
+// that of a kind without a type goes to the section of all sources.
+func (g *generator) findExamples() {
 	for _, kind := range kinds.All {
-		block, example := reflect.ValueOf(kind.Default()).Elem(), kebab(kind.Describe().Name)
-		follows := sourceType
-		if block.NumField() > 0 {
-			found[block.Type()], follows = block, block.Type()
+		example, follows := kebab(kind.Describe().Name), reflect.TypeOf(kind).Elem()
+		if _, own := g.of[follows]; !own {
+			follows = sourceType
 		}
 		if _, err := os.Stat(g.exampleFile(example)); err == nil {
 			g.examples[follows] = append(g.examples[follows], example)
 		}
 	}
-	return found
 }
 
-// child is a section that a table refers to.
-type child struct {
-	title string
-	value reflect.Value
-}
-
-// section writes the table of a struct and then the sections of its structs.
-// prefix is the path of its fields.
-func (g *generator) section(title, prefix string, value reflect.Value, known map[reflect.Type]reflect.Value) {
-	t := value.Type()
-	g.titles[t] = title
+// section writes the table of a struct.
+func (g *generator) section(s *section) {
+	t := s.value.Type()
 	level := "##"
-	if strings.Count(prefix, ".") > 1 {
+	if strings.Count(s.prefix, ".") > 1 {
 		level = "###"
 	}
-	text, err := g.comments.of(typeKey(t), strings.TrimPrefix(path.Ext(typeKey(t)), "."), title)
-	if err != nil {
-		g.errs = append(g.errs, err)
-	}
-	fmt.Fprintf(&g.out, "\n%s %s\n\n%s\n\n", level, code(title, prefix), text)
+	fmt.Fprintf(&g.out, "\n%s %s\n\n%s\n\n", level, code(s.title, s.prefix), markdown(s.text, s.title))
 	g.out.WriteString("| Field | Type | Default | |\n|---|---|---|---|\n")
-	children := g.rows(prefix, value, known)
+	for _, e := range s.entries {
+		fallback := shown(e.value)
+		if e.required {
+			fallback = "required"
+		}
+		fmt.Fprintf(&g.out, "| `%s` | %s | %s | %s |\n", e.name, g.typeName(e.of), fallback, markdown(e.text, e.name))
+	}
 	if t == reflect.TypeFor[policy.MetricLines]() {
 		g.lineDefaults()
 	}
 	for _, name := range g.examples[t] {
 		g.example(name)
 	}
-	for _, c := range children {
-		g.section(c.title, c.title+".", c.value, known)
-	}
-}
-
-// rows writes one row per field, those of embedded structs included, and
-// returns the sections that they refer to.
-func (g *generator) rows(prefix string, value reflect.Value, known map[reflect.Type]reflect.Value) []child {
-	var children []child
-	for field, v := range value.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if field.Anonymous {
-			if field.Type.PkgPath() == value.Type().PkgPath() {
-				children = append(children, g.rows(prefix, v, known)...)
-			}
-			continue
-		}
-		text, err := g.comments.of(typeKey(value.Type())+"."+field.Name, field.Name, name)
-		if err != nil {
-			g.errs = append(g.errs, err)
-		}
-		inner, path := element(field.Type, prefix+name)
-		if fields(inner) && g.titles[inner] == "" {
-			g.titles[inner] = path
-			children = append(children, child{path, zeroOr(inner, v, known)})
-		}
-		text, required := strings.CutSuffix(text, " Required.")
-		fallback := shown(v)
-		if required {
-			fallback = "required"
-		}
-		fmt.Fprintf(&g.out, "| `%s` | %s | %s | %s |\n", name, g.typeName(field.Type), fallback, text)
-	}
-	return children
 }
 
 // lineDefaults writes the default levels of cpu and memory.
@@ -196,18 +151,6 @@ func (g *generator) lineDefaults() {
 			fmt.Fprintf(&g.out, "| %s | %v | %v | %v | %v |\n", title, *l.Low, *l.Reject, *l.Evict, *l.Leave)
 		}
 	}
-}
-
-// zeroOr returns the default value of a struct that a field holds, or its zero
-// value.
-func zeroOr(t reflect.Type, field reflect.Value, known map[reflect.Type]reflect.Value) reflect.Value {
-	if field.Type() == t {
-		return field
-	}
-	if value, ok := known[t]; ok {
-		return value
-	}
-	return reflect.Zero(t)
 }
 
 // exampleFile returns the path of an example.

@@ -72,7 +72,7 @@ func (g *generator) typeName(t reflect.Type) string {
 		return "mapping from " + g.typeName(t.Key()) + " to " + g.typeName(t.Elem())
 	case reflect.Struct:
 		t, _ = element(t, "")
-		title := g.titles[t]
+		title := g.of[t].title
 		return fmt.Sprintf("[fields](#%s)", anchor(title))
 	case reflect.Bool:
 		return "true or false"

@@ -65,11 +65,11 @@ func newGeneration(file *policy.File, content []byte, number int, marking bool) 
 // names.
 func (g *generation) decode(needs *parts) (err error) {
 	g.profiles = &api.DeschedulerPolicy{}
-	if g.file.Descheduler != nil || needs.evicting && !needs.onlyRealUsage {
+	if g.file.Runs() || needs.evicting && !needs.onlyRealUsage {
 		g.profiles, g.classes, err = policyfile.OfflineProfiles(g.file)
 	}
 	if err == nil && needs.onlyRealUsage {
-		policyfile.KeepOnlyRealUsage(g.profiles)
+		err = policyfile.KeepOnlyRealUsage(g.profiles)
 	}
 	return err
 }
@@ -89,10 +89,10 @@ func (g *generation) lookUp(ctx context.Context, client kubernetes.Interface, ne
 		return err
 	}
 	if needs.onlyRealUsage {
-		policyfile.KeepOnlyRealUsage(complete)
+		err = policyfile.KeepOnlyRealUsage(complete)
 	}
 	g.profiles = complete
-	return nil
+	return err
 }
 
 // readsUsage reports whether the policy has Evenkeel's own plugin, which moves

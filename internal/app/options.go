@@ -109,7 +109,7 @@ func (o *Options) AddLedger(flags *pflag.FlagSet) {
 // AddKubeconfig adds the flags of every command that uses the API server. They
 // are kubectl's.
 func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file. Defaults to $KUBECONFIG, then the pod's ServiceAccount or ~/.kube/config.")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file. Defaults to $KUBECONFIG, then the in-cluster ServiceAccount or ~/.kube/config.")
 	flags.StringVar(&o.Context, "context", "", "Context of the kubeconfig file to use. Defaults to its current one.")
 	flags.StringVar(&o.As, "as", "", "User to impersonate, such as system:serviceaccount:evenkeel:evenkeel.")
 	flags.StringArrayVar(&o.AsGroups, "as-group", nil, "Group to impersonate, with --as (repeatable).")

@@ -193,7 +193,11 @@ func TestPolicyChanges(t *testing.T) {
 			{content: byUsage + evictAt(55), done: true, line: 55, event: reloaded, state: "ok 3, invalid 0, error 0, generation 3, successful 1"},
 		},
 		"without a DeschedulerPolicy": {
-			{content: loadPolicyHead, done: true, line: 60, event: "Warning PolicyInvalid FILE: it has no DeschedulerPolicy", state: "ok 1, invalid 1, error 0, generation 1, successful 0"},
+			{
+				content: loadPolicyHead + "eviction: {defaultProfile: false}\n", done: true, line: 60,
+				event: "Warning PolicyInvalid FILE: there is nothing to run: it has no DeschedulerPolicy", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
+			},
+			{content: loadPolicyHead, done: true, line: 65, event: reloaded, state: "ok 2, invalid 1, error 0, generation 2, successful 1"},
 		},
 	}
 	for name, steps := range cases {

@@ -100,7 +100,7 @@ func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
 	}
 	subject := lint.Subject{File: file, Now: now}
 	var unchecked []lint.Finding
-	if file.Descheduler != nil {
+	if file.Runs() {
 		profiles, classes, err := policyfile.OfflineProfiles(file)
 		if err != nil {
 			return invalid(p.Name, err)

@@ -144,7 +144,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 }
 
 func TestLintStrict(t *testing.T) {
-	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" // without a DeschedulerPolicy: a warning
+	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {}}\n" // without memory: a warning
 	lintWith := func(strict bool) error {
 		return Lint(LintOptions{Files: []string{Standard}, Format: "text", Strict: strict}, strings.NewReader(load), &bytes.Buffer{}, time.Now())
 	}

@@ -162,7 +162,7 @@ func bar(w io.Writer) func(variant string, step, steps int) {
 		}
 		drawn = percent
 		filled := width * percent / 100
-		_, _ = fmt.Fprintf(w, "\r%-20s [%s%s] %3d %%", variant, strings.Repeat("#", filled), strings.Repeat(" ", width-filled), percent)
+		_, _ = fmt.Fprintf(w, "\r%-20s [%s%s] %3d%%", variant, strings.Repeat("#", filled), strings.Repeat(" ", width-filled), percent)
 		if step == steps {
 			_, _ = fmt.Fprintln(w)
 		}

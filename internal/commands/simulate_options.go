@@ -80,7 +80,7 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.Run.ExtenderWeight, "extender-weight", o.Run.ExtenderWeight, "Weight of the extender in kube-scheduler's configuration.")
 	flags.Float64Var(&o.Run.DeploysPerDay, "deploys", o.Run.DeploysPerDay, "How often a day each owner is deployed anew, on average.")
 	flags.IntVar(&o.Run.MaxUnavailablePercent, "max-unavailable", o.Run.MaxUnavailablePercent, "maxUnavailable of each owner's PodDisruptionBudget, in percent; 100 has none.")
-	flags.Uint64Var(&o.Run.Seed, "seed", o.Run.Seed, "Seed of everything that goes by chance.")
+	flags.Uint64Var(&o.Run.Seed, "seed", o.Run.Seed, "Random seed.")
 	flags.StringVarP(&o.Output, "output", "o", o.Output, "Output format: "+SimulateFormats+".")
 	flags.StringVar(&o.Report, "report", o.Report, "File to write an HTML report to.")
 	flags.IntVar(&o.Recipe.Series, "generate-series", o.Recipe.Series, "Series to generate without --trace.")

@@ -81,9 +81,9 @@ func TestDefaultsOnRecordedDays(t *testing.T) {
 				t.Skip("no recorded traces here")
 			}
 			r := simulated(t, func(o *SimulateOptions) { o.Trace, o.Run.Steps, o.Compare = file, 0, []string{"evenkeel"} })["evenkeel"]
-			t.Logf("figures: deviation %.2f, hot %.2f %%, %.3f evictions per pod and day", r.CPUDeviation, r.HotPercent, r.EvictionsPerPodAndDay)
+			t.Logf("figures: deviation %.2f, hot %.2f%%, %.3f evictions per pod per day", r.CPUDeviation, r.HotPercent, r.EvictionsPerPodAndDay)
 			if r.CPUDeviation > 10 || r.HotPercent > 3 || r.EvictionsPerPodAndDay > 0.2 {
-				t.Error("want a deviation of at most 10, at most 3 % hot, at most 0.2 evictions per pod and day")
+				t.Error("want a deviation of at most 10, at most 3% hot, at most 0.2 evictions per pod per day")
 			}
 		})
 	}

@@ -148,7 +148,7 @@ func (l *Logs) add(text []byte) error {
 		l.count(of, e.At)
 	}
 	if len(l.made) > maxEntries || len(l.judged) > maxEntries || l.counted > maxTimes {
-		return fmt.Errorf("the logs tell of more than %d evictions; give fewer files", maxEntries)
+		return fmt.Errorf("the logs have more than %d evictions; give fewer files", maxEntries)
 	}
 	if l.kept > l.mostKept {
 		return fmt.Errorf("the lines about evictions have more than %d bytes; give fewer files", l.mostKept)

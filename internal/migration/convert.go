@@ -16,7 +16,7 @@ func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*Result, err
 		c.problems = append(c.problems, "the file holds no document; expected "+expected)
 	}
 	if len(text) > policy.MaxFileBytes && len(c.problems) == 0 {
-		c.problems = append(c.problems, fmt.Sprintf("in today's form the file has %d bytes; at most %d are allowed", len(text), policy.MaxFileBytes))
+		c.problems = append(c.problems, fmt.Sprintf("in the current format the file has %d bytes; at most %d are allowed", len(text), policy.MaxFileBytes))
 	}
 	if len(c.problems) > 0 {
 		return nil, policy.NewError(fileName, c.problems)

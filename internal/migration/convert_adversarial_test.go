@@ -138,7 +138,7 @@ func TestHostileFields(t *testing.T) {
 			strings.Replace(v1alpha1, "v1alpha1", "v1alpha9", 1), `p.yaml: line 1: apiVersion "descheduler/v1alpha9" with kind "DeschedulerPolicy" is not known; allowed: `,
 		},
 		"two of a kind": {
-			cranePolicy + "---\n" + rules, "in today's form a second LoadPolicy; the first begins on line 1 and only one is allowed",
+			cranePolicy + "---\n" + rules, "in the current format a second LoadPolicy; the first begins on line 1 and only one is allowed",
 		},
 		"inside of a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata:\n  p.yaml: |\n" + indent(v1alpha1+"maxPods: 3\n"),

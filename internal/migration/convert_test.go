@@ -92,6 +92,27 @@ func TestConvertedPoliciesMeanTheSame(t *testing.T) {
 	}
 }
 
+// A system that evicted nothing evicts nothing after its policy is taken or
+// converted, until somebody adds a DeschedulerPolicy.
+func TestWhatDidNotEvictStillDoesNot(t *testing.T) {
+	for name, text := range map[string]string{"Crane's policy": cranePolicy, "dynamicScheduler's rules": rules} {
+		t.Run(name, func(t *testing.T) {
+			result := mustConvert(t, text)
+			for when, data := range map[string][]byte{"as it is": []byte(text), "converted": result.Text} {
+				if mustLoad(t, data).Runs() {
+					t.Errorf("%s it evicts:\n%s", when, data)
+				}
+				if !mustLoad(t, append([]byte(v1alpha1+"---\n"), data...)).Runs() {
+					t.Errorf("%s with a DeschedulerPolicy it does not run", when)
+				}
+			}
+			if !strings.Contains(string(result.Text), "set true or add a DeschedulerPolicy") {
+				t.Errorf("it does not say how to move pods:\n%s", result.Text)
+			}
+		})
+	}
+}
+
 func TestTodaysFilesStayByteByByte(t *testing.T) {
 	const text = "# a comment\napiVersion: evenkeel.io/v1alpha1\nkind:   LoadPolicy # odd\r\nlines: {cpu: {evict: 70}}\n\n...\n"
 	result := mustConvert(t, text)

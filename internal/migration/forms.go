@@ -29,7 +29,16 @@ func convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 		return nil, nil
 	}
 	converted, errs := to(object)
+	if len(errs) == 0 && converted.Object["kind"] == policy.LoadPolicyKind {
+		evictNothing(&converted)
+	}
 	return &converted, errs
+}
+
+// evictNothing keeps a policy of a system that did not evict from doing so.
+func evictNothing(converted *policy.Conversion) {
+	converted.Object["eviction"] = map[string]any{"defaultProfile": false}
+	converted.Add("eviction.defaultProfile", "the earlier system evicted nothing; to move pods by the lines of cpu and memory, set true or add a DeschedulerPolicy")
 }
 
 // converterOf returns the converter of a document of a legacy policy format;

@@ -108,7 +108,7 @@ func (s *stream) policy(part policy.Part) []byte {
 	}
 	if first, again := s.policies[kind]; again {
 		s.problems = append(s.problems, s.at.problem(fmt.Sprintf(
-			"line %d: in today's form a second %s; the first begins on line %d and only one is allowed", lineOf(part), kind, first)))
+			"line %d: in the current format a second %s; the first begins on line %d and only one is allowed", lineOf(part), kind, first)))
 		return nil
 	}
 	s.policies[kind] = lineOf(part)

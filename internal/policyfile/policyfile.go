@@ -79,13 +79,17 @@ func Read(path string) (*policy.File, []byte, error) {
 // which takes a path, applies each plugin's defaults and validation and asks
 // the API server for priority classes.
 func Profiles(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
-	if file.Descheduler == nil {
-		return nil, Invalid(NameOf(file), "it has no DeschedulerPolicy document, so there is nothing to run")
+	document := file.Descheduler
+	switch {
+	case file.DefaultProfile:
+		document = []byte(defaultProfile)
+	case document == nil:
+		return nil, Invalid(NameOf(file), nothingToRun(file))
 	}
 	if wrong := pluginMistakes(file, registry); len(wrong) > 0 {
 		return nil, policy.NewError(NameOf(file), wrong)
 	}
-	path, remove, err := tempDocument(file.Descheduler)
+	path, remove, err := tempDocument(document)
 	if err != nil {
 		return nil, fmt.Errorf("handing the DeschedulerPolicy over: %w", err)
 	}

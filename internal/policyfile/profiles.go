@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
 
@@ -15,8 +16,8 @@ import (
 )
 
 // KeepOnlyRealUsage leaves only RealUsageLowNodeUtilization enabled, in the
-// first profile that has it or, if none does, in a new profile.
-func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
+// first profile that has it or, if none does, in the default one.
+func KeepOnlyRealUsage(p *api.DeschedulerPolicy) error {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
 	for i := range p.Profiles {
 		plugins := &p.Profiles[i].Plugins
@@ -24,21 +25,15 @@ func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
 			plugins.Deschedule.Enabled = nil
 			plugins.Balance.Enabled = []string{realusage.Name}
 			p.Profiles = p.Profiles[i : i+1]
-			return
+			return nil
 		}
 	}
-	p.Profiles = []api.DeschedulerProfile{{
-		Name: "plan",
-		PluginConfigs: []api.PluginConfig{
-			{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{}},
-			{Name: realusage.Name, Args: &policy.RealUsageLowNodeUtilizationArgs{}},
-		},
-		Plugins: api.Plugins{
-			Balance:           api.PluginSet{Enabled: []string{realusage.Name}},
-			Filter:            api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
-			PreEvictionFilter: api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
-		},
-	}}
+	own, err := Profiles(&policy.File{DefaultProfile: true}, nil, pluginregistry.PluginRegistry)
+	if err != nil {
+		return err
+	}
+	p.Profiles = own.Profiles
+	return nil
 }
 
 // Protection returns the DefaultEvictor's arguments in the first profile that

@@ -22,7 +22,7 @@ func Lines(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArg
 	base := load.Lines
 	for i, args := range all {
 		if i > 0 && !sameLines(all[0], args) {
-			return nil, errors.New("profiles give RealUsageLowNodeUtilization different thresholds; the extender goes by the same lines, so there can be only one set")
+			return nil, errors.New("profiles give RealUsageLowNodeUtilization different thresholds; the extender uses the same lines, so there can be only one set")
 		}
 		laid, err := args.Overlay(load)
 		if err != nil {

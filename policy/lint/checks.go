@@ -23,12 +23,14 @@ func (s *survey) converted() {
 
 // scope finds policies with nothing to run.
 func (s *survey) scope() {
-	const message = "there is no DeschedulerPolicy, so run and serve have nothing to run"
+	const message = "without a DeschedulerPolicy nothing is evicted: run and serve refuse this policy"
 	switch {
 	case s.Profiles == nil && len(s.File.Converted) > 0:
 		s.note("", message+"; the earlier system did not evict either")
+	case s.Profiles == nil && !s.load.Eviction.DefaultProfile:
+		s.note("eviction.defaultProfile", "false, and "+message)
 	case s.Profiles == nil:
-		s.warn("", message)
+		s.note("", message)
 	case s.args == nil:
 		s.note("profiles", "no profile enables %s, so nothing is moved by real usage", policy.RealUsageLowNodeUtilizationName)
 	}
@@ -55,8 +57,11 @@ func (s *survey) plugins() {
 	}
 }
 
-// levels finds lines that leave no headroom.
+// levels finds lines that leave out a resource, or leave no headroom.
 func (s *survey) levels() {
+	if unjudged := s.File.Unjudged(); unjudged != nil {
+		s.findings = append(s.findings, FindingOf(*unjudged))
+	}
 	const nearlyFull = 90
 	for _, metric := range s.lines.Metrics() {
 		given := s.lines[metric]

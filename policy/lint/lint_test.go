@@ -51,7 +51,8 @@ func TestFindings(t *testing.T) {
 		balance []string
 		want    string // "level field: text" that must be among the findings, by its beginning
 	}{
-		"nothing to run":                   {want: "warning : there is no DeschedulerPolicy"},
+		"nothing to run":                   {load: "eviction: {defaultProfile: false}", want: "note eviction.defaultProfile: false, and without a DeschedulerPolicy nothing is evicted"},
+		"memory left out":                  {load: "lines: {cpu: {evict: 70}}", balance: []string{ours}, want: "warning lines: memory is not judged, because lines does not name it"},
 		"nothing by real usage":            {balance: []string{"RemoveDuplicates"}, want: "note profiles: no profile enables RealUsageLowNodeUtilization"},
 		"two balancers":                    {balance: []string{ours, "LowNodeUtilization"}, want: "warning profiles[0].plugins.balance.enabled: LowNodeUtilization moves pods by other measures"},
 		"single replicas":                  {balance: []string{ours}, want: "note profiles[0].pluginConfig: DefaultEvictor has no minReplicas"},
@@ -175,7 +176,7 @@ func TestNotesOfConvertersAreFindings(t *testing.T) {
 	want := []Finding{
 		{Level: Note, Field: "hot", Text: "kept otherwise"},
 		{Level: Warning, Field: "lines", Text: "not kept"},
-		{Level: Note, Text: "there is no DeschedulerPolicy, so run and serve have nothing to run; the earlier system did not evict either"},
+		{Level: Note, Text: "without a DeschedulerPolicy nothing is evicted: run and serve refuse this policy; the earlier system did not evict either"},
 	}
 	if diff := cmp.Diff(want, findings[:min(3, len(findings))]); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

@@ -73,6 +73,9 @@ func (s *survey) pluginsWords() {
 	if s.Profiles == nil {
 		return
 	}
+	if s.File.DefaultProfile {
+		s.say("Runs the default profile, because the file has no DeschedulerPolicy (eviction.defaultProfile).")
+	}
 	runs := "Runs"
 	if s.args != nil {
 		runs = "Also runs"

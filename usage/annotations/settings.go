@@ -49,7 +49,7 @@ func (c *Config) Describe() source.Description {
 			source.Empty: "No node carries annotations such as cpu_usage_avg_5m: whoever writes them (Crane's controller, nodesync) does not run.\n" +
 				"kubectl get nodes -o jsonpath='{.items[*].metadata.annotations.cpu_usage_avg_5m}'",
 			source.Unmatched: "Whoever writes the annotations leaves these nodes out, or their values are too old: kubectl describe node <name>",
-			source.Future: "Crane writes its own zone's time with a Z behind it, that of Asia/Shanghai unless TZ says otherwise. Say which zone it is:\n" +
+			source.Future: "Crane writes its own zone's time followed by a Z, that of Asia/Shanghai unless TZ says otherwise. Say which zone it is:\n" +
 				source.Snippet(Name, "timezone: Asia/Shanghai"),
 			source.WrongUnit: source.Snippet(Name, "unit: fraction   # or percent"),
 		},

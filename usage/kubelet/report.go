@@ -145,7 +145,7 @@ func (r *report) percent(reading usage.Reading, percent number) {
 	switch reading.Value = percent.value; {
 	case !percent.known:
 	case percent.value > 100:
-		r.nodeProblem(usage.Absurd, "%s is %v %%", reading.Metric, percent.value)
+		r.nodeProblem(usage.Absurd, "%s is %v%%", reading.Metric, percent.value)
 	default:
 		r.reading(reading)
 	}

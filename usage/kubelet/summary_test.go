@@ -153,7 +153,7 @@ func TestSummaryOfANode(t *testing.T) {
 		},
 		"pressure beyond all time": {
 			node: `"cpu":{` + at + `,"usageNanoCores":2000000000,"psi":{"some":{"avg60":101}}},"memory":` + memOK,
-			want: []usage.Reading{cpu2, mem1}, problems: map[usage.Cause]string{usage.Absurd: "cpu.pressure is 101 %"},
+			want: []usage.Reading{cpu2, mem1}, problems: map[usage.Cause]string{usage.Absurd: "cpu.pressure is 101%"},
 		},
 		"another machine at this address": {
 			node:     `"nodeName":"n2","cpu":` + cpuOK + `,"memory":` + memOK,

@@ -47,7 +47,7 @@ func (e *Extender) Add(flags *pflag.FlagSet) {
 	e.settings = presets.DefaultMemory()
 	s := &e.settings
 	flags.StringVar(&s.PrometheusURL, presets.NameURL, s.PrometheusURL,
-		"Memory preset, in place of a policy file: keep pods off nodes by a metric of this Prometheus. Also PROMETHEUS_URL.")
+		"Memory preset, instead of a policy file: keep pods off nodes by a metric of this Prometheus. Also PROMETHEUS_URL.")
 	flags.StringVar(&s.Metric, presets.NameMetric, s.Metric,
 		"Memory preset: the metric, percent by the label instance. Also PROMETHEUS_MEMORY_METRICS.")
 	flags.Float64Var(&s.ThresholdPercent, presets.NameThreshold, s.ThresholdPercent,

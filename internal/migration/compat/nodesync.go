@@ -37,10 +37,10 @@ const NodeSyncHelp = "The flags of dynamicScheduler may be given with one dash, 
 
 // Add adds the flags to those of nodesync.
 func (n *NodeSync) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&n.Prometheus, "prom", "", "URL of Prometheus, in place of the address in the policy.")
+	flags.StringVar(&n.Prometheus, "prom", "", "URL of Prometheus, instead of the address in the policy.")
 	flags.StringVar(&n.WebAddress, "webaddr", ":9000", `Address of /nodes, which lists the labelled nodes, and /status; "0" serves none.`)
-	flags.StringVarP(&n.file, "rules", "r", "rule.yaml", "File with dynamicScheduler's rules, in place of --policy-config-file; the default holds where neither is given, but --prom is.")
-	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, in place of the policy's usage.sampleInterval: 5 to 300.")
+	flags.StringVarP(&n.file, "rules", "r", "rule.yaml", "dynamicScheduler rule file to use instead of --policy-config-file. The default is used if --prom is the only other input.")
+	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, instead of the policy's usage.sampleInterval: 5 to 300.")
 }
 
 // Settle sets the current flags to what these mean.

@@ -66,8 +66,8 @@ func (c *conversion) source() map[string]any {
 		periods[window] = max(before, period).String()
 	}
 	c.out.Add(at+".unit", unit.note())
-	c.out.Add(at+".timezone", "is found out from the stamps; state it, as TZ of the controller says (Asia/Shanghai unless set), to be sure")
-	c.out.Add("usage.sources", "annotations tell nothing of pods: before pods are moved, add a source that does, such as MetricsServer")
+	c.out.Add(at+".timezone", "is detected from the timestamps; set it to the controller's TZ (Asia/Shanghai by default) to be safe")
+	c.out.Add("usage.sources", "annotations carry no usage of pods: add a source that does, such as MetricsServer, before pods are moved")
 	return map[string]any{"type": "Annotations", "annotations": map[string]any{"unit": string(unit), "periods": periods}}
 }
 

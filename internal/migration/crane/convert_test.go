@@ -51,6 +51,7 @@ func whole(limit5m, limit1h string) string {
 // wholeToday is the same in the current format.
 const wholeToday = `apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
+eviction: {defaultProfile: false}
 usage:
   sources:
     - type: Annotations

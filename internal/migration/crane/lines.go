@@ -75,7 +75,7 @@ func (c *conversion) lines(limits []limit) map[string]any {
 	for _, sync := range c.in.Spec.SyncPolicy {
 		lines[metrics[sync.Name].name] = map[string]any{}
 	}
-	c.out.Add("lines", "moving pods is new; without limits it goes by the default lines")
+	c.out.Add("lines", "moving pods is new; without limits it uses the default lines")
 	return lines
 }
 

@@ -78,7 +78,7 @@ func (c *conversion) noteWhole() {
 		points[k.point] = points[k.point] || named.Enabled
 	}
 	if len(absent) > 0 {
-		c.out.Add("profiles", "a strategy that is not named is off, as it always was, though some texts call all of them enabled by default: "+
+		c.out.Add("profiles", "strategies that are not listed stay disabled, as before, although some guides say that all are enabled by default: "+
 			strings.Join(absent, ", "))
 	}
 	if points[deschedule] && points[balance] {

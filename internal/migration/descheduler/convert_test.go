@@ -176,7 +176,7 @@ func TestNothingEnabledEvictsNothing(t *testing.T) {
 	}
 }
 
-// A resource that one of the two maps leaves out was filled in with 100 %: no
+// A resource that one of the two maps leaves out was filled in with 100%: no
 // node is over it, and none that is not over it keeps a node from being low.
 func TestAResourceThatOneMapLeavesOutLimitsNothing(t *testing.T) {
 	got := converted(t, `
@@ -193,7 +193,7 @@ strategies:
 
 func TestNotesTellWhatChanged(t *testing.T) {
 	always := policy.Note{Text: "evictions by descheduler's own plugins, too, keep to the LoadPolicy's budgets, cooldowns and breaker"}
-	const off = "a strategy that is not named is off, as it always was, though some texts call all of them enabled by default: "
+	const off = "strategies that are not listed stay disabled, as before, although some guides say that all are enabled by default: "
 	const rest = "RemovePodsViolatingInterPodAntiAffinity: , RemovePodsViolatingNodeAffinity: , RemovePodsViolatingNodeTaints: "
 	const args = "profiles[0].pluginConfig[1].args"
 	cases := map[string]struct {
@@ -225,9 +225,9 @@ func TestNotesTellWhatChanged(t *testing.T) {
 			[]policy.Note{
 				always,
 				{Field: args + ".evictableNamespaces", Text: "namespaces is written as evictableNamespaces: pods elsewhere count, but are not evicted"},
-				{Field: args + ".thresholds", Text: "resources that are not named limit nothing, which is what earlier versions did by filling in 100 %: memory"},
-				{Field: args + ".thresholds", Text: "pods is filled in with 100 %, which limits nothing: only targetThresholds named it"},
-				{Field: args + ".targetThresholds", Text: "cpu is filled in with 100 %, which limits nothing: only thresholds named it"},
+				{Field: args + ".thresholds", Text: "resources that are not named limit nothing, which is what earlier versions did by filling in 100%: memory"},
+				{Field: args + ".thresholds", Text: "pods is filled in with 100%, which limits nothing: only targetThresholds named it"},
+				{Field: args + ".targetThresholds", Text: "cpu is filled in with 100%, which limits nothing: only thresholds named it"},
 			},
 		},
 	}

@@ -71,7 +71,7 @@ func (c *conversion) noteUnnamed(s *subject, given *utilization) {
 	}
 	if len(unnamed) > 0 && len(given.Thresholds) > 0 {
 		c.out.Add(s.to+".thresholds", fmt.Sprintf(
-			"resources that are not named limit nothing, which is what earlier versions did by filling in %d %%: %s",
+			"resources that are not named limit nothing, which is what earlier versions did by filling in %d%%: %s",
 			unlimited, strings.Join(unnamed, ", ")))
 	}
 }
@@ -117,7 +117,7 @@ func (c *conversion) completePair(s *subject, args map[string]any) {
 				continue
 			}
 			whole[name] = json.Number(fmt.Sprint(unlimited))
-			c.out.Add(s.to+"."+pair[0], fmt.Sprintf("%s is filled in with %d %%, which limits nothing: only %s named it", name, unlimited, pair[1]))
+			c.out.Add(s.to+"."+pair[0], fmt.Sprintf("%s is filled in with %d%%, which limits nothing: only %s named it", name, unlimited, pair[1]))
 		}
 		args[pair[0]] = whole
 	}

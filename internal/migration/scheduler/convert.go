@@ -43,7 +43,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	}
 	document.Object = map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 	document.Add("", "kube-scheduler reads this file by --config; --policy-config-file and --policy-configmap are gone since Kubernetes 1.23")
-	document.Add("", "beside --config the flag --kubeconfig counts no more: set clientConnection.kubeconfig here")
+	document.Add("", "kube-scheduler ignores --kubeconfig when --config is given: set clientConnection.kubeconfig here")
 	p.convertAffinity(&document)
 	p.convertExtenders(&document)
 	p.lose(&document)

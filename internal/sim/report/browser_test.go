@@ -167,12 +167,12 @@ svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + 0.5 * box
 	if len(told) != 4 {
 		t.Fatalf("%d heat maps tell of their cells, want 4:\n%s", len(told), dom)
 	}
-	// the fullest of the baseline's nodes is at 90 % ± 3
-	if !regexp.MustCompile(`^row 1 of 12, 50 % of the way through: (85 to 90|90 to 95) %$`).MatchString(told[0]) {
+	// the fullest of the baseline's nodes is at 90% ± 3
+	if !regexp.MustCompile(`^row 1 of 12, 50% of the way through: (85 to 90|90 to 95)%$`).MatchString(told[0]) {
 		t.Errorf("the first heat map tells %q", told[0])
 	}
-	// and of the oracle's at 55 % ± 3
-	if !regexp.MustCompile(`^row 1 of 12, 50 % of the way through: (50 to 55|55 to 60) %$`).MatchString(told[3]) {
+	// and of the oracle's at 55% ± 3
+	if !regexp.MustCompile(`^row 1 of 12, 50% of the way through: (50 to 55|55 to 60)%$`).MatchString(told[3]) {
 		t.Errorf("the last heat map tells %q", told[3])
 	}
 }

@@ -34,7 +34,7 @@ func Conclude(results []sim.Result) Conclusion {
 	best := choose(rivals, from)
 	if base != nil && best.HotPercent >= base.HotPercent && base.HotPercent > 0 {
 		return Conclusion{Best: Baseline, Sentences: []string{fmt.Sprintf(
-			"No variant leaves fewer nodes hot than kube-scheduler alone, which leaves them hot for %s %% of their time; the nearest is %s with %s %%.",
+			"No variant leaves fewer nodes hot than kube-scheduler alone, which leaves them hot for %s%% of their time; the nearest is %s with %s%%.",
 			share(base.HotPercent), plain(best.Variant), share(best.HotPercent),
 		)}}
 	}
@@ -46,7 +46,7 @@ func Conclude(results []sim.Result) Conclusion {
 		v.Sentences = append(v.Sentences, gains(best, base))
 	}
 	if bound != nil {
-		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s %%.", share(bound.HotPercent)))
+		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s%%.", share(bound.HotPercent)))
 	}
 	return v
 }
@@ -55,10 +55,10 @@ func Conclude(results []sim.Result) Conclusion {
 func alone(base, bound *sim.Result) (v Conclusion) {
 	if base != nil {
 		v.Best = Baseline
-		v.Sentences = append(v.Sentences, fmt.Sprintf("With kube-scheduler alone nodes are hot for %s %% of their time.", share(base.HotPercent)))
+		v.Sentences = append(v.Sentences, fmt.Sprintf("With kube-scheduler alone nodes are hot for %s%% of their time.", share(base.HotPercent)))
 	}
 	if bound != nil {
-		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s %%.", share(bound.HotPercent)))
+		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s%%.", share(bound.HotPercent)))
 	}
 	return v
 }
@@ -115,16 +115,16 @@ func notable(rivals []*sim.Result, best *sim.Result) []*sim.Result {
 func cost(best, base *sim.Result) string {
 	instead := ""
 	if base != nil {
-		instead = fmt.Sprintf(" instead of %s %% with kube-scheduler alone", share(base.HotPercent))
+		instead = fmt.Sprintf(" instead of %s%% with kube-scheduler alone", share(base.HotPercent))
 	}
-	return fmt.Sprintf("%s is best here: nodes are hot for %s %% of their time%s, for %s.", plain(best.Variant), share(best.HotPercent), instead, evictions(best))
+	return fmt.Sprintf("%s is best here: nodes are hot for %s%% of their time%s, for %s.", plain(best.Variant), share(best.HotPercent), instead, evictions(best))
 }
 
 func evictions(r *sim.Result) string {
 	if r.Evictions == 0 {
 		return "no eviction at all"
 	}
-	return rate(r.EvictionsPerPodAndDay) + " evictions per pod and day"
+	return rate(r.EvictionsPerPodAndDay) + " evictions per pod per day"
 }
 
 func against(rival, best *sim.Result) string {
@@ -134,13 +134,13 @@ func against(rival, best *sim.Result) string {
 			times = fmt.Sprintf(", %.0f times as many", more)
 		}
 	}
-	return fmt.Sprintf("With %s it is %s %%, for %s%s.", plain(rival.Variant), share(rival.HotPercent), evictions(rival), times)
+	return fmt.Sprintf("With %s it is %s%%, for %s%s.", plain(rival.Variant), share(rival.HotPercent), evictions(rival), times)
 }
 
 func gains(best, base *sim.Result) string {
 	text := fmt.Sprintf("Nodes differ by %s points of CPU instead of %s.", points(best.CPUDeviation), points(base.CPUDeviation))
 	if worth := 0.01; max(best.UnservedPercent, base.UnservedPercent) >= worth {
-		text += fmt.Sprintf(" The CPU demand that its node cannot serve is %s %% instead of %s %%.", share(best.UnservedPercent), share(base.UnservedPercent))
+		text += fmt.Sprintf(" The CPU demand that its node cannot serve is %s%% instead of %s%%.", share(best.UnservedPercent), share(base.UnservedPercent))
 	}
 	const noise = 1.02
 	if best.Memory && best.MemoryDeviation > base.MemoryDeviation*noise {

@@ -20,53 +20,53 @@ func TestJudge(t *testing.T) {
 		"a little more hot time for far fewer evictions is better": {
 			results: []sim.Result{of("none", 12, 0), of("a", 1, 5), of("b", 2, 0.1)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 2.0 % of their time instead of 12.0 % with kube-scheduler alone, for 0.10 evictions per pod and day.",
+			first:   "b is best here: nodes are hot for 2.0% of their time instead of 12.0% with kube-scheduler alone, for 0.10 evictions per pod per day.",
 		},
 		// a takes away 11 points of 12, b 8: less than four fifths of that
 		"much more hot time is not": {
 			results: []sim.Result{of("none", 12, 0), of("a", 1, 5), of("b", 4, 0.1)},
 			want:    "a",
-			first:   "a is best here: nodes are hot for 1.0 % of their time instead of 12.0 % with kube-scheduler alone, for 5.00 evictions per pod and day.",
+			first:   "a is best here: nodes are hot for 1.0% of their time instead of 12.0% with kube-scheduler alone, for 5.00 evictions per pod per day.",
 		},
 		"of two that evict alike the cooler one": {
 			results: []sim.Result{of("none", 12, 0), of("a", 2, 1), of("b", 1.5, 1)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 1.5 % of their time instead of 12.0 % with kube-scheduler alone, for 1.00 evictions per pod and day.",
+			first:   "b is best here: nodes are hot for 1.5% of their time instead of 12.0% with kube-scheduler alone, for 1.00 evictions per pod per day.",
 		},
 		"the oracle does not compete": {
 			results: []sim.Result{of("none", 12, 0), of("oracle", 0, 0), of("a", 5, 1)},
 			want:    "a",
-			first:   "a is best here: nodes are hot for 5.0 % of their time instead of 12.0 % with kube-scheduler alone, for 1.00 evictions per pod and day.",
+			first:   "a is best here: nodes are hot for 5.0% of their time instead of 12.0% with kube-scheduler alone, for 1.00 evictions per pod per day.",
 		},
 		"where all do harm, nobody": {
 			results: []sim.Result{of("none", 2, 0), of("a", 3, 1), of("b", 2.5, 4)},
 			want:    "none",
-			first: "No variant leaves fewer nodes hot than kube-scheduler alone, which leaves them hot for 2.0 % of their time; " +
-				"the nearest is b with 2.5 %.",
+			first: "No variant leaves fewer nodes hot than kube-scheduler alone, which leaves them hot for 2.0% of their time; " +
+				"the nearest is b with 2.5%.",
 		},
 		"where nothing is hot, one without evictions": {
 			results: []sim.Result{of("none", 0, 0), of("a", 0, 1), of("b", 0, 0)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 0 % of their time instead of 0 % with kube-scheduler alone, for no eviction at all.",
+			first:   "b is best here: nodes are hot for 0% of their time instead of 0% with kube-scheduler alone, for no eviction at all.",
 		},
 		"without a baseline the hottest is what is improved on": {
 			results: []sim.Result{of("a", 10, 0), of("b", 2, 0.2), of("c", 1.9, 3)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 2.0 % of their time, for 0.20 evictions per pod and day.",
+			first:   "b is best here: nodes are hot for 2.0% of their time, for 0.20 evictions per pod per day.",
 		},
 		"one alone": {
 			results: []sim.Result{of("a", 10, 0.5)},
 			want:    "a",
-			first:   "a is best here: nodes are hot for 10.0 % of their time, for 0.50 evictions per pod and day.",
+			first:   "a is best here: nodes are hot for 10.0% of their time, for 0.50 evictions per pod per day.",
 		},
 		"the baseline alone": {
 			results: []sim.Result{of("none", 10, 0)},
 			want:    "none",
-			first:   "With kube-scheduler alone nodes are hot for 10.0 % of their time.",
+			first:   "With kube-scheduler alone nodes are hot for 10.0% of their time.",
 		},
 		"the oracle alone": {
 			results: []sim.Result{of("oracle", 1, 9)},
-			first:   "The oracle, which knows the coming hour and moves as it likes, reaches 1.0 %.",
+			first:   "The oracle, which knows the coming hour and moves as it likes, reaches 1.0%.",
 		},
 	}
 	for name, tc := range tests {
@@ -89,7 +89,7 @@ func TestJudgeTellsOfWorseMemory(t *testing.T) {
 	base := sim.Result{Variant: "none", Memory: true, HotPercent: 10, CPUDeviation: 12, MemoryDeviation: 5, UnservedPercent: 0.5}
 	best := sim.Result{Variant: "a", Memory: true, HotPercent: 2, CPUDeviation: 7, MemoryDeviation: 8, UnservedPercent: 0.1}
 	got := Conclude([]sim.Result{base, best}).Sentences
-	want := "Nodes differ by 7.0 points of CPU instead of 12.0. The CPU demand that its node cannot serve is 0.1 % instead of 0.5 %. " +
+	want := "Nodes differ by 7.0 points of CPU instead of 12.0. The CPU demand that its node cannot serve is 0.1% instead of 0.5%. " +
 		"Memory is spread worse than before: by 8.0 points instead of 5.0."
 	if diff := cmp.Diff(want, got[len(got)-1]); diff != "" {
 		t.Errorf("last sentence (-want +got):\n%s", diff)

@@ -48,7 +48,7 @@ func (c curve) KeyText() px { return c.KeyX + 36 }
 func (c curve) KeyBase() px { return c.KeyY + 4 }
 
 func distributionOf(results []sim.Result, looks []style, line float64, best string) *distribution {
-	d := &distribution{Hot: fmt.Sprintf("%g %%", line)}
+	d := &distribution{Hot: fmt.Sprintf("%g%%", line)}
 	end := usageEnd(results, line)
 	var bins [][]float64
 	highest := 0.0
@@ -66,7 +66,7 @@ func distributionOf(results []sim.Result, looks []style, line float64, best stri
 	d.HotLine = d.x(line / end)
 	d.HotWidth = d.Right - d.HotLine
 	for at := 0.0; at <= end; at += 10 {
-		d.Usages = append(d.Usages, tick{At: d.x(at / end), Label: fmt.Sprintf("%g %%", at)})
+		d.Usages = append(d.Usages, tick{At: d.x(at / end), Label: fmt.Sprintf("%g%%", at)})
 	}
 	d.Shares = shareTicks(d.frame, highest*1.05)
 	for i, shares := range bins {
@@ -76,7 +76,7 @@ func distributionOf(results []sim.Result, looks []style, line float64, best stri
 		r := &results[i]
 		d.Curves = append(d.Curves, curve{
 			style: looks[i], Path: d.path(shares, highest*1.05), Best: r.Variant == best,
-			Facts: fmt.Sprintf("%s %% above the line, deviation %s points, peak %s %%", share(r.HotPercent), points(r.CPUDeviation), points(r.PeakCPUPercent)),
+			Facts: fmt.Sprintf("%s%% above the line, deviation %s points, peak %s%%", share(r.HotPercent), points(r.CPUDeviation), points(r.PeakCPUPercent)),
 			KeyX:  d.Left + 12 + px(190*(len(d.Curves)/keys)), KeyY: d.Top + 12 + px(18*(len(d.Curves)%keys)),
 		})
 	}
@@ -127,7 +127,7 @@ func (d *distribution) path(shares []float64, top float64) string {
 func shareTicks(f frame, top float64) (ticks []tick) {
 	every := roundStep(top / 4)
 	for at := 0.0; at <= top; at += every {
-		ticks = append(ticks, tick{At: f.y(at / top), Label: fmt.Sprintf("%g %%", at)})
+		ticks = append(ticks, tick{At: f.y(at / top), Label: fmt.Sprintf("%g%%", at)})
 	}
 	return ticks
 }

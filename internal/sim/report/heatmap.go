@@ -98,7 +98,7 @@ func heatMaps(results []sim.Result, looks []style, colours scale) (maps []heatMa
 		m := heatMap{
 			frame: f, style: looks[i], Columns: len(g.cells[0]), Rows: len(g.cells), Times: timeTicks(f, len(r.Usage)),
 			WarmUp: px(float64(len(r.Usage)-r.Steps)/float64(len(r.Usage))) * f.InnerWidth(),
-			Facts:  fmt.Sprintf("%s %% hot, deviation %s points", share(r.HotPercent), points(r.CPUDeviation)),
+			Facts:  fmt.Sprintf("%s%% hot, deviation %s points", share(r.HotPercent), points(r.CPUDeviation)),
 			Cells:  cellsInWords(g),
 		}
 		if m.Image, err = g.draw(colours); err != nil {

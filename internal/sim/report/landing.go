@@ -49,11 +49,11 @@ func landings(results []sim.Result, looks []style) (made []landing) {
 				continue
 			}
 			percent := 100 * float64(p.count) / float64(r.Evictions)
-			title := fmt.Sprintf("%d (%s %%) landed %s", p.count, share(percent), p.name)
+			title := fmt.Sprintf("%d (%s%%) landed %s", p.count, share(percent), p.name)
 			facts = append(facts, title)
 			one := part{Class: p.class, X: x, Width: px(percent / 100 * landingWidth), Title: title}
 			if one.LabelX = x + one.Width/2; one.Width > 44 {
-				one.Label = share(percent) + " %"
+				one.Label = share(percent) + "%"
 			}
 			l.Parts = append(l.Parts, one)
 			x += one.Width

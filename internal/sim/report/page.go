@@ -75,13 +75,10 @@ func newPage(heading Heading, results []sim.Result) (*page, error) {
 		return nil, fmt.Errorf("a hot line of %v%%: must be above 0 and at most 100", line)
 	}
 	conclusion := Conclude(results)
-	for i, sentence := range conclusion.Sentences {
-		conclusion.Sentences[i] = strings.ReplaceAll(sentence, " %", "\u00a0%") // no line break between a number and its unit
-	}
 	looks, colours := styles(results, conclusion.Best), newScale(line)
 	p := &page{
 		Heading: heading, Played: played(&heading), Timing: timing(&heading), Style: template.CSS(pageStyle),
-		Conclusion: conclusion, Rule: Rule, Memory: withMemory(results), HotLine: fmt.Sprintf("%g %%", line), Legend: colours.legend(),
+		Conclusion: conclusion, Rule: Rule, Memory: withMemory(results), HotLine: fmt.Sprintf("%g%%", line), Legend: colours.legend(),
 		Landings: landings(results, looks),
 	}
 	p.LegendWidth = px(22*len(p.Legend) + 60)
@@ -140,7 +137,7 @@ func withUnit(part, whole int) string {
 	if whole == 0 {
 		return "–"
 	}
-	return ratio(part, whole) + " %"
+	return ratio(part, whole) + "%"
 }
 
 func percentOf(v, widest float64) px {

@@ -101,7 +101,7 @@ func TestPageHasEveryPlot(t *testing.T) {
 		}
 	}
 	verdict := root.all("section")[0].all("p")[0].Text
-	if !strings.Contains(verdict, "evenkeel is best here: nodes are hot for 0\u00a0% of their time instead of 27.5\u00a0%") {
+	if !strings.Contains(verdict, "evenkeel is best here: nodes are hot for 0% of their time instead of 27.5%") {
 		t.Errorf("the page begins with %q", verdict)
 	}
 }
@@ -215,7 +215,7 @@ func TestScale(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScale(tc.line)
 			if got := s.from[s.level(tc.percent)]; got != tc.from {
-				t.Errorf("%v %% is in the level from %v %%, want %v", tc.percent, got, tc.from)
+				t.Errorf("%v%% is in the level from %v%%, want %v", tc.percent, got, tc.from)
 			}
 			if len(s.palette()) != len(s.from) {
 				t.Errorf("%d colours for %d levels", len(s.palette()), len(s.from))
@@ -232,7 +232,7 @@ func TestDistributionAndTimelineAddUp(t *testing.T) {
 			sum += share
 		}
 		if math.Abs(sum-100) > 1e-6 {
-			t.Errorf("%s: the distribution adds up to %v %%", r.Variant, sum)
+			t.Errorf("%s: the distribution adds up to %v%%", r.Variant, sum)
 		}
 		for _, per := range []int{1, 5, 7, 100} {
 			evictions := 0

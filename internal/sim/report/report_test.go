@@ -22,7 +22,7 @@ func heading() Heading {
 	}
 }
 
-// made makes a result in which nodes lie apart by a spread around 50 %, the
+// made makes a result in which nodes lie apart by a spread around 50%, the
 // first one highest.
 func made(variant string, spread float64, evictions int) sim.Result {
 	const nodes, pods, steps, warm = 12, 240, 72, 12
@@ -57,7 +57,7 @@ func replay() []sim.Result {
 	return []sim.Result{made(Baseline, 40, 0), stray, planned, made(Bound, 5, 900)}
 }
 
-// Hot minutes per eviction of evenkeel: 27.5 % of 12 nodes × 60 steps × 5
+// Hot minutes per eviction of evenkeel: 27.5% of 12 nodes × 60 steps × 5
 // minutes are 990, by 6 evictions.
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
@@ -65,16 +65,16 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-VARIANT           HOT%  UNSERVED%  DEV 5m  DEV 1h  EVICTIONS  PER POD AND DAY  HOT MIN/EVICTION  ON PLAN%  BOOMERANGS  HELPED%
+VARIANT           HOT%  UNSERVED%  DEV 5m  DEV 1h  EVICTIONS  PER POD PER DAY  HOT MIN/EVICTION  ON PLAN%  BOOMERANGS  HELPED%
 none              27.5  0          24.0    22.0    0          0                -                 -         0           -
 upstream-metrics  8.6   0          13.2    12.1    200        3.33             3.4               -         120         30.0
 evenkeel          0     0          6.0     5.5     6          0.10             165.0             83.3      0           100.0
 oracle            0     0          3.0     2.8     900        15.0             1.1               -         0           0
 
-evenkeel is best here: nodes are hot for 0 % of their time instead of 27.5 % with kube-scheduler alone, for 0.10 evictions per pod and day.
-With upstream-metrics it is 8.6 %, for 3.33 evictions per pod and day, 33 times as many.
+evenkeel is best here: nodes are hot for 0% of their time instead of 27.5% with kube-scheduler alone, for 0.10 evictions per pod per day.
+With upstream-metrics it is 8.6%, for 3.33 evictions per pod per day, 33 times as many.
 Nodes differ by 6.0 points of CPU instead of 24.0.
-The oracle, which knows the coming hour and moves as it likes, reaches 0 %.
+The oracle, which knows the coming hour and moves as it likes, reaches 0%.
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), out.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

@@ -87,15 +87,15 @@ func (s scale) legend() (swatches []swatch) {
 		c := s.colour(i)
 		one := swatch{X: px(i * 22), LabelX: px(i * 22), Fill: fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)}
 		if i+1 < len(s.from) {
-			one.Title = fmt.Sprintf("%g to %g %%", from, s.from[i+1])
+			one.Title = fmt.Sprintf("%g to %g%%", from, s.from[i+1])
 		} else {
-			one.Title = fmt.Sprintf("above %g %%", from)
+			one.Title = fmt.Sprintf("above %g%%", from)
 		}
 		switch {
 		case i == s.cool && from < 100:
-			one.Label = fmt.Sprintf("%g %% hot line", from)
+			one.Label = fmt.Sprintf("%g%% hot line", from)
 		case i == 0 && s.cool > 6, i == len(s.from)-1:
-			one.Label = fmt.Sprintf("%g %%", from)
+			one.Label = fmt.Sprintf("%g%%", from)
 		}
 		swatches = append(swatches, one)
 	}

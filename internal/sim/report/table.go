@@ -23,7 +23,7 @@ func Table(w io.Writer, results []sim.Result) error {
 	if memory {
 		header = append(header, "MEM HOT%", "MEM DEV 1h")
 	}
-	header = append(header, "EVICTIONS", "PER POD AND DAY", "HOT MIN/EVICTION", "ON PLAN%", "BOOMERANGS", "HELPED%")
+	header = append(header, "EVICTIONS", "PER POD PER DAY", "HOT MIN/EVICTION", "ON PLAN%", "BOOMERANGS", "HELPED%")
 	line(table, header)
 	for i := range made {
 		line(table, made[i].cells(memory))

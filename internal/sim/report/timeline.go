@@ -51,7 +51,7 @@ func timelines(results []sim.Result, looks []style) (lines []timeline, span stri
 		}
 		lines = append(lines, timeline{
 			frame: f, style: looks[i], Times: timeTicks(f, len(r.EvictionsAt)), Counts: countTicks(f, highest), Bars: bars(f, r.EvictionsAt, per, highest),
-			Facts: fmt.Sprintf("%d evictions, %s per pod and day", r.Evictions, rate(r.EvictionsPerPodAndDay)),
+			Facts: fmt.Sprintf("%d evictions, %s per pod per day", r.Evictions, rate(r.EvictionsPerPodAndDay)),
 		})
 	}
 	return lines, inWords(time.Duration(per) * sim.Step)

@@ -96,7 +96,7 @@ func chosen(f *stage.Fixture) map[string]int {
 }
 
 // Prometheus has windows at the first second: the shipped windows and queries,
-// and nothing to wait for.
+// and nothing to wait for. The policy is a LoadPolicy alone.
 func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -105,7 +105,7 @@ func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	}
 	server := f.Prometheus(prometheus.Config{NodeExporter: true}, story.Nodes...)
 	mark := f.Mark()
-	f.Serve(f.Policy(stage.RealUsage, "---\n"+loadPolicy(prometheusSource(server.URL()), false)))
+	f.Serve(f.Policy(loadPolicy(prometheusSource(server.URL()), false)))
 	evictions := wantCooled(t, f, story, mark)
 	wantLanded(t, f, story, evictions)
 	if got := chosen(f); got["Prometheus"] != len(story.Nodes) {

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// schema is a JSON schema, or a part of one. It has no references, which some
+// validators do not follow.
+type schema map[string]any
+
+const (
+	windowPattern = `^(last|(avg|max_avg|p[1-9][0-9]?)_[1-9][0-9]*[mhd])$`
+	metricPattern = `^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`
+	spanPattern   = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+)
+
+// plainSchemas are the schemas of types that decode themselves.
+var plainSchemas = map[reflect.Type]schema{
+	reflect.TypeFor[metav1.Duration]():      {"type": "string", "pattern": spanPattern},
+	reflect.TypeFor[resource.Quantity]():    {"type": []string{"string", "number"}},
+	reflect.TypeFor[usage.Window]():         {"type": "string", "pattern": windowPattern},
+	reflect.TypeFor[usage.Metric]():         {"type": "string", "pattern": metricPattern},
+	reflect.TypeFor[corev1.ResourceName]():  {"type": "string", "enum": []string{"cpu", "memory"}},
+	reflect.TypeFor[runtime.RawExtension](): {"type": "object"}, // arguments of a plugin
+}
+
+// schemaOf makes the schema of policies from the sources in dir and of the
+// source kinds.
+func schemaOf(dir string) ([]byte, error) {
+	c, err := readComments(folders(dir)...)
+	if err != nil {
+		return nil, err
+	}
+	w, err := walk(c)
+	if err != nil {
+		return nil, err
+	}
+	values, err := readValues(folders(dir)...)
+	if err != nil {
+		return nil, err
+	}
+	m := schemaMaker{walker: w, values: values}
+	load, upstream := w.sections[0].value, reflect.TypeFor[v1alpha2.DeschedulerPolicy]()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err = encoder.Encode(schema{
+		"$schema":     "http://json-schema.org/draft-07/schema#",
+		"title":       "Evenkeel policy",
+		"description": "One document of a policy file. Made from the types in policy/ by `go run ./hack/policyref`.",
+		"oneOf": []schema{
+			m.document(policy.GroupVersion, policy.LoadPolicyKind, load.Type(), load),
+			m.document(v1alpha2.SchemeGroupVersion.String(), upstream.Name(), upstream, reflect.Zero(upstream)),
+		},
+	})
+	return out.Bytes(), err
+}
+
+// schemaMaker turns what the walker found into a schema.
+type schemaMaker struct {
+	*walker
+
+	values map[string][]string // of types of text, by "package.Type"
+}
+
+// document is the schema of a document of a policy file.
+func (m *schemaMaker) document(apiVersion, kind string, t reflect.Type, value reflect.Value) schema {
+	s := m.schema(t, value)
+	properties, _ := s["properties"].(schema)
+	properties["apiVersion"], properties["kind"] = schema{"enum": []string{apiVersion}}, schema{"enum": []string{kind}}
+	s["required"] = []string{"apiVersion", "kind"}
+	return s
+}
+
+// schema is the schema of a type; value has the defaults of its fields.
+func (m *schemaMaker) schema(t reflect.Type, value reflect.Value) schema {
+	if s, ok := plainSchemas[t]; ok {
+		return maps.Clone(s)
+	}
+	if t == reflect.TypeFor[policy.Source]() {
+		t = sourceType
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return m.schema(t.Elem(), reflect.Value{})
+	case reflect.Slice:
+		return schema{"type": "array", "items": m.schema(t.Elem(), reflect.Value{})}
+	case reflect.Map:
+		return m.mapping(t)
+	case reflect.Struct:
+		return m.object(t, value)
+	case reflect.Bool:
+		return schema{"type": "boolean"}
+	case reflect.Float32, reflect.Float64:
+		return schema{"type": "number"}
+	case reflect.String:
+		return m.oneOf(schema{"type": "string"}, typeKey(t))
+	default:
+		return schema{"type": "integer"}
+	}
+}
+
+// oneOf restricts a text to the constants of its type, if it has any.
+func (m *schemaMaker) oneOf(s schema, key string) schema {
+	if values := m.values[key]; len(values) > 0 {
+		s["enum"] = values
+	}
+	return s
+}
+
+// mapping is the schema of a map, whose keys are restricted as its values are.
+func (m *schemaMaker) mapping(t reflect.Type) schema {
+	element := m.schema(t.Elem(), reflect.Value{})
+	key := m.schema(t.Key(), reflect.Value{})
+	s := schema{"type": "object"}
+	switch names, limited := key["enum"].([]string); {
+	case limited:
+		properties := schema{}
+		for _, name := range names {
+			properties[name] = element
+		}
+		s["properties"], s["additionalProperties"] = properties, false
+	case key["pattern"] != nil:
+		s["patternProperties"], s["additionalProperties"] = schema{fmt.Sprint(key["pattern"]): element}, false
+	default:
+		s["additionalProperties"] = element
+	}
+	return s
+}
+
+// object is the schema of a struct: with the comments and defaults of its
+// section, or of a type that is not ours by its fields alone.
+func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
+	properties, required := schema{}, []string{}
+	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
+	own := m.of[t]
+	if own == nil {
+		for _, f := range reflect.VisibleFields(t) {
+			if name := jsonName(f); name != "" {
+				properties[name] = orBlank(m.schema(f.Type, reflect.Value{}))
+			}
+		}
+		return s
+	}
+	if !value.IsValid() || value.Type() != t {
+		value = own.value
+	}
+	for _, e := range own.entries {
+		field := m.schema(e.of, value.FieldByName(e.field))
+		if t == sourceType && e.field == "Type" {
+			field["enum"] = kinds.All.Names()
+		}
+		if e.required {
+			required = append(required, e.name)
+		} else {
+			field = orBlank(field)
+			withDefault(field, value.FieldByName(e.field))
+		}
+		field["description"] = e.text
+		properties[e.name] = field
+	}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+// orBlank also allows a field to be left blank, which means its default.
+func orBlank(s schema) schema {
+	if name, ok := s["type"].(string); ok {
+		s["type"] = []string{name, "null"}
+	}
+	if values, ok := s["enum"].([]string); ok {
+		all := make([]any, len(values), len(values)+1)
+		for i, value := range values {
+			all[i] = value
+		}
+		s["enum"] = append(all, nil)
+	}
+	return s
+}
+
+// withDefault adds the default of a field, but for those of whole sections:
+// theirs are at their fields.
+func withDefault(s schema, value reflect.Value) {
+	if s["properties"] != nil || shown(value) == "none" {
+		return
+	}
+	raw, err := json.Marshal(value.Interface())
+	if err != nil {
+		return
+	}
+	s["default"] = json.RawMessage(hours.ReplaceAll(minutes.ReplaceAll(raw, []byte("$1")), []byte("$1")))
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// section is a struct of the policy: a table of the reference, an object of the
+// schema.
+type section struct {
+	title, prefix string
+	text          string
+	value         reflect.Value // the default
+	entries       []entry
+}
+
+// entry is a field of a section.
+type entry struct {
+	name     string // in policies
+	field    string // in Go
+	of       reflect.Type
+	text     string
+	required bool
+	value    reflect.Value // the default
+}
+
+// walker walks over the types of the policy, once for reference and schema.
+type walker struct {
+	comments comments
+	// known are the default values of types that belong to one kind of source.
+	known    map[reflect.Type]reflect.Value
+	sections []*section // in the order of the reference
+	of       map[reflect.Type]*section
+	errs     []error
+}
+
+// sourceType has the blocks of all kinds of sources.
+var sourceType = policy.SourceType(kinds.All)
+
+// walk visits every type. A type or field without a comment is an error.
+func walk(c comments) (*walker, error) {
+	w := &walker{comments: c, known: map[reflect.Type]reflect.Value{}, of: map[reflect.Type]*section{}}
+	for _, kind := range kinds.All {
+		if block := reflect.ValueOf(kind.Default()).Elem(); block.NumField() > 0 {
+			w.known[block.Type()] = block
+		}
+	}
+	w.visit(w.begin("LoadPolicy", "", reflect.ValueOf(policy.Default(kinds.All))))
+	w.known = nil
+	w.visit(w.begin(policy.RealUsageLowNodeUtilizationName, "", reflect.ValueOf(policy.RealUsageLowNodeUtilizationArgs{})))
+	return w, errors.Join(w.errs...)
+}
+
+// begin makes the section of a type. prefix is the path of its fields.
+func (w *walker) begin(title, prefix string, value reflect.Value) *section {
+	s := &section{title: title, prefix: prefix, value: value}
+	w.of[value.Type()] = s
+	return s
+}
+
+// visit fills a section, and then those that its fields refer to.
+func (w *walker) visit(s *section) {
+	w.sections = append(w.sections, s)
+	key := typeKey(s.value.Type())
+	s.text = w.text(key, strings.TrimPrefix(path.Ext(key), "."), s.title)
+	for _, child := range w.fields(s, s.value) {
+		w.visit(child)
+	}
+}
+
+// fields adds an entry per field, those of embedded structs included, and
+// returns the sections that they refer to.
+func (w *walker) fields(s *section, value reflect.Value) []*section {
+	var children []*section
+	for field, v := range value.Fields() {
+		name := jsonName(field)
+		if field.Anonymous {
+			if field.Type.PkgPath() == value.Type().PkgPath() {
+				children = append(children, w.fields(s, v)...)
+			}
+			continue
+		}
+		e := entry{name: name, field: field.Name, of: field.Type, value: v}
+		e.text, e.required = strings.CutSuffix(w.text(typeKey(value.Type())+"."+field.Name, field.Name, name), " Required.")
+		s.entries = append(s.entries, e)
+		inner, at := element(field.Type, s.prefix+name)
+		if fields(inner) && w.of[inner] == nil {
+			children = append(children, w.begin(at, at+".", w.zeroOr(inner, v)))
+		}
+	}
+	return children
+}
+
+// zeroOr returns the default value of a struct that a field holds, or its zero
+// value.
+func (w *walker) zeroOr(t reflect.Type, field reflect.Value) reflect.Value {
+	if field.Type() == t {
+		return field
+	}
+	if value, ok := w.known[t]; ok {
+		return value
+	}
+	return reflect.Zero(t)
+}
+
+// text returns the comment stored under a key, which begins with the name in
+// policies instead of the one in Go.
+func (w *walker) text(key, goName, name string) string {
+	text := w.comments[key]
+	if text == "" {
+		w.errs = append(w.errs, missing(key))
+	}
+	if rest, ok := strings.CutPrefix(text, goName); ok && startsWord(rest) {
+		return name + rest
+	}
+	return text
+}
+
+// jsonName is the name of a field in policies; empty for an embedded struct.
+func jsonName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}

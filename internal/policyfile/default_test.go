@@ -1,0 +1,107 @@
+package policyfile
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+const loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
+
+func load(t *testing.T, text string) *policy.File {
+	t.Helper()
+	file, err := migration.Load("policy.yaml", []byte(text), kinds.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func profiles(t *testing.T, file *policy.File) *api.DeschedulerPolicy {
+	t.Helper()
+	SetupPlugins()
+	decoded, classes, err := OfflineProfiles(file)
+	if err != nil || len(classes) > 0 {
+		t.Fatalf("decoding: %v, %d priority classes", err, len(classes))
+	}
+	return decoded
+}
+
+// A LoadPolicy alone runs what the shipped policy runs, and what `plan` shows
+// for a policy that enables only plugins of upstream's.
+func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
+	shipped, _, err := Read(filepath.Join("..", "..", "policy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := profiles(t, shipped)
+	if diff := cmp.Diff(want, profiles(t, load(t, loadPolicyHead)), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the default profile (-shipped +default):\n%s", diff)
+	}
+	others := &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{{Name: "upstream's"}}}
+	if err := KeepOnlyRealUsage(others); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Profiles, others.Profiles, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("what a plan is made by (-shipped +planned):\n%s", diff)
+	}
+}
+
+func TestWhatRunsNothingIsRefused(t *testing.T) {
+	cases := map[string]struct {
+		file *policy.File
+		want string
+	}{
+		"no file":      {&policy.File{Load: policy.Default(kinds.All)}, "policy: there is no policy, so there is nothing to run"},
+		"switched off": {load(t, loadPolicyHead+"eviction: {defaultProfile: false}"), "policy.yaml: there is nothing to run: it has no DeschedulerPolicy, and eviction.defaultProfile is false"},
+		"only marks": {
+			load(t, loadPolicyHead+"usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {busy: {expr: busy}}}}}], metrics: [{name: busy, relieves: none}]}\nlines: {busy: {evict: 90}}"),
+			"policy.yaml: there is nothing to run: it has no DeschedulerPolicy, and its lines name neither cpu nor memory",
+		},
+		"rules of a system that only marked": {load(t, "Rulename: {busy: {Promsql: busy, Threshold: 90}}"), "policy.yaml: there is nothing to run: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := OfflineProfiles(tc.file)
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || !policy.IsInvalid(err) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// A resource that lines leave out is told: in the log, or to a person who waits.
+func TestPrintNotesWarnsOfAnUnjudgedResource(t *testing.T) {
+	file := load(t, loadPolicyHead+"lines: {cpu: {evict: 70}}")
+	var out bytes.Buffer
+	PrintNotes(t.Context(), file, &out)
+	const want = "policy.yaml: warning: lines: memory is not judged, because lines does not name it; add memory: {} to judge it by the default levels.\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	PrintNotes(klog.NewContext(t.Context(), logger), file, nil)
+	sink, ok := logger.GetSink().(ktesting.Underlier)
+	if !ok {
+		t.Fatal("no log to look at")
+	}
+	if got := sink.GetBuffer().String(); !strings.Contains(got, "memory is not judged") {
+		t.Errorf("logged:\n%s", got)
+	}
+	out.Reset()
+	PrintNotes(t.Context(), load(t, loadPolicyHead), &out)
+	if out.Len() > 0 {
+		t.Errorf("a policy that judges both prints %q", out.String())
+	}
+}

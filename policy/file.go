@@ -1,0 +1,29 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Runs reports whether the file says what to run.
+func (f *File) Runs() bool { return f.Descheduler != nil || f.DefaultProfile }
+
+// Unjudged warns of lines that leave out cpu or memory, as those do that only
+// name the other; nil if they do not. What a legacy system left out is no
+// mistake.
+func (f *File) Unjudged() *Note {
+	converted := func(c Conversion) bool { return c.Object["kind"] == LoadPolicyKind }
+	if !f.Load.JudgesResources() || slices.ContainsFunc(f.Converted, converted) {
+		return nil
+	}
+	for _, resource := range []usage.Metric{usage.CPU, usage.Memory} {
+		relieved := func(name usage.Metric) bool { return f.Load.Usage.Relieves(name) == resource }
+		if !slices.ContainsFunc(f.Load.Lines.Metrics(), relieved) {
+			return &Note{Field: "lines", Lossy: true, Text: fmt.Sprintf("%[1]s is not judged, because lines does not name it; "+
+				"add %[1]s: {} to judge it by the default levels", resource)}
+		}
+	}
+	return nil
+}
