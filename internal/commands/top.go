@@ -55,7 +55,7 @@ func (o *TopOptions) validate(out io.Writer) error {
 	}
 	switch _, err := terminal.StyleOf(out, o.Color, os.Getenv); {
 	case err != nil:
-		return err
+		return exit.Usage(err)
 	case o.Observe < 0:
 		return exit.Usagef("--observe: %v is negative", o.Observe)
 	case o.Watch && o.Format != "table" && o.Format != "wide":

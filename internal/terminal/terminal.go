@@ -1,18 +1,18 @@
 // Package terminal is about what output is shown on: how wide and high it is,
-// whether it shows colours, bars of a share, and progress of what takes long.
+// whether it shows colors, bars of a share, and progress of what takes long.
 //
-// Whatever a bar or a colour says, the caller says in words or numbers too.
+// Whatever a bar or a color says, the caller says in words or numbers too. It
+// imports nothing of the product, because the demo, another module, uses it.
 package terminal
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/term"
-
-	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // ColorModes are the values of --color.
@@ -31,7 +31,7 @@ type Style struct {
 // StyleOf returns the style of an output. env reads an environment variable.
 func StyleOf(out io.Writer, color string, env func(string) string) (Style, error) {
 	if !slices.Contains(strings.Split(ColorModes, "|"), color) {
-		return Style{}, exit.Usagef("--color: %q is not one of %s", color, ColorModes)
+		return Style{}, fmt.Errorf("--color: %q is not one of %s", color, ColorModes)
 	}
 	s := Style{Color: color == "always"}
 	file := fileOf(out)
