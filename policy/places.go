@@ -59,20 +59,18 @@ func step(node *yaml.Node, path string) (name, value *yaml.Node, rest string) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
-	switch node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			key := node.Content[i]
-			// Keys may have dots: the longest that fits is meant.
-			if after, ok := cutName(path, key.Value); ok && (name == nil || len(after) < len(rest)) {
-				name, value, rest = key, node.Content[i+1], after
-			}
-		}
-	case yaml.SequenceNode:
+	if node.Kind == yaml.SequenceNode {
 		for i, element := range node.Content {
 			if after, ok := cutName(path, strconv.Itoa(i)); ok {
 				return element, element, after
 			}
+		}
+	}
+	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+		key := node.Content[i]
+		// Keys may have dots: the longest that fits is meant.
+		if after, ok := cutName(path, key.Value); ok && (name == nil || len(after) < len(rest)) {
+			name, value, rest = key, node.Content[i+1], after
 		}
 	}
 	return name, value, rest

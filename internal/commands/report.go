@@ -48,11 +48,4 @@ func validFormat(format, formats string) error {
 	return exit.Usagef("--output: %q is not one of %s%s", format, formats, likely.Hint(format, allowed))
 }
 
-// pausedLine says that nothing is evicted, if that is so.
-func pausedLine(w io.Writer, paused string) {
-	if paused != "" {
-		line(w, "Nothing is evicted now: %s\n", paused)
-	}
-}
-
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

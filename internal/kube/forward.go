@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
@@ -44,7 +45,9 @@ func (c *Connection) Forward(ctx context.Context, namespace, pod string, port in
 	}
 	defer func() {
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			klog.FromContext(ctx).V(4).Info("Forwarding a port ended", "error", err.Error())
+		}
 	}()
 	ports, err := forwarder.GetPorts()
 	if err == nil && len(ports) != 1 {

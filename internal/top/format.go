@@ -57,7 +57,7 @@ func shortened(name string, cells int) string {
 func wrapped(text string, cells int) string {
 	var b strings.Builder
 	used := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case used == 0:

@@ -20,7 +20,7 @@ type printer struct {
 // text prints words, the first line after first and the others after hang.
 func (p *printer) text(first, hang, words string) {
 	line, begun := first, false
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		if begun && columns(line)+1+columns(word) > p.width {
 			p.line(line)
 			line, begun = hang, false
@@ -88,15 +88,16 @@ func (p *printer) table(indent string, all []column) {
 		widths[i] = all[i].width()
 	}
 	for row := -1; row < len(all[0].cells); row++ {
-		line := indent
+		var line strings.Builder
+		line.WriteString(indent)
 		for i := range all {
 			cell := all[i].header
 			if row >= 0 {
 				cell = all[i].cells[row]
 			}
-			line += pad(cell, widths[i]) + gap
+			line.WriteString(pad(cell, widths[i]) + gap)
 		}
-		p.line(line)
+		p.line(line.String())
 	}
 }
 

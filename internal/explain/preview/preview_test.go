@@ -140,7 +140,7 @@ func TestPrint(t *testing.T) {
 						t.Fatal(err)
 					}
 					golden(t, file, got.Bytes())
-					for _, line := range bytes.Split(got.Bytes(), []byte("\n")) {
+					for line := range bytes.SplitSeq(got.Bytes(), []byte("\n")) {
 						if columns(string(line)) > width && !wide {
 							t.Errorf("longer than %d columns: %s", width, line)
 						}

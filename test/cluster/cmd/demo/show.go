@@ -261,7 +261,9 @@ func peak(usage map[string]cluster.NodeLoad) float64 {
 	return highest
 }
 
-func (s *show) chapter(title string) { fmt.Fprintf(s.out, "\n%s\n", s.style.Paint(terminal.Bold, title)) }
+func (s *show) chapter(title string) {
+	fmt.Fprintf(s.out, "\n%s\n", s.style.Paint(terminal.Bold, title))
+}
 
 func (s *show) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+"\n", args...) }
 
