@@ -89,7 +89,10 @@ func TestTopAfterOneReading(t *testing.T) {
 		t.Errorf("the table says:\n%s", table.Stdout)
 	}
 
-	f.Start("extender", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--listen-address", stage.Listen(), "--metrics-address", "0")
+	watcher := f.Start("extender", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--listen-address", stage.Listen(), "--metrics-address", "0")
+	if err := watcher.WaitServing(t.Context(), "http://"+stage.Listen()+"/livez"); err != nil {
+		t.Fatal(err)
+	}
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
 	watched, _ := readTop(t, "--extender-url", stage.Reports())
 	if _, states, _ = watched.hottest(len(story.Hot)); !slices.Equal(states, []string{"hot", "hot"}) {
