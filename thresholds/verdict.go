@@ -283,21 +283,7 @@ func InWords(evidence []Evidence) []string {
 }
 
 // String returns the evidence in words.
-func (e Evidence) String() string {
-	than := "above"
-	if e.Below {
-		than = "below"
-	}
-	unit := ""
-	if e.Percent {
-		unit = " %"
-	}
-	words := fmt.Sprintf("%s is at %.1f%s over %s, %s the evict line of %g%s", e.Metric, e.Value, unit, e.Window, than, round(e.Evict), unit)
-	if e.PercentPerMinute > 0 {
-		words += fmt.Sprintf(", and rises by %.1f %% a minute", e.PercentPerMinute)
-	}
-	return words
-}
+func (e Evidence) String() string { return summary([]Evidence{e}) }
 
 // Summary is evidence in one line: a metric once, with all of its windows.
 func Summary(evidence []Evidence) string {

@@ -325,10 +325,10 @@ func TestEvidence(t *testing.T) {
 		got = append(got, e.String())
 	}
 	want := []string{
-		"cpu is at 97.1 % over avg_5m, above the evict line of 65 %",
-		"cpu is at 80.0 % over max_avg_1h, above the evict line of 66.7 %",
-		"memory.available is at 8.3 % over last, below the evict line of 10 %",
-		"swap.free is at 4.2 over avg_5m, below the evict line of 5",
+		"cpu 97.1% (avg_5m) is above the 65% evict line",
+		"cpu 80.0% (max_avg_1h) is above the 66.7% evict line",
+		"memory.available 8.3% (last) is below the 10% evict line",
+		"swap.free 4.2 (avg_5m) is below the 5 evict line",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"time"
@@ -112,17 +111,16 @@ func nodeStatus(o *observer.Observation, newest *thresholds.Resolved, i int) Nod
 
 func resourceStatus(o *observer.Observation, newest *thresholds.Resolved, i int, resource cluster.Resource) ResourceStatus {
 	node, read := o.View.Snapshot.Nodes[i], &o.View.Nodes[i]
-	percent := func(amount int64) float64 {
-		return round1(cluster.Amounts{amount}.PercentOf(cluster.Amounts{node.Node.Allocatable[resource]})[0])
-	}
+	percent := func(amounts cluster.Amounts) float64 { return round1(amounts.PercentOf(node.Node.Allocatable)[resource]) }
 	status := ResourceStatus{Allocatable: node.Node.Allocatable[resource], EvictPercent: evictLine(o.View.Windows, newest, i, resource)}
+	var requested cluster.Amounts
 	for _, pod := range node.Pods {
-		status.Requested += pod.Requests[resource]
+		requested = requested.Plus(pod.Requests)
 	}
-	status.RequestedPercent = percent(status.Requested)
+	status.Requested, status.RequestedPercent = requested[resource], percent(requested)
 	if read.HasSample() && reported(read, resource) {
-		used := read.Measured[usage.AtLast][resource]
-		status.Used, status.UsedPercent = &used, new(percent(used))
+		newest := read.Measured[usage.AtLast]
+		status.Used, status.UsedPercent = new(newest[resource]), new(percent(newest))
 	}
 	return status
 }
@@ -144,13 +142,9 @@ func reported(read *usage.NodeUsage, resource cluster.Resource) bool {
 // evictLine returns the line above which a reading is above every window's; nil
 // if there is none.
 func evictLine(windows []usage.Window, lines *thresholds.Resolved, i int, resource cluster.Resource) *float64 {
-	metric := usage.CPU
-	if resource == cluster.Memory {
-		metric = usage.Memory
-	}
 	highest := math.Inf(-1)
 	for _, window := range windows {
-		if levels, ok := lines.Of(i, metric, window); ok && !math.IsInf(levels.Evict, 0) {
+		if levels, ok := lines.Of(i, usage.Metric(resource.String()), window); ok && !math.IsInf(levels.Evict, 0) {
 			highest = max(highest, levels.Evict)
 		}
 	}
@@ -160,24 +154,16 @@ func evictLine(windows []usage.Window, lines *thresholds.Resolved, i int, resour
 	return new(round1(highest))
 }
 
-// over puts into words what is above its evict line, once for each metric.
+// over puts into words what the newest reading has above its evict line, once
+// for each metric: by it all windows are the same.
 func over(evidence []thresholds.Evidence) []string {
 	var words []string
 	said := map[usage.Metric]bool{}
-	for i := range evidence {
-		e := &evidence[i]
-		if said[e.Metric] {
-			continue
+	for _, e := range evidence {
+		if !said[e.Metric] {
+			said[e.Metric], e.Window = true, usage.Last
+			words = append(words, e.String())
 		}
-		said[e.Metric] = true
-		than, unit := "above", ""
-		if e.Below {
-			than = "below"
-		}
-		if e.Percent {
-			unit = "%"
-		}
-		words = append(words, fmt.Sprintf("%s %.1f%s, %s the evict line of %g%s", e.Metric, e.Value, unit, than, round1(e.Evict), unit))
 	}
 	return words
 }

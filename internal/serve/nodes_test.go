@@ -103,7 +103,7 @@ func briefs(o *observer.Observation) map[string]brief {
 // looked at, and usage that is there is never missing.
 func TestNodeStatuses(t *testing.T) {
 	burning, idle := explain.Percents{CPU: 96.6, Memory: 40}, explain.Percents{CPU: 10, Memory: 20}
-	over := []string{"cpu 96.6%, above the evict line of 65%"}
+	over := []string{"cpu 96.6% (last) is above the 65% evict line"}
 	silent := brief{State: "unknown", Unknown: "NoUsageSample", CPU: -1}
 	is := func(windows ...string) func(explain.Percents) map[string]explain.Percents {
 		return func(p explain.Percents) map[string]explain.Percents {

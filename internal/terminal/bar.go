@@ -32,7 +32,7 @@ func Bar(percent, line float64, cells int) string {
 
 // BarColor is the color of that bar.
 func BarColor(percent, line float64) Color {
-	if percent > line {
+	if line > 0 && percent > line {
 		return Red
 	}
 	return Green

@@ -86,7 +86,7 @@ func reports() map[string]Report {
 	)
 	troubles := report(
 		node("node-00", "hot", "hot", 20, 12.5, func(n *serve.NodeStatus) {
-			n.Over = []string{"io.pressure 52.0%, above the evict line of 40%"}
+			n.Over = []string{"io.pressure 52.0% (last) is above the 40% evict line"}
 		}),
 		node("node-01", "cool", "cool", 31, 12.5, func(n *serve.NodeStatus) { n.CPU.EvictPercent = new(90.0) }),
 		node("node-02", "unknown", "", 10, 12.5, without("NodeNotReady")),
