@@ -1,8 +1,8 @@
 package kube
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,26 +22,15 @@ const forwardTimeout = 5 * time.Second
 // pods/portforward. It forwards until use returns.
 func (c *Connection) Forward(ctx context.Context, namespace, pod string, port int, use func(ctx context.Context, address string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	forwarder, err := c.forwarder(ctx, namespace, pod, port, ready)
-	if err != nil {
-		cancel()
-		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
+	if err == nil {
+		go func() { ended <- forwarder.ForwardPorts() }()
+		err = untilReady(ctx, ready, ended)
 	}
-	go func() { ended <- forwarder.ForwardPorts() }()
-	timeout := time.NewTimer(forwardTimeout)
-	defer timeout.Stop()
-	select {
-	case <-ready:
-	case err := <-ended:
-		cancel()
+	if err != nil {
 		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
-	case <-timeout.C: // what dials cannot be stopped; it ends by itself, or with the process
-		cancel()
-		return fmt.Errorf("forwarding a port of pod %s/%s: no answer within %v", namespace, pod, forwardTimeout)
-	case <-ctx.Done():
-		cancel()
-		return ctx.Err()
 	}
 	defer func() {
 		cancel()
@@ -50,13 +39,25 @@ func (c *Connection) Forward(ctx context.Context, namespace, pod string, port in
 		}
 	}()
 	ports, err := forwarder.GetPorts()
-	if err == nil && len(ports) != 1 {
-		err = errors.New("there is no local port")
-	}
 	if err != nil {
 		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
 	}
 	return use(ctx, fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
+}
+
+// untilReady waits until a pod is reached. What dials cannot be stopped: it ends
+// by itself, or with the process.
+func untilReady(ctx context.Context, ready <-chan struct{}, ended <-chan error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, forwardTimeout, fmt.Errorf("no answer within %v", forwardTimeout))
+	defer cancel()
+	select {
+	case <-ready:
+		return nil
+	case err := <-ended:
+		return cmp.Or(err, context.Canceled) // nothing else ends it without an error
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // forwarder makes what forwards until the context ends. Like kubectl it tries
