@@ -104,7 +104,9 @@ func newDoctorCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
-			wanted.As, options.As = options.As, "" // its own requests impersonate nobody
+			if options.As != "" { // its own requests impersonate nobody
+				wanted.As, wanted.AsGroups, options.As, options.AsGroups = options.As, options.AsGroups, "", nil
+			}
 			return commands.Doctor(c.Context(), options, wanted, c.OutOrStdout())
 		},
 	}

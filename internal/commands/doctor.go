@@ -33,8 +33,10 @@ type DoctorOptions struct {
 	Mode string
 	// Prometheus is the --prom of nodesync, if given.
 	Prometheus string
-	// As is the user whose permissions are checked; empty means the caller.
-	As string
+	// As is the user whose permissions are checked, AsGroups the groups that it is
+	// in; empty means the caller.
+	As       string
+	AsGroups []string
 	// Extender is the extender to query, SchedulerConfig a file with
 	// kube-scheduler's configuration; both may be empty.
 	Extender        remote.Extender
@@ -109,7 +111,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	look, wanted := e.look, e.wanted
 	patient.Load, patient.Sources = look.Load, look.AskedSources()
 	patient.MovesByUsage = len(policy.RealUsageArgs(look.Profiles)) > 0
-	client, err := look.Kube.As(wanted.As)
+	client, err := look.Kube.As(wanted.As, wanted.AsGroups)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,6 +23,21 @@ contexts:
 - {name: production, context: {cluster: b}}
 current-context: staging
 `
+
+// A client as somebody else says who, and which groups that one is in.
+func TestAs(t *testing.T) {
+	var asked http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r.Header }))
+	t.Cleanup(server.Close)
+	client, err := (&Connection{REST: &rest.Config{Host: server.URL}}).As("jane", []string{"ops", "dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = client.Discovery().ServerVersion() // there is none
+	if diff := cmp.Diff([][]string{{"jane"}, {"ops", "dev"}}, [][]string{asked.Values("Impersonate-User"), asked.Values("Impersonate-Group")}); diff != "" {
+		t.Errorf("impersonated (-want +got):\n%s", diff)
+	}
+}
 
 // The API server is found as kubectl finds it.
 func TestAccess(t *testing.T) {

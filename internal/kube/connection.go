@@ -150,14 +150,14 @@ func (c *Connection) TokensIn(namespace string) func(ctx context.Context, servic
 	}
 }
 
-// As returns a client that impersonates a user; without a name it returns
-// Client.
-func (c *Connection) As(name string) (kubernetes.Interface, error) {
+// As returns a client that impersonates a user who is in groups; without a name
+// it returns Client.
+func (c *Connection) As(name string, groups []string) (kubernetes.Interface, error) {
 	if name == "" {
 		return c.Client, nil
 	}
 	config := rest.CopyConfig(c.REST)
-	config.Impersonate = rest.ImpersonationConfig{UserName: name}
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: groups}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for %q: %w", name, err)
