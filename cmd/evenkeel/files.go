@@ -2,15 +2,14 @@ package main
 
 import (
 	"io"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
 func newLintCommand() *cobra.Command {
@@ -63,7 +62,7 @@ func addFiles(c *cobra.Command, files *[]string) {
 // standard input, unless that is a terminal.
 func filesOf(c *cobra.Command, flag, args []string) []string {
 	files := slices.Concat(flag, args)
-	if len(files) == 0 && !isTerminal(c.InOrStdin()) {
+	if len(files) == 0 && terminal.FileOf(c.InOrStdin()) == nil {
 		return []string{commands.Standard}
 	}
 	return files
@@ -104,13 +103,8 @@ func newSimulateCommand() *cobra.Command {
 
 // progressOf returns where to draw progress: a terminal, or nil.
 func progressOf(c *cobra.Command) io.Writer {
-	if isTerminal(c.ErrOrStderr()) {
-		return c.ErrOrStderr()
+	if terminal.FileOf(c.ErrOrStderr()) == nil {
+		return nil
 	}
-	return nil
-}
-
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	return c.ErrOrStderr()
 }

@@ -11,8 +11,9 @@ import (
 // Progress says how far something is that takes long: on a terminal in one line
 // that is written over, elsewhere in a line every fifteen seconds.
 type Progress struct {
-	out  io.Writer
-	over bool // whether lines are written over
+	out io.Writer
+	// width is that of the terminal on which lines are written over; 0 elsewhere.
+	width int
 	// said is when the last line was written, or what it is about began; text is
 	// what it said.
 	said time.Time
@@ -25,14 +26,18 @@ const progressEvery = 15 * time.Second
 // NewProgress returns a Progress of what begins now. It writes to an output,
 // which may be nil.
 func NewProgress(out io.Writer, now time.Time) *Progress {
-	return &Progress{out: out, over: out != nil && fileOf(out) != nil, said: now}
+	style, _ := StyleOf(out, "never", nil)
+	return &Progress{out: out, width: style.Width, said: now}
 }
 
 // Say tells how far it is at a moment.
 func (p *Progress) Say(now time.Time, text string) {
 	switch {
 	case p.out == nil || text == p.text:
-	case p.over:
+	case p.width > 0:
+		if runes := []rune(text); len(runes) >= p.width { // what breaks cannot be written over
+			text = string(runes[:p.width-1])
+		}
 		rest := max(utf8.RuneCountInString(p.text)-utf8.RuneCountInString(text), 0)
 		fmt.Fprintf(p.out, "\r%s%s", text, strings.Repeat(" ", rest))
 		p.text = text
@@ -44,7 +49,7 @@ func (p *Progress) Say(now time.Time, text string) {
 
 // Done takes the line away that was written over.
 func (p *Progress) Done() {
-	if p.over && p.text != "" {
+	if p.width > 0 && p.text != "" {
 		fmt.Fprintf(p.out, "\r%s\r", strings.Repeat(" ", utf8.RuneCountInString(p.text)))
 		p.text = ""
 	}

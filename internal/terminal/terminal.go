@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/term"
 )
@@ -34,7 +35,7 @@ func StyleOf(out io.Writer, color string, env func(string) string) (Style, error
 		return Style{}, fmt.Errorf("--color: %q is not one of %s", color, ColorModes)
 	}
 	s := Style{Color: color == "always"}
-	file := fileOf(out)
+	file := FileOf(out)
 	if file == nil {
 		return s, nil
 	}
@@ -47,9 +48,9 @@ func StyleOf(out io.Writer, color string, env func(string) string) (Style, error
 	return s, nil
 }
 
-// fileOf returns the terminal that an output is, or nil.
-func fileOf(out io.Writer) *os.File {
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+// FileOf returns the terminal that a stream is, or nil.
+func FileOf(stream any) *os.File {
+	if file, ok := stream.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file
 	}
 	return nil
@@ -73,6 +74,17 @@ func (s Style) Paint(color Color, text string) string {
 		return text
 	}
 	return string(color) + text + plain
+}
+
+// Printable replaces what could control a terminal by spaces: names and messages
+// are whatever others have written.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return ' '
+	}, text)
 }
 
 // Home goes to the upper left corner of a terminal and clears it.

@@ -71,6 +71,13 @@ func TestStyleOf(t *testing.T) {
 	}
 }
 
+// What others have written does not control the terminal.
+func TestPrintable(t *testing.T) {
+	if got, want := Printable("n1\x1b[2J\r\nn2 │ ─ é\u202e\xff"), "n1 [2J  n2 │ ─ é  "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestPaint(t *testing.T) {
 	if got := (Style{}).Paint(Red, "hot"); got != "hot" {
 		t.Errorf("without colors: %q", got)
@@ -100,11 +107,12 @@ func TestProgress(t *testing.T) {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 	out.Reset()
-	p := Progress{out: &out, over: true}
+	p := Progress{out: &out, width: 10}
 	p.Say(began, "12 of 20")
 	p.Say(began, "3 left")
+	p.Say(began, "longer than a line")
 	p.Done()
-	if diff := cmp.Diff("\r12 of 20\r3 left  \r      \r", out.String()); diff != "" {
+	if diff := cmp.Diff("\r12 of 20\r3 left  \rlonger th\r         \r", out.String()); diff != "" {
 		t.Errorf("written over (-want +got):\n%s", diff)
 	}
 	play(NewProgress(nil, began))
