@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // The pods of the shipped manifests that serve reports, serve before extender,
@@ -46,7 +47,7 @@ func findReporting(ctx context.Context, client kubernetes.Interface, namespace s
 func reporting(pods []v1.Pod) *v1.Pod {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod v1.Pod) bool {
 		name := pod.Labels[nameLabel]
-		return name != serveName && name != extenderName || pod.DeletionTimestamp != nil || !isReady(&pod)
+		return name != serveName && name != extenderName || pod.DeletionTimestamp != nil || !podutil.IsPodReady(&pod)
 	})
 	if len(pods) == 0 {
 		return nil
@@ -55,10 +56,4 @@ func reporting(pods []v1.Pod) *v1.Pod {
 		return cmp.Or(cmp.Compare(a.Labels[nameLabel], b.Labels[nameLabel]), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return &first
-}
-
-func isReady(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
-	})
 }
