@@ -158,7 +158,7 @@ func (t *topScreen) follow(ctx context.Context, of *remote.Extender, name string
 		if err != nil {
 			return exit.UnlessStopped(ctx, err)
 		}
-		if report.Observed != observed {
+		if report.Observed != observed || t.onScreen() { // where its age is brought up to date
 			observed = report.Observed
 			if err := t.show(&report); err != nil {
 				return err
@@ -201,6 +201,9 @@ func askForNodes(ctx context.Context, of *remote.Extender, name string) (top.Rep
 	return report, nil
 }
 
+// onScreen reports whether each report takes the place of the one before.
+func (t *topScreen) onScreen() bool { return t.wanted.Watch && terminal.FileOf(t.out) != nil }
+
 // show prints a report at once, so that a terminal does not flicker.
 func (t *topScreen) show(report *top.Report) error {
 	style, err := terminal.StyleOf(t.out, t.wanted.Color, os.Getenv)
@@ -209,7 +212,7 @@ func (t *topScreen) show(report *top.Report) error {
 	}
 	var frame bytes.Buffer
 	switch {
-	case t.wanted.Watch && style.Height > 0:
+	case t.onScreen():
 		frame.WriteString(terminal.Home)
 	case t.shown:
 		frame.WriteByte('\n')
@@ -227,7 +230,7 @@ func (t *topScreen) show(report *top.Report) error {
 func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style terminal.Style) error {
 	if t.wanted.Format == "name" {
 		for i := range report.Nodes {
-			line(frame, "node/%s", report.Nodes[i].Name)
+			line(frame, "node/%s", terminal.Printable(report.Nodes[i].Name))
 		}
 		return nil
 	}
@@ -308,5 +311,5 @@ func (w *nodeWatch) progress() string {
 		return "Waiting for nodes, pods and a first reading of their usage"
 	}
 	left := w.observe - w.local().Sub(w.first)
-	return fmt.Sprintf("Observing: usage of %d of %d ready nodes has been read for long enough, %v left", w.newest.Fresh, w.newest.Ready, max(left, 0).Round(time.Second))
+	return fmt.Sprintf("Observing: %d of %d ready nodes measured for long enough, %v left", w.newest.Fresh, w.newest.Ready, max(left, 0).Round(time.Second))
 }

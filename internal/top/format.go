@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
 // none stands for what is not known.
@@ -53,11 +55,12 @@ func shortened(name string, cells int) string {
 	return string(runes[:cells-1-tail]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// wrapped breaks a text into lines of at most so many cells, between words.
+// wrapped breaks a text into lines of at most so many cells, between words, and
+// leaves out what could control a terminal.
 func wrapped(text string, cells int) string {
 	var b strings.Builder
 	used := 0
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsSeq(terminal.Printable(text)) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case used == 0:

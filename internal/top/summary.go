@@ -156,15 +156,8 @@ func spanOf(lines []float64) string {
 
 // after are the sentences below the table.
 func (r *Report) after() []string {
-	lines := r.unread()
-	for i := range r.Nodes {
-		for _, words := range r.Nodes[i].Over {
-			if metric, _, _ := strings.Cut(words, " "); metric != "cpu" && metric != "memory" { // these have columns
-				lines = append(lines, r.Nodes[i].Name+": "+words+".")
-			}
-		}
-	}
-	lines = append(lines, r.moves()...)
+	lines := append(r.unread(), few(r.signals(), "more such reading")...)
+	lines = append(lines, few(r.moves(), "more move")...)
 	for i := range r.Sources {
 		lines = append(lines, troubles(&r.Sources[i])...)
 	}
@@ -175,15 +168,33 @@ func (r *Report) after() []string {
 	return lines
 }
 
-// moves lists the newest moves of a ledger, those in flight first.
-func (r *Report) moves() []string {
-	const few = 8
+// signals says which readings without a column are beyond their evict lines.
+func (r *Report) signals() []string {
 	var lines []string
-	for _, m := range r.Moves[:min(len(r.Moves), few)] {
+	for i := range r.Nodes {
+		for _, words := range r.Nodes[i].Over {
+			if metric, _, _ := strings.Cut(words, " "); metric != "cpu" && metric != "memory" { // these have columns
+				lines = append(lines, r.Nodes[i].Name+": "+words+".")
+			}
+		}
+	}
+	return lines
+}
+
+// moves lists the moves of a ledger, those in flight first.
+func (r *Report) moves() []string {
+	var lines []string
+	for _, m := range r.Moves {
 		lines = append(lines, fmt.Sprintf("Move of %s/%s from %s to %s: %s.", m.Namespace, m.Pod, m.From, cmp.Or(m.Node, m.To, "no node yet"), m.State))
 	}
-	if more := len(r.Moves) - few; more > 0 {
-		lines = append(lines, fmt.Sprintf("%d more moves; -o json lists all.", more))
+	return lines
+}
+
+// few keeps the first lines and counts the others.
+func few(lines []string, one string) []string {
+	const most = 8
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], reasons.Count(more, one)+"; -o json lists all.")
 	}
 	return lines
 }

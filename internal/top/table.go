@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -54,13 +55,13 @@ func (r *Report) Table(out io.Writer, v View) error {
 	if v.Most > 0 {
 		nodes = nodes[:min(v.Most, len(nodes))]
 	}
-	whole := r.rows(&b, nodes, &v)
+	shown := r.rows(&b, nodes, &v)
 	after := r.after()
 	if more := len(r.Nodes) - len(nodes); more > 0 {
-		after = slices.Insert(after, 0, fmt.Sprintf("%d more nodes, none of them hotter than these.", more))
+		after = slices.Insert(after, 0, reasons.Count(more, "more node")+", none hotter than these.")
 	}
-	if !whole {
-		after = append(after, "Names are shortened here; -o wide shows them as they are.")
+	if shown != "" {
+		after = append(after, "Names are "+shown+" here; -o wide shows them as they are.")
 	}
 	for i, text := range after {
 		if i == 0 {
@@ -74,37 +75,61 @@ func (r *Report) Table(out io.Writer, v View) error {
 	return nil
 }
 
-// rows prints a header and a line for each node. It reports whether all names
-// are whole.
-func (r *Report) rows(b *strings.Builder, nodes []serve.NodeStatus, v *View) (whole bool) {
+// rows prints a header and a line for each node. It returns how names are shown;
+// empty if as they are.
+func (r *Report) rows(b *strings.Builder, nodes []serve.NodeStatus, v *View) (shown string) {
 	columns := r.columns(nodes, v.Wide)
-	name, bar := column{title: "NODE"}, column{title: "HOTTEST"}
-	longest, fixed := name.width(), 0
-	for i := range nodes {
-		longest = max(longest, utf8.RuneCountInString(nodes[i].Name))
-	}
+	fixed := 0
 	for i := range columns {
 		fixed += columns[i].width()
 	}
-	gap := 2
-	space := func() int { return v.width() - fixed - gap*(len(columns)+1) }
-	if space() < longest+len("mem ")+2*leastBar {
+	space := func(gap int) int { return v.width() - fixed - gap*(len(columns)+1) - len("mem ") }
+	name, bar := names(nodes, ""), column{title: "HOTTEST"}
+	if !v.Wide && name.width()+leastBar > space(1) {
+		shown = "shortened"
+		if domain := domainOf(nodes); domain != "" {
+			name, shown = names(nodes, domain), "without "+domain
+		}
+	}
+	longest, gap := name.width(), 2
+	if space(gap) < longest+2*leastBar {
 		gap = 1
 	}
-	cells := min(max(space()-longest-len("mem "), leastBar), mostBar)
-	room := longest
-	if !v.Wide {
-		room = min(longest, max(space()-cells-len("mem "), leastBar))
+	cells := min(max(space(gap)-longest, leastBar), mostBar)
+	if room := max(space(gap)-cells, leastBar); !v.Wide && room < longest {
+		name.shorten(room)
 	}
 	for i := range nodes {
-		name.add(shortened(nodes[i].Name, room))
 		bar.addBar(&nodes[i], cells)
 	}
 	all := append([]column{name, bar}, columns...)
 	for row := -1; row < len(nodes); row++ {
 		writeRow(b, all, row, gap, v.Style)
 	}
-	return room >= longest
+	return shown
+}
+
+// names are the first column, without a domain.
+func names(nodes []serve.NodeStatus, domain string) column {
+	c := column{title: "NODE"}
+	for i := range nodes {
+		c.add(strings.TrimSuffix(nodes[i].Name, domain))
+	}
+	return c
+}
+
+// domainOf returns the domain that all nodes share, which distinguishes none of
+// them, with the point before it.
+func domainOf(nodes []serve.NodeStatus) string {
+	shared := ""
+	for i := range nodes {
+		_, domain, _ := strings.Cut(nodes[i].Name, ".")
+		if domain == "" || i > 0 && "."+domain != shared {
+			return ""
+		}
+		shared = "." + domain
+	}
+	return shared
 }
 
 // writeRow prints a row of columns; -1 is the header.
@@ -148,7 +173,16 @@ type column struct {
 func (c *column) add(text string) { c.paint(text, "") }
 
 func (c *column) paint(text string, color terminal.Color) {
+	text = terminal.Printable(text)
 	c.cells, c.colors, c.longest = append(c.cells, text), append(c.colors, color), max(c.longest, utf8.RuneCountInString(text))
+}
+
+// shorten shortens cells that are longer.
+func (c *column) shorten(cells int) {
+	for i, text := range c.cells {
+		c.cells[i] = shortened(text, cells)
+	}
+	c.longest = min(c.longest, cells)
 }
 
 // addBar adds a bar of the resource that is hottest.
@@ -165,11 +199,7 @@ func (c *column) addBar(n *serve.NodeStatus, cells int) {
 	if resource.EvictPercent != nil {
 		line = *resource.EvictPercent
 	}
-	color := terminal.Green
-	if line > 0 {
-		color = terminal.BarColor(*resource.UsedPercent, line)
-	}
-	c.paint(name+" "+terminal.Bar(*resource.UsedPercent, line, cells), color)
+	c.paint(name+" "+terminal.Bar(*resource.UsedPercent, line, cells), terminal.BarColor(*resource.UsedPercent, line))
 }
 
 func (c *column) width() int { return max(c.longest, utf8.RuneCountInString(c.title)) }

@@ -147,10 +147,53 @@ func TestTableElsewhere(t *testing.T) {
 func TestMost(t *testing.T) {
 	r := reports()["first"]
 	text := printed(t, &r, View{Most: 2})
-	for part, want := range map[string]bool{"node-00 ": true, "node-01 ": true, "node-02 ": false, "5 more nodes, none of them hotter than these.": true} {
+	for part, want := range map[string]bool{"node-00 ": true, "node-01 ": true, "node-02 ": false, "5 more nodes, none hotter than these.": true} {
 		if strings.Contains(text, part) != want {
 			t.Errorf("%q in the table: %v, want %v:\n%s", part, !want, want, text)
 		}
+	}
+}
+
+// Names that only their domain makes too long lose that, and not what
+// distinguishes them.
+func TestNamesStayDifferent(t *testing.T) {
+	r := reports()["windows"]
+	text := printed(t, &r, View{Style: terminal.Style{Width: 80}})
+	for i := range r.Nodes {
+		host, _, _ := strings.Cut(r.Nodes[i].Name, ".")
+		if !strings.Contains(text, "\n"+host+" ") {
+			t.Errorf("%s cannot be told from others:\n%s", r.Nodes[i].Name, text)
+		}
+	}
+	for want, names := range map[string][]string{".a.b": {"n1.a.b", "n2.a.b"}, ".a": {"n1.a"}, "": {"n1.a", "n2.b", "n3"}} {
+		var nodes []serve.NodeStatus
+		for _, name := range names {
+			nodes = append(nodes, serve.NodeStatus{Name: name})
+		}
+		if got := domainOf(nodes); got != want {
+			t.Errorf("%q share %q, want %q", names, got, want)
+		}
+	}
+}
+
+// However many readings are beyond their lines and moves are in flight, few are
+// listed; and what another process says does not control the terminal.
+func TestWhatOthersSay(t *testing.T) {
+	var r Report
+	for i := range 500 {
+		n := node(fmt.Sprintf("node-%d\x1b[2J\n", i), "hot", "hot", 20, 12.5)
+		n.Over = []string{"io.pressure 52.0% (last) is above the 40% evict line"}
+		r.Nodes, r.Moves = append(r.Nodes, n), append(r.Moves, serve.MoveStatus{Pod: "web\x1b[31m", State: "evicted"})
+	}
+	r.Paused, r.GateDetail = "paused\x1b]0;title\a", "\u202eclosed"
+	text := printed(t, &r, View{Most: 3})
+	for _, want := range []string{"492 more such readings; -o json lists all.\n", "492 more moves; -o json lists all.\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if lines := strings.Count(text, "\n"); lines > 30 || strings.ContainsAny(text, "\x1b\a\u202e") {
+		t.Errorf("%d lines: %q", lines, text)
 	}
 }
 
