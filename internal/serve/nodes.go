@@ -111,7 +111,9 @@ func nodeStatus(o *observer.Observation, newest *thresholds.Resolved, i int) Nod
 
 func resourceStatus(o *observer.Observation, newest *thresholds.Resolved, i int, resource cluster.Resource) ResourceStatus {
 	node, read := o.View.Snapshot.Nodes[i], &o.View.Nodes[i]
-	percent := func(amounts cluster.Amounts) float64 { return round1(amounts.PercentOf(node.Node.Allocatable)[resource]) }
+	percent := func(amounts cluster.Amounts) float64 {
+		return round1(amounts.PercentOf(node.Node.Allocatable)[resource])
+	}
 	status := ResourceStatus{Allocatable: node.Node.Allocatable[resource], EvictPercent: evictLine(o.View.Windows, newest, i, resource)}
 	var requested cluster.Amounts
 	for _, pod := range node.Pods {
