@@ -137,7 +137,7 @@ func TestRisingMemoryOfANode(t *testing.T) {
 	if need := r.Need(0, cluster.Amounts{}); need[cluster.Memory] != 5*gib {
 		t.Errorf("need %v, want 5 GiB: by the newest sample", need)
 	}
-	if got, want := InWords(r.Evidence(0))[0], "memory is at 85.0 % over last, above the evict line of 80 %, and rises by 4.0 % a minute"; got != want {
+	if got, want := InWords(r.Evidence(0))[0], "memory is at 85.0% over last, above the evict line of 80%, and rises by 4.0% a minute"; got != want {
 		t.Errorf("evidence %q, want %q", got, want)
 	}
 	quiet := map[string]func(*usage.NodeUsage){

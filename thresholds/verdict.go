@@ -290,11 +290,11 @@ func (e Evidence) String() string {
 	}
 	unit := ""
 	if e.Percent {
-		unit = " %"
+		unit = "%"
 	}
 	words := fmt.Sprintf("%s is at %.1f%s over %s, %s the evict line of %g%s", e.Metric, e.Value, unit, e.Window, than, round(e.Evict), unit)
 	if e.PercentPerMinute > 0 {
-		words += fmt.Sprintf(", and rises by %.1f %% a minute", e.PercentPerMinute)
+		words += fmt.Sprintf(", and rises by %.1f%% a minute", e.PercentPerMinute)
 	}
 	return words
 }

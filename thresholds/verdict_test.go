@@ -325,9 +325,9 @@ func TestEvidence(t *testing.T) {
 		got = append(got, e.String())
 	}
 	want := []string{
-		"cpu is at 97.1 % over avg_5m, above the evict line of 65 %",
-		"cpu is at 80.0 % over max_avg_1h, above the evict line of 66.7 %",
-		"memory.available is at 8.3 % over last, below the evict line of 10 %",
+		"cpu is at 97.1% over avg_5m, above the evict line of 65%",
+		"cpu is at 80.0% over max_avg_1h, above the evict line of 66.7%",
+		"memory.available is at 8.3% over last, below the evict line of 10%",
 		"swap.free is at 4.2 over avg_5m, below the evict line of 5",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -106,7 +106,7 @@ func TestExplainHere(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{
-		"n0 is hot since", "cpu avg_5m 81.0 % is above the evict line 65 %. No pod would be moved (HotThroughImmovable", "Annotations",
+		"n0 is hot since", "cpu avg_5m 81.0% is above the evict line 65%. No pod would be moved (HotThroughImmovable", "Annotations",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

@@ -132,7 +132,7 @@ func TestExplanationsSurviveTheWire(t *testing.T) {
 	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"cpu is at 70.0 % over avg_5m, above the evict line of 65 %"}
+	want := []string{"cpu is at 70.0% over avg_5m, above the evict line of 65%"}
 	if diff := cmp.Diff(want, got.Over); diff != "" || got.HasToLeave.CPUMilli != 500 || got.Predicted.CPUMilli != 7000 {
 		t.Errorf("over (-want +got):\n%s\n%+v", diff, got)
 	}
