@@ -1,6 +1,9 @@
 package reasons
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Count formats a number with its noun, plural unless n is 1.
 func Count(n int, one string) string {
@@ -8,4 +11,12 @@ func Count(n int, one string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// Names joins names, and counts those beyond the first few.
+func Names(names []string, few int) string {
+	if more := len(names) - few; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }

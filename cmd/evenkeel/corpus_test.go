@@ -70,6 +70,7 @@ func printed(ctx context.Context, command *cobra.Command, args ...string) ([]byt
 	command.SetOut(&out)
 	command.SetErr(&notes)
 	command.SetArgs(args)
+	command.SilenceUsage = true // as the root does
 	if err := command.ExecuteContext(ctx); err != nil {
 		return out.Bytes(), fmt.Errorf("%q: %w\n%s%s", args, err, out.String(), notes.String())
 	}

@@ -16,7 +16,7 @@ func newPlanCommand() *cobra.Command {
 		Long: "Shows what a cycle would do now: first in numbers, and whether replacements are known to be steered, then each hot node\n" +
 			"with its moves, then the pods that stay, by owner, why and for how long. It changes nothing. Log lines only with -v=1 or more.\n" +
 			"Exit code 0: planned, also where nothing would move; 1: usage or the cluster could not be read; 2: the command line or the\n" +
-			"policy is wrong. With --exit-code 1 also means that pods would move.",
+			"policy is wrong. With --exit-code 1: pods would move; 2: any error.",
 		Example: "  evenkeel plan --policy-config-file policy.yaml\n" +
 			"  evenkeel plan --policy-config-file policy.yaml -o name | xargs -n 1 evenkeel explain --policy-config-file policy.yaml pod",
 		Args: noArgs,
@@ -28,7 +28,7 @@ func newPlanCommand() *cobra.Command {
 	options.AddCommon(c.Flags())
 	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
-	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move, as diff does for differences.")
+	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, as diff does.")
 	return c
 }
 

@@ -192,7 +192,7 @@ func TestUntilSignalled(t *testing.T) {
 		took    time.Duration
 	}{
 		"it ends by itself":        {command: func(context.Context) error { return nil }},
-		"it has moves to tell of":  {command: func(context.Context) error { return exit.ErrDiffers }, want: 1},
+		"the plan has moves":       {command: func(context.Context) error { return exit.ErrDiffers }, want: 1},
 		"it fails by itself":       {command: func(context.Context) error { return exit.Usagef("no") }, want: exit.Misuse},
 		"it obeys":                 {command: obeys, signals: []os.Signal{syscall.SIGINT}, want: 130, took: time.Second},
 		"it finishes what it does": {command: finishes, signals: []os.Signal{syscall.SIGTERM}, took: time.Second + patience/2},

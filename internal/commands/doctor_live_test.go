@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,13 +67,7 @@ func apiServer(t *testing.T, denied string) (kubeconfig string) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
-		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig
+	return kubeconfigOf(t, server.URL)
 }
 
 // The whole command, from flags to exit code.
@@ -155,15 +148,10 @@ usage:
 	}
 }
 
-// An API server that is not there is told in one line.
+// An API server that is not there is reported in one line.
 func TestDoctorWithoutAPIServer(t *testing.T) {
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
-	err := Doctor(t.Context(), app.Options{Kubeconfig: kubeconfig}, DoctorOptions{Format: "table", Mode: "run"}, &out)
+	err := Doctor(t.Context(), app.Options{Kubeconfig: kubeconfigOf(t, nobody)}, DoctorOptions{Format: "table", Mode: "run"}, &out)
 	if exit.Code(err) != exit.Failure || out.Len() > 0 || !strings.Contains(err.Error(), "reaching the API server") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, output %q", err, out.String())
 	}

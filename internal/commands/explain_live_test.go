@@ -66,13 +66,7 @@ func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig strin
 		}
 	}))
 	t.Cleanup(server.CloseClientConnections)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
-		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig
+	return kubeconfigOf(t, server.URL)
 }
 
 // A node or pod that is not there is an error at once: nothing waits for usage,
@@ -112,7 +106,7 @@ func TestExplainHere(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{
-		"n0 is hot since", "cpu avg_5m 81.0 % is above the evict line 65 %. No pod would be moved (HotThroughImmovable", "Annotations",
+		"n0 is hot since", "cpu avg_5m 81.0% is above the evict line 65%. No pod would be moved (HotThroughImmovable", "Annotations",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

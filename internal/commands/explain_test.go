@@ -97,7 +97,7 @@ func TestExplainByExtender(t *testing.T) {
 		wantCode    int
 		want        string // of the output or the error
 	}{
-		"a node":                {words: []string{"node", "n1"}, want: "cpu avg_5m 70.0 % is above the evict line 65 %"},
+		"a node":                {words: []string{"node", "n1"}, want: "cpu avg_5m 70.0% is above the evict line 65%"},
 		"that there is no plan": {words: []string{"node", "n1"}, want: "only answers kube-scheduler and makes no plan"},
 		"as YAML":               {words: []string{"node", "n1"}, format: "yaml", want: "name: n1"},
 		"an unknown node":       {words: []string{"node", "n9"}, wantCode: exit.Failure, want: `node "n9" is not known; 1 node is known`},

@@ -1,15 +1,15 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
 
-	"golang.org/x/term"
-
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/preview"
+	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
 // PlanFormats are the values of -o for plan.
@@ -19,7 +19,7 @@ const PlanFormats = "table|wide|name|json|yaml"
 type PlanOptions struct {
 	// Format is one of PlanFormats.
 	Format string
-	// ExitCode asks for exit code 1 if the plan has moves.
+	// ExitCode asks for exit code 1 if the plan has moves, and 2 for any error.
 	ExitCode bool
 	// Progress receives notes about slow steps.
 	Progress io.Writer
@@ -27,35 +27,39 @@ type PlanOptions struct {
 
 // Plan is `evenkeel plan`: it observes, plans, prints and changes nothing.
 func Plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.Writer) error {
-	if err := validFormat(wanted.Format, PlanFormats); err != nil {
+	moves, err := plan(ctx, options, wanted, out)
+	switch {
+	case !wanted.ExitCode:
 		return err
-	}
-	facts, err := app.PlanOnce(ctx, options, wanted.Progress)
-	if err != nil {
-		return err
-	}
-	report := preview.New(facts)
-	err = write(out, wanted.Format, report, func(out io.Writer) error {
-		if wanted.Format == "name" {
-			return report.Names(out)
-		}
-		return report.Print(out, planWidth(out), wanted.Format == "wide")
-	})
-	if err == nil && wanted.ExitCode && len(report.Moves) > 0 {
+	case err != nil:
+		return exit.Trouble(err)
+	case moves > 0:
 		return exit.ErrDiffers
 	}
-	return err
+	return nil
 }
 
 // unboundWidth is how wide a plan is printed where no terminal bounds it.
 const unboundWidth = 100
 
-// planWidth returns the width of the terminal that is written to, if it is one.
-func planWidth(out io.Writer) int {
-	if file, ok := out.(*os.File); ok {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			return width
-		}
+// plan prints the plan and returns how many moves it has.
+func plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.Writer) (moves int, err error) {
+	if err := validFormat(wanted.Format, PlanFormats); err != nil {
+		return 0, err
 	}
-	return unboundWidth
+	style, err := terminal.StyleOf(out, "never", os.Getenv) // a plan has no colors
+	if err != nil {
+		return 0, err
+	}
+	facts, err := app.PlanOnce(ctx, options, wanted.Progress)
+	if err != nil {
+		return 0, err
+	}
+	report := preview.New(facts)
+	return len(report.Moves), write(out, wanted.Format, report, func(out io.Writer) error {
+		if wanted.Format == "name" {
+			return report.Names(out)
+		}
+		return report.Print(out, cmp.Or(style.Width, unboundWidth), wanted.Format == "wide")
+	})
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Check is what a Finding is about.
@@ -128,9 +130,4 @@ func printable(text string) string {
 const maxNames = 10
 
 // list joins names, at most maxNames of them.
-func list(names []string) string {
-	if more := len(names) - maxNames; more > 0 {
-		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(names, ", ")
-}
+func list(names []string) string { return reasons.Names(names, maxNames) }

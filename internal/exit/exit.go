@@ -15,7 +15,8 @@ const (
 	OK = 0
 	// Failure: the command could not do its work.
 	Failure = 1
-	// Misuse: the command line or the policy is invalid.
+	// Misuse: the command line or the policy is invalid, or the command could not
+	// do its work and has another meaning for 1.
 	Misuse = 2
 )
 
@@ -28,6 +29,10 @@ func (e usageError) Unwrap() error { return e.error }
 // ErrDiffers ends a command that worked with exit code 1, as `diff` ends where
 // there are differences. It is not printed.
 var ErrDiffers = errors.New("there are moves")
+
+// Trouble marks an error of a command for which exit code 1 is an answer: it ends
+// with 2, as `diff` does then.
+func Trouble(err error) error { return usageError{err} }
 
 // Usage marks an error as a mistake on the command line or in a file named
 // there.

@@ -50,9 +50,9 @@ func (f *Facts) limit(given *scorer.Limit, i int) Limit {
 // bound puts the limit into words.
 func (l *Limit) bound() string {
 	if l.FromPercent != nil {
-		return fmt.Sprintf("from %g %%", *l.FromPercent)
+		return fmt.Sprintf("from %g%%", *l.FromPercent)
 	}
-	return fmt.Sprintf("above %g %%", *l.AbovePercent)
+	return fmt.Sprintf("above %g%%", *l.AbovePercent)
 }
 
 // limited says which limit a node is refused for; empty if none is passed.
@@ -63,7 +63,7 @@ func (f *Facts) limited(l *plan.Landing) string {
 	}
 	for _, limit := range f.limits(i) {
 		if limit.Passed {
-			return fmt.Sprintf("its %s %s is %.1f %%, and measured limits keep pods off %s", limit.Metric, limit.Window, *limit.Percent, limit.bound())
+			return fmt.Sprintf("its %s %s is %.1f%%, and measured limits keep pods off %s", limit.Metric, limit.Window, *limit.Percent, limit.bound())
 		}
 	}
 	return ""

@@ -81,7 +81,7 @@ func TestLandingBeyondALimit(t *testing.T) {
 		if l.Node != "n3" {
 			continue
 		}
-		want := "its memory avg_5m is 20.0 %, and measured limits keep pods off from 20 %"
+		want := "its memory avg_5m is 20.0%, and measured limits keep pods off from 20%"
 		if l.Refused != string(reasons.AboveRejectLine) || l.Detail != want {
 			t.Errorf("refused by %q, %q, want %q", l.Refused, l.Detail, want)
 		}

@@ -36,45 +36,45 @@ func TestNodeSummary(t *testing.T) {
 				h.pod("a", 500)
 				h.node("n2", thresholds.Cool, 0, 0, 0)
 			},
-			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0 % and p50_5m 66.0 % are above the evict line 65 %. 1 pod would be moved.",
+			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0% and p50_5m 66.0% are above the evict line 65%. 1 pod would be moved.",
 		},
 		"hot by what is available": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 0, 0, memory(91*gib)) },
-			"n1 is hot since 12:03 UTC: memory.available avg_5m 9.0 % is below the evict line 10 %. " +
+			"n1 is hot since 12:03 UTC: memory.available avg_5m 9.0% is below the evict line 10%. " +
 				"No pod would be moved (HotThroughImmovable: the node would stay above its evict line without every pod that can be moved, so none is).",
 		},
 		"hot, and nobody takes its pods": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6700, 6600); h.pod("a", 500) },
-			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0 % and p50_5m 66.0 % are above the evict line 65 %. " +
+			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0% and p50_5m 66.0% are above the evict line 65%. " +
 				"No pod would be moved (NoLanding: no cool node would take it).",
 		},
 		"held hot by its leave lines": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6200, 5900) },
 			"n1 is hot since 12:03 UTC: it is under its evict lines again, but not under every leave line: " +
-				"cpu avg_5m 62.0 % is above the leave line 60 %. No pod has to be moved.",
+				"cpu avg_5m 62.0% is above the leave line 60%. No pod has to be moved.",
 		},
 		"on its way to hot": {
 			func(h *harbor) {
 				h.node("n1", thresholds.Warm, 0, 7000, 6600)
 				h.state("n1", func(s *thresholds.NodeState) { s.Over = 1 })
 			},
-			"n1 is warm since 12:03 UTC, not hot yet: cpu avg_5m 70.0 % and p50_5m 66.0 % are above the evict line 65 %, in 1 of the 3 samples in a row that make it hot.",
+			"n1 is warm since 12:03 UTC, not hot yet: cpu avg_5m 70.0% and p50_5m 66.0% are above the evict line 65%, in 1 of the 3 samples in a row that make it hot.",
 		},
 		"ready too recently": {
 			func(h *harbor) {
 				h.node("n1", thresholds.Warm, 0, 7000, 6600)
 				h.state("n1", func(s *thresholds.NodeState) { s.Starting = now.Add(4 * time.Minute) })
 			},
-			"n1 is warm since 12:03 UTC, not hot yet: cpu avg_5m 70.0 % and p50_5m 66.0 % are above the evict line 65 %, " +
+			"n1 is warm since 12:03 UTC, not hot yet: cpu avg_5m 70.0% and p50_5m 66.0% are above the evict line 65%, " +
 				"but it became ready too recently for that to count before 12:34 UTC.",
 		},
 		"a spike that the median does not see": {
 			func(h *harbor) { h.node("n1", thresholds.Warm, 0, 7000, 3000) },
-			"n1 is warm since 12:03 UTC, not hot: cpu avg_5m 70.0 % is above the evict line 65 %, but p50_5m 30.0 % is not, and every window of a metric has to be.",
+			"n1 is warm since 12:03 UTC, not hot: cpu avg_5m 70.0% is above the evict line 65%, but p50_5m 30.0% is not, and every window of a metric has to be.",
 		},
 		"neither hot nor cool": {
 			func(h *harbor) { h.node("n1", thresholds.Warm, 0, 5000, 4600) },
-			"n1 is warm since 12:03 UTC, not hot: it is under its evict lines. Not cool: cpu avg_5m 50.0 % and p50_5m 46.0 % are above the low line 45 %.",
+			"n1 is warm since 12:03 UTC, not hot: it is under its evict lines. Not cool: cpu avg_5m 50.0% and p50_5m 46.0% are above the low line 45%.",
 		},
 		"cool": {
 			func(h *harbor) { h.node("n1", thresholds.Cool, 0, 1000, 1000) },
@@ -121,7 +121,7 @@ func TestNodeWithoutAPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(got.Summary, "are above the evict line 65 %. This process only answers kube-scheduler.") {
+	if !strings.HasSuffix(got.Summary, "are above the evict line 65%. This process only answers kube-scheduler.") {
 		t.Errorf("summary %q", got.Summary)
 	}
 	if got.HasToLeave.CPUMilli != 1590 || len(got.MovesFrom) != 1 || got.Leave == nil || got.NoPlan != f.NoPlan {

@@ -46,8 +46,8 @@ func phrases(metrics []Metric, kind lineKind) []string {
 	return list
 }
 
-// phrase covers one metric: "cpu avg_5m 81.2 % and p50_5m 80.9 % are above the
-// evict line 65 %".
+// phrase covers one metric: "cpu avg_5m 81.2% and p50_5m 80.9% are above the
+// evict line 65%".
 func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 	parts, lines := make([]string, len(beyond)), make([]string, len(beyond))
 	for i, w := range beyond {
@@ -115,7 +115,7 @@ func (m *Metric) text(format string, v *float64, absent string) string {
 
 func (m *Metric) unit() string {
 	if m.Percent {
-		return " %"
+		return "%"
 	}
 	return ""
 }

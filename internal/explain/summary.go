@@ -84,7 +84,7 @@ func unless(paused string, moves bool) string {
 func (p *Pod) summary() string {
 	name := p.Namespace + "/" + p.Name
 	if p.Move != nil {
-		return fmt.Sprintf("%s would be moved from %s to %s: its node is hot, and it uses %s. %s would be at %.1f %% cpu and %.1f %% memory with it.",
+		return fmt.Sprintf("%s would be moved from %s to %s: its node is hot, and it uses %s. %s would be at %.1f%% cpu and %.1f%% memory with it.",
 			name, p.Move.From, p.Move.To, p.Usage, p.Move.To, p.Move.ToAfter.CPU, p.Move.ToAfter.Memory)
 	}
 	where := fmt.Sprintf("It runs on %s (%s) and uses %s", p.Node, p.NodeState, p.Usage)

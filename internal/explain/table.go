@@ -27,7 +27,7 @@ func (n *Node) Table(out io.Writer) error {
 		line(w, "has to leave\t%s", n.HasToLeave)
 	}
 	if n.Predicted != nil {
-		line(w, "predicted\t%s (%.1f %% cpu, %.1f %% memory)", n.Predicted, n.PredictedPercent.CPU, n.PredictedPercent.Memory)
+		line(w, "predicted\t%s (%.1f%% cpu, %.1f%% memory)", n.Predicted, n.PredictedPercent.CPU, n.PredictedPercent.Memory)
 	}
 	line(w, "may be predicted at most\t%s", n.Ceiling)
 	line(w, "usage\t%s, %d s old, reaching back %d s", cmp.Or(n.Source, "none"), n.AgeSeconds, n.WindowSeconds)
@@ -60,7 +60,7 @@ func (p *Pod) Table(out io.Writer) error {
 			measured = fmt.Sprintf("measured over %d s", p.MeasuredSeconds)
 		}
 		line(w, "node\t%s (%s)", p.Node, p.NodeState)
-		line(w, "uses\t%s, %s: %.1f %% cpu and %.1f %% memory of its node", p.Usage, measured, p.NodePercent.CPU, p.NodePercent.Memory)
+		line(w, "uses\t%s, %s: %.1f%% cpu and %.1f%% memory of its node", p.Usage, measured, p.NodePercent.CPU, p.NodePercent.Memory)
 	}
 	pausedLine(w, p.Paused)
 	p.landingRows(w)
@@ -128,7 +128,7 @@ func (d *Declined) row() string {
 func (l *Limit) row() string {
 	uses, now := "-", "no"
 	if l.Percent != nil {
-		uses = fmt.Sprintf("%.1f %%", *l.Percent)
+		uses = fmt.Sprintf("%.1f%%", *l.Percent)
 	}
 	if l.Passed {
 		now = "yes"

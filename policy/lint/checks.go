@@ -67,7 +67,7 @@ func (s *survey) levels() {
 		given := s.lines[metric]
 		if evict := given.Evict; (metric == usage.CPU || metric == usage.Memory) && !given.Deviation && evict != nil && *evict > nearlyFull {
 			s.warn(fmt.Sprintf("lines.%s.evict", metric),
-				"%s %% is nearly all there is: pods suffer before anything is moved", number(*evict))
+				"%s%% is nearly all there is: pods suffer before anything is moved", number(*evict))
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (s *survey) rising() {
 		}
 	}
 	if len(reached) > 0 {
-		s.warn("hot.risingMemory.fullPercent", "%s %% is reached at the evict line of %s: above it any steady rise is urgent, however slow",
+		s.warn("hot.risingMemory.fullPercent", "%s%% is reached at the evict line of %s: above it any steady rise is urgent, however slow",
 			number(rising.FullPercent), strings.Join(reached, " and "))
 	}
 }
@@ -163,7 +163,7 @@ func (s *survey) pace() {
 		s.warn("eviction.maxMovesPerHour", "0 is no bound: evictions of an hour are not limited")
 	}
 	if s.args != nil && u.MinCoveragePercent < 50 {
-		s.warn("usage.minCoveragePercent", "pods are moved while most nodes may be unknown (%s %%)", number(u.MinCoveragePercent))
+		s.warn("usage.minCoveragePercent", "pods are moved while most nodes may be unknown (%s%%)", number(u.MinCoveragePercent))
 	}
 	if u.MaxAge.Duration < 2*u.SampleInterval.Duration {
 		s.warn("usage.maxAge", "%s is less than two samples (sampleInterval %s): one that is late makes its node unknown",

@@ -56,7 +56,7 @@ func TestFindings(t *testing.T) {
 		"nothing by real usage":            {balance: []string{"RemoveDuplicates"}, want: "note profiles: no profile enables RealUsageLowNodeUtilization"},
 		"two balancers":                    {balance: []string{ours, "LowNodeUtilization"}, want: "warning profiles[0].plugins.balance.enabled: LowNodeUtilization moves pods by other measures"},
 		"single replicas":                  {balance: []string{ours}, want: "note profiles[0].pluginConfig: DefaultEvictor has no minReplicas"},
-		"an evict line nearly at the top":  {load: "lines: {cpu: {evict: 95}}", balance: []string{ours}, want: "warning lines.cpu.evict: 95 % is nearly all there is"},
+		"an evict line nearly at the top":  {load: "lines: {cpu: {evict: 95}}", balance: []string{ours}, want: "warning lines.cpu.evict: 95% is nearly all there is"},
 		"one sample decides":               {load: "hot: {windows: [last], consecutiveSamples: 1}", balance: []string{ours}, want: "warning hot.windows: only last decides, 1 sample"},
 		"averages alone decide":            {load: "hot: {windows: [avg_5m]}", balance: []string{ours}, want: "note hot.windows: averages alone decide"},
 		"a long window of a forgetful one": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 2m30s and judges max_avg_1h by that"},
@@ -65,7 +65,7 @@ func TestFindings(t *testing.T) {
 		},
 		"no bound": {load: "eviction: {maxMovesPerHour: 0}", balance: []string{"RemoveDuplicates"}, want: "warning eviction.maxMovesPerHour: 0 is no bound"},
 		"moving in the dark": {
-			load: "usage: {minCoveragePercent: 20}", balance: []string{ours}, want: "warning usage.minCoveragePercent: pods are moved while most nodes may be unknown (20 %)",
+			load: "usage: {minCoveragePercent: 20}", balance: []string{ours}, want: "warning usage.minCoveragePercent: pods are moved while most nodes may be unknown (20%)",
 		},
 		"too little patience": {load: "usage: {sampleInterval: 30s, maxAge: 45s}", want: "warning usage.maxAge: 45s is less than two samples (sampleInterval 30s)"},
 		"jobs":                {load: "eviction: {evictJobs: true}", balance: []string{ours}, want: "note eviction.evictJobs"},
@@ -110,7 +110,7 @@ func TestFindings(t *testing.T) {
 }
 
 // A line at which memory that rises counts as full makes any rise urgent. The
-// defaults are 95 % and an evict line of 80.
+// defaults are 95% and an evict line of 80.
 func TestRisesThatAreAlwaysUrgent(t *testing.T) {
 	const says = "warning hot.risingMemory.fullPercent: "
 	for name, tc := range map[string]struct {
@@ -119,22 +119,22 @@ func TestRisesThatAreAlwaysUrgent(t *testing.T) {
 	}{
 		"above the line": {load: "hot: {risingMemory: {fullPercent: 80.5}}"},
 		"at the line": {
-			load: "hot: {risingMemory: {fullPercent: 80}}", want: says + "80 % is reached at the evict line of memory: above it any steady rise is urgent, however slow",
+			load: "hot: {risingMemory: {fullPercent: 80}}", want: says + "80% is reached at the evict line of memory: above it any steady rise is urgent, however slow",
 		},
 		"off": {load: "hot: {risingMemory: {fullPercent: 80, window: 0s}}"},
 		"the line of a pool": {
 			load: "hot: {risingMemory: {fullPercent: 85}}\nnodePools: [{name: batch, selector: {matchLabels: {pool: batch}}, lines: {memory: {evict: 90}}}]",
-			want: says + "85 % is reached at the evict line of memory of pool batch: ",
+			want: says + "85% is reached at the evict line of memory of pool batch: ",
 		},
 		"a pool without lines of its own": {
 			load: "hot: {risingMemory: {fullPercent: 60}}\nnodePools: [{name: batch, selector: {matchLabels: {pool: batch}}, lines: {cpu: {evict: 90}}}]",
-			want: says + "60 % is reached at the evict line of memory and memory of pool batch: ",
+			want: says + "60% is reached at the evict line of memory and memory of pool batch: ",
 		},
 		"a window with a higher line": {
-			load: "hot: {risingMemory: {fullPercent: 85}}\nlines: {memory: {windows: {max_avg_1h: {evict: 90}}}}", want: says + "85 % is reached at the evict line of memory: ",
+			load: "hot: {risingMemory: {fullPercent: 85}}\nlines: {memory: {windows: {max_avg_1h: {evict: 90}}}}", want: says + "85% is reached at the evict line of memory: ",
 		},
 		"available memory": {
-			load: "hot: {risingMemory: {fullPercent: 90}}\nlines: {cpu: {}, memory.available: {evict: 10}}", want: says + "90 % is reached at the evict line of memory.available: ",
+			load: "hot: {risingMemory: {fullPercent: 90}}\nlines: {cpu: {}, memory.available: {evict: 10}}", want: says + "90% is reached at the evict line of memory.available: ",
 		},
 		"enough available memory": {load: "hot: {risingMemory: {fullPercent: 90}}\nlines: {cpu: {}, memory.available: {evict: 10.5}}"},
 		"distances from the mean": {load: "hot: {risingMemory: {fullPercent: 10}}\nlines: {memory: {deviation: true, low: 5, reject: 8, evict: 12, leave: 12}}"},
@@ -206,10 +206,10 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled
 	s.Profiles.MaxNoOfPodsToEvictTotal = new(uint(7))
 	want := []string{
 		"Reads usage from Prometheus at https://p:9090, else from MetricsServer every 15s; a node without a sample of the last 1m30s is unknown and left alone.",
-		"Evicts from nodes whose cpu is above 65 % in avg_5m and p50_5m and above 75 % in max_avg_1h for 2 samples in a row (30s), until it is predicted at or below 65 %; such a node counts as hot until it is below 60 %.",
+		"Evicts from nodes whose cpu is above 65% in avg_5m and p50_5m and above 75% in max_avg_1h for 2 samples in a row (30s), until it is predicted at or below 65%; such a node counts as hot until it is below 60%.",
 		"Evicts from nodes whose disk.free is below 10.5 in avg_5m and p50_5m for 2 samples in a row (30s), until it is predicted at or above 10.5.",
 		"Evicts from nodes whose memory is above the mean plus 12 points in avg_5m and p50_5m for 2 samples in a row (30s), until it is predicted at or below the mean plus 12 points.",
-		"Evicts from nodes of pool batch whose cpu is above 85 % in avg_5m and p50_5m and above 75 % in max_avg_1h for 2 samples in a row (30s), until it is predicted at or below 85 %; such a node counts as hot until it is below 60 %.",
+		"Evicts from nodes of pool batch whose cpu is above 85% in avg_5m and p50_5m and above 75% in max_avg_1h for 2 samples in a row (30s), until it is predicted at or below 85%; such a node counts as hot until it is below 60%.",
 	}
 	_, does := Examine(s)
 	if diff := cmp.Diff(want, does[:min(len(want), len(does))]); diff != "" {
@@ -217,8 +217,8 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled
 	}
 	for _, want := range []string{
 		"Takes no usage as evidence that is of the first 3m after a node became ready or a pod's newest container started.",
-		"Moves pods only to nodes whose cpu is at or below 40 % and memory is at least 5 points below the mean.",
-		"Lands no pod where cpu would be predicted above 55 % or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
+		"Moves pods only to nodes whose cpu is at or below 40% and memory is at least 5 points below the mean.",
+		"Lands no pod where cpu would be predicted above 55% or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
 		"Makes at most 1 move a cycle, which ends after 10m; 300 evictions an hour; 5 evictions an hour of one controller.",
 		`Evicts only at these times: for 8h from "0 22 * * 1-5" on (Europe/Berlin).`,
 		`Never evicts at these times: for 1h30m from "@daily" on (UTC).`,
@@ -247,7 +247,7 @@ scoring:
 `)
 	_, does := Examine(s)
 	for _, want := range []string{
-		"Asked by kube-scheduler, keeps new pods off nodes whose cpu avg_5m is above 65 % or memory avg_5m is 80 % or more, while others will do.",
+		"Asked by kube-scheduler, keeps new pods off nodes whose cpu avg_5m is above 65% or memory avg_5m is 80% or more, while others will do.",
 		"Prefers nodes by the formula Crane over measured cpu avg_5m (weight 0.2), memory max_avg_1h (weight 0.3).",
 		"Evicts nothing: there is no DeschedulerPolicy.",
 	} {
@@ -272,8 +272,8 @@ func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 		"Moves by real usage no pods of the namespaces a, b.",
 		"Moves pods of these controllers, too: CloneSet.apps.kruise.io.",
 		`Profile p spares pods that the labelSelector "team=web" does not match, pods of namespaces that the namespaceLabelSelector "team=web" does not match.`,
-		"Without a PodDisruptionBudget takes at most 10 % of an owner's pods away at once, at least one.",
-		"Does not wait for memory that has been above its evict line for 1m20s and at its rate reaches 95 % within 3m.",
+		"Without a PodDisruptionBudget takes at most 10% of an owner's pods away at once, at least one.",
+		"Does not wait for memory that has been above its evict line for 1m20s and at its rate reaches 95% within 3m.",
 	} {
 		if !slices.Contains(does, want) {
 			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))
@@ -286,7 +286,7 @@ func TestWordsGoByThePluginsArguments(t *testing.T) {
 	s := subject(t, "", ours)
 	s.Profiles.Profiles[0].PluginConfigs[0].Args = &policy.RealUsageLowNodeUtilizationArgs{TargetThresholds: api.ResourceThresholds{"cpu": 91}}
 	findings, does := Examine(s)
-	if !strings.Contains(strings.Join(does, "\n"), "whose cpu is above 91 % in") {
+	if !strings.Contains(strings.Join(does, "\n"), "whose cpu is above 91% in") {
 		t.Errorf("it does:\n%s", strings.Join(does, "\n"))
 	}
 	if !slices.ContainsFunc(findings, func(f Finding) bool { return f.Field == "lines.cpu.evict" && f.Level == Warning }) {

@@ -46,7 +46,7 @@ func (s *survey) evictsWords() {
 		s.say("Calls no node hot: no metric has an evict line.")
 	}
 	if s.args != nil && s.load.Usage.MinCoveragePercent > 0 {
-		s.say("Evicts nothing while less than %s %% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent))
+		s.say("Evicts nothing while less than %s%% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent))
 	}
 }
 
@@ -122,7 +122,7 @@ func (m measure) level(value float64, word, reversed string) string {
 func unitOf(metric usage.Metric) string {
 	switch metric {
 	case usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, policy.MemoryAvailable:
-		return " %"
+		return "%"
 	default:
 		return ""
 	}
@@ -141,7 +141,7 @@ func (s *survey) landsWords() {
 		s.say("Takes no usage as evidence that is of the first %s after a node became ready or a pod's newest container started.", span(startup))
 	}
 	if rising := &s.load.Hot.RisingMemory; s.load.RisingWindow() > 0 && s.judgesMemory() {
-		s.say("Does not wait for memory that has been above its evict line for %s and at its rate reaches %s %% within %s.",
+		s.say("Does not wait for memory that has been above its evict line for %s and at its rate reaches %s%% within %s.",
 			span(s.load.RisingWindow()), number(rising.FullPercent), span(rising.Within.Duration))
 	}
 	var cool []string

@@ -39,15 +39,15 @@ func (s *survey) paceWords() {
 	}
 	s.sayOf(bounds, "; ", "Makes at most %s.")
 	if s.args != nil {
-		s.say("Without a PodDisruptionBudget takes at most %s %% of an owner's pods away at once, at least one.", number(e.MaxInFlightPercentOfOwner))
+		s.say("Without a PodDisruptionBudget takes at most %s%% of an owner's pods away at once, at least one.", number(e.MaxInFlightPercentOfOwner))
 		s.sayOf(e.RecreatingControllers, ", ", "Moves pods of these controllers, too: %s.")
 	}
 	b := &e.Breaker
-	s.say("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s %% of the nodes are not ready.",
+	s.say("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s%% of the nodes are not ready.",
 		reasons.Count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), reasons.Count(b.MaxUnreadyReplacements, "replacement"),
 		span(b.UnreadyAfter.Duration), number(b.MaxNotReadyPercent))
 	if b.StandBack.Duration > 0 {
-		s.say("Stands back for at most %s while more than %s %% of the nodes are cordoned, drained or being deleted, or %s %% more pods wait for a node than before.",
+		s.say("Stands back for at most %s while more than %s%% of the nodes are cordoned, drained or being deleted, or %s%% more pods wait for a node than before.",
 			span(b.StandBack.Duration), number(b.MaxDrainingPercent), number(b.MaxUnschedulablePercent))
 	}
 }

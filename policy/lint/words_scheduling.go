@@ -47,9 +47,9 @@ func (s *survey) measuredWords(m *policy.MeasuredScoring) {
 	for _, l := range m.Limits {
 		switch {
 		case l.AbovePercent != nil:
-			limits = append(limits, fmt.Sprintf("%s %s is above %s %%", l.Metric, l.Window, number(*l.AbovePercent)))
+			limits = append(limits, fmt.Sprintf("%s %s is above %s%%", l.Metric, l.Window, number(*l.AbovePercent)))
 		case l.FromPercent != nil:
-			limits = append(limits, fmt.Sprintf("%s %s is %s %% or more", l.Metric, l.Window, number(*l.FromPercent)))
+			limits = append(limits, fmt.Sprintf("%s %s is %s%% or more", l.Metric, l.Window, number(*l.FromPercent)))
 		}
 	}
 	while := ", while others will do"

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 // printer lays text out in lines of at most width columns, as far as words and
@@ -33,7 +35,9 @@ func (p *printer) text(first, hang, words string) {
 	p.line(line)
 }
 
-func (p *printer) line(text string) { fmt.Fprintln(p, strings.TrimRight(text, " ")) }
+// line prints one line. Some texts are those of a server that was asked, or of
+// an object: nothing in them reaches the terminal but as text.
+func (p *printer) line(text string) { fmt.Fprintln(p, strings.TrimRight(policy.OneLine(text), " ")) }
 
 // heading begins a section.
 func (p *printer) heading(text string) {

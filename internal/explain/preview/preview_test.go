@@ -219,6 +219,33 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
+// What a server answered controls no terminal.
+func TestPrintsPlainText(t *testing.T) {
+	facts := idle()
+	facts.Steering = Evidence{Required: policy.SteeringAuto, Extender: "http://e", Err: errors.New("\x1b]0;title\a\x1b[2Jno\nanswer")}
+	var got bytes.Buffer
+	if err := New(facts).Print(&got, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(got.String(), "\x1b\a") || !strings.Contains(got.String(), "no answer.") {
+		t.Errorf("printed %q", got.String())
+	}
+}
+
+// What too few others or a quota keep back is asked again in each cycle; what the
+// pod itself keeps back is not.
+func TestPassing(t *testing.T) {
+	facts := idle()
+	for reason, want := range map[reasons.Reason]bool{
+		reasons.ResourceQuotaExhausted: true, reasons.PodDisruptionBudgetExhausted: true, reasons.EvictionDeclined: false, reasons.NoController: false,
+	} {
+		d := declined(pod("shop", "web", "web-1", cluster.Amounts{}), "node-01", reason, "")
+		if got := facts.declined(&d).Passing; got != want {
+			t.Errorf("%s passes: %v, want %v", reason, got, want)
+		}
+	}
+}
+
 // Long lists are cut, and say so; nodes with moves are never.
 func TestLongLists(t *testing.T) {
 	facts := busy()

@@ -237,7 +237,7 @@ func (p *printer) declined(r *Report) {
 			if p.wide {
 				who = strings.Join(item.pods, ", ")
 			}
-			p.text(indent, indent+indent, fmt.Sprintf("%s on %s: %s", who, someOf(item.nodes, 3), item.why))
+			p.text(indent, indent+indent, fmt.Sprintf("%s on %s: %s", who, reasons.Names(item.nodes, 3), item.why))
 		}
 	}
 }

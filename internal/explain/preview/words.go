@@ -11,12 +11,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// passing are the reasons that end by themselves. All others last until the pod,
-// its owner, its node or the policy changes.
+// passing are the reasons that end by themselves. All others last until something
+// changes: the pod, its owner, the policy, or room on other nodes.
 var passing = []reasons.Reason{
 	reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.OwnerScaledDown, reasons.OwnerDeleting,
 	reasons.PodStarting, reasons.PodUsageUnknown, reasons.Terminating, reasons.OnTheMove,
 	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
+	reasons.ResourceQuotaExhausted,
 	reasons.OwnerReplacementUnready, reasons.OwnerReplacementPending, reasons.ReplacementsUnready, reasons.ReplacementsPending,
 	reasons.OwnerCoolingDown, reasons.EvictionDenied, reasons.NodeSettling, reasons.NodeLeaving,
 	reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour, reasons.MoveLimit,
@@ -99,11 +100,3 @@ func percent(value float64) string { return fmt.Sprintf("%.1f%%", value) }
 func change(before, after float64) string { return percent(before) + " → " + percent(after) }
 
 func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }
-
-// someOf lists at most so many names.
-func someOf(names []string, most int) string {
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
