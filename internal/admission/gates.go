@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -168,14 +170,14 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 			return left, nil
 		}
 	}
-	answered := g.answer(ctx, pod)
+	var answering errgroup.Group
+	if g.keyed(pod) {
+		answering.Go(func() error { return g.answer(ctx, pod) })
+	}
 	if held(pod) {
 		err = g.letGo(ctx, pod, node)
 	}
-	if open := answered(); err == nil {
-		err = open
-	}
-	if err != nil {
+	if err = cmp.Or(err, answering.Wait()); err != nil {
 		return 0, err
 	}
 	if nominatedInVain(pod) {
@@ -186,21 +188,13 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 	return g.free(ctx, pod)
 }
 
-// answer clears the key that a pod was steered by, while the pod is let go. It
-// returns what waits for that.
-func (g *Gates) answer(ctx context.Context, pod *v1.Pod) (wait func() error) {
-	if !g.keyed(pod) {
-		return func() error { return nil }
+// answer clears the key that a pod was steered by.
+func (g *Gates) answer(ctx context.Context, pod *v1.Pod) error {
+	open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
+	if err == nil && open && pod.Spec.NodeName == "" {
+		return errOpen
 	}
-	done := make(chan error, 1)
-	go func() {
-		open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
-		if err == nil && open && pod.Spec.NodeName == "" {
-			err = errOpen
-		}
-		done <- err
-	}()
-	return func() error { return <-done }
+	return err
 }
 
 // yields returns for how long a pod is left to the process that leads. A replica

@@ -2,10 +2,12 @@ package announce
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -74,7 +76,7 @@ func (n *Nodes) Observed(o *observer.Observation) {
 		case known != nil && state.State != thresholds.Unknown:
 			delete(n.hot, name)
 			if left > 0 && n.announcer.onNode(name, v1.EventTypeNormal, cooled,
-				fmt.Sprintf("Cooled after %v: %s.", o.At.Sub(known.since).Round(time.Second), used(o, i))) {
+				fmt.Sprintf("Cooled after %s: %s.", duration.HumanDuration(o.At.Sub(known.since)), used(o, i))) {
 				left--
 			}
 		}
@@ -106,8 +108,16 @@ func used(o *observer.Observation, i int) string {
 	return percents(o.View.Nodes[i].Current[usage.AtAvg5m].PercentOf(o.View.Snapshot.Nodes[i].Node.Allocatable)) + " over 5 minutes"
 }
 
+// percents names shares of a node, and not one that is 0: no line needs it, so
+// that a source need not report it.
 func percents(p cluster.Percents) string {
-	return fmt.Sprintf("cpu %.1f%%, memory %.1f%%", p[cluster.CPU], p[cluster.Memory])
+	var words []string
+	for _, r := range cluster.Resources() {
+		if p[r] > 0 {
+			words = append(words, fmt.Sprintf("%s %.1f%%", r, p[r]))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // Planned is called with each plan.

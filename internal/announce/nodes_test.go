@@ -92,7 +92,7 @@ func TestNodesAreTold(t *testing.T) {
 	w.want("it is still hot")
 	w.set("a", thresholds.Warm, 10*time.Minute, 5830)
 	w.observe(10*time.Minute, "a", "b")
-	w.want("it is not hot any more", "Normal Cooled Cooled after 10m0s: cpu 58.3%, memory 40.0% over 5 minutes.")
+	w.want("it is not hot any more", "Normal Cooled Cooled after 10m: cpu 58.3%, memory 40.0% over 5 minutes.")
 	w.set("b", thresholds.Hot, 11*time.Minute, 6200)
 	w.observe(11*time.Minute, "a", "b")
 	w.want("another one, back below its evict line", "Warning BecameHot Became hot: cpu 62.0%, memory 40.0% over 5 minutes.")
@@ -163,6 +163,13 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 		if (got == "") != (step.want == "") || !strings.HasPrefix(got, step.want) {
 			t.Errorf("with %q: Event %q, want %q", step.reason, got, step.want)
 		}
+	}
+}
+
+// A resource that no line needs, and no source reports, is not called unused.
+func TestPercents(t *testing.T) {
+	if got, want := percents(cluster.Percents{cluster.CPU: 96.5}), "cpu 96.5%"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
@@ -100,7 +101,8 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	}
 	period := g.load.Usage.ObservationPeriod.Duration
 	started := a.kube.Clock.Local()
-	told := started.Add(firstTold - tellEvery)
+	told := terminal.NewProgress(progress, started)
+	defer told.Done()
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
 		a.health.Progress()
 		// The newest observation must cover the whole period. A replica that
@@ -109,17 +111,13 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		ripe := latest != nil && latest.Ripe(period, g.load.Usage.SampleInterval.Duration, g.load.Usage.MinCoveragePercent)
 		now := a.kube.Clock.Local()
 		a.waited = ripe || now.Sub(started) > 2*period
-		if !a.waited && now.Sub(told) >= tellEvery {
-			told = now
-			_, _ = fmt.Fprintln(progress, waiting(latest, now.Sub(started), period))
+		if !a.waited {
+			told.Say(now, waiting(latest, now.Sub(started), period))
 		}
 		return a.waited, nil
 	})
 	return err == nil
 }
-
-// tellEvery is how often a wait for usage is reported, firstTold when first.
-const tellEvery, firstTold = 15 * time.Second, time.Second
 
 // waiting says what the wait for usage has seen, and how long it still takes.
 func waiting(latest *observer.Observation, waited, period time.Duration) string {
@@ -130,7 +128,7 @@ func waiting(latest *observer.Observation, waited, period time.Duration) string 
 	if waited < period {
 		left = fmt.Sprintf("about %v left, ", (period - waited).Round(time.Second))
 	}
-	return fmt.Sprintf("Watching usage until its windows are filled: %s, %s%v at most.", seen, left, (2*period - waited).Round(time.Second))
+	return fmt.Sprintf("Watching usage: %s, %s%v at most", seen, left, (2*period - waited).Round(time.Second))
 }
 
 // takeLedger reads the stored ledger, as the one process that writes it from

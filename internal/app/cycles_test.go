@@ -104,15 +104,15 @@ func TestWaitingForUsageIsTold(t *testing.T) {
 		a.awaitUsage(t.Context(), &progress)
 		lines := strings.Split(strings.TrimSuffix(progress.String(), "\n"), "\n")
 		// 150 s, and as long again for sources that report too little.
-		if want := "Watching usage until its windows are filled: nothing read yet, about 2m29s left, 4m59s at most."; len(lines) != 20 || lines[0] != want {
+		if want := "Watching usage: nothing read yet, about 2m15s left, 4m45s at most"; len(lines) != 20 || lines[0] != want {
 			t.Errorf("%d lines, the first %q, want 20 and %q", len(lines), lines[0], want)
 		}
-		if want := "Watching usage until its windows are filled: nothing read yet, 14s at most."; lines[len(lines)-1] != want {
+		if want := "Watching usage: nothing read yet, 0s at most"; lines[len(lines)-1] != want {
 			t.Errorf("the last line is %q, want %q", lines[len(lines)-1], want)
 		}
 	})
 	got := waiting(&observer.Observation{Fresh: 8, Ready: 12}, 30*time.Second, 150*time.Second)
-	if want := "Watching usage until its windows are filled: 8 of 12 ready nodes measured, about 2m0s left, 4m30s at most."; got != want {
+	if want := "Watching usage: 8 of 12 ready nodes measured, about 2m0s left, 4m30s at most"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

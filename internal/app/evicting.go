@@ -29,7 +29,7 @@ func (a *App) wireAuthority() (err error) {
 	namespace := cmp.Or(a.options.Namespace, DefaultNamespace)
 	a.lease, err = authority.NewLease(authority.LeaseConfig{
 		Client: a.kube.Client, Namespace: a.options.Namespace, Name: a.options.LeaseName,
-		Elect: a.options.LeaderElect, Once: a.parts.once(&a.options),
+		Elect: a.options.elects(), Once: a.parts.once(&a.options),
 		Duration: a.options.LeaseDuration, RenewDeadline: a.options.RenewDeadline, RetryPeriod: a.options.RetryPeriod,
 		Progress: a.health.Progress,
 	})

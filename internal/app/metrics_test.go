@@ -175,7 +175,7 @@ func reference(all, former map[string]*exported) string {
 		}
 		fmt.Fprintf(&text, "| `%s` | %s | %s | %s | %s |\n", name, strings.ToLower(e.kind.String()), labels, by, strings.TrimSuffix(e.help, "."))
 	}
-	text.WriteString("\nThese are the same under the names and with the values of the version before. They end with the next one:\n\n| deprecated | use |\n|---|---|\n")
+	text.WriteString("\nThese keep the names and values of the previous version beside the new ones, and are removed in the next version:\n\n| deprecated | use |\n|---|---|\n")
 	slices.SortFunc(deprecated, func(a, b *exported) int { return cmp.Compare(a.name, b.name) })
 	for _, e := range deprecated {
 		fmt.Fprintf(&text, "| `%s` | `%s` |\n", e.name, strings.Trim(strings.TrimPrefix(e.help, "Deprecated: use"), " ."))
@@ -288,19 +288,47 @@ func TestDocsNameMetrics(t *testing.T) {
 	}
 }
 
+// gaugeOf returns the value of a gauge without labels.
+func gaugeOf(t *testing.T, registry *prometheus.Registry, name string) (value float64, exported bool) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue(), true
+		}
+	}
+	return 0, false
+}
+
+// A process that nobody elects leads: one without election, and a dry run.
+func TestLeaderIsExported(t *testing.T) {
+	for name, tc := range map[string]struct {
+		elect, dryRun bool
+		want          float64
+	}{
+		"without election":                  {false, false, 1},
+		"not elected yet":                   {true, false, 0},
+		"a dry run, which is never elected": {true, true, 1},
+	} {
+		a := appApart(t, &apart{from: time.Now()}, parts{evicting: true}, byUsage, func(o *Options) {
+			o.Interval, o.LeaderElect, o.DryRun = time.Minute, tc.elect, tc.dryRun
+			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
+		})
+		if got, exported := gaugeOf(t, a.registry, "evenkeel_leader"); got != tc.want || !exported {
+			t.Errorf("%s: %v, exported %v; want %v", name, got, exported, tc.want)
+		}
+	}
+}
+
 // What is left of the hour's budget is that of the policy in effect.
 func TestBudgetRemaining(t *testing.T) {
 	withBudget := func(moves int) string { return byUsage + fmt.Sprintf("eviction: {maxMovesPerHour: %d}\n", moves) }
 	r := newReloading(t, withBudget(20))
 	remaining := func() (left float64, limited bool) {
-		families, err := r.registry.Gather()
-		r.must(err)
-		for _, family := range families {
-			if family.GetName() == "evenkeel_eviction_budget_remaining" {
-				return family.GetMetric()[0].GetGauge().GetValue(), true
-			}
-		}
-		return 0, false
+		return gaugeOf(t, r.registry, "evenkeel_eviction_budget_remaining")
 	}
 	if _, limited := remaining(); limited {
 		t.Error("there is a budget before there is an evictor")

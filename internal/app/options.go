@@ -272,6 +272,9 @@ func (o *Options) validateRemote() error {
 // loops reports whether cycles repeat until the process is stopped.
 func (o *Options) loops() bool { return o.Interval > 0 || o.Schedule != "" }
 
+// elects reports whether one process evicts at a time, which a dry run need not.
+func (o *Options) elects() bool { return o.LeaderElect && !o.DryRun }
+
 // schedule returns when cycles run. The flags must be valid.
 func (o *Options) schedule() (runner.Schedule, error) {
 	if o.Schedule != "" {

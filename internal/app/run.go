@@ -123,7 +123,7 @@ func (a *App) evict(ctx context.Context) error {
 		return exit.UnlessStopped(ctx, err)
 	}
 	a.health.Ready()
-	if a.options.LeaderElect && a.options.loops() && !a.options.DryRun {
+	if a.options.elects() && a.options.loops() {
 		a.lease.Stand() // before pods are let go, which is up to who leads
 	}
 	if a.options.LeaderElect {
@@ -151,7 +151,7 @@ func (a *App) evict(ctx context.Context) error {
 		// not need it: their plugins know of no other process. A process that
 		// moves pods by real usage, or repeats cycles, needs it.
 		needed := a.current().readsUsage() || a.options.loops()
-		if a.options.LeaderElect && !a.options.DryRun && (needed || !a.lease.Forbidden(ctx)) {
+		if a.options.elects() && (needed || !a.lease.Forbidden(ctx)) {
 			return a.lease.Lead(ctx, a.cycles)
 		}
 		return a.cycles(ctx)

@@ -41,7 +41,7 @@ func (s *steerings) wire(a *App) error {
 // leads: for kube-scheduler, if it answers that, or for the pods that the API
 // server holds, which without their plan would go free.
 func (o *Options) follows(answers bool) bool {
-	return answers || o.LeaderElect && o.loops() && !o.DryRun
+	return answers || o.elects() && o.loops()
 }
 
 // letGo lets the pods go that the API server holds, until the context ends. A

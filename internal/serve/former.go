@@ -14,7 +14,6 @@ import (
 // kept for one version, beside the one that it is a copy of.
 type former struct {
 	name, now string
-	kind      prometheus.ValueType
 	// labels are the names of today's labels with those that they had.
 	labels map[string]string
 	// scale is what a value of today has to be multiplied by; 0 for 1.
@@ -23,28 +22,16 @@ type former struct {
 
 // formers end with the version after the one that renamed them.
 var formers = []former{
-	{name: "evenkeel_moves_left_total", now: "evenkeel_moves_skipped_total", kind: prometheus.CounterValue, labels: byReason},
-	{
-		name: "evenkeel_move_outcomes_total", now: "evenkeel_moves_evaluated_total", kind: prometheus.CounterValue,
-		labels: map[string]string{"criterion": "question", "result": "answer"},
-	},
-	{name: "evenkeel_usage_gate_closed", now: "evenkeel_usage_insufficient", kind: prometheus.GaugeValue, labels: byReason},
-	{name: "evenkeel_unknown_nodes", now: "evenkeel_nodes_unknown", kind: prometheus.GaugeValue, labels: byReason},
-	{
-		name: "evenkeel_hottest_node_usage_percent", now: "evenkeel_hottest_node_usage_ratio", kind: prometheus.GaugeValue,
-		labels: map[string]string{"resource": "resource"}, scale: 100,
-	},
-	{name: "evenkeel_paused", now: "evenkeel_evictions_paused", kind: prometheus.GaugeValue, labels: byReason},
-	{
-		name: "evenkeel_extender_requests_total", now: "evenkeel_extender_responses_total", kind: prometheus.CounterValue,
-		labels: map[string]string{"verb": "verb", "result": "result"},
-	},
-	{name: "evenkeel_extender_rejected_nodes_total", now: "evenkeel_extender_nodes_rejected_total", kind: prometheus.CounterValue, labels: byReason},
-	{name: "evenkeel_extender_neutral_replies_total", now: "evenkeel_extender_neutral_responses_total", kind: prometheus.CounterValue, labels: byReason},
-	{
-		name: "evenkeel_webhook_reviews_total", now: "evenkeel_webhook_responses_total", kind: prometheus.CounterValue,
-		labels: map[string]string{"result": "result"},
-	},
+	{name: "evenkeel_moves_left_total", now: "evenkeel_moves_skipped_total", labels: byReason},
+	{name: "evenkeel_move_outcomes_total", now: "evenkeel_moves_evaluated_total", labels: map[string]string{"criterion": "question", "result": "answer"}},
+	{name: "evenkeel_usage_gate_closed", now: "evenkeel_usage_insufficient", labels: byReason},
+	{name: "evenkeel_unknown_nodes", now: "evenkeel_nodes_unknown", labels: byReason},
+	{name: "evenkeel_hottest_node_usage_percent", now: "evenkeel_hottest_node_usage_ratio", labels: map[string]string{"resource": "resource"}, scale: 100},
+	{name: "evenkeel_paused", now: "evenkeel_evictions_paused", labels: byReason},
+	{name: "evenkeel_extender_requests_total", now: "evenkeel_extender_responses_total", labels: map[string]string{"verb": "verb", "result": "result"}},
+	{name: "evenkeel_extender_rejected_nodes_total", now: "evenkeel_extender_nodes_rejected_total", labels: byReason},
+	{name: "evenkeel_extender_neutral_replies_total", now: "evenkeel_extender_neutral_responses_total", labels: byReason},
+	{name: "evenkeel_webhook_reviews_total", now: "evenkeel_webhook_responses_total", labels: map[string]string{"result": "result"}},
 }
 
 var byReason = map[string]string{"reason": "reason"}
@@ -102,7 +89,10 @@ func withFormer(registry prometheus.Gatherer) prometheus.GathererFunc {
 func (f *former) collect(family *dto.MetricFamily, out chan<- prometheus.Metric) {
 	desc, names := f.desc(), f.today()
 	for _, metric := range family.GetMetric() {
-		value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() // one of them is nil
+		kind, value := prometheus.GaugeValue, metric.GetGauge().GetValue()
+		if metric.GetCounter() != nil {
+			kind, value = prometheus.CounterValue, metric.GetCounter().GetValue()
+		}
 		if f.scale != 0 {
 			value *= f.scale
 		}
@@ -114,7 +104,7 @@ func (f *former) collect(family *dto.MetricFamily, out chan<- prometheus.Metric)
 				}
 			}
 		}
-		out <- prometheus.MustNewConstMetric(desc, f.kind, value, labels...)
+		out <- prometheus.MustNewConstMetric(desc, kind, value, labels...)
 	}
 }
 

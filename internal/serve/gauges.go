@@ -92,7 +92,9 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 		}
 		percents := read.Current[usage.AtAvg5m].PercentOf(node.Allocatable)
 		for _, r := range cluster.Resources() {
-			gauge(nodeUsage, percents[r]/100, node.Name, r.String())
+			if reported(read, r) {
+				gauge(nodeUsage, percents[r]/100, node.Name, r.String())
+			}
 		}
 	}
 }
@@ -113,8 +115,6 @@ func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	if g.Authority.Unreadable() != nil {
 		now[reasons.LedgerUnreadable] = true
 	}
-	if hold := g.Observer.Ledger().Hold(); g.Now().Before(hold.Until) {
-		now[reasons.Reason(hold.Reason)] = true
-	}
+	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // whether kube-scheduler has asked since is for the next cycle to say
 	return now
 }

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -22,12 +20,9 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/authority"
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // A metric that was renamed is served under its former name too, with the
@@ -75,48 +70,14 @@ func TestFormerReasons(t *testing.T) {
 	}
 }
 
-// steady is a usage source that reports the same of two nodes.
-type steady struct{ now func() time.Time }
-
-func (steady) Name() string { return "steady" }
-
-func (s steady) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
-	batch := usage.Batch{Source: "steady", Received: s.now()}
-	for name, cpu := range map[string]int64{"n1": 7000, "n2": 1000} {
-		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: name, Readings: usage.LastReadings(s.now(), cluster.Amounts{cpu, 10 << 30})})
-	}
-	return batch, nil
-}
-
-// newGauges are those of a process that has watched for two minutes three nodes
-// of 10 cores and 100 GiB, one of which nothing is known of.
+// newGauges are those of a process that has watched three nodes for two minutes.
+// Nothing is known of one, and of another only what CPU it uses.
 func newGauges(t *testing.T, client *fake.Clientset) *Gauges {
 	t.Helper()
-	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
-	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{{
-		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
-	}}}}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := observer.New(observer.Config{
-		Sources: []observer.Source{steady{clock}}, Lines: set, SampleInterval: 15 * time.Second, Now: clock, MinCoverage: 60,
-		Usage:      usage.Config{SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second},
-		Hot:        thresholds.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
-		HotWindows: []usage.Window{usage.Avg5m},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"n1", "n2", "n3"} {
-		o.Store().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{
-			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi")},
-			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
-		}})
-	}
+	f := &fleet{now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {7000, 10 * gib}, "idle": {1000}}}
+	clock, o := func() time.Time { return f.now }, f.watching(t)
 	for range 8 {
-		now = now.Add(15 * time.Second)
+		f.now = f.now.Add(15 * time.Second)
 		o.Sample(t.Context())
 	}
 	lease, err := authority.NewLease(authority.LeaseConfig{Client: client, Namespace: "ns", Name: "lease"})
@@ -140,15 +101,14 @@ func TestNodeSeries(t *testing.T) {
 	want := `
 # HELP evenkeel_node_state 1 for the state that a node is in: hot, warm, cool or unknown. Missing beyond --metrics-node-limit nodes.
 # TYPE evenkeel_node_state gauge
-evenkeel_node_state{node="n1",state="hot"} 1
-evenkeel_node_state{node="n2",state="cool"} 1
-evenkeel_node_state{node="n3",state="unknown"} 1
+evenkeel_node_state{node="burning",state="hot"} 1
+evenkeel_node_state{node="idle",state="cool"} 1
+evenkeel_node_state{node="silent",state="unknown"} 1
 # HELP evenkeel_node_usage_ratio Real usage of a node over five minutes, as a ratio of its allocatable. Missing where it is not known, and beyond --metrics-node-limit nodes.
 # TYPE evenkeel_node_usage_ratio gauge
-evenkeel_node_usage_ratio{node="n1",resource="cpu"} 0.7
-evenkeel_node_usage_ratio{node="n1",resource="memory"} 0.1
-evenkeel_node_usage_ratio{node="n2",resource="cpu"} 0.1
-evenkeel_node_usage_ratio{node="n2",resource="memory"} 0.1
+evenkeel_node_usage_ratio{node="burning",resource="cpu"} 0.7
+evenkeel_node_usage_ratio{node="burning",resource="memory"} 0.1
+evenkeel_node_usage_ratio{node="idle",resource="cpu"} 0.1
 `
 	if err := testutil.CollectAndCompare(g, strings.NewReader(want), "evenkeel_node_usage_ratio", "evenkeel_node_state"); err != nil {
 		t.Error(err)

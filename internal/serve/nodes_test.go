@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 
 const gib = 1 << 30
 
-// fleet is a source of nodes of 10 cores and 100 GiB.
+// fleet is a source of nodes of 10 cores and 100 GiB. It does not report a
+// resource that a node uses nothing of.
 type fleet struct {
 	now    time.Time
 	window usage.Window
@@ -32,7 +34,7 @@ func (*fleet) Name() string { return "fleet" }
 func (f *fleet) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	batch := usage.Batch{Source: "fleet", Received: f.now}
 	for name, used := range f.used {
-		readings := usage.LastReadings(f.now, used)
+		readings := slices.DeleteFunc(usage.LastReadings(f.now, used), func(r usage.Reading) bool { return r.Value == 0 })
 		for i := range readings {
 			readings[i].Window = f.window
 		}
@@ -52,7 +54,7 @@ func (f *fleet) watching(t *testing.T) *observer.Observer {
 	}
 	o, err := observer.New(observer.Config{
 		Sources: []observer.Source{f}, Lines: set, SampleInterval: 15 * time.Second, Now: func() time.Time { return f.now },
-		Usage: usage.Config{SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second},
+		Usage: usage.Config{SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second, Optional: [...]bool{cluster.Memory: true}},
 		Hot:   thresholds.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
 	})
 	if err != nil {
