@@ -109,9 +109,9 @@ func ceiling(percent float64, whole int64) int64 {
 	return most
 }
 
-// InWords prints amounts as users read them: "2200m cpu, 1024 Mi memory".
+// InWords prints amounts as users read them: "2200m cpu, 1024Mi memory".
 func (a Amounts) InWords() string {
-	return fmt.Sprintf("%dm cpu, %d Mi memory", a[CPU], a[Memory]>>20)
+	return fmt.Sprintf("%dm cpu, %dMi memory", a[CPU], a[Memory]>>20)
 }
 
 // Charge is what a pod adds to its node: its expected usage and its requests.

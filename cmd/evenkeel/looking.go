@@ -100,7 +100,7 @@ func newDoctorCommand() *cobra.Command {
 	var wanted commands.DoctorOptions
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check policy, permissions, usage sources and kube-scheduler's wiring, and say how to mend what is wrong",
+		Short: "Check policy, permissions, usage sources and kube-scheduler's wiring, and say how to fix what is wrong",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
@@ -113,7 +113,7 @@ func newDoctorCommand() *cobra.Command {
 	options.AddCommon(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
 	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Command whose process is checked: run, serve, extender or nodesync.")
-	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, in place of the address in the policy.")
+	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, instead of the address in the policy.")
 	c.Flags().Lookup("as").Usage = "User whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel. Everything else is asked as the caller."
 	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, to ask whether kube-scheduler asks it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")

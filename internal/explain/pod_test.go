@@ -25,65 +25,65 @@ func TestPodSummary(t *testing.T) {
 	}{
 		"it is moved": {
 			asked: "web-1", candidate: true,
-			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024 Mi memory. n4 would be at 29.0% cpu and 21.0% memory with it.",
+			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024Mi memory. n4 would be at 29.0% cpu and 21.0% memory with it.",
 		},
 		"it is moved, but not now": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Paused = "evicting is paused by somebody" },
-			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024 Mi memory. " +
+			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024Mi memory. " +
 				"n4 would be at 29.0% cpu and 21.0% memory with it. Not now: evicting is paused by somebody.",
 		},
 		"others suffice": {
 			asked: "web-3", candidate: true,
 			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
-				"shop/web-1 (900m cpu, 1024 Mi memory), shop/web-2 (800m cpu, 1024 Mi memory)). It runs on n1 (hot) and uses 300m cpu, 1024 Mi memory.",
+				"shop/web-1 (900m cpu, 1024Mi memory), shop/web-2 (800m cpu, 1024Mi memory)). It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
 		},
 		"not measured": {
 			asked: "web-4",
 			want: "shop/web-4 would not be moved (PodUsageUnknown: it was not measured long enough to know what it uses). " +
-				"It runs on n1 (hot) and uses 250m cpu, 1024 Mi memory by estimate.",
+				"It runs on n1 (hot) and uses 250m cpu, 1024Mi memory by estimate.",
 		},
 		"its node is not hot": {
 			asked: "db-0", candidate: true,
-			want: "shop/db-0 would not be moved (NodeNotHot: its node n2 is warm; pods are moved off hot nodes only). It runs on n2 (warm) and uses 400m cpu, 1024 Mi memory.",
+			want: "shop/db-0 would not be moved (NodeNotHot: its node n2 is warm; pods are moved off hot nodes only). It runs on n2 (warm) and uses 400m cpu, 1024Mi memory.",
 		},
 		"no landing": {
 			asked: "web-1", candidate: true, refuse: []string{"n3", "n4"},
-			want: "shop/web-1 would not be moved (NoLanding: of 2 cool nodes, 2: TaintToleration: node(s) had untolerated taint {gpu: true}). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want: "shop/web-1 would not be moved (NoLanding: of 2 cool nodes, 2: TaintToleration: node(s) had untolerated taint {gpu: true}). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"it is terminating": {
 			asked: "web-1", change: func(h *harbor) { h.view.Snapshot.Nodes[0].Pods[0].Terminating = true },
 			after: func(f *Facts) { f.Planned.Plan.Moves = nil },
-			want:  "shop/web-1 would not be moved (Terminating: it is terminating already). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want:  "shop/web-1 would not be moved (Terminating: it is terminating already). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"it is on the move": {
 			asked: "web-1", change: func(h *harbor) { h.moves[0][0].PodUID = "uid-web-1" }, after: func(f *Facts) { f.Planned.Plan.Moves = nil },
-			want: "shop/web-1 would not be moved (OnTheMove: it was evicted or is about to be). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want: "shop/web-1 would not be moved (OnTheMove: it was evicted or is about to be). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"the DefaultEvictor says why": {
 			asked: "web-1", after: func(f *Facts) {
 				f.Planned.Plan.Moves, f.Planned.Protection = nil, "pod has local storage"
 				f.Planned.Pod.Refused = reasons.ProtectedByDefaultEvictor
 			},
-			want: "shop/web-1 would not be moved (ProtectedByDefaultEvictor: the DefaultEvictor protects it: pod has local storage). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want: "shop/web-1 would not be moved (ProtectedByDefaultEvictor: the DefaultEvictor protects it: pod has local storage). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"an annotation says why": {
 			asked: "web-1", after: func(f *Facts) {
 				f.Planned.Plan.Moves, f.Planned.Protection = nil, "evenkeel.io/evict of its Namespace"
 				f.Planned.Pod.Refused = reasons.EvictionDeclined
 			},
-			want: "shop/web-1 would not be moved (EvictionDeclined: an annotation of the pod, its owner or its Namespace forbids to evict it: evenkeel.io/evict of its Namespace). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want: "shop/web-1 would not be moved (EvictionDeclined: an annotation of the pod, its owner or its Namespace forbids to evict it: evenkeel.io/evict of its Namespace). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"nothing is planned": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Closed = strategies.Plan{}, "UsageStale" },
-			want: "Whether shop/web-1 would be moved is not known here: nothing is planned: UsageStale. It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want: "Whether shop/web-1 would be moved is not known here: nothing is planned: UsageStale. It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"no plan": {
 			asked: "web-1", after: func(f *Facts) { f.Planned, f.NoPlan = nil, "this process makes none" },
-			want: "Whether shop/web-1 would be moved is not known here: this process makes none. It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want: "Whether shop/web-1 would be moved is not known here: this process makes none. It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"its node is left out": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Input.Nodes = strategies.Plan{}, nil },
-			want: "Whether shop/web-1 would be moved is not known here: the policy's nodeSelector leaves its node out, or the node is not ready. It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+			want: "Whether shop/web-1 would be moved is not known here: the policy's nodeSelector leaves its node out, or the node is not ready. It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"only the ledger knows it": {
 			asked: "web-0",

@@ -42,7 +42,7 @@ func (c Ceiling) String() string {
 		cpu = fmt.Sprintf("%dm cpu", *c.CPUMilli)
 	}
 	if c.MemoryBytes != nil {
-		memory = fmt.Sprintf("%d Mi memory", *c.MemoryBytes>>20)
+		memory = fmt.Sprintf("%dMi memory", *c.MemoryBytes>>20)
 	}
 	return cpu + ", " + memory
 }

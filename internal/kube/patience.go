@@ -26,9 +26,13 @@ func Persist(ctx context.Context, alive func(), try func(context.Context) error)
 	for delay := firstDelay; ; delay = min(2*delay, mostDelay) {
 		alive()
 		err := try(ctx)
-		if err == nil || ctx.Err() != nil || exit.Code(err) == exit.Misuse {
+		if err == nil || exit.Code(err) == exit.Misuse {
 			trouble.Note(ctx, nil)
 			return err
+		}
+		if ctx.Err() != nil { // whatever an attempt says that was cut off
+			trouble.Note(ctx, nil)
+			return ctx.Err()
 		}
 		trouble.Note(ctx, err)
 		select {

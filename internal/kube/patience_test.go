@@ -43,6 +43,19 @@ func TestPersist(t *testing.T) {
 	})
 }
 
+// An attempt that is cut off may return whatever it likes: discovery, for one, wraps
+// no error of the context. A process that is stopped while it starts ends well.
+func TestPersistIsStoppedDuringAnAttempt(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	err := Persist(ctx, func() {}, func(context.Context) error {
+		stop()
+		return errors.New("unable to retrieve the complete list of server APIs")
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
 // What waiting does not cure ends the attempts: a mistake of the user, and being
 // stopped.
 func TestPersistEnds(t *testing.T) {

@@ -88,7 +88,7 @@ func TestJudgedIsLogged(t *testing.T) {
 			if got := strings.Count(out.String(), `"Node judged" node="n1" state="hot"`); got != want {
 				t.Errorf("-v=%d, %s: %d lines, want %d:\n%s", verbosity, state, got, want, out.String())
 			}
-			if want == 1 && !strings.Contains(out.String(), `hasToLeave="500m cpu, 0 Mi memory"`) {
+			if want == 1 && !strings.Contains(out.String(), `hasToLeave="500m cpu, 0Mi memory"`) {
 				t.Errorf("no numbers in %s", out.String())
 			}
 		}

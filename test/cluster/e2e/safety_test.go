@@ -397,7 +397,8 @@ func stopsWell(t *testing.T, p *evenkeel.Process) {
 		t.Errorf("it took %v to stop", took)
 	}
 	if code, err := p.Wait(t.Context()); err != nil || code != 0 {
-		t.Errorf("exit code %d, %v, want 0\n%s", code, err, p.Log())
+		lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+		t.Errorf("exit code %d, %v, want 0: %s", code, err, lines[len(lines)-1])
 	}
 }
 

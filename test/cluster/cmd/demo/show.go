@@ -220,7 +220,7 @@ func (s *show) verdict() error {
 	}
 	w := s.watch
 	s.chapter("Summary")
-	s.say("hot nodes 2 -> %d, peak %.1f %% -> %.1f %%, evictions %d (fewest possible %d), replacements on their planned node %d of %d, back on a hot node %d, in %v",
+	s.say("hot nodes 2 -> %d, peak %.1f%% -> %.1f%%, evictions %d (fewest possible %d), replacements on their planned node %d of %d, back on a hot node %d, in %v",
 		s.hot(usage), s.story.HotPercent, peak(usage), w.evictions(), s.story.FewestEvictions, w.planned, w.landed(), w.boomerangs(),
 		time.Since(s.started).Round(time.Second))
 	var wrong []string
