@@ -93,11 +93,7 @@ func killBeside(t *testing.T, steps ...step) {
 		f.Pause(true)
 		leader.Kill()
 		leader.proxy.Apply()
-		for owner := range openKeys(t.Context(), f, o) {
-			if made := d.make(f, owner); !made.held {
-				t.Errorf("%s %s: the key does not hold a pod", at.at.verb, at.at.resource)
-			}
-		}
+		stillSteers(f, o, d, at)
 		letGoInTime(t, d)
 		leader.start(policy)
 	}
@@ -106,6 +102,24 @@ func killBeside(t *testing.T, steps ...step) {
 	letGoInTime(t, d)
 	waits := d.waits()
 	t.Logf("figures: killed %d times; %d pods held, %s; evictions %d, fewest %d", kills*len(steps), len(waits), spread(waits), f.Evictions(mark), story.FewestEvictions)
+}
+
+// stillSteers checks that keys which a dead leader left hold pods. Before the
+// eviction one really comes. After it that would take the place of the replacement,
+// which comes itself.
+func stillSteers(f *stage.Fixture, o ours, d *diary, at step) {
+	f.T.Helper()
+	for owner := range openKeys(f.T.Context(), f, o) {
+		held := false
+		if at == proving || at == evicting {
+			held = d.make(f, owner).held
+		} else if got, err := f.Client().CoreV1().Pods("shop").Create(f.T.Context(), another(f, owner), dryRun); err == nil {
+			held = got.Annotations["evenkeel.io/steered"] == "gate"
+		}
+		if !held {
+			f.T.Errorf("%s %s: the key does not hold a pod", at.at.verb, at.at.resource)
+		}
+	}
 }
 
 // While another replica starts again and again, which knows neither usage nor

@@ -121,12 +121,12 @@ func (d *diary) make(f *stage.Fixture, owner string) (made life) {
 }
 
 // dead checks what the only process leaves behind that was killed at a step: its
-// key steers until it ends, and not longer. While it lets a pod go it may have
-// cleared it.
+// key steers until it ends, and not longer. While it nominates a pod or lets it go
+// it may have cleared it.
 func dead(f *stage.Fixture, o ours, d *diary, at step) {
 	f.T.Helper()
 	keys := openKeys(f.T.Context(), f, o)
-	if n := len(keys); n > 1 || n == 0 && at != letting {
+	if n := len(keys); n > 1 || n == 0 && at != nominating && at != letting {
 		f.T.Fatalf("keys %v, want that of the move", keys)
 	}
 	for owner, until := range keys {

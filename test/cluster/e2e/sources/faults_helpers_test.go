@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
@@ -252,9 +255,30 @@ func (r *doctorReport) tells(text string) bool {
 	return false
 }
 
+// grownUp waits until doctor no longer puts what is missing down to nodes that
+// have just started, which takes it a minute and a half.
+func (p *patient) grownUp() {
+	p.T.Helper()
+	list, err := p.Client().CoreV1().Nodes().List(p.T.Context(), metav1.ListOptions{})
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	var youngest time.Time
+	for i := range list.Items {
+		for _, is := range list.Items[i].Status.Conditions {
+			if is.Type == v1.NodeReady && is.LastTransitionTime.After(youngest) {
+				youngest = is.LastTransitionTime.Time
+			}
+		}
+	}
+	timer := time.NewTimer(time.Until(youngest.Add(92 * time.Second)))
+	<-timer.C
+}
+
 // examine runs `evenkeel doctor` with a policy.
 func (p *patient) examine(policy string) (report doctorReport, code int) {
 	p.T.Helper()
+	p.grownUp()
 	got := stage.Run(p.T.Context(), p.T, p.T.TempDir(), "doctor", "-o", "json",
 		"--kubeconfig", p.Access.Evenkeel, "--namespace", evenkeel.Namespace, "--policy-config-file", policy)
 	if err := json.Unmarshal([]byte(got.Stdout), &report); err != nil {

@@ -77,9 +77,6 @@ type symptoms struct {
 	says, doctor string
 	// harmless is set where doctor only warns.
 	harmless bool
-	// starting is set where doctor only warns while the nodes are young, because a
-	// source that starts looks the same.
-	starting bool
 	// unscraped is the place of a node that Prometheus scrapes no longer,
 	// instead of a fault.
 	unscraped int
@@ -121,7 +118,7 @@ func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 		stale      = "UsageStale"
 	)
 	tests := map[string]symptoms{
-		"down":                 {fault: fault.OfKind(fault.Down), starting: true, gate: unreadable, unknown: stale, says: "EOF", doctor: "EOF"},
+		"down":                 {fault: fault.OfKind(fault.Down), gate: unreadable, unknown: stale, says: "EOF", doctor: "EOF"},
 		"slow":                 {fault: fault.SlowBy(time.Minute), gate: unreadable, unknown: stale, says: "deadline exceeded", doctor: "deadline exceeded"},
 		"status 401":           {fault: fault.WithStatus(http.StatusUnauthorized), gate: unreadable, unknown: stale, says: "401", doctor: "401"},
 		"status 500":           {fault: fault.WithStatus(http.StatusInternalServerError), gate: unreadable, unknown: stale, says: "500", doctor: "500"},
@@ -154,19 +151,6 @@ func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	})
 }
 
-// diagnosed asks doctor for the fault.
-func (p *patient) diagnosed(want symptoms) {
-	p.T.Helper()
-	report, code := p.examine(p.policy)
-	for deadline := time.Now().Add(2 * time.Minute); want.starting && code == 0 && time.Now().Before(deadline); {
-		time.Sleep(2 * time.Second)
-		report, code = p.examine(p.policy)
-	}
-	if problem := code != 0; problem == want.harmless || !report.tells(want.doctor) {
-		p.T.Errorf("doctor: exit code %d, want one that tells of %q: %+v", code, want.doctor, report)
-	}
-}
-
 // suffer takes a healthy patient through a fault and back.
 func suffer(p *patient, source *spoilable, want symptoms) {
 	t, nodes := p.T, p.skew.Nodes
@@ -182,7 +166,10 @@ func suffer(p *patient, source *spoilable, want symptoms) {
 	defer mend()
 	p.until(30*time.Second, "the fault's reason", func() string { return want.missing(p, before) })
 	noticed := p.mark()
-	p.diagnosed(want)
+	report, code := p.examine(p.policy)
+	if problem := code != 0; problem == want.harmless || !report.tells(want.doctor) {
+		t.Errorf("doctor: exit code %d, want one that tells of %q: %+v", code, want.doctor, report)
+	}
 	want.checkMoves(p, p.twoCycles(noticed))
 	want.checkExtender(p, well)
 

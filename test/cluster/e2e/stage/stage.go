@@ -240,6 +240,9 @@ func (f *Fixture) lookAround() string {
 func (f *Fixture) Hot(ctx context.Context, line float64) []string {
 	f.T.Helper()
 	usage, err := f.NodeUsage(ctx)
+	if ctx.Err() != nil {
+		return []string{"not known in time"}
+	}
 	if err != nil {
 		f.T.Fatal(err)
 	}
