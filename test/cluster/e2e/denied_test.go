@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,16 @@ func TestDeniedEvictionsHoldNobodyElseUp(t *testing.T) {
 func (f *fixture) denyEvictionsIn(namespace string) {
 	f.T.Helper()
 	ctx, admission := f.T.Context(), f.Client().AdmissionregistrationV1()
+	f.T.Cleanup(func() { // the next case on this control plane has such a namespace, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err := errors.Join(
+			admission.ValidatingAdmissionPolicyBindings().Delete(ctx, "no-evictions", metav1.DeleteOptions{}),
+			admission.ValidatingAdmissionPolicies().Delete(ctx, "no-evictions", metav1.DeleteOptions{}))
+		if err != nil {
+			f.T.Error(err)
+		}
+	})
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-evictions"},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,8 +92,13 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	if code, err := dry.Wait(t.Context()); err != nil || code != 0 {
 		t.Fatalf("the second Job ended with code %d, %v\n%s", code, err, dry.Log())
 	}
-	if strings.Contains(dry.Log(), `"Planned" profile="evenkeel" moves=0`) {
-		t.Errorf("a Job does nothing about load that is kept up\n%s", dry.Log())
+	// Where the loop was faster, what it has begun settles, and the Job says that it would have acted.
+	acts := fmt.Sprintf(`"Node judged" profile="evenkeel" node=%q state="hot"`, nodes[0])
+	if f.Evictions(mark) == 0 {
+		acts = `"Would evict pod"`
+	}
+	if !strings.Contains(dry.Log(), acts) {
+		t.Errorf("a Job does nothing about load that is kept up: no %s in\n%s", acts, dry.Log())
 	}
 	f.Eventually(12*time.Minute, "the loop to cool the nodes whose load is kept up", func(ctx context.Context) bool {
 		return f.Evictions(mark) > 0 && len(f.Hot(ctx, 65)) == 0
