@@ -190,14 +190,15 @@ func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (
 	}
 	done := make(chan result, 1)
 	go func() {
-		defer e.busy.Store(false)
+		var made result
 		defer func() {
 			if p := recover(); p != nil { // a request must not crash the process that evicts
-				done <- result{err: fmt.Errorf("making the plan to explain with: %v", p)}
+				made.err = fmt.Errorf("making the plan to explain with: %v", p)
 			}
+			e.busy.Store(false) // first, since who has an answer may ask again at once
+			done <- made
 		}()
-		facts, err := makeFacts(ctx)
-		done <- result{facts, err}
+		made.facts, made.err = makeFacts(ctx)
 	}()
 	select {
 	case made := <-done:

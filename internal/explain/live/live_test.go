@@ -145,3 +145,14 @@ func answering(t *testing.T) string {
 	t.Cleanup(listening.Close)
 	return listening.URL
 }
+
+// Who has an answer may ask again at once.
+func TestOneExplanationAfterTheOther(t *testing.T) {
+	var e Explainer
+	for i := range 100_000 {
+		_, err := e.study(t.Context(), func(context.Context) (*explain.Facts, error) { return &explain.Facts{}, nil })
+		if err != nil {
+			t.Fatalf("explanation %d: %v", i, err)
+		}
+	}
+}

@@ -222,7 +222,7 @@ func (f *Fixture) Fetch(url string, into any) {
 	f.T.Helper()
 	status, body, err := evenkeel.Get(f.T.Context(), url)
 	if err != nil || status != http.StatusOK {
-		f.T.Fatalf("fetching %s: status %d: %v", url, status, err)
+		f.T.Fatalf("fetching %s: status %d, %v: %.300s", url, status, err, body)
 	}
 	if err := json.Unmarshal([]byte(body), into); err != nil {
 		f.T.Fatalf("fetching %s: %v", url, err)
