@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -117,7 +118,7 @@ func percents(p cluster.Percents) string {
 			words = append(words, fmt.Sprintf("%s %.1f%%", r, p[r]))
 		}
 	}
-	return strings.Join(words, ", ")
+	return cmp.Or(strings.Join(words, ", "), "no usage")
 }
 
 // Planned is called with each plan.

@@ -168,8 +168,10 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 
 // A resource that no line needs, and no source reports, is not called unused.
 func TestPercents(t *testing.T) {
-	if got, want := percents(cluster.Percents{cluster.CPU: 96.5}), "cpu 96.5%"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	for want, p := range map[string]cluster.Percents{"cpu 96.5%": {cluster.CPU: 96.5}, "no usage": {}} {
+		if got := percents(p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -45,8 +45,8 @@ func (c *Connection) Forward(ctx context.Context, namespace, pod string, port in
 	return use(ctx, fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
 }
 
-// untilReady waits until a pod is reached. What dials cannot be stopped: it ends
-// by itself, or with the process.
+// untilReady waits until a pod is reached. Dialing cannot be stopped: it ends when
+// it fails, or with the process.
 func untilReady(ctx context.Context, ready <-chan struct{}, ended <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forwardTimeout, fmt.Errorf("no answer within %v", forwardTimeout))
 	defer cancel()

@@ -43,7 +43,7 @@ func (s *survey) paceWords() {
 		s.sayOf(e.RecreatingControllers, ", ", "Moves pods of these controllers, too: %s.")
 	}
 	b := &e.Breaker
-	s.say("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s%% of the nodes are not ready.",
+	s.say("Stops evicting while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s%% of the nodes are not ready.",
 		reasons.Count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), reasons.Count(b.MaxUnreadyReplacements, "replacement"),
 		span(b.UnreadyAfter.Duration), number(b.MaxNotReadyPercent))
 	if b.StandBack.Duration > 0 {

@@ -271,8 +271,7 @@ func (p *patient) grownUp() {
 			}
 		}
 	}
-	timer := time.NewTimer(time.Until(youngest.Add(92 * time.Second)))
-	<-timer.C
+	wait(p.T, time.Until(youngest.Add(92*time.Second)))
 }
 
 // examine runs `evenkeel doctor` with a policy.
