@@ -149,8 +149,11 @@ fmt: ## Format the sources of both modules.
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: update-docs
-update-docs: ## Bring docs/policy.md and docs/policy.schema.json to the policy's types.
+update-docs: ## Write the references in docs: the policy and its schema, flags, reasons, metrics.
 	go run ./hack/policyref
+	go test ./cmd/evenkeel -run TestFlagsReference -update
+	go test ./reasons -run TestReasonsReference -update
+	go test ./internal/app -run TestMetricsReference -update
 
 .PHONY: update-deploy
 update-deploy: ## Bring deploy/'s ConfigMap to policy.yaml.
