@@ -1,0 +1,221 @@
+package arch
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	links    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headings = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	comments = regexp.MustCompile(`(?s)<!--.*?-->`)
+)
+
+// page is a document: where its links lead and what they may lead to.
+type page struct {
+	links   []string
+	anchors map[string]bool
+}
+
+// pageOf reads the links and the anchors of a document.
+func pageOf(text string) page {
+	p := page{anchors: map[string]bool{}}
+	text = comments.ReplaceAllString(fences.ReplaceAllString(text, ""), "")
+	for _, link := range links.FindAllStringSubmatch(spans.ReplaceAllString(text, ""), -1) {
+		p.links = append(p.links, link[1])
+	}
+	for _, heading := range headings.FindAllStringSubmatch(text, -1) {
+		anchor := anchorOf(heading[1])
+		for n := 1; p.anchors[anchor]; n++ { // a heading that is there twice
+			anchor = fmt.Sprintf("%s-%d", anchorOf(heading[1]), n)
+		}
+		p.anchors[anchor] = true
+	}
+	return p
+}
+
+// anchorOf returns the anchor of a heading as GitHub makes it: letters, digits,
+// '-' and '_' stay, spaces become '-'.
+func anchorOf(heading string) string {
+	var out strings.Builder
+	for _, r := range strings.ToLower(linkText.ReplaceAllString(heading, "$1")) {
+		switch {
+		case r == ' ':
+			out.WriteByte('-')
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// pages returns README.md, its neighbours and all of docs, by their paths.
+func pages(t *testing.T) map[string]page {
+	t.Helper()
+	all := map[string]page{}
+	read := func(file string) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.ToSlash(name)] = pageOf(string(text))
+	}
+	top, err := filepath.Glob(filepath.Join(root, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range top {
+		read(file)
+	}
+	err = filepath.WalkDir(filepath.Join(root, "docs"), func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(file) == ".md" {
+			read(file)
+		}
+		return err
+	})
+	if err != nil || len(all) < 40 {
+		t.Fatalf("%d pages were read; %v", len(all), err)
+	}
+	return all
+}
+
+// brokenLinks returns what is wrong with the links of pages. A link leads to a
+// page, with an anchor or without, or to another file of the project.
+func brokenLinks(all map[string]page, exists func(name string) bool) (broken []string) {
+	for name, p := range all {
+		for _, link := range p.links {
+			file, anchor, hasAnchor := strings.Cut(link, "#")
+			if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+				continue
+			}
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			to, isPage := all[target]
+			switch {
+			case !isPage && !exists(target):
+				broken = append(broken, fmt.Sprintf("%s: %s is not there", name, link))
+			case isPage && hasAnchor && !to.anchors[anchor]:
+				broken = append(broken, fmt.Sprintf("%s: %s: %s has no heading for #%s", name, link, target, anchor))
+			}
+		}
+	}
+	slices.Sort(broken)
+	return broken
+}
+
+// Every link within the documents leads somewhere.
+func TestLinksLeadSomewhere(t *testing.T) {
+	all, n := pages(t), 0
+	for _, p := range all {
+		n += len(p.links)
+	}
+	if n < 200 {
+		t.Fatalf("%d links were found", n)
+	}
+	for _, problem := range brokenLinks(all, func(name string) bool {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+		return err == nil
+	}) {
+		t.Error(problem)
+	}
+}
+
+// indexProblems returns which pages of docs their index does not list exactly
+// once. The README.md of a folder lists the pages of the folder and of those
+// below it that have no README.md; of those that have one, it lists that.
+func indexProblems(all map[string]page) (problems []string) {
+	for name := range all {
+		if !within(name, "docs") || name == "docs/README.md" {
+			continue
+		}
+		folder := path.Dir(name)
+		if path.Base(name) == "README.md" {
+			folder = path.Dir(folder)
+		}
+		for folder != "docs" && len(all[folder+"/README.md"].anchors) == 0 {
+			folder = path.Dir(folder)
+		}
+		listed := 0
+		for _, link := range all[folder+"/README.md"].links {
+			if path.Join(folder, link) == name {
+				listed++
+			}
+		}
+		if listed != 1 {
+			problems = append(problems, fmt.Sprintf("%s lists %s %d times", folder+"/README.md", name, listed))
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// docs/README.md lists every page of docs once, and that of decisions each of
+// them.
+func TestIndexOfDocs(t *testing.T) {
+	for _, problem := range indexProblems(pages(t)) {
+		t.Error(problem)
+	}
+}
+
+// Links and indexes that are wrong are found.
+func TestPagesThatAreWrong(t *testing.T) {
+	cases := map[string]struct {
+		pages map[string]string
+		want  []string
+	}{
+		"all is well": {
+			pages: map[string]string{
+				"README.md":               "# Here\n[a](docs/a.md#the-first-of-2) [b](docs/sub/b.md) [c](#here) [code](main.go) [web](https://example.org/x)",
+				"docs/README.md":          "# Docs\n[a](a.md), [b](sub/b.md), [c](own/README.md)",
+				"docs/a.md":               "# A\n## The first, of `2`\n```\n[no link](nowhere.md)\n```\n`[nor](this.md)`",
+				"docs/sub/b.md":           "# B\n[a](../a.md)\n# B\n[this](#b-1)",
+				"docs/own/README.md":      "# Own\n[c](c.md)",
+				"docs/own/c.md":           "# [C](../a.md)_d\n[here](#c_d)",
+				"docs/own/deep/d.md":      "# D",
+				"docs/own/deep/README.md": "# Deep\n[d](d.md)",
+			},
+			want: []string{"docs/own/README.md lists docs/own/deep/README.md 0 times"},
+		},
+		"a page that moved": {
+			pages: map[string]string{"README.md": "# R\n[a](docs/a.md)", "docs/README.md": "# Docs\n[a](a.md)"},
+			want:  []string{"README.md: docs/a.md is not there", "docs/README.md: a.md is not there"},
+		},
+		"an anchor of another page": {
+			pages: map[string]string{"docs/README.md": "# Docs\n[a](a.md#b)", "docs/a.md": "# A\n```\n# B\n```"},
+			want:  []string{"docs/README.md: a.md#b: docs/a.md has no heading for #b", "docs/README.md lists docs/a.md 0 times"},
+		},
+		"a page that is listed twice": {
+			pages: map[string]string{"docs/README.md": "# Docs\n[a](a.md) [a](a.md)", "docs/a.md": "# A"},
+			want:  []string{"docs/README.md lists docs/a.md 2 times"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			all := map[string]page{}
+			for file, text := range tc.pages {
+				all[file] = pageOf(text)
+			}
+			got := append(brokenLinks(all, func(name string) bool { return name == "main.go" }), indexProblems(all)...)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
