@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -134,5 +135,31 @@ func TestMigrationExamples(t *testing.T) {
 	slices.Sort(found)
 	if diff := cmp.Diff(systems, found); diff != "" {
 		t.Errorf("systems (-want +got):\n%s", diff)
+	}
+}
+
+// policyIn is YAML that a document shows.
+var policyIn = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+// Each policy that a how-to page shows passes lint without a warning.
+func TestPoliciesOfHowToPages(t *testing.T) {
+	shown := 0
+	for _, page := range list(t, filepath.Join("..", "docs", "how-to", "*.md")) {
+		for i, found := range policyIn.FindAllSubmatch(read(t, page), -1) {
+			if !bytes.Contains(found[1], []byte("kind: LoadPolicy\n")) && !bytes.Contains(found[1], []byte("kind: DeschedulerPolicy\n")) {
+				continue
+			}
+			shown++
+			file := filepath.Join(t.TempDir(), "policy.yaml")
+			if err := os.WriteFile(file, found[1], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if says, err := lint(file, true); err != nil {
+				t.Errorf("%s, example %d: %v\n%s", page, i+1, err, says)
+			}
+		}
+	}
+	if shown < 4 {
+		t.Errorf("%d policies were found", shown)
 	}
 }
