@@ -50,7 +50,7 @@ func flagTable(flags *pflag.FlagSet) string {
 func commandsAndFlags(root *cobra.Command) string {
 	var text strings.Builder
 	for _, c := range root.Commands() {
-		fmt.Fprintf(&text, "## evenkeel %s\n\n%s.\n\n    %s\n\n%s\n", c.Name(), inCell.Replace(c.Short), c.UseLine(), flagTable(c.NonInheritedFlags()))
+		fmt.Fprintf(&text, "## evenkeel %s\n\n%s.\n\n```text\n%s\n```\n\n%s\n", c.Name(), inCell.Replace(c.Short), c.UseLine(), flagTable(c.NonInheritedFlags()))
 	}
 	fmt.Fprintf(&text, "## Flags that all commands have\n\n`evenkeel options` lists them. The help of a command leaves them out.\n\n%s\n", flagTable(root.PersistentFlags()))
 	return text.String()

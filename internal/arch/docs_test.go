@@ -137,37 +137,37 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// indexes are the pages that list those of a folder; docs/README.md lists all
+// others.
+var indexes = map[string]string{"docs/decisions": "docs/decisions/README.md"}
+
 // indexProblems returns which pages of docs their index does not list exactly
-// once. The README.md of a folder lists the pages of the folder and of those
-// below it that have no README.md; of those that have one, it lists that.
+// once.
 func indexProblems(all map[string]page) (problems []string) {
+	const front = "docs/README.md"
 	for name := range all {
-		if !within(name, "docs") || name == "docs/README.md" {
+		if !within(name, "docs") || name == front {
 			continue
 		}
-		folder := path.Dir(name)
-		if path.Base(name) == "README.md" {
-			folder = path.Dir(folder)
-		}
-		for folder != "docs" && len(all[folder+"/README.md"].anchors) == 0 {
-			folder = path.Dir(folder)
+		index := indexes[path.Dir(name)]
+		if index == "" || index == name {
+			index = front
 		}
 		listed := 0
-		for _, link := range all[folder+"/README.md"].links {
-			if path.Join(folder, link) == name {
+		for _, link := range all[index].links {
+			if path.Join(path.Dir(index), link) == name {
 				listed++
 			}
 		}
 		if listed != 1 {
-			problems = append(problems, fmt.Sprintf("%s lists %s %d times", folder+"/README.md", name, listed))
+			problems = append(problems, fmt.Sprintf("%s lists %s %d times", index, name, listed))
 		}
 	}
 	slices.Sort(problems)
 	return problems
 }
 
-// docs/README.md lists every page of docs once, and that of decisions each of
-// them.
+// docs/README.md, or the index of a folder, lists every page of docs once.
 func TestIndexOfDocs(t *testing.T) {
 	for _, problem := range indexProblems(pages(t)) {
 		t.Error(problem)
@@ -182,16 +182,21 @@ func TestPagesThatAreWrong(t *testing.T) {
 	}{
 		"all is well": {
 			pages: map[string]string{
-				"README.md":               "# Here\n[a](docs/a.md#the-first-of-2) [b](docs/sub/b.md) [c](#here) [code](main.go) [web](https://example.org/x)",
-				"docs/README.md":          "# Docs\n[a](a.md), [b](sub/b.md), [c](own/README.md)",
-				"docs/a.md":               "# A\n## The first, of `2`\n```\n[no link](nowhere.md)\n```\n`[nor](this.md)`",
-				"docs/sub/b.md":           "# B\n[a](../a.md)\n# B\n[this](#b-1)",
-				"docs/own/README.md":      "# Own\n[c](c.md)",
-				"docs/own/c.md":           "# [C](../a.md)_d\n[here](#c_d)",
-				"docs/own/deep/d.md":      "# D",
-				"docs/own/deep/README.md": "# Deep\n[d](d.md)",
+				"README.md":                "# Here\n[a](docs/a.md#the-first-of-2) [b](docs/sub/b.md) [c](#here) [code](main.go) [web](https://example.org/x)",
+				"docs/README.md":           "# Docs\n[a](a.md), [b](sub/b.md), [decisions](decisions/README.md)",
+				"docs/a.md":                "# A\n## The first, of `2`\n```\n[no link](nowhere.md)\n```\n`[nor](this.md)`",
+				"docs/sub/b.md":            "# B\n[a](../a.md)\n# B\n[this](#b-1)",
+				"docs/decisions/README.md": "# Decisions\n[c](c.md)",
+				"docs/decisions/c.md":      "# [C](../a.md)_d\n[here](#c_d)",
 			},
-			want: []string{"docs/own/README.md lists docs/own/deep/README.md 0 times"},
+		},
+		"a decision that only the front page lists": {
+			pages: map[string]string{
+				"docs/README.md":           "# Docs\n[decisions](decisions/README.md) [c](decisions/c.md)",
+				"docs/decisions/README.md": "# Decisions",
+				"docs/decisions/c.md":      "# C",
+			},
+			want: []string{"docs/decisions/README.md lists docs/decisions/c.md 0 times"},
 		},
 		"a page that moved": {
 			pages: map[string]string{"README.md": "# R\n[a](docs/a.md)", "docs/README.md": "# Docs\n[a](a.md)"},
