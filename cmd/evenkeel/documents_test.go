@@ -74,7 +74,7 @@ func take(args []string, mention bool) (name string, err error) {
 		}
 		return c.Name(), c.FlagErrorFunc()(c, err)
 	}
-	if mention {
+	if mention && c.HasParent() { // what is left to the root is the name of no command
 		return c.Name(), nil
 	}
 	return c.Name(), errors.Join(c.ValidateArgs(c.Flags().Args()), c.ValidateRequiredFlags(), c.ValidateFlagGroups(), subject(c))
@@ -105,6 +105,7 @@ func TestTake(t *testing.T) {
 		"record --for day":                      {refused: true},
 		"simulate --polcy":                      {mention: true, refused: true},
 		"explain pod web":                       {refused: true},
+		"explian":                               {mention: true, refused: true},
 	} {
 		if _, err := take(strings.Fields(line), want.mention); (err != nil) != want.refused {
 			t.Errorf("evenkeel %s: %v", line, err)
