@@ -39,6 +39,7 @@ FOOTPRINT_FLAGS ?=
 SOAK_FLAGS ?=
 STEERING ?= extender
 THROUGHPUT_FLAGS ?=
+TRANSCRIPT_FLAGS ?=
 
 .PHONY: help
 help: ## Show this list.
@@ -56,6 +57,10 @@ build-scheduler: ## Compile bin/kube-scheduler, the stock one with Evenkeel's pl
 .PHONY: demo
 demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender.
 	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING)
+
+.PHONY: transcript
+transcript: ## Write docs/transcript.md: what a new user types and sees on a local cluster, with times.
+	cd $(CLUSTER) && go run ./cmd/transcript $(TRANSCRIPT_FLAGS)
 
 .PHONY: cluster-up
 cluster-up: ## Start a local cluster that stays until cluster-down.

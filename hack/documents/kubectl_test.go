@@ -1,0 +1,156 @@
+package documents
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// verbs are the commands of kubectl that documents use, with the flags of each
+// that they use beside -n, --namespace and --kubeconfig. A flag that ends with =
+// takes a value.
+var verbs = map[string][]string{
+	"annotate":     {"--all", "--overwrite", "-l="},
+	"apply":        {"-f=", "-k=", "--server-side", "--dry-run="},
+	"create":       {"-f=", "--from-file=", "--from-literal=", "--dry-run=", "-o="},
+	"delete":       {"-f=", "-k=", "--ignore-not-found"},
+	"describe":     nil,
+	"exec":         {"-c=", "-i", "-t"},
+	"get":          {"-A", "-o=", "-l=", "-w", "--raw="},
+	"krew":         nil,
+	"label":        {"--overwrite", "-l="},
+	"logs":         {"-c=", "-f", "--since=", "-l=", "--tail="},
+	"patch":        {"--patch-file=", "-p=", "--type="},
+	"port-forward": nil,
+	"rollout":      nil,
+	"scale":        {"--replicas="},
+	"top":          nil,
+	"wait":         {"--for=", "--timeout="},
+}
+
+// everywhere are flags of every command of kubectl.
+var everywhere = []string{"-n=", "--namespace=", "--kubeconfig=", "--context=", "--as="}
+
+// Every documented kubectl command has a verb and flags that are known to
+// exist, with values where they take some, and names of Evenkeel's objects that
+// the manifests or Evenkeel itself create.
+func TestKubectlCommandsAreWellFormed(t *testing.T) {
+	known := shippedNames(t)
+	checked := 0
+	for _, line := range readAll(t) {
+		for _, c := range line.Commands() {
+			if c.Program != Kubectl {
+				continue
+			}
+			checked++
+			words, mistakes := kubectlWords(c.Args)
+			for _, word := range words {
+				kind, name, both := strings.Cut(word, "/")
+				if !both {
+					name = kind
+				}
+				if strings.HasPrefix(name, "evenkeel-") && !slices.Contains(known, name) {
+					mistakes = append(mistakes, "neither the manifests nor Evenkeel create "+name)
+				}
+			}
+			for _, mistake := range mistakes {
+				t.Errorf("%s: %q: %s", line.Where(), line.Text, mistake)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("%d commands were checked", checked)
+	}
+}
+
+// kubectlWords splits arguments of kubectl into the words that are no flags,
+// without the verb, and what is wrong with the rest.
+func kubectlWords(args []string) (words, mistakes []string) {
+	var flags []string
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		if !strings.HasPrefix(args[i], "-") || args[i] == "-" {
+			words = append(words, args[i])
+			continue
+		}
+		flags = append(flags, name)
+		if takesValue(name) && !joined && i+1 < len(args) {
+			i++
+		}
+	}
+	if len(words) == 0 {
+		return nil, []string{"it has no verb"}
+	}
+	own, exists := verbs[words[0]]
+	if !exists {
+		mistakes = append(mistakes, words[0]+" is no known verb of kubectl")
+	}
+	for _, flag := range flags {
+		if allowed := slices.Concat(own, everywhere); !slices.Contains(allowed, flag) && !slices.Contains(allowed, flag+"=") {
+			mistakes = append(mistakes, flag+" is no known flag of kubectl "+words[0])
+		}
+	}
+	return words[1:], mistakes
+}
+
+// takesValue reports whether any command has the flag with a value; -f alone
+// means something else for logs.
+func takesValue(flag string) bool {
+	for _, flags := range verbs {
+		if slices.Contains(flags, flag+"=") {
+			return true
+		}
+	}
+	return slices.Contains(everywhere, flag+"=")
+}
+
+func TestKubectlWords(t *testing.T) {
+	for command, want := range map[string][2]int{ // words, mistakes
+		"-n evenkeel create configmap evenkeel-pause --from-literal=reason=x": {2, 0},
+		"apply -k deploy/base":        {0, 0},
+		"frobnicate -n evenkeel pods": {1, 1},
+		"delete pods --froce":         {1, 1},
+		"-n evenkeel":                 {0, 1},
+	} {
+		words, mistakes := kubectlWords(strings.Fields(command))
+		if len(words) != want[0] || len(mistakes) != want[1] {
+			t.Errorf("kubectl %s: words %q, mistakes %q", command, words, mistakes)
+		}
+	}
+}
+
+var objectName = regexp.MustCompile(`(?m)^\s*-?\s*name: (evenkeel[a-z-]*)$`)
+
+// inCode matches names of objects that Evenkeel creates itself.
+var inCode = regexp.MustCompile(`= "(evenkeel-[a-z]+)"`)
+
+// shippedNames are the names of objects in the manifests, and of those that
+// Evenkeel creates.
+func shippedNames(t *testing.T) (names []string) {
+	t.Helper()
+	for folder, pattern := range map[string]*regexp.Regexp{"deploy": objectName, "evictor": inCode} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			for _, found := range pattern.FindAllStringSubmatch(string(content), -1) {
+				names = append(names, found[1])
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"evenkeel", "evenkeel-extender", "evenkeel-ledger", "evenkeel-pause"} {
+		if !slices.Contains(names, name) {
+			t.Fatalf("%s is not among the names %q: they were not read", name, names)
+		}
+	}
+	return names
+}

@@ -1,0 +1,202 @@
+package documents
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Parse returns the command lines of a Markdown text. The file is for messages
+// only.
+func Parse(file, markdown string) ([]Line, error) {
+	blocks, prose := split(markdown)
+	var lines []Line
+	for _, b := range blocks {
+		if !b.isCommands() {
+			if !b.fenced { // it may be a paragraph of a list
+				copy(prose[b.first:], b.lines)
+			}
+			continue
+		}
+		found, err := b.commands(file)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, found...)
+	}
+	mentions, err := mentioned(file, prose)
+	if err != nil {
+		return nil, err
+	}
+	lines = append(lines, mentions...)
+	slices.SortStableFunc(lines, func(a, b Line) int { return a.Number - b.Number })
+	return lines, nil
+}
+
+// block is a fenced or an indented block of code, without its indentation.
+type block struct {
+	first    int // index of its first line
+	lines    []string
+	language string
+	fenced   bool
+}
+
+// A fence begins or ends a block; its language may be one of a shell.
+var (
+	fence  = regexp.MustCompile("^( *)(```+|~~~+) *([A-Za-z0-9_+-]*)")
+	shells = []string{"sh", "bash", "shell", "zsh", "console"}
+)
+
+// split separates blocks of code from the lines around them, which keep their
+// indices.
+func split(markdown string) (blocks []block, prose []string) {
+	var open *block
+	var closing, indentation string
+	blank := true // the line before
+	for i, line := range strings.Split(markdown, "\n") {
+		mark := fence.FindStringSubmatch(line)
+		prose = append(prose, "")
+		switch {
+		case open != nil && open.fenced && strings.HasPrefix(strings.TrimSpace(line), closing):
+			blocks, open = append(blocks, *open), nil
+		case open != nil && open.fenced:
+			open.lines = append(open.lines, strings.TrimPrefix(line, indentation))
+		case mark != nil:
+			if open != nil {
+				blocks = append(blocks, *open)
+			}
+			indentation, closing = mark[1], mark[2]
+			open = &block{first: i + 1, language: strings.ToLower(mark[3]), fenced: true}
+		case indented(line) && (blank || open != nil):
+			if open == nil {
+				open = &block{first: i}
+			}
+			open.lines = append(open.lines, strings.TrimPrefix(strings.TrimPrefix(line, "\t"), "    "))
+		case open != nil && strings.TrimSpace(line) == "":
+			open.lines = append(open.lines, "")
+		default:
+			if open != nil {
+				blocks, open = append(blocks, *open), nil
+			}
+			prose[i] = line
+		}
+		blank = strings.TrimSpace(line) == ""
+	}
+	if open != nil {
+		blocks = append(blocks, *open)
+	}
+	return blocks, prose
+}
+
+func indented(line string) bool {
+	return (strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")) && strings.TrimSpace(line) != ""
+}
+
+// prompt begins what is typed in a block that shows output too.
+const prompt = "$ "
+
+// A line that shows a command begins, after variables, with a program and one
+// space: in a table of output there are more. One with a flag after a few plain
+// words looks like a command, whatever its program.
+var (
+	first        = regexp.MustCompile(`^\s*(?:[A-Z_]+=[^ ]* )*([^ ]+)( [^ ]|$)`)
+	likeACommand = regexp.MustCompile(`^(\./)?[a-z][a-z0-9_./-]*( [a-z0-9_./-]+){0,3} --?[a-z][a-z-]*([ =]|$)`)
+)
+
+// isCommands reports whether the block shows what to type: it says that it is
+// of a shell, has a prompt, or is in no language and has a line that begins with
+// a known program or looks like one with a flag.
+func (b *block) isCommands() bool {
+	if slices.Contains(shells, b.language) || b.prompted() {
+		return true
+	}
+	return b.language == "" && slices.ContainsFunc(b.lines, func(line string) bool {
+		begin := first.FindStringSubmatch(line)
+		return begin != nil && isKnown(begin[1]) || likeACommand.MatchString(line)
+	})
+}
+
+func (b *block) prompted() bool {
+	return slices.ContainsFunc(b.lines, func(line string) bool { return strings.HasPrefix(line, prompt) })
+}
+
+// commands returns the command lines of a block: those after a prompt, or else
+// all that are no comments.
+func (b *block) commands(file string) (found []Line, err error) {
+	prompted, until := b.prompted(), ""
+	for i := 0; i < len(b.lines); i++ {
+		number, text := b.first+i+1, b.lines[i]
+		if until != "" { // a here-document
+			if strings.TrimSpace(text) == until {
+				until = ""
+			}
+			continue
+		}
+		typed, after := strings.CutPrefix(text, prompt)
+		if prompted && !after {
+			continue
+		}
+		for strings.HasSuffix(typed, `\`) && i+1 < len(b.lines) {
+			i++
+			typed = strings.TrimSuffix(typed, `\`) + strings.TrimSpace(b.lines[i])
+		}
+		line, err := lineOf(file, number, typed)
+		if err != nil {
+			return nil, err
+		}
+		if len(line.Pipelines) > 0 {
+			found = append(found, line)
+		}
+		until = hereDocument(typed)
+	}
+	return found, nil
+}
+
+func lineOf(file string, number int, typed string) (Line, error) {
+	pipelines, text, err := parseShell(typed)
+	if err != nil {
+		return Line{}, fmt.Errorf("%s:%d: %w in %q", file, number, err, typed)
+	}
+	return Line{File: file, Number: number, Text: text, Pipelines: pipelines}, nil
+}
+
+// span is code within running text, which may go on in the next line.
+var span = regexp.MustCompile("`([^`]+)`")
+
+// mentioned returns the commands that paragraphs and tables name.
+func mentioned(file string, prose []string) (found []Line, err error) {
+	for begin := 0; begin < len(prose); {
+		end := begin + 1
+		for !isBreak(prose[begin]) && end < len(prose) && !isBreak(prose[end]) {
+			end++
+		}
+		text := strings.Join(prose[begin:end], "\n")
+		for _, at := range span.FindAllStringSubmatchIndex(text, -1) {
+			code := text[at[2]:at[3]]
+			name, rest, several := strings.Cut(strings.Join(strings.Fields(code), " "), " ")
+			if !several || !slices.Contains(mentionable, base(name)) {
+				continue
+			}
+			number := begin + 1 + strings.Count(text[:at[2]], "\n")
+			line, err := lineOf(file, number, strings.ReplaceAll(name+" "+rest, `\|`, "|"))
+			if err != nil {
+				return nil, err
+			}
+			line.Mention = true
+			found = append(found, line)
+		}
+		begin = end
+	}
+	return found, nil
+}
+
+// mentionable are the programs that running text names with arguments.
+var mentionable = []string{"evenkeel", "kubectl", "kubectl-evenkeel", "make", "go", "cd", "docker", "helm", "git"}
+
+// isBreak reports whether a line ends a paragraph: a blank one, or one that is
+// a row of a table by itself.
+func isBreak(line string) bool {
+	line = strings.TrimSpace(line)
+	return line == "" || strings.HasPrefix(line, "|")
+}

@@ -1,0 +1,75 @@
+// Command transcript does what a new user does, on a local cluster with two hot
+// nodes, and writes down what was typed, what came out and how long it took:
+// building, seeing which nodes are hot, a plan with metrics-server and one with
+// Prometheus, and relief. It fails if one of them takes too long.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
+)
+
+// flags are the command line.
+type flags struct {
+	out    string
+	settle time.Duration
+	keep   bool
+}
+
+func main() { os.Exit(workshop.Main("transcript", command().ExecuteContext)) }
+
+func command() *cobra.Command {
+	var f flags
+	c := workshop.Command("transcript", "Write down what a new user types and sees on a local cluster, with times",
+		func(ctx context.Context, out, progress io.Writer) error { return run(ctx, f, out, progress) })
+	set := c.Flags()
+	set.StringVar(&f.out, "out", "", "file to write; without it docs/transcript.md of this checkout")
+	set.DurationVar(&f.settle, "settle", 4*time.Minute, "age of nodes and pods at the beginning: the shipped defaults leave those that are younger than 3m alone")
+	set.BoolVar(&f.keep, "keep", false, "keep the logs even if all went well")
+	return c
+}
+
+func (f *flags) complete(root string) error {
+	if f.settle < 0 {
+		return fmt.Errorf("--settle: %v is negative", f.settle)
+	}
+	if f.out == "" {
+		f.out = filepath.Join(root, "docs", "transcript.md")
+	}
+	return nil
+}
+
+func run(ctx context.Context, f flags, out, progress io.Writer) error {
+	root, err := evenkeel.Root(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.complete(root); err != nil {
+		return err
+	}
+	if !prometheus.Installed() {
+		return errors.New("there is no prometheus on the PATH; .ci/run installs it")
+	}
+	v, err := open(ctx, root, out, progress)
+	if err != nil {
+		return err
+	}
+	written, err := v.play(ctx, f.settle)
+	if err = errors.Join(err, v.Close()); err == nil {
+		if err = os.WriteFile(f.out, []byte(written.markdown()), 0o644); err == nil {
+			err = written.late()
+		}
+	}
+	return v.CleanUp(err, f.keep)
+}

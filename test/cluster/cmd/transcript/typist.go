@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// typist types commands in a folder, with a kubeconfig in the environment.
+type typist struct {
+	dir, kubeconfig string
+	// echo receives what is typed and what comes out.
+	echo io.Writer
+}
+
+// shell returns a shell that will run what is typed, in a process group of its
+// own.
+func (y *typist) shell(ctx context.Context, typed string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "bash", "-c", typed)
+	c.Dir = y.dir
+	c.Env = append(os.Environ(), "KUBECONFIG="+y.kubeconfig)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = time.Second
+	return c
+}
+
+// run runs a command until it ends, and returns what it printed.
+func (y *typist) run(ctx context.Context, typed string) (output string, err error) {
+	fmt.Fprintf(y.echo, "\n$ %s\n", typed)
+	var printed bytes.Buffer
+	c := y.shell(ctx, typed)
+	c.Stdout = io.MultiWriter(&printed, y.echo)
+	c.Stderr = c.Stdout
+	if err := c.Run(); err != nil {
+		return printed.String(), fmt.Errorf("running %q: %w", typed, err)
+	}
+	return printed.String(), nil
+}
+
+// process is a command in the background.
+type process struct {
+	typed string
+	shell *exec.Cmd
+	ended chan struct{}
+	err   error // once it has ended
+}
+
+// start runs a command in the background, with its output in a file, until it
+// is stopped.
+func (y *typist) start(ctx context.Context, typed, log string) (*process, error) {
+	fmt.Fprintf(y.echo, "\n$ %s\n", typed)
+	file, err := os.Create(log)
+	if err != nil {
+		return nil, fmt.Errorf("starting %q: %w", typed, err)
+	}
+	defer file.Close() // the child has its own descriptor
+	p := &process{typed: typed, shell: y.shell(ctx, typed), ended: make(chan struct{})}
+	p.shell.Stdout, p.shell.Stderr = file, file
+	if err := p.shell.Start(); err != nil {
+		return nil, fmt.Errorf("starting %q: %w", typed, err)
+	}
+	go func() {
+		p.err = p.shell.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// failure returns an error if the command has ended, which nobody asked for.
+func (p *process) failure() error {
+	select {
+	case <-p.ended:
+		return fmt.Errorf("%q ended by itself: %w", p.typed, cmp.Or(p.err, errors.New("with exit code 0")))
+	default:
+		return nil
+	}
+}
+
+// patience is how long a process may take to end.
+const patience = 20 * time.Second
+
+// stop asks the command to end, and waits for it.
+func (p *process) stop() error {
+	_ = syscall.Kill(-p.shell.Process.Pid, syscall.SIGTERM) // an error means that it has ended
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(patience):
+		return errors.Join(fmt.Errorf("%q did not end within %v", p.typed, patience), p.shell.Cancel())
+	}
+}

@@ -1,0 +1,51 @@
+package documented
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// watched is how long a command that lasts is left running.
+const watched = 5 * time.Second
+
+// Execute types a command in a furnished folder, in a shell that has the program
+// on its PATH and the kubeconfig in its environment, and nothing else of the
+// machine's. It returns what was printed, and an error if the exit code is not
+// one that the documents give.
+func (p *Pipeline) Execute(ctx context.Context, dir string, place Place) (printed string, err error) {
+	typed := p.Fill(place)
+	shell := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", typed)
+	shell.Dir = dir
+	shell.Env = []string{
+		"HOME=" + dir, "PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "KUBECONFIG=" + place.Kubeconfig,
+	}
+	// A group of its own, so that what the shell started is interrupted too.
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
+	shell.WaitDelay = time.Second
+	var output bytes.Buffer
+	shell.Stdout, shell.Stderr = &output, &output
+	if err := shell.Start(); err != nil {
+		return "", fmt.Errorf("running %q: %w", typed, err)
+	}
+	if p.Lasts() {
+		interrupt := time.AfterFunc(watched, func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGINT) })
+		defer interrupt.Stop()
+	}
+	err = shell.Wait()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		return output.String(), fmt.Errorf("running %q: %w", typed, err)
+	}
+	if code := shell.ProcessState.ExitCode(); !slices.Contains(p.Codes(), code) {
+		return output.String(), fmt.Errorf("running %q: exit code %d, want one of %v", typed, code, p.Codes())
+	}
+	return output.String(), nil
+}

@@ -1,0 +1,106 @@
+package documented
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Furnish puts into an empty folder what a reader has at hand: the checkout's
+// documents and manifests, the program in bin, and files of the reader's own,
+// but those that the run writes. The policy is for commands that ask a cluster;
+// others get the shipped one.
+func Furnish(dir, root, binary string, policy []byte, run *Run) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return fmt.Errorf("furnishing a folder: %w", err)
+	}
+	if run.offline() {
+		if policy, err = os.ReadFile(filepath.Join(root, "policy.yaml")); err != nil {
+			return fmt.Errorf("furnishing a folder: %w", err)
+		}
+	}
+	errs := []error{os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.WriteFile(filepath.Join(dir, "policy.yaml"), policy, 0o600)}
+	for name, target := range map[string]string{
+		"bin/evenkeel": binary, "bin/kubectl-evenkeel": binary,
+		"deploy": filepath.Join(root, "deploy"), "docs": filepath.Join(root, "docs"), "examples": filepath.Join(root, "examples"),
+	} {
+		errs = append(errs, os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))))
+	}
+	for name, source := range map[string]string{
+		"day.evenkeel.gz":     "cmd/evenkeel/testdata/corpus/mixed.evenkeel.gz",
+		"kube-scheduler.yaml": "deploy/kube-scheduler.yaml",
+		"old.yaml":            "examples/migration/descheduler.before.yaml",
+		"rule.yaml":           "examples/migration/dynamic-scheduler.before.yaml",
+		"tighter.yaml":        "examples/minimal.yaml",
+	} {
+		if !run.writes(name) {
+			errs = append(errs, copyFile(filepath.Join(dir, name), filepath.Join(root, filepath.FromSlash(source))))
+		}
+	}
+	if err := errors.Join(append(errs, writeTrace(filepath.Join(dir, "day.cpu.csv.gz")))...); err != nil {
+		return fmt.Errorf("furnishing a folder: %w", err)
+	}
+	return nil
+}
+
+func (r *Run) offline() bool {
+	for _, p := range r.Pipelines {
+		if !p.Offline() {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Run) writes(name string) bool {
+	for _, p := range r.Pipelines {
+		if p.Writes(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func copyFile(to, from string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o600)
+}
+
+// The trace is a day in steps of five minutes.
+const (
+	traceSeries = 40
+	traceSteps  = 288
+)
+
+// writeTrace writes a trace as docs/simulate.md describes it: series with a
+// wave of a day, each at another time.
+func writeTrace(path string) error {
+	var b strings.Builder
+	b.WriteString("id")
+	for step := range traceSteps {
+		fmt.Fprintf(&b, ",%d", step)
+	}
+	for series := range traceSeries {
+		fmt.Fprintf(&b, "\nweb-%d", series)
+		for step := range traceSteps {
+			at := 2 * math.Pi * (float64(step)/traceSteps + float64(series)/traceSeries)
+			fmt.Fprintf(&b, ",%.1f", 50+45*math.Sin(at))
+		}
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	packed := gzip.NewWriter(file)
+	_, err = io.WriteString(packed, b.String()+"\n")
+	return errors.Join(err, packed.Close(), file.Close())
+}
