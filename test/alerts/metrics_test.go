@@ -78,11 +78,15 @@ var (
 	span     = regexp.MustCompile(`\[[^\]]*\]`)
 	text     = regexp.MustCompile(`"[^"]*"`)
 	replaced = regexp.MustCompile(`"([a-z_]+)", *"[^"]*", *"[^"]*", *"[^"]*" *\)`)
+	rated    = regexp.MustCompile(`\b(?:rate|increase) *\(([a-z_]+)`)
 	called   = regexp.MustCompile(`\b[a-z_]+ *\(`)
 )
 
 // operators are words of PromQL that are neither functions nor metrics.
 var operators = []string{"and", "or", "unless", "bool", "offset"}
+
+// counts are the names of what only grows.
+var counts = regexp.MustCompile(`_(total|bucket|sum|count)$`)
 
 // series is a selector: the metric and its matchers, label and value.
 type series struct {
@@ -128,24 +132,12 @@ func (m metrics) problems(query string) (all []string) {
 	var may []string
 	selected, labels := selectors(query)
 	for _, s := range selected {
-		known, ok := m[s.name]
-		if !ok {
-			all = append(all, "no process exports "+s.name)
-			continue
-		}
-		may = append(may, known...)
-		for _, match := range s.matchers {
-			if !slices.Contains(known, match[1]) && !slices.Contains(scraped, match[1]) {
-				all = append(all, fmt.Sprintf("%s has no label %s", s.name, match[1]))
-			}
-			if match[1] != "reason" || !slices.Contains(byReason, s.name) {
-				continue
-			}
-			for value := range strings.SplitSeq(match[2], "|") {
-				if !slices.ContainsFunc(reasons.All(), func(r reasons.Reason) bool { return r.Label() == value }) {
-					all = append(all, fmt.Sprintf("%s is no reason, in %s", value, s.name))
-				}
-			}
+		all = append(all, m.unknown(s)...)
+		may = append(may, m[s.name]...)
+	}
+	for _, of := range rated.FindAllStringSubmatch(query, -1) {
+		if !counts.MatchString(of[1]) {
+			all = append(all, of[1]+" is no counter, and has no rate")
 		}
 	}
 	for _, made := range replaced.FindAllStringSubmatch(query, -1) {
@@ -162,18 +154,41 @@ func (m metrics) problems(query string) (all []string) {
 	return all
 }
 
+// unknown returns what of a selector nothing exports.
+func (m metrics) unknown(s series) (all []string) {
+	known, ok := m[s.name]
+	if !ok {
+		return []string{"no process exports " + s.name}
+	}
+	for _, match := range s.matchers {
+		if !slices.Contains(known, match[1]) && !slices.Contains(scraped, match[1]) {
+			all = append(all, fmt.Sprintf("%s has no label %s", s.name, match[1]))
+		}
+		if match[1] != "reason" || !slices.Contains(byReason, s.name) {
+			continue
+		}
+		for value := range strings.SplitSeq(match[2], "|") {
+			if !slices.ContainsFunc(reasons.All(), func(r reasons.Reason) bool { return r.Label() == value }) {
+				all = append(all, fmt.Sprintf("%s is no reason, in %s", value, s.name))
+			}
+		}
+	}
+	return all
+}
+
 // What nothing exports is found, wherever in a query it is.
 func TestUnknownMetricsAreFound(t *testing.T) {
-	known := metrics{"up_seconds": {"reason"}, "evenkeel_evictions_on_hold": {"reason"}}
+	known := metrics{"up_seconds": {"reason"}, "up_total": {"reason"}, "evenkeel_evictions_on_hold": {"reason"}}
 	for query, want := range map[string]int{
 		`max by (job, reason) (up_seconds{reason="x", job=~"$job"} and on (instance) evenkeel_evictions_on_hold{reason=~"paused|no_usage_data"} == 1) > 0.5`: 0,
 		`label_replace(up_seconds, "resource", "cpu", "", "") > 1e3`:                                                                                         0,
 		`sum by (resource) (label_replace(up_seconds, "resource", "cpu", "", ""))`:                                                                           0,
-		`sum by (resource) (up_seconds)`:                                          1,
-		`rate(down_seconds[5m]) / rate(up_seconds{reason="x"}[$__rate_interval])`: 1,
-		`up_seconds{cause="x"}`:                                                   1,
-		`max(evenkeel_evictions_on_hold{reason!~"paused|tired"})`:                 1,
-		`max by (cause) (up_seconds) unless on (pod) up_hours`:                    2,
+		`sum by (resource) (up_seconds)`:                                      1,
+		`rate(down_total[5m]) / rate(up_total{reason="x"}[$__rate_interval])`: 1,
+		`sum(increase(up_seconds[1h]))`:                                       1,
+		`up_seconds{cause="x"}`:                                               1,
+		`max(evenkeel_evictions_on_hold{reason!~"paused|tired"})`:             1,
+		`max by (cause) (up_seconds) unless on (pod) up_hours`:                2,
 		`time() - 5`: 1,
 	} {
 		if got := known.problems(query); len(got) != want {
