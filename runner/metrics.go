@@ -30,6 +30,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
+// NotBegun counts a cycle that ended before it began, for example because the
+// stored ledger could not be read.
+func (m *Metrics) NotBegun() {
+	if m != nil {
+		m.cycles.WithLabelValues("error").Inc()
+	}
+}
+
 func (m *Metrics) cycle(took time.Duration, err error) {
 	if m == nil {
 		return

@@ -130,6 +130,7 @@ func (r *Runner) Collect(ctx context.Context) {
 // plugins. An error in one plugin does not stop the others.
 func (r *Runner) Cycle(ctx context.Context) error {
 	if err := r.providers.ready(ctx); err != nil {
+		r.config.Metrics.NotBegun()
 		return err
 	}
 	started := r.config.Now()

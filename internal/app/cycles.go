@@ -79,6 +79,7 @@ func (a *App) cycle(ctx context.Context) error {
 	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does this
 	a.evictions.ResetCycle()
 	if err := a.takeLedger(ctx); err != nil {
+		a.metrics.runner.NotBegun()
 		return err
 	}
 	g.evictor.BeginCycle(ctx)

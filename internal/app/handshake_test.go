@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,7 +97,7 @@ func leftBehind(t *testing.T, a *App) []byte {
 }
 
 // A process that starts or takes over beside a ledger that it cannot read
-// begins no cycle and writes nothing, until the ledger is restored: then it
+// begins no cycle, which counts as one that failed, and writes nothing, until the ledger is restored: then it
 // goes on with what its predecessor had in flight.
 func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	garbage := []byte("not what you think")
@@ -114,6 +115,15 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	}
 	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerUnreadable ") {
 		t.Errorf("told %q", got)
+	}
+	failed := `
+		# HELP evenkeel_cycles_total Descheduling cycles by result.
+		# TYPE evenkeel_cycles_total counter
+		evenkeel_cycles_total{result="error"} 2
+		evenkeel_cycles_total{result="success"} 0
+	`
+	if err := testutil.GatherAndCompare(a.registry, strings.NewReader(failed), "evenkeel_cycles_total"); err != nil {
+		t.Error(err)
 	}
 	a.store(t, leftBehind(t, a))
 	if err := a.takeLedger(t.Context()); err != nil {

@@ -107,20 +107,28 @@ func New(config Config) (*Authority, error) {
 }
 
 func (a *Authority) export(factory promauto.Factory) {
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "evenkeel_ledger_generation", Help: "Generation of the newest stored ledger that this process knows of.",
-	}, func() float64 { return float64(a.store.Generation()) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "evenkeel_ledger_bytes", Help: "Size of the stored ledger, compressed; the API server takes 1048576.",
-	}, func() float64 { return float64(a.store.Size()) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "evenkeel_ledger_unreadable", Help: "1 while evicting waits until the stored ledger can be read, or its loss is accepted.",
-	}, func() float64 {
-		if a.Unreadable() == nil {
+	gauge := func(name, help string, value func() float64) {
+		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	while := func(name, help string, holds func() bool) {
+		gauge(name, help, func() float64 {
+			if holds() {
+				return 1
+			}
 			return 0
-		}
-		return 1
-	})
+		})
+	}
+	gauge("evenkeel_ledger_generation", "Generation of the newest stored ledger that this process knows of.",
+		func() float64 { return float64(a.store.Generation()) })
+	gauge("evenkeel_ledger_bytes", "Size of the stored ledger, compressed; the API server takes 1048576.",
+		func() float64 { return float64(a.store.Size()) })
+	while("evenkeel_ledger_unreadable", "1 while evicting waits until the stored ledger can be read, or its loss is accepted.",
+		func() bool { return a.Unreadable() != nil })
+	// What a process failed to store is the next leader's to store.
+	while("evenkeel_ledger_unwritable", "1 while the leader cannot store the ledger, so that it makes no moves.",
+		func() bool { return !a.Stored() && a.Leads() == nil })
+	while("evenkeel_evictions_dry_run", "1 in a process that plans and logs evictions without making them.",
+		func() bool { return a.config.DryRun })
 }
 
 // Unreadable returns why the stored ledger stops evicting; nil if it does not.

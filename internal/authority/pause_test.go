@@ -124,6 +124,46 @@ func TestPausedByRights(t *testing.T) {
 	}
 }
 
+// A leader that cannot store the ledger is shown by a metric until it can, or
+// until another leads.
+func TestUnwritableLedgerIsExported(t *testing.T) {
+	client, refused := fake.NewClientset(), false
+	client.PrependReactor("*", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if reads := action.GetVerb() == "get"; reads || !refused {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("no rule"))
+	})
+	a, registry := office(t, client, func(*Config) {})
+	if err := a.Take(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []struct {
+		refused, follows bool
+		want             float64
+	}{{want: 0}, {refused: true, want: 1}, {refused: true, follows: true, want: 0}, {want: 0}} {
+		a.config.Lease.elected.Store(false)
+		refused = step.refused
+		if err := a.Commit(t.Context()); (err != nil) != step.refused {
+			t.Errorf("step %d: storing the ledger: %v", i, err)
+		}
+		a.config.Lease.elected.Store(step.follows) // elected once, and led no more
+		if got := gauges(t, registry, "evenkeel_ledger_unwritable")[""]; got != step.want {
+			t.Errorf("step %d: gauge %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+// A dry run is shown by a metric.
+func TestDryRunIsExported(t *testing.T) {
+	for dryRun, want := range map[bool]float64{false: 0, true: 1} {
+		_, registry := office(t, fake.NewClientset(), func(c *Config) { c.DryRun = dryRun })
+		if diff := cmp.Diff(map[string]float64{"": want}, gauges(t, registry, "evenkeel_evictions_dry_run")); diff != "" {
+			t.Errorf("dry run %v (-want +got):\n%s", dryRun, diff)
+		}
+	}
+}
+
 // What reports and metrics say of the kill switch is as new as pauseInterval,
 // without anything to evict, and a deleted ledger changes nothing about it.
 func TestWatchPause(t *testing.T) {
