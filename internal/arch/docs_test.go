@@ -139,7 +139,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 // indexes are the pages that list those of a folder; docs/README.md lists all
 // others.
-var indexes = map[string]string{"docs/decisions": "docs/decisions/README.md"}
+var indexes = map[string]string{"docs/decisions": "docs/decisions/README.md", "docs/runbooks": "docs/alerts.md"}
 
 // indexProblems returns which pages of docs their index does not list exactly
 // once.
