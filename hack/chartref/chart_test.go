@@ -17,7 +17,10 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -330,5 +333,30 @@ func TestPoliciesOfTheChartAreValid(t *testing.T) {
 			}
 			t.Error("there is no ConfigMap evenkeel-policy")
 		})
+	}
+}
+
+// The hook that cleans up may delete what `evenkeel cleanup --ledger` deletes, by
+// its name.
+func TestCleanupMayDeleteWhatIsStored(t *testing.T) {
+	got := map[string][]string{}
+	for _, one := range readObjects(t, chart(root, "testdata", "serve-admission.yaml")) {
+		if one.kind() != "Role" || one.name() != "evenkeel-cleanup" {
+			continue
+		}
+		for _, rule := range into[rbacv1.Role](t, one).Rules {
+			for _, resource := range rule.Resources {
+				if slices.Contains(rule.Verbs, "get") && slices.Contains(rule.Verbs, "delete") {
+					got[resource] = append(got[resource], rule.ResourceNames...)
+				}
+			}
+		}
+	}
+	want := map[string][]string{
+		"leases":     {"evenkeel", "evenkeel-nodesync"},
+		"configmaps": append([]string{evictor.ConfigMapName, pause.Name}, configmap.SetAside(evictor.ConfigMapName)...),
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("(-stored +may be deleted)\n%s", diff)
 	}
 }

@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 // part is a template that is made of manifests.
 type part struct {
 	// file is its name in templates/generated.
@@ -121,10 +123,4 @@ var parts = []part{
 }
 
 // and is the condition that all of these are true.
-func and(conditions ...string) string {
-	all := "and"
-	for _, one := range conditions {
-		all += " " + one
-	}
-	return all
-}
+func and(conditions ...string) string { return "and " + strings.Join(conditions, " ") }

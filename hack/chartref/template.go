@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func (b *block) text(root string) (string, error) {
 		return "", fmt.Errorf("reading: %w", err)
 	}
 	if bytes.Contains(read, []byte("{{")) {
-		return "", fmt.Errorf("it has {{, which is an expression in a template")
+		return "", errors.New("it has {{, which is an expression in a template")
 	}
 	var found, documents []string
 	for document := range strings.SplitSeq(string(read), "\n---\n") {

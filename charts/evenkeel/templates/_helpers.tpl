@@ -65,7 +65,7 @@ evenkeel-extender
 {{- define "evenkeel.document" -}}
 {{- $kind := .kind -}}
 {{- $found := dict -}}
-{{- range regexSplit "(?m)^---[ \t]*$" .text -1 -}}
+{{- range regexSplit "(?m)^---([ \t].*)?$" .text -1 -}}
 {{- $document := fromYaml . -}}
 {{- if eq (get $document "kind" | toString) $kind -}}
 {{- $found = $document -}}
@@ -107,7 +107,8 @@ evenkeel-extender
 {{- define "evenkeel.kubeletSource" -}}
 {{- $wanted := eq .Values.rbac.kubeletSource "always" -}}
 {{- if eq .Values.rbac.kubeletSource "auto" -}}
-{{- range dig "usage" "sources" list (include "evenkeel.load" . | fromJson) -}}
+{{- $usage := get (include "evenkeel.load" . | fromJson) "usage" | default dict -}}
+{{- range get $usage "sources" | default list -}}
 {{- if eq (get . "type" | toString) "Kubelet" -}}
 {{- $wanted = true -}}
 {{- end -}}
@@ -120,9 +121,9 @@ evenkeel-extender
 {{- define "evenkeel.marks" -}}
 {{- $wanted := eq .Values.rbac.nodesync "always" -}}
 {{- if eq .Values.rbac.nodesync "auto" -}}
-{{- $nodesync := dig "nodesync" dict (include "evenkeel.load" . | fromJson) -}}
+{{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
 {{- range list "annotations" "label" "taint" "rejectTaint" -}}
-{{- if dig . "enabled" false $nodesync -}}
+{{- if get (get $nodesync . | default dict) "enabled" -}}
 {{- $wanted = true -}}
 {{- end -}}
 {{- end -}}
@@ -135,8 +136,9 @@ evenkeel-extender
 {{- $wanted := eq .Values.rbac.usage "always" -}}
 {{- if eq .Values.rbac.usage "auto" -}}
 {{- $load := include "evenkeel.load" . | fromJson -}}
-{{- $lines := dig "lines" dict $load -}}
-{{- if and $load (or (not $lines) (hasKey $lines "cpu") (hasKey $lines "memory") (dig "nodesync" "annotations" "enabled" false $load)) -}}
+{{- $lines := get $load "lines" | default dict -}}
+{{- $annotations := get (get $load "nodesync" | default dict) "annotations" | default dict -}}
+{{- if and $load (or (not $lines) (hasKey $lines "cpu") (hasKey $lines "memory") (get $annotations "enabled")) -}}
 {{- $wanted = true -}}
 {{- end -}}
 {{- end -}}
@@ -151,7 +153,8 @@ evenkeel-extender
 {{/* Keys that the fence of nodesync allows, as a list of CEL. */}}
 {{- define "evenkeel.labelKeys" -}}
 {{- $keys := concat (list "status") .Values.nodesync.labelKeys -}}
-{{- with dig "nodesync" "label" "key" "" (include "evenkeel.load" . | fromJson) -}}
+{{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
+{{- with get (get $nodesync "label" | default dict) "key" -}}
 {{- $keys = append $keys . -}}
 {{- end -}}
 {{- include "evenkeel.celList" $keys -}}
@@ -159,9 +162,9 @@ evenkeel-extender
 
 {{- define "evenkeel.taintKeys" -}}
 {{- $keys := concat (list "evenkeel.io/hot" "evenkeel.io/above-reject") .Values.nodesync.taintKeys -}}
-{{- $nodesync := dig "nodesync" dict (include "evenkeel.load" . | fromJson) -}}
+{{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
 {{- range list "taint" "rejectTaint" -}}
-{{- with dig . "key" "" $nodesync -}}
+{{- with get (get $nodesync . | default dict) "key" -}}
 {{- $keys = append $keys . -}}
 {{- end -}}
 {{- end -}}
