@@ -90,17 +90,18 @@ func TestRenderedFieldsAreKnown(t *testing.T) {
 	}
 }
 
-// It does too where everything is given that may be.
-func TestFieldsOfAllValuesAreKnown(t *testing.T) {
+// It knows and accepts them too where everything is given that may be.
+func TestAllValuesAreAccepted(t *testing.T) {
 	for name, args := range map[string][]string{
 		"serve":    {"--set", "mode=serve,steering.by=extender"},
 		"webhook":  {"--set", "mode=serve,steering.variant=webhook,certificates.ca=PEM"},
 		"cronjob":  {"--set", "mode=cronjob,steering.by=extender"},
-		"nodesync": {"--set", "mode=nodesync,nodesync.prometheus=http://prometheus:9090"},
+		"nodesync": {"--set", "mode=nodesync,replicas=1,nodesync.prometheus=http://prometheus:9090"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := template(t, "charts/evenkeel", append([]string{"--values", "hack/chartref/testdata/everything.yaml"}, args...)...)
 			checkFields(t, all)
+			wantAccepted(t, all)
 			for _, one := range all {
 				if namespace := one.at("metadata", "namespace"); namespace != nil && namespace != "keel" && namespace != "evenkeel-probe" {
 					t.Errorf("%s %s is in the namespace %v", one.kind(), one.name(), namespace)

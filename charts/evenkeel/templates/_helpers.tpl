@@ -220,6 +220,8 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- define "evenkeel.replicas" -}}
 {{- if eq (toString .Values.replicas) "" -}}
 {{ ternary 1 2 (eq .Values.mode "nodesync") }}
+{{- else if and (eq .Values.mode "nodesync") (gt (int .Values.replicas) 1) -}}
+{{- fail (printf "replicas: %v in the mode nodesync would write to the same nodes, so leave it at 1: marks stay while it is away" .Values.replicas) -}}
 {{- else -}}
 {{ .Values.replicas }}
 {{- end -}}
