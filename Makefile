@@ -74,10 +74,10 @@ cluster-down: ## Stop the local cluster.
 check: vet lint test-unit ## Run what needs no cluster: vet, lint and unit tests, in some minutes.
 
 .PHONY: test
-test: vet lint test-unit test-e2e ## Run all checks and tests; the first time builds a control plane.
+test: vet lint test-unit chart-test test-e2e ## Run all checks and tests; the first time builds a control plane.
 
 .PHONY: test-all
-test-all: vet lint test-unit ## Run the cases that test leaves out too, and each fuzz target for ten seconds.
+test-all: vet lint test-unit chart-test ## Run the cases that test leaves out too, and each fuzz target for ten seconds.
 	$(MAKE) test-e2e E2E_TIER=all
 	$(MAKE) fuzz FUZZ_TIME=10s
 
@@ -164,6 +164,32 @@ update-docs: ## Write the references in docs: the policy and its schema, flags, 
 update-deploy: ## Bring deploy/'s ConfigMap to policy.yaml.
 	hack/update-deploy.sh
 
+.PHONY: chart-tools
+chart-tools: bin/helm bin/helm-unittest
+
+# At the versions of hack/charttools, which keeps what they depend on out of ours.
+bin/helm bin/helm-unittest &: hack/charttools/go.mod hack/charttools/go.sum
+	go build -C hack/charttools -trimpath -o $(CURDIR)/bin/ helm.sh/helm/v3/cmd/helm github.com/helm-unittest/helm-unittest/cmd/helm-unittest
+
+.PHONY: update-chart
+update-chart: chart-tools ## Bring the Helm chart to deploy/ and to the comments of its values.yaml.
+	go run ./hack/chartref
+	hack/render-chart.sh charts/evenkeel/testdata
+	bin/helm-unittest --update-snapshot charts/evenkeel
+
+.PHONY: chart-test
+chart-test: chart-tools ## Lint the Helm chart with each of its ci values, and run its unit tests.
+	for values in charts/evenkeel/ci/*-values.yaml; do bin/helm lint --strict --quiet --kube-version 1.36.0 charts/evenkeel --values "$$values"; done
+	bin/helm-unittest --strict charts/evenkeel
+	go test $(TEST_FLAGS) ./hack/chartref
+
+# The version as Helm wants it: v1.2.3 is 1.2.3, and what has no tag is 0.0.0.
+CHART_VERSION ?= $(shell echo '$(VERSION)' | sed -E 's/^v//; /^[0-9]+\.[0-9]+\.[0-9]+/! s/^/0.0.0-g/')
+
+.PHONY: chart
+chart: chart-tools ## Package the Helm chart into bin, with the version of the binary.
+	bin/helm package charts/evenkeel --destination bin --version '$(CHART_VERSION)' --app-version '$(VERSION)'
+
 .PHONY: update-releases
 update-releases: ## Bring test/cluster/versions to what each release's control plane requires.
 	hack/update-releases.sh
@@ -177,6 +203,7 @@ verify-fmt:
 verify-tidy:
 	go mod tidy -diff
 	cd $(CLUSTER) && go mod tidy -diff
+	cd hack/charttools && go mod tidy -diff
 
 .PHONY: verify-vuln
 verify-vuln:

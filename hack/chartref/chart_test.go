@@ -1,0 +1,362 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// sameAs are the manifests that do the same as the chart with values of ci.
+var sameAs = map[string][]string{
+	"serve-admission": {"overlays/admission"},
+	"serve-names": {
+		"overlays/serve", "components/admission-steering-names", "components/kubelet-source", "components/nodesync", "components/surge",
+	},
+	"serve-webhook":     {"overlays/serve", "components/admission-steering-webhook", "components/cert-manager"},
+	"serve-extender":    {"overlays/serve"},
+	"cronjob-extender":  {"overlays/cronjob"},
+	"cronjob-admission": {"base", "overlays/cronjob/cronjob.yaml", "components/admission-steering-names"},
+	"extender":          {"overlays/extender"},
+	"nodesync":          {"overlays/nodesync"},
+}
+
+// runsAs are the manifests that run the same. Where the API server steers, the
+// chart answers no kube-scheduler, as the overlay admission; a webhook beside
+// that is in no overlay, and its suite of unit tests has what it takes.
+func runsAs() map[string][]string {
+	same := maps.Clone(sameAs)
+	same["serve-names"] = sameAs["serve-admission"]
+	delete(same, "serve-webhook")
+	return same
+}
+
+// Each file of values in ci is compared.
+func TestEveryModeIsCompared(t *testing.T) {
+	files, err := filepath.Glob(chart(root, "ci", "*-values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), "-values.yaml"); sameAs[name] == nil {
+			t.Errorf("%s: which manifests do the same?", file)
+		}
+	}
+	if len(files) != len(sameAs) {
+		t.Errorf("%d files of values in ci, %d compared", len(files), len(sameAs))
+	}
+}
+
+// What is made of deploy and of values.yaml is what is checked in, and nothing
+// else is in its folder.
+func TestMadeFilesAreUpToDate(t *testing.T) {
+	made, err := makeAll(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range made {
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := gocmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s: run `make update-chart` (-made +file)\n%s", path, diff)
+		}
+	}
+	files, err := filepath.Glob(chart(root, "templates", "generated", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if made[file] == nil {
+			t.Errorf("%s: nothing makes it", file)
+		}
+	}
+}
+
+// rights returns what each ServiceAccount among the objects may do, one verb on
+// one resource in one scope a line.
+func rights(t *testing.T, all []object) map[string][]string {
+	t.Helper()
+	found, rules := map[string][]string{}, map[string][]rbacv1.PolicyRule{}
+	for _, one := range all {
+		switch one.kind() {
+		case "ServiceAccount":
+			found[one.name()] = nil
+		case "ClusterRole", "Role":
+			rules[one.kind()+" "+one.name()] = into[rbacv1.ClusterRole](t, one).Rules
+		}
+	}
+	for _, one := range all {
+		if !strings.HasSuffix(one.kind(), "RoleBinding") {
+			continue
+		}
+		binding := into[rbacv1.RoleBinding](t, one)
+		role := binding.RoleRef.Kind + " " + binding.RoleRef.Name
+		scope := cmp.Or(binding.Namespace, "cluster")
+		for _, subject := range binding.Subjects {
+			if _, ours := found[subject.Name]; !ours {
+				continue // nobody of that name is there
+			}
+			if subject.Namespace != "evenkeel" {
+				t.Errorf("%s %s: a subject of the namespace %q", one.kind(), one.name(), subject.Namespace)
+			}
+			if rules[role] == nil {
+				found[subject.Name] = append(found[subject.Name], scope+": "+role)
+			}
+			for _, rule := range rules[role] {
+				found[subject.Name] = append(found[subject.Name], spell(scope, rule)...)
+			}
+		}
+	}
+	for name := range found {
+		slices.Sort(found[name])
+		found[name] = slices.Compact(found[name])
+	}
+	return found
+}
+
+// spell takes a rule apart.
+func spell(scope string, rule rbacv1.PolicyRule) (all []string) {
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{"*"}
+	}
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				for _, name := range names {
+					all = append(all, fmt.Sprintf("%s: %s %s/%s %s", scope, verb, group, resource, name))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// In each mode the chart gives each ServiceAccount the rights that the manifests
+// give it, not one more or less.
+func TestChartHasTheRightsOfTheManifests(t *testing.T) {
+	for name, manifests := range sameAs {
+		t.Run(name, func(t *testing.T) {
+			want := rights(t, built(t, manifests...))
+			if len(want) == 0 {
+				t.Fatal("the manifests have no ServiceAccount")
+			}
+			if diff := gocmp.Diff(want, rights(t, rendered(t, name))); diff != "" {
+				t.Errorf("(-manifests +chart)\n%s", diff)
+			}
+		})
+	}
+}
+
+// fixed are the kinds of which chart and manifests have the same objects.
+var fixed = []string{
+	"CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Issuer", "Certificate",
+}
+
+// same returns the objects of these kinds, by kind and name, without metadata.
+func same(all []object) map[string]object {
+	found := map[string]object{}
+	for _, one := range all {
+		if !slices.Contains(fixed, one.kind()) && one.name() != "evenkeel-probe" {
+			continue
+		}
+		content := object{}
+		for key, of := range one {
+			if key != "metadata" {
+				content[key] = of
+			}
+		}
+		found[one.kind()+" "+one.name()] = content
+	}
+	return found
+}
+
+// Whatever steers and whatever fences is the same.
+func TestChartSteersAndFencesAsTheManifests(t *testing.T) {
+	for name, manifests := range sameAs {
+		t.Run(name, func(t *testing.T) {
+			if diff := gocmp.Diff(same(built(t, manifests...)), same(rendered(t, name))); diff != "" {
+				t.Errorf("(-manifests +chart)\n%s", diff)
+			}
+		})
+	}
+}
+
+// workload is what is compared of a process.
+type workload struct {
+	Labels   map[string]string
+	Pod      v1.PodSpec
+	Replicas int32
+	Job      batchv1.CronJobSpec
+}
+
+// workloads returns the processes, by kind and name, without what the chart alone
+// has or sizes.
+func workloads(t *testing.T, all []object) map[string]workload {
+	t.Helper()
+	found := map[string]workload{}
+	for _, one := range all {
+		var w workload
+		switch one.kind() {
+		case "Deployment":
+			spec := into[appsv1.Deployment](t, one).Spec
+			w = workload{Labels: spec.Selector.MatchLabels, Pod: spec.Template.Spec, Replicas: *spec.Replicas}
+			container := &w.Pod.Containers[0]
+			if container.Resources.Limits == nil { // GOMEMLIMIT follows
+				container.Resources.Limits, container.Resources.Requests = nil, nil
+			}
+			container.Lifecycle = nil
+		case "CronJob":
+			spec := into[batchv1.CronJob](t, one).Spec
+			w = workload{Pod: spec.JobTemplate.Spec.Template.Spec, Job: batchv1.CronJobSpec{ConcurrencyPolicy: spec.ConcurrencyPolicy}}
+			w.Job.JobTemplate.Spec.BackoffLimit = spec.JobTemplate.Spec.BackoffLimit
+		default:
+			continue
+		}
+		w.Pod.Affinity, w.Pod.TopologySpreadConstraints = nil, nil
+		found[one.kind()+" "+one.name()] = w
+	}
+	return found
+}
+
+// unsized takes resources off the processes that the manifests give no limit, and
+// what follows from the chart's.
+func unsized(chart, manifests map[string]workload) {
+	for name, w := range manifests {
+		if w.Pod.Containers[0].Resources.Limits != nil {
+			continue
+		}
+		for _, side := range []map[string]workload{chart, manifests} {
+			if len(side[name].Pod.Containers) == 0 {
+				continue
+			}
+			container := &side[name].Pod.Containers[0]
+			container.Resources = v1.ResourceRequirements{}
+			container.Env = slices.DeleteFunc(container.Env, func(e v1.EnvVar) bool { return e.Name == "GOMEMLIMIT" || e.Name == "POD_NAMESPACE" })
+			if len(container.Env) == 0 {
+				container.Env = nil
+			}
+		}
+	}
+}
+
+// The same command runs with the same arguments, probes, ports, volumes, limits
+// and security contexts.
+func TestChartRunsWhatTheManifestsRun(t *testing.T) {
+	for name, manifests := range runsAs() {
+		t.Run(name, func(t *testing.T) {
+			want, got := workloads(t, built(t, manifests...)), workloads(t, rendered(t, name))
+			if len(want) == 0 {
+				t.Fatal("the manifests run nothing")
+			}
+			unsized(got, want)
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("(-manifests +chart)\n%s", diff)
+			}
+		})
+	}
+}
+
+// network returns who reaches which port, and the ports of Services.
+func network(t *testing.T, all []object) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, one := range all {
+		switch key := one.kind() + " " + one.name(); one.kind() {
+		case "Service":
+			service := into[v1.Service](t, one)
+			if service.Spec.ClusterIP == v1.ClusterIPNone {
+				continue // the ServiceMonitor's
+			}
+			for _, port := range service.Spec.Ports {
+				found[key] = append(found[key], fmt.Sprintf("%s %d to %s of %v", port.Name, port.Port, port.TargetPort.String(), service.Spec.Selector))
+			}
+		case "NetworkPolicy":
+			policy := into[networkingv1.NetworkPolicy](t, one)
+			for _, rule := range policy.Spec.Ingress {
+				for _, port := range rule.Ports {
+					found[key] = append(found[key], fmt.Sprintf("%s of %v from %v", port.Port, policy.Spec.PodSelector.MatchLabels, rule.From))
+				}
+			}
+		}
+		slices.Sort(found[one.kind()+" "+one.name()])
+	}
+	return found
+}
+
+// Whoever reaches a port by the manifests reaches it by the chart, and nobody
+// else.
+func TestChartOpensThePortsOfTheManifests(t *testing.T) {
+	for name, manifests := range runsAs() {
+		t.Run(name, func(t *testing.T) {
+			if diff := gocmp.Diff(network(t, built(t, manifests...)), network(t, rendered(t, name))); diff != "" {
+				t.Errorf("(-manifests +chart)\n%s", diff)
+			}
+		})
+	}
+}
+
+// Evenkeel loads the policies that the chart writes.
+func TestPoliciesOfTheChartAreValid(t *testing.T) {
+	for name := range sameAs {
+		t.Run(name, func(t *testing.T) {
+			for _, one := range rendered(t, name) {
+				if one.kind() != "ConfigMap" || one.name() != "evenkeel-policy" {
+					continue
+				}
+				text := into[v1.ConfigMap](t, one).Data["policy.yaml"]
+				if _, err := migration.Load("policy.yaml", []byte(text), kinds.All); err != nil {
+					t.Errorf("%v\n%s", err, text)
+				}
+				return
+			}
+			t.Error("there is no ConfigMap evenkeel-policy")
+		})
+	}
+}
+
+// The hook that cleans up may delete what `evenkeel cleanup --ledger` deletes, by
+// its name.
+func TestCleanupMayDeleteWhatIsStored(t *testing.T) {
+	got := map[string][]string{}
+	for _, one := range readObjects(t, chart(root, "testdata", "serve-admission.yaml")) {
+		if one.kind() != "Role" || one.name() != "evenkeel-cleanup" {
+			continue
+		}
+		for _, rule := range into[rbacv1.Role](t, one).Rules {
+			for _, resource := range rule.Resources {
+				if slices.Contains(rule.Verbs, "get") && slices.Contains(rule.Verbs, "delete") {
+					got[resource] = append(got[resource], rule.ResourceNames...)
+				}
+			}
+		}
+	}
+	want := map[string][]string{
+		"leases":     {"evenkeel", "evenkeel-nodesync"},
+		"configmaps": append([]string{evictor.ConfigMapName, pause.Name}, configmap.SetAside(evictor.ConfigMapName)...),
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("(-stored +may be deleted)\n%s", diff)
+	}
+}

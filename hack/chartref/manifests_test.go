@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"sigs.k8s.io/yaml"
+)
+
+const root = "../.."
+
+// object is one object of a manifest.
+type object map[string]any
+
+func (o object) kind() string { return fmt.Sprint(o["kind"]) }
+
+func (o object) name() string { return fmt.Sprint(o.at("metadata", "name")) }
+
+// at returns the field at a path; nil if there is none.
+func (o object) at(path ...string) any {
+	var here any = map[string]any(o)
+	for _, key := range path {
+		of, _ := here.(map[string]any)
+		here = of[key]
+	}
+	return here
+}
+
+// into decodes the object.
+func into[T any](t *testing.T, o object) T {
+	t.Helper()
+	var made T
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = yaml.Unmarshal(text, &made)
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %v", o.kind(), o.name(), err)
+	}
+	return made
+}
+
+// readObjects reads the objects of a file.
+func readObjects(t *testing.T, path string) (all []object) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq("\n"+string(text), "\n---\n") {
+		var one object
+		if err := yaml.Unmarshal([]byte(document), &one); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// rendered returns the objects of the chart as it is rendered with the values of
+// ci, without hooks.
+func rendered(t *testing.T, values string) []object {
+	t.Helper()
+	return slices.DeleteFunc(readObjects(t, chart(root, "testdata", values+".yaml")), func(o object) bool {
+		annotations, _ := o.at("metadata", "annotations").(map[string]any)
+		return annotations["helm.sh/hook"] != nil
+	})
+}
+
+// kustomization is what deploy uses of the format.
+type kustomization struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Resources  []string `json:"resources"`
+	Components []string `json:"components"`
+	NameSuffix string   `json:"nameSuffix"`
+	Patches    []struct {
+		Target struct{ Kind, Name string } `json:"target"`
+		Patch  string                      `json:"patch"`
+	} `json:"patches"`
+}
+
+// built returns the objects of paths below deploy: files, or folders with a
+// kustomization. It does as much of kustomize as these take.
+func built(t *testing.T, paths ...string) (all []object) {
+	t.Helper()
+	for _, path := range paths {
+		all = build(t, filepath.Join(root, "deploy", filepath.FromSlash(path)), all)
+	}
+	return all
+}
+
+// build adds the objects of a path to those that are there, and changes these if
+// it is a component.
+func build(t *testing.T, path string, there []object) []object {
+	t.Helper()
+	if filepath.Ext(path) == ".yaml" {
+		return append(there, readObjects(t, path)...)
+	}
+	text, err := os.ReadFile(filepath.Join(path, "kustomization.yaml"))
+	var k kustomization
+	if err == nil {
+		// A field that is not known here would change objects unseen.
+		err = yaml.UnmarshalStrict(text, &k)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	before := len(there)
+	for _, one := range slices.Concat(k.Resources, k.Components) {
+		there = build(t, filepath.Join(path, one), there)
+	}
+	for _, one := range k.Patches {
+		there = patched(t, there, one.Target.Kind, one.Target.Name, one.Patch)
+	}
+	if k.NameSuffix != "" {
+		for _, one := range there[before:] {
+			rename(one, k.NameSuffix)
+		}
+	}
+	return there
+}
+
+// rename appends to the name of a fence or of its binding.
+func rename(o object, suffix string) {
+	if metadata, ok := o["metadata"].(map[string]any); ok {
+		metadata["name"] = o.name() + suffix
+	}
+	if spec, ok := o["spec"].(map[string]any); ok && spec["policyName"] != nil {
+		spec["policyName"] = fmt.Sprint(spec["policyName"]) + suffix
+	}
+}
+
+// patched applies a patch to the objects that it is for.
+func patched(t *testing.T, all []object, kind, name, patch string) []object {
+	t.Helper()
+	wanted := regexp.MustCompile("^(?:" + name + ")$")
+	isFor := func(o object) bool { return o.kind() == kind && wanted.MatchString(o.name()) }
+	if strings.HasPrefix(patch, "$patch: delete") {
+		return slices.DeleteFunc(all, isFor)
+	}
+	encoded, err := yaml.YAMLToJSON([]byte(patch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := jsonpatch.DecodePatch(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, one := range all {
+		if !isFor(one) {
+			continue
+		}
+		text, err := json.Marshal(one)
+		if err == nil {
+			text, err = decoded.Apply(text)
+		}
+		var after object
+		if err == nil {
+			err = json.Unmarshal(text, &after)
+		}
+		if err != nil {
+			t.Fatalf("patching %s %s: %v", kind, one.name(), err)
+		}
+		all[i] = after
+	}
+	return all
+}

@@ -1,0 +1,126 @@
+package main
+
+import "strings"
+
+// part is a template that is made of manifests.
+type part struct {
+	// file is its name in templates/generated.
+	file   string
+	blocks []block
+}
+
+// block is a part under one condition.
+type block struct {
+	// when is the condition, an expression of Go's templates.
+	when string
+	// source is the file below deploy, and only which of its objects are taken,
+	// as kind/name. Without any it is all.
+	source string
+	only   []string
+	// changes are made to its text. Each has to be possible.
+	changes []change
+}
+
+// change replaces a text.
+type change struct{ old, with string }
+
+const (
+	evicts     = `(include "evenkeel.evicts" .)`
+	roles      = `.Values.rbac.create`
+	authorized = `(eq .Values.metrics.access "authorized")`
+	apart      = `(eq (include "evenkeel.component" .) "evenkeel-extender")`
+	marking    = `(eq .Values.mode "nodesync")`
+	steered    = `(include "evenkeel.variant" .)`
+	byPolicy   = `(include "evenkeel.byPolicy" .)`
+	byWebhook  = `(include "evenkeel.byWebhook" .)`
+	patches    = `(include "evenkeel.patchesPods" .)`
+
+	suffix = `{{ include "evenkeel.fenceSuffix" . }}`
+)
+
+// parts are all templates that are made.
+var parts = []part{
+	{"rbac-evicting.yaml", []block{
+		{when: and(roles, evicts), source: "base/clusterrole.yaml", only: []string{"ClusterRole/evenkeel", "ClusterRoleBinding/evenkeel"}},
+		{when: and(roles, evicts, authorized), source: "base/clusterrole.yaml", only: []string{"ClusterRoleBinding/evenkeel:auth-delegator"}},
+		{when: and(roles, evicts), source: "base/role.yaml"},
+	}},
+	{"rbac-extender.yaml", []block{
+		{when: and(roles, apart), source: "overlays/extender/rbac.yaml", only: []string{
+			"ClusterRole/evenkeel-extender", "ClusterRoleBinding/evenkeel-extender", "Role/evenkeel-extender", "RoleBinding/evenkeel-extender",
+		}},
+		{when: and(roles, apart, authorized), source: "overlays/extender/rbac.yaml", only: []string{"ClusterRoleBinding/evenkeel-extender:auth-delegator"}},
+	}},
+	{"rbac-nodesync.yaml", []block{
+		{when: and(roles, marking), source: "overlays/nodesync/rbac.yaml", only: []string{
+			"ClusterRole/evenkeel-nodesync-apart", "ClusterRoleBinding/evenkeel-nodesync-apart",
+		}},
+		{when: and(roles, marking, authorized), source: "overlays/nodesync/rbac.yaml", only: []string{"ClusterRoleBinding/evenkeel-nodesync:auth-delegator"}},
+		// What the extender reads of pods and usage.
+		{
+			when: and(roles, `(include "evenkeel.nodesyncReads" .)`), source: "overlays/extender/rbac.yaml",
+			only: []string{"ClusterRole/evenkeel-extender", "ClusterRoleBinding/evenkeel-extender"},
+			changes: []change{
+				{"- kind: ServiceAccount\n    name: evenkeel-extender", "- kind: ServiceAccount\n    name: evenkeel-nodesync"},
+				{"name: evenkeel-extender", "name: evenkeel-nodesync-usage"},
+			},
+		},
+	}},
+	{"rbac-nodesync-evicting.yaml", []block{{when: and(roles, `(include "evenkeel.marks" .)`), source: "components/nodesync/rbac.yaml"}}},
+	{"fence-nodesync.yaml", []block{{
+		when: `or (include "evenkeel.marks" .) ` + marking, source: "components/nodesync-fence/fence.yaml",
+		changes: []change{
+			{"name: evenkeel-nodesync", "name: evenkeel-nodesync" + suffix},
+			{"policyName: evenkeel-nodesync", "policyName: evenkeel-nodesync" + suffix},
+			{`["status"]`, `{{ include "evenkeel.labelKeys" . }}`},
+			{`["evenkeel.io/hot", "evenkeel.io/above-reject"]`, `{{ include "evenkeel.taintKeys" . }}`},
+		},
+	}}},
+	{"rbac-kubelet-source.yaml", []block{{
+		when: and(roles, `(include "evenkeel.kubeletSource" .)`), source: "components/kubelet-source/rbac.yaml",
+		changes: []change{{
+			`
+  - kind: ServiceAccount
+    name: evenkeel
+    namespace: evenkeel
+  - kind: ServiceAccount
+    name: evenkeel-extender
+    namespace: evenkeel`, "\n  {{- include \"evenkeel.subjects\" . | trim | nindent 2 }}",
+		}},
+	}}},
+	{"rbac-surge.yaml", []block{{when: and(roles, ".Values.rbac.surge", evicts), source: "components/surge/rbac.yaml"}}},
+	{"fence-surge.yaml", []block{{when: and(".Values.rbac.surge", evicts), source: "components/surge/fence.yaml"}}},
+	{"steering-crd.yaml", []block{{when: steered, source: "components/admission-steering-base/crd.yaml"}}},
+	{"steering-namespace.yaml", []block{{when: steered, source: "components/admission-steering-base/namespace.yaml"}}},
+	{"rbac-steering.yaml", []block{{when: and(roles, steered), source: "components/admission-steering-base/rbac.yaml"}}},
+	{"fence-probe.yaml", []block{{when: steered, source: "components/admission-steering-base/probe.yaml"}}},
+	{"steering-policy.yaml", []block{{when: byPolicy, source: "components/admission-steering-names/policy.yaml"}}},
+	{"fence-pods.yaml", []block{{when: patches, source: "components/admission-steering-pods/pods.yaml", only: []string{
+		"ValidatingAdmissionPolicy/evenkeel-pods", "ValidatingAdmissionPolicyBinding/evenkeel-pods",
+	}}}},
+	{"rbac-pods.yaml", []block{{when: and(roles, patches), source: "components/admission-steering-pods/pods.yaml", only: []string{
+		"ClusterRole/evenkeel-pods", "ClusterRoleBinding/evenkeel-pods",
+	}}}},
+	{"steering-webhook.yaml", []block{{
+		when: byWebhook, source: "components/admission-steering-webhook/webhook.yaml", only: []string{"MutatingWebhookConfiguration/evenkeel-steer"},
+		changes: []change{
+			{"  annotations:\n", "  {{- if .Values.certificates.certManager }}\n  annotations:\n"},
+			{"evenkeel/evenkeel-server\n", "{{ .Release.Namespace }}/evenkeel-server\n  {{- end }}\n"},
+			{"    clientConfig:\n", "    clientConfig:\n      {{- with .Values.certificates.ca }}\n      caBundle: {{ b64enc . }}\n      {{- end }}\n"},
+			{"values: [evenkeel]", "values: [{{ .Release.Namespace | quote }}]"},
+		},
+	}}},
+	{"rbac-webhook.yaml", []block{{when: and(roles, byWebhook), source: "components/admission-steering-webhook/webhook.yaml", only: []string{
+		"ClusterRole/evenkeel-webhook", "ClusterRoleBinding/evenkeel-webhook",
+	}}}},
+	{"certificates.yaml", []block{{
+		when: and(".Values.certificates.certManager", `(include "evenkeel.serves" .)`), source: "components/cert-manager/certificates.yaml",
+		changes: []change{
+			{".evenkeel.svc", ".{{ .Release.Namespace }}.svc"},
+			{"secretName: evenkeel-server-tls", "secretName: {{ .Values.certificates.secret }}"},
+		},
+	}}},
+}
+
+// and is the condition that all of these are true.
+func and(conditions ...string) string { return "and " + strings.Join(conditions, " ") }
