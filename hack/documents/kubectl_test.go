@@ -15,15 +15,16 @@ import (
 // takes a value.
 var verbs = map[string][]string{
 	"annotate":     {"--all", "--overwrite", "-l="},
+	"auth":         {"--all-namespaces"},
 	"apply":        {"-f=", "-k=", "--server-side", "--dry-run="},
 	"create":       {"-f=", "--from-file=", "--from-literal=", "--dry-run=", "-o="},
 	"delete":       {"-f=", "-k=", "--ignore-not-found"},
 	"describe":     nil,
 	"exec":         {"-c=", "-i", "-t"},
-	"get":          {"-A", "-o=", "-l=", "-w", "--raw="},
+	"get":          {"-A", "--all-namespaces", "--field-selector=", "-o=", "-l=", "--raw=", "--sort-by=", "-w"},
 	"krew":         nil,
 	"label":        {"--overwrite", "-l="},
-	"logs":         {"-c=", "-f", "--since=", "-l=", "--tail="},
+	"logs":         {"-c=", "-f", "--previous", "--since=", "-l=", "--tail="},
 	"patch":        {"--patch-file=", "-p=", "--type="},
 	"port-forward": nil,
 	"rollout":      nil,
@@ -37,11 +38,12 @@ var everywhere = []string{"-n=", "--namespace=", "--kubeconfig=", "--context=", 
 
 // Every documented kubectl command has a verb and flags that are known to
 // exist, with values where they take some, and names of Evenkeel's objects that
-// the manifests or Evenkeel itself create.
+// the manifests, Evenkeel itself or another documented command create.
 func TestKubectlCommandsAreWellFormed(t *testing.T) {
-	known := shippedNames(t)
+	lines := readAll(t)
+	known := append(shippedNames(t), createdNames(lines)...)
 	checked := 0
-	for _, line := range readAll(t) {
+	for _, line := range lines {
 		for _, c := range line.Commands() {
 			if c.Program != Kubectl {
 				continue
@@ -54,7 +56,7 @@ func TestKubectlCommandsAreWellFormed(t *testing.T) {
 					name = kind
 				}
 				if strings.HasPrefix(name, "evenkeel-") && !slices.Contains(known, name) {
-					mistakes = append(mistakes, "neither the manifests nor Evenkeel create "+name)
+					mistakes = append(mistakes, "nothing creates "+name)
 				}
 			}
 			for _, mistake := range mistakes {
@@ -65,6 +67,21 @@ func TestKubectlCommandsAreWellFormed(t *testing.T) {
 	if checked < 10 {
 		t.Errorf("%d commands were checked", checked)
 	}
+}
+
+// createdNames are the names of objects that documented commands create.
+func createdNames(lines []Line) (names []string) {
+	for _, line := range lines {
+		for _, c := range line.Commands() {
+			if c.Program != Kubectl {
+				continue
+			}
+			if words, _ := kubectlWords(c.Args); len(words) > 1 && slices.Contains(c.Args, "create") {
+				names = append(names, words[len(words)-1])
+			}
+		}
+	}
+	return names
 }
 
 // kubectlWords splits arguments of kubectl into the words that are no flags,
@@ -123,7 +140,7 @@ func TestKubectlWords(t *testing.T) {
 	}
 }
 
-var objectName = regexp.MustCompile(`(?m)^\s*-?\s*name: (evenkeel[a-z-]*)$`)
+var objectName = regexp.MustCompile(`(?m)^\s*-?\s*(?:name|secretName): (evenkeel[a-z-]*)$`)
 
 // inCode matches names of objects that Evenkeel creates itself.
 var inCode = regexp.MustCompile(`= "(evenkeel-[a-z]+)"`)
