@@ -29,7 +29,7 @@ func TestEvictionsAreCounted(t *testing.T) {
 # TYPE evenkeel_evictions_total counter
 evenkeel_evictions_total{result="PodChanged"} 1
 evenkeel_evictions_total{result="success"} 1
-# HELP evenkeel_pod_evictions_total Evictions by namespace, by the plugin that asked for them, and by result: success, or why there was none.
+# HELP evenkeel_pod_evictions_total Eviction attempts by namespace, strategy and result.
 # TYPE evenkeel_pod_evictions_total counter
 evenkeel_pod_evictions_total{namespace="ns",result="pod_changed",strategy="RemoveDuplicates"} 1
 evenkeel_pod_evictions_total{namespace="ns",result="success",strategy="RemoveDuplicates"} 1

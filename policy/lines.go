@@ -20,8 +20,8 @@ const MemoryAvailable = thresholds.MemoryAvailable
 type Levels struct {
 	// Low: a node at or below it on every metric is cool and may take pods.
 	Low *float64 `json:"low,omitempty"`
-	// Reject: a node predicted above it is kept out of scheduling while others
-	// will do; it is the ceiling of every planned destination.
+	// Reject: a node predicted above it is kept out of scheduling as long as
+	// other nodes qualify; it is the ceiling of every planned destination.
 	Reject *float64 `json:"reject,omitempty"`
 	// Evict: a node above it on any metric is hot, and pods are planned away
 	// until it is predicted at or below this line. io.pressure and the metrics

@@ -51,7 +51,7 @@ type LoadPolicy struct {
 // Usage says where usage is measured and when it is trusted.
 type Usage struct {
 	// Sources are asked in this order; a node takes the first that has fresh,
-	// sane data for it. At least one, each type once.
+	// plausible data for it. At least one, each type once.
 	Sources []Source `json:"sources"`
 	// Metrics are further metrics of nodes, such as the busy time of a disk,
 	// that lines may name. Each must have a query of a Prometheus source.

@@ -52,7 +52,7 @@ var sentences = map[Reason]string{
 	MoveLimit:           "the plan has as many moves as the policy allows for a cycle; it waits for a later one",
 	NodeLeaving:         "an autoscaler is about to remove the node and moves its pods itself",
 	GainTooSmall:        "it uses less than a move has to take off its node (the policy's eviction.minGainPercent)",
-	HotThroughImmovable: "the node would stay above its evict line without every pod that can be moved, so none is",
+	HotThroughImmovable: "moving every movable pod would not bring the node below its evict line, so none is moved",
 
 	NotPlanned:    "there is no plan that it could be part of",
 	Terminating:   "it is terminating already",

@@ -13,6 +13,14 @@ func Count(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// Are begins a sentence about so many things.
+func Are(n int, one string) string {
+	if n == 1 {
+		return "1 " + one + " is"
+	}
+	return Count(n, one) + " are"
+}
+
 // Names joins names, and counts those beyond the first few.
 func Names(names []string, few int) string {
 	if more := len(names) - few; more > 0 {

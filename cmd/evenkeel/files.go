@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"slices"
 	"time"
 
@@ -93,18 +92,10 @@ func newSimulateCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options.Notes = c.ErrOrStderr()
-			return commands.Simulate(c.Context(), options, c.OutOrStdout(), progressOf(c))
+			return commands.Simulate(c.Context(), options, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	options.Version = version
 	options.AddTo(c.Flags())
 	return c
-}
-
-// progressOf returns where to draw progress: a terminal, or nil.
-func progressOf(c *cobra.Command) io.Writer {
-	if terminal.FileOf(c.ErrOrStderr()) == nil {
-		return nil
-	}
-	return c.ErrOrStderr()
 }

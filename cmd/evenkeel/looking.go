@@ -28,6 +28,7 @@ func newPlanCommand() *cobra.Command {
 	options.AddCommon(c.Flags())
 	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
+	commands.AddColor(c.Flags(), &wanted.Color)
 	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, as diff does.")
 	return c
 }
@@ -59,7 +60,7 @@ func newExplainCommand() *cobra.Command {
 	var wanted commands.ExplainOptions
 	c := &cobra.Command{
 		Use:   "explain {node NAME | pod NAMESPACE/NAME}",
-		Short: "Say why a node is hot or not and why a pod would be moved, where to, or not",
+		Short: "Explain why a node is or isn't hot, or why a pod would or wouldn't be moved",
 		Example: "  evenkeel explain node worker-3 --policy-config-file policy.yaml\n" +
 			"  evenkeel explain pod shop/web-7d9f-abcde --extender-url http://127.0.0.1:8889",
 		Args: cobra.ArbitraryArgs,
@@ -69,7 +70,8 @@ func newExplainCommand() *cobra.Command {
 		},
 	}
 	options.AddCommon(c.Flags())
-	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
+	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.ExplainFormats+".")
+	commands.AddColor(c.Flags(), &wanted.Color)
 	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
 	return c
 }
@@ -79,7 +81,7 @@ func newHistoryCommand() *cobra.Command {
 	var wanted commands.HistoryOptions
 	c := &cobra.Command{
 		Use:   "history [FILE...]",
-		Short: "Say which pods were evicted, when, why and what came of it, by the ledger or by log files",
+		Short: "List evictions with their reasons and outcomes, from the ledger or from log files",
 		Long: "Reads the stored ledger, which keeps the last 2,000 moves. With --from-logs it reads the log files of processes\n" +
 			"that evict instead, in the text or the JSON format, also those of a dry run, and asks no cluster.",
 		Example: "  evenkeel history --since 12h\n  evenkeel history --owner shop/web -o wide\n" +
@@ -100,7 +102,7 @@ func newDoctorCommand() *cobra.Command {
 	var wanted commands.DoctorOptions
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check policy, permissions, usage sources and kube-scheduler's wiring, and say how to fix what is wrong",
+		Short: "Check the policy, RBAC, usage sources and scheduler integration, and suggest fixes",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
@@ -112,10 +114,11 @@ func newDoctorCommand() *cobra.Command {
 	}
 	options.AddCommon(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
-	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Command whose process is checked: run, serve, extender or nodesync.")
+	commands.AddColor(c.Flags(), &wanted.Color)
+	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Component to check for: run, serve, extender or nodesync.")
 	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, instead of the address in the policy.")
 	c.Flags().Lookup("as").Usage = "User whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel. Everything else is asked as the caller."
-	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, to ask whether kube-scheduler asks it.")
+	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, used to verify that kube-scheduler is calling it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")
 	return c
 }
@@ -125,9 +128,10 @@ func newRecordCommand() *cobra.Command {
 	var record commands.RecordOptions
 	c := &cobra.Command{
 		Use:   "record",
-		Short: "Write what nodes, pods and usage of a cluster do into a file that simulate replays; changes nothing",
+		Short: "Record node, pod and usage activity for `simulate --recording` (read-only)",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			record.Progress = c.ErrOrStderr()
 			return commands.Record(c.Context(), options, record, c.OutOrStdout())
 		},
 	}

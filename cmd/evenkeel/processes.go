@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,7 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 	var remove bool
 	c := &cobra.Command{
 		Use:   "nodesync",
-		Short: "Keep annotations, labels and taints on nodes up to date, or take them off; never evict",
+		Short: "Publish usage annotations and hot-node labels and taints, or remove them (never evicts)",
 		Long: "Publishes on nodes what the policy's nodesync asks for, in a process of its own: `run` and `serve` do it as well,\n" +
 			"but only for the cycles that they run.\n\n" +
 			compat.NodeSyncHelp + "\n" +
@@ -103,6 +104,9 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 				return exit.Usage(err)
 			}
 			options.Marking = &app.Marking{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress}
+			if os.Getenv("KUBERNETES_SERVICE_HOST") == "" { // started by hand
+				options.Marking.Progress = c.ErrOrStderr()
+			}
 			return run(c.Context(), options)
 		},
 	}

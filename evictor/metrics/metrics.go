@@ -39,7 +39,7 @@ func New(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		evictions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_pod_evictions_total",
-			Help: "Evictions by namespace, by the plugin that asked for them, and by result: success, or why there was none.",
+			Help: "Eviction attempts by namespace, strategy and result.",
 		}, []string{"namespace", "strategy", "result"}),
 		former: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_evictions_total", Help: "Deprecated: use evenkeel_pod_evictions_total.",

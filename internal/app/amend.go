@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type Marking struct {
 	Interval time.Duration
 	// WebAddress serves /nodes and /status; "0" serves nothing.
 	WebAddress string
+	// Progress is told how far it is; nil in a cluster, where logs and metrics
+	// do.
+	Progress io.Writer
 }
 
 // amend applies the flags to the policy.

@@ -2,14 +2,18 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
 // mark observes and publishes, as leader with --leader-elect.
@@ -59,4 +63,18 @@ func (a *App) serveMarks(ctx context.Context) error {
 		nodes, err := nodesync.Labelled(a.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
 		return label.Value, nodes, err
 	}))
+}
+
+// tellMarks says how far it is, where a person has started it.
+func tellMarks(ctx context.Context, a *App) error {
+	told := terminal.NewProgress(a.options.Marking.Progress, a.kube.Clock.Local())
+	defer told.Done()
+	for ; ctx.Err() == nil; evictor.Sleep(ctx, time.Second) {
+		text := "Waiting for nodes and a first reading of their usage"
+		if latest, syncer := a.observer.Latest(), a.current().nodeSync; latest != nil && syncer != nil {
+			text = fmt.Sprintf("Keeping nodes up to date: %d of %d ready nodes measured, %s", latest.Fresh, latest.Ready, syncer.Progress())
+		}
+		told.Say(a.kube.Clock.Local(), text)
+	}
+	return nil
 }

@@ -156,7 +156,7 @@ func (o *Options) AddMarking(flags *pflag.FlagSet) {
 
 // AddExtender adds the flags of commands that answer kube-scheduler.
 func (o *Options) AddExtender(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address on which kube-scheduler asks.")
+	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address to serve extender requests from kube-scheduler on.")
 	flags.StringVar(&o.ReportAddress, "report-address", "127.0.0.1:8889", `Loopback address of the reports /status, /nodes, /explain and /metrics, for kubectl port-forward; "0" serves none.`)
 	flags.BoolVar(&o.Profiling, "profiling", false, "Serve /debug/pprof/ among the reports.")
 	flags.StringVar(&o.TLSCertFile, "tls-cert-file", "", "Certificate for HTTPS; without it HTTP is served. Changed files take effect within 15 seconds.")
@@ -168,7 +168,7 @@ func (o *Options) AddExtender(flags *pflag.FlagSet) {
 
 // AddWebhook adds the flags of a command that the API server may ask.
 func (o *Options) AddWebhook(flags *pflag.FlagSet) {
-	flags.StringVar(&o.WebhookAddress, "webhook-address", "", "Address on which the API server asks how to steer new pods, before Kubernetes 1.36; without it none is asked.")
+	flags.StringVar(&o.WebhookAddress, "webhook-address", "", "Address to serve the webhook of new pods on, for API servers before Kubernetes 1.36; without it there is none.")
 	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", "", "Certificate for --webhook-address. Changed files take effect within 15 seconds.")
 	flags.StringVar(&o.WebhookKeyFile, "webhook-private-key-file", "", "Private key of that certificate.")
 }

@@ -32,14 +32,77 @@ var phrases = []phrase{
 	{name: "stands in", better: "is in", pattern: regexp.MustCompile(`(?i)\bstands? in (the|its|an?|docs|\[?docs/\S+|policy\S+)`)},
 	{name: "of those that", better: "two sentences", pattern: regexp.MustCompile(`(?i)\bof those that\b`)},
 	{name: "where ..., else", better: "two sentences", pattern: regexp.MustCompile(`(?i)\bwhere [^.;:|]*, else\b`)},
-	{name: "today's form", better: "current format, legacy format", pattern: regexp.MustCompile(`(?i)\b(today's|earlier|older) forms?\b`)},
+	{name: "today's form", better: "current format, legacy format", pattern: regexp.MustCompile(`(?i)\b(earlier|older) forms?\b|\btoday's\b`)},
 	{name: "planned landing", better: "planned destination", pattern: regexp.MustCompile(`(?i)\bplanned landings?\b`)},
 	{name: "96.5 %", better: "96.5%", pattern: regexp.MustCompile(`([0-9]|%[0-9.]*[a-z]) %(%|[ ,;:)|]|\.(\s|$)|$)|^ %$`)},
 	{name: "1024 Mi", better: "1Gi, as kubectl writes it", pattern: regexp.MustCompile(`([0-9]|%[0-9.]*[a-z]) (Ki|Mi|Gi)\b`)},
-	{name: "per pod and day", better: "per pod per day", pattern: regexp.MustCompile(`(?i)\bper pod and day\b`)},
+	{name: "per pod and day", better: "per pod per day", pattern: regexp.MustCompile(`(?i)\bper [a-z]+ and (day|hour|minute)\b`)},
 	{name: "percent points", better: "percentage points", pattern: regexp.MustCompile(`(?i)\bpercent points?\b`)},
 	{name: "nothing to say", better: "no findings", pattern: regexp.MustCompile(`(?i)\bnothing to (say|tell)\b`)},
 	{name: "in place of", better: "instead of", pattern: regexp.MustCompile(`(?i)\bin place of the (policy|address|ledger)`)},
+}
+
+// stumbles are texts that the first users stumbled over, each with what it
+// became and with what of it is not to come back.
+var stumbles = []struct{ was, is, pattern string }{
+	{"Evens out the real usage of nodes, by eviction and by scheduling", "Balances Kubernetes nodes by real usage", `\bevens out the\b`},
+	{"and say how to fix what is wrong", "and suggest fixes", `\bsay how to\b`},
+	{"Show what would be moved, where to and why", "Show which pods would move, where and why", `\bmoved, where to\b`},
+	{"Say why a node is hot or not", "Explain why a node is or isn't hot", `\bsay why a\b`},
+	{"Check policies, and say in words what they do", "Validate policy files, and describe what they do", `\bsays? in words\b`},
+	{"Bring a file of an earlier system into", "Convert legacy policies and manifests to", `\bbrings? a file\b`},
+	{"Write what nodes, pods and usage of a cluster do into a file", "Record node, pod and usage activity", `\bof a cluster do\b`},
+	{"Keep annotations up to date, or take them off; never evict", "Publish usage annotations, or remove them (never evicts)", `\bor take them off\b`},
+	{"Decide and tell, but evict nothing", "Plan and log evictions without performing them", `\band tell\b`},
+	{"Take warnings for errors", "Treat warnings as errors", `\btakes? \w+ for errors?\b`},
+	{"Seed of everything that goes by chance", "Random seed", `\bgoe?s? by chance\b`},
+	{"5m, or what goes into it without a rest", "must divide 5m evenly", `\bwithout a rest\b`},
+	{"Secret by which --hash-names hides", "Secret key for --hash-names", `\bsecret by which\b`},
+	{"How often a day each owner is deployed anew", "Average number of rollouts per workload per day", `\bdeployed anew\b`},
+	{"the default holds where neither is given", "The default is used if --prom is the only other input", `\bdefault holds\b`},
+	{"0 takes one reading, too short for a state", "0 prints one reading", `\btoo short for a state\b`},
+	{"Command whose process is checked", "Component to check for", `\bwhose process is\b`},
+	{"to ask whether kube-scheduler asks it", "used to verify that kube-scheduler is calling it", `\bto ask whether\b`},
+	{"Address on which kube-scheduler asks", "Address to serve extender requests on", `\b(address|URL|file) (on|by|at) which\b`},
+	{"File with kube configuration", "Path to the kubeconfig file", `\bwith kube configuration\b`},
+	{"Policy file to play as a variant of its own", "Policy file to add as a variant", `\bas a variant of\b`},
+	{"the node would stay above its evict line without every pod that can be moved", "moving every movable pod would not bring the node below", `\bwithout every pod\b`},
+	{"What was checked is what admin may do, which is no ServiceAccount: it may be allowed less", "Checked the permissions of user admin", `\bbe allowed less\b`},
+	{"until it has run that long they say less than their name", "it covers less than 15m until then", `\bsays? less than (its|their) names?\b`},
+	{"whether kube-scheduler asks it is known to the extender alone", "pass --extender-url to verify", `\bknown to the extender alone\b`},
+	{"All 12 ready nodes have a sample", "Usage reported for all 12 ready nodes", `\bnodes have a sample\b`},
+	{"fresh and sane usage", "fresh, plausible usage", `\bsane\b`},
+	{"Forbidden: unknown field; allowed here: deviation", "unknown field, did you mean reject? (allowed: reject)", `\ballowed here\b`},
+	{"because no source knows the past", "because no configured source has history", `\bknows? the past\b`},
+	{"keeps pods off nodes, while others will do", "rejects nodes, as long as other nodes qualify", `\bothers will do\b`},
+	{"prometheus, reaching back 105 s", "105s of history", `\breaching back\b`},
+	{"may be predicted at most", "limit after placement", `\bpredicted at most$`},
+	{"at least two steps are wanted, unless each is played", "two 5m steps are needed", `\bare wanted\b`},
+	{"the compressed file ends too early", "the file is truncated", `\bfile ends too early\b`},
+	{"evenkeel is best here", "Best: evenkeel.", `\bis best here\b`},
+	{"a node's CPU or memory is wanted above the hot line", "CPU or memory demand is above the hot line", `\bis wanted above\b`},
+	{"the less of that, the better", "less is better", `\bthe less of\b`},
+	{"Share of CPU demand that fell into restarts", "CPU demand lost to restarts", `\bfell into\b`},
+	{"annotations tell nothing of pods", "Annotations carry no per-pod usage", `\btells? nothing\b`},
+	{"is off, as it always was", "stay disabled, as before", `\bas it always was\b`},
+	{"the flag --kubeconfig counts no more", "kube-scheduler ignores --kubeconfig", `\bcounts? no more\b`},
+	{"timezone: is found out from the stamps", "timezone: detected from the timestamps", `\bis found out from\b`},
+	{"Node node-01 is hot by real usage", "Evicted from hot node node-01", `\bhot by real usage\b`},
+	{"0 while the policy cannot be gone by and the one before stays at work", "if 0, the previous policy is still in effect", `\bstays? at work\b`},
+	{"When the policy was last read and right", "Unix time of the last successful policy load", `\bread and right\b`},
+	{"Moves judged some time after, by question and answer", "Completed moves by criterion and result", `\bby question and answer\b`},
+	{"success, or why there was none", "Eviction attempts by result", `\bwhy there was none\b`},
+	{"and know that landings are then kube-scheduler's", "kube-scheduler alone decides where replacements go", `\blandings are then\b`},
+	{"a wrong one changes nothing", "an invalid one is ignored", `\ba wrong one changes\b`},
+	{"follows one decision through the rooms", "walks through one decision, package by package", `\bthrough the rooms\b`},
+	{"What is not understood completely is refused", "Unknown fields and invalid values are rejected", `\bunderstood completely\b`},
+	{"Laid over defaults one by one are only: the levels", "Only these are merged with their defaults", `\blaid over defaults\b`},
+	{"unless all that are named relieve none", "unless every listed metric has relieves: none", `\brelieves? none\b`},
+	{"for as long as something comes of the lists", "while responses arrive", `\b(some|no)thing (comes|came) of\b`},
+	{"checks whoever calls", "checks the caller's permissions", `\bwhoever calls\b`},
+	{"as everywhere", "see Global flags", `\bas everywhere\b`},
+	{"No move of the ledger is taken up and nothing is booked", "Moves in the ledger are ignored and nothing is reserved", `\bis taken up and\b`},
+	{"What it does not suit", "When not to use it", `\bwhat it does not suit\b`},
 }
 
 // said is a text that a user sees.
@@ -128,8 +191,11 @@ func TestPlainEnglish(t *testing.T) {
 	if len(written) < 1000 || len(printed) < 1000 {
 		t.Fatalf("%d lines of documents and %d texts: they were not read", len(written), len(printed))
 	}
-	all := slices.Concat(written, printed)
-	for _, p := range phrases {
+	all, kept := slices.Concat(written, printed), slices.Clone(phrases)
+	for _, s := range stumbles {
+		kept = append(kept, phrase{s.was, s.is, regexp.MustCompile("(?i)" + s.pattern)})
+	}
+	for _, p := range kept {
 		var places []string
 		for _, s := range all {
 			if p.pattern.MatchString(s.text) {
@@ -167,6 +233,11 @@ func TestPhrases(t *testing.T) {
 		tc, known := cases[p.name]
 		if !known || !p.pattern.MatchString(tc.bad) || p.pattern.MatchString(tc.good) {
 			t.Errorf("%q: finds %q: %v; finds %q: %v", p.name, tc.bad, p.pattern.MatchString(tc.bad), tc.good, p.pattern.MatchString(tc.good))
+		}
+	}
+	for _, s := range stumbles {
+		if pattern := regexp.MustCompile("(?i)" + s.pattern); !pattern.MatchString(s.was) || pattern.MatchString(s.is) {
+			t.Errorf("%s: finds %q: %v; finds %q: %v", pattern, s.was, pattern.MatchString(s.was), s.is, pattern.MatchString(s.is))
 		}
 	}
 	if diff := cmp.Diff(len(cases), len(named)); diff != "" {

@@ -1,7 +1,6 @@
 package cleanup
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +29,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
@@ -200,10 +200,8 @@ func (s *site) run() (report *Report) {
 
 func text(t *testing.T, r *Report) string {
 	t.Helper()
-	var out bytes.Buffer
-	if err := r.Table(&out, nil); err != nil {
-		t.Fatal(err)
-	}
+	var out layout.Page
+	r.Table(&out, nil)
 	return out.String()
 }
 

@@ -3,8 +3,6 @@ package cleanup
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -108,29 +107,24 @@ func (e *Entry) subject() string {
 
 // Table prints the report for a person, one line for each thing. interrupted is
 // why the run ended early, nil if it did not.
-func (r *Report) Table(out io.Writer, interrupted error) error {
-	var text strings.Builder
+func (r *Report) Table(p *layout.Page, interrupted error) {
 	for i := range r.Done {
-		fmt.Fprintf(&text, "%s %s.\n", r.Done[i].subject(), r.Done[i].Says)
+		p.Line("", fmt.Sprintf("%s %s.", r.Done[i].subject(), r.Done[i].Says))
 	}
 	for i := range r.Left {
-		fmt.Fprintf(&text, "LEFT: %s: %s.\n", r.Left[i].subject(), r.Left[i].Says)
+		p.Line("", fmt.Sprintf("LEFT: %s: %s.", r.Left[i].subject(), r.Left[i].Says))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(&text, "%s.\n", note)
+		p.Line("", note+".")
 	}
 	switch {
 	case interrupted != nil:
-		text.WriteString("Not all was looked for: run it again.\n")
+		p.Line("", "Not all was looked for: run it again.")
 	case len(r.Left) > 0:
-		fmt.Fprintf(&text, "%s could not be removed.\n", reasons.Count(len(r.Left), "thing"))
+		p.Line("", reasons.Count(len(r.Left), "thing")+" could not be removed.")
 	case r.DryRun && len(r.Done) > 0:
-		text.WriteString("Nothing was changed (--dry-run).\n")
+		p.Line("", "Nothing was changed (--dry-run).")
 	default:
-		text.WriteString("Nothing is left.\n")
+		p.Line("", "Nothing is left.")
 	}
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
 }

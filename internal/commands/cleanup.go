@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cleanup"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
 // CleanupOptions are the flags of `evenkeel cleanup` besides the common ones.
@@ -37,7 +38,7 @@ func (o *CleanupOptions) validate() error {
 	if o.Timeout <= 0 {
 		return exit.Usagef("--timeout: %v must be above 0", o.Timeout)
 	}
-	return validFormat(o.Format, Formats)
+	return validLook(nil, o.Format, Formats, "")
 }
 
 // Cleanup is `evenkeel cleanup`: it removes what Evenkeel left in a cluster. It
@@ -64,7 +65,7 @@ func Cleanup(ctx context.Context, options app.Options, wanted CleanupOptions, ou
 		Leases: []string{defaultLeaseName, nodeSyncLeaseName}, Ledger: wanted.Ledger, DryRun: wanted.DryRun,
 	})
 	interrupted := limited.Err()
-	if err := write(out, wanted.Format, report, func(out io.Writer) error { return report.Table(out, interrupted) }); err != nil {
+	if err := show(out, wanted.Format, "never", report, func(p *layout.Page) { report.Table(p, interrupted) }); err != nil {
 		return err
 	}
 	switch {

@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/likely"
@@ -26,8 +27,8 @@ import (
 
 // DoctorOptions are the flags of `evenkeel doctor` besides the common ones.
 type DoctorOptions struct {
-	// Format is one of Formats.
-	Format string
+	// Format is one of Formats, Color one of terminal.ColorModes.
+	Format, Color string
 	// Mode is the command whose process is examined: run, serve, extender or
 	// nodesync.
 	Mode string
@@ -46,8 +47,8 @@ type DoctorOptions struct {
 }
 
 // Validate reports the first mistake in the flags.
-func (o *DoctorOptions) Validate() error {
-	if err := validFormat(o.Format, Formats); err != nil {
+func (o *DoctorOptions) Validate(out io.Writer) error {
+	if err := validLook(out, o.Format, Formats, o.Color); err != nil {
 		return err
 	}
 	if modes := doctor.Modes(); !slices.Contains(modes, doctor.Mode(o.Mode)) {
@@ -68,7 +69,7 @@ const defaultLeaseName = "evenkeel"
 // what is wrong and how to fix it, and changes nothing. It returns an error if
 // it found a problem.
 func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out io.Writer) error {
-	if err := wanted.Validate(); err != nil {
+	if err := wanted.Validate(out); err != nil {
 		return err
 	}
 	patient := &doctor.Patient{Mode: doctor.Mode(wanted.Mode), PolicyFile: options.PolicyFile}
@@ -86,12 +87,14 @@ func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out 
 	if err != nil {
 		return err
 	}
-	e := examination{look: look, options: &options, wanted: &wanted}
-	if err := e.examine(ctx, patient); err != nil {
+	e := examination{look: look, options: &options, wanted: &wanted, steps: terminal.NewSteps(wanted.Progress)}
+	err = e.examine(ctx, patient)
+	e.steps.Done()
+	if err != nil {
 		return err
 	}
 	report := doctor.Examine(patient)
-	if err := write(out, wanted.Format, report, report.Table); err != nil {
+	if err := show(out, wanted.Format, wanted.Color, report, report.Table); err != nil {
 		return err
 	}
 	if report.Problems > 0 {
@@ -105,6 +108,7 @@ type examination struct {
 	look    *app.Look
 	options *app.Options
 	wanted  *DoctorOptions
+	steps   *terminal.Steps
 }
 
 func (e *examination) examine(ctx context.Context, patient *doctor.Patient) error {
@@ -115,6 +119,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	if err != nil {
 		return err
 	}
+	e.steps.Begin("Asking whether the API server steers")
 	if err := e.lookAtSteering(ctx, patient); err != nil {
 		return err
 	}
@@ -122,11 +127,13 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	if err != nil {
 		return err
 	}
+	e.steps.Begin("Asking for permissions")
 	patient.Rights = probe.Rights(ctx, client, needs)
 	patient.Fence = probe.Fence(ctx, client, &patient.Rights, &patient.Load.NodeSync)
 	if err := e.readUsage(ctx, patient); err != nil {
 		return err
 	}
+	e.steps.Begin("Asking the extender, and reading the kill switch and the ledger")
 	if wanted.Extender.URL != "" {
 		patient.Extender = probe.Extender(ctx, &wanted.Extender)
 	}
@@ -207,10 +214,11 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 			return nil
 		}
 	}
+	e.steps.Begin("Listing nodes and pods")
 	still, arrived := kube.Patience[int64]{Now: look.Kube.Clock.Local}, look.Kube.FirstPods(look.Observer.Store().Synced)
 	snapshot := look.List(ctx, func() bool { return still.Over(arrived(), listTimeout) || !waitFor(ctx, kube.ListsPoll) })
 	if snapshot == nil {
-		patient.Unlisted = fmt.Sprintf("for %v nothing came of the API server's lists of nodes and pods.", listTimeout)
+		patient.Unlisted = fmt.Sprintf("for %v the API server's lists of nodes and pods delivered nothing.", listTimeout)
 		return nil
 	}
 	sources, err := look.Sources()
@@ -221,14 +229,13 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	if err != nil {
 		return fmt.Errorf("asking the usage sources: %w", err)
 	}
+	e.steps.Begin("Reading usage from each source")
 	patient.Readings = panel.Ask(ctx, snapshot)
 	if !patient.Incomplete() {
 		return nil
 	}
 	pause := min(look.Load.Usage.SampleInterval.Duration, longestPause)
-	if e.wanted.Progress != nil {
-		_, _ = fmt.Fprintf(e.wanted.Progress, "Some nodes lack a resource; reading once more in %v.\n", pause)
-	}
+	e.steps.Begin(fmt.Sprintf("Some nodes lack a resource: reading usage once more after %v", pause))
 	if !waitFor(ctx, pause) {
 		return ctx.Err()
 	}

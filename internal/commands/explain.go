@@ -13,10 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/internal/remote"
 )
 
+// ExplainFormats are the values of -o for explain.
+const ExplainFormats = "table|wide|json|yaml"
+
 // ExplainOptions are the flags of `evenkeel explain` besides the common ones.
 type ExplainOptions struct {
-	// Format is one of Formats.
-	Format string
+	// Format is one of ExplainFormats, Color one of terminal.ColorModes.
+	Format, Color string
 	// Extender is a running process to ask. If its URL is empty, this process
 	// observes and plans.
 	Extender remote.Extender
@@ -27,7 +30,7 @@ type ExplainOptions struct {
 // Explain is `evenkeel explain node NAME` and `evenkeel explain pod
 // NAMESPACE/NAME`: it explains, and changes nothing.
 func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, words []string, out io.Writer) error {
-	if err := validFormat(wanted.Format, Formats); err != nil {
+	if err := validLook(out, wanted.Format, ExplainFormats, wanted.Color); err != nil {
 		return err
 	}
 	s, err := explain.ParseSubject(words)
@@ -50,7 +53,7 @@ func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, wo
 	if err != nil {
 		return err
 	}
-	return write(out, wanted.Format, explanation, explanation.Table)
+	return show(out, wanted.Format, wanted.Color, explanation, explanation.Table)
 }
 
 // maxExplanationBytes bounds an explanation from another process: for 5000

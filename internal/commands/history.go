@@ -1,14 +1,13 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
@@ -29,8 +29,8 @@ type HistoryOptions struct {
 	// Pod and Owner are namespace/name.
 	Pod, Owner, Node string
 	// Since is how far to look back; 0 for as far as is kept.
-	Since  time.Duration
-	Format string
+	Since         time.Duration
+	Format, Color string
 	// Logs are files to read in place of the ledger, More those named without a
 	// flag; "-" is In.
 	Logs, More []string
@@ -44,11 +44,12 @@ func (o *HistoryOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Node, "node", "", "Node that pods were evicted from or landed on.")
 	flags.DurationVar(&o.Since, "since", 0, "How far to look back, such as 12h; 0 shows all that is kept.")
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+HistoryFormats+".")
+	AddColor(flags, &o.Color)
 	flags.StringArrayVar(&o.Logs, "from-logs", nil, "Log file to read instead of the ledger, and those named after it; - is the standard input.")
 }
 
-func (o *HistoryOptions) validate() error {
-	if err := validFormat(o.Format, HistoryFormats); err != nil {
+func (o *HistoryOptions) validate(out io.Writer) error {
+	if err := validLook(out, o.Format, HistoryFormats, o.Color); err != nil {
 		return err
 	}
 	for flag, value := range map[string]string{"pod": o.Pod, "owner": o.Owner} {
@@ -92,7 +93,7 @@ type HistoryEviction struct {
 // History is `evenkeel history`: it reads the ledger or log files and changes
 // nothing.
 func History(ctx context.Context, options app.Options, wanted HistoryOptions, out io.Writer) error {
-	if err := wanted.validate(); err != nil {
+	if err := wanted.validate(out); err != nil {
 		return err
 	}
 	var report HistoryReport
@@ -120,7 +121,7 @@ func History(ctx context.Context, options app.Options, wanted HistoryOptions, ou
 	for i := range entries {
 		report.Evictions[i] = HistoryEviction{entries[i], entries[i].Result()}
 	}
-	return write(out, wanted.Format, report, func(out io.Writer) error { return report.table(out, wanted.Format == "wide") })
+	return show(out, wanted.Format, wanted.Color, report, report.table)
 }
 
 func readLog(logs *history.Logs, name string, in io.Reader) error {
@@ -167,57 +168,41 @@ func keptSince(document *ledger.Document) (oldest *time.Time) {
 	return oldest
 }
 
-func (r *HistoryReport) table(out io.Writer, wide bool) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	header := "TIME\tPOD\tOWNER\tFROM\tTO\tRESULT\tWHY"
-	if wide {
-		header += "\tUSED\tPOLICY\tCYCLE\tMESSAGE"
+func (r *HistoryReport) table(p *layout.Page) {
+	const name = 12
+	all := []layout.Column{
+		{Title: "TIME"}, {Title: "POD", Cut: name}, {Title: "OWNER", Cut: name, Drop: 1}, {Title: "FROM", Cut: name}, {Title: "TO", Cut: name},
+		{Title: "RESULT", Words: true}, {Title: "WHY", Wrap: true},
 	}
-	if len(r.Evictions) > 0 {
-		line(w, "%s", header)
+	if p.Wide {
+		all[len(all)-1].Wrap = false
+		all = append(all, layout.Column{Title: "USED"}, layout.Column{Title: "POLICY"}, layout.Column{Title: "CYCLE"}, layout.Column{Title: "MESSAGE"})
 	}
 	for i := range r.Evictions {
-		line(w, "%s", strings.Join(r.Evictions[i].cells(wide), "\t"))
+		layout.Row(all, r.Evictions[i].cells()...)
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	if len(r.Evictions) > 0 {
+		p.Table("", all...)
 	}
-	line(out, "%s", r.summary())
+	p.Text("", "", "", r.summary())
 	if r.Note != "" {
-		line(out, "%s", r.Note)
+		p.Text("", "", "", r.Note)
 	}
 	if r.KeptSince != nil {
-		line(out, "The ledger reaches back to %s; earlier evictions are in the logs (--from-logs).", r.KeptSince.UTC().Format(time.RFC3339))
+		p.Text("", "", "", "The ledger reaches back to "+r.KeptSince.UTC().Format(time.RFC3339)+"; earlier evictions are in the logs (--from-logs).")
 	}
-	return nil
 }
 
-func (e *HistoryEviction) cells(wide bool) []string {
-	to := e.Landed
-	if to == "" {
-		to = e.Destination
-	}
-	cells := []string{e.At.UTC().Format(time.RFC3339), e.Namespace + "/" + e.Pod, e.Owner, e.Node, to, e.Result, e.Why()}
-	if wide {
-		cells = append(cells, fmt.Sprintf("%dm/%dMi", e.CPUMilli, e.MemoryBytes>>20), e.Policy, e.Cycle, e.Message)
+// cells are those of a wide table.
+func (e *HistoryEviction) cells() []string {
+	cells := []string{
+		e.At.UTC().Format(time.RFC3339), e.Namespace + "/" + e.Pod, e.Owner, e.Node, cmp.Or(e.Landed, e.Destination), e.Result, e.Why(),
+		fmt.Sprintf("%dm/%dMi", e.CPUMilli, e.MemoryBytes>>20), e.Policy, e.Cycle, e.Message,
 	}
 	for i, text := range cells {
-		if cells[i] = printable(text); text == "" {
-			cells[i] = "-"
-		}
+		cells[i] = cmp.Or(text, "-")
 	}
 	return cells
-}
-
-// printable replaces what a terminal or a table would not print as it is: a
-// denial's words are those of a webhook, a log is a file of anybody's.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // summary counts the evictions by what came of them.

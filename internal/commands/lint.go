@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/lint"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -46,7 +47,7 @@ type PolicyReport struct {
 // Lint is `evenkeel lint`: it reports what is wrong with policies, what looks
 // wrong, and what they do. It needs no cluster.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
-	if err := validFormat(options.Format, LintFormats); err != nil {
+	if err := validLook(out, options.Format, LintFormats, ""); err != nil {
 		return err
 	}
 	inputs, err := readInputs("lint", options.Files, in)
@@ -62,7 +63,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 		}
 		report.Policies = append(report.Policies, lintFile(file.name, file.data, now)...)
 	}
-	if err := write(out, options.Format, report, report.text); err != nil {
+	if err := show(out, options.Format, "never", report, report.text); err != nil {
 		return err
 	}
 	return report.verdict(options.Strict)
@@ -151,7 +152,7 @@ func (r *LintReport) verdict(strict bool) error {
 }
 
 // text prints a line per finding and, below, what the policy does.
-func (r *LintReport) text(out io.Writer) error {
+func (r *LintReport) text(out *layout.Page) {
 	for i := range r.Policies {
 		p := &r.Policies[i]
 		is := ""
@@ -159,21 +160,20 @@ func (r *LintReport) text(out io.Writer) error {
 			is = " (" + p.Is + ")"
 		}
 		if i > 0 {
-			line(out, "")
+			out.Line("", "")
 		}
-		line(out, "%s%s", p.Name, is)
+		out.Line("", fmt.Sprintf("%s%s", p.Name, is))
 		for _, finding := range p.Findings {
-			line(out, "  %s: %s", finding.Level, withField(finding.Field, finding.Text))
+			out.Line("", fmt.Sprintf("  %s: %s", finding.Level, withField(finding.Field, finding.Text)))
 		}
 		if len(p.Does) > 0 {
-			line(out, "  what it does:")
+			out.Line("", "  what it does:")
 		}
 		for _, sentence := range p.Does {
-			line(out, "    - %s", sentence)
+			out.Line("", fmt.Sprintf("    - %s", sentence))
 		}
 		if len(p.Findings)+len(p.Does) == 0 {
-			line(out, "  no findings")
+			out.Line("", "  no findings")
 		}
 	}
-	return nil
 }

@@ -1,15 +1,12 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"os"
 
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/preview"
-	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
 // PlanFormats are the values of -o for plan.
@@ -17,8 +14,8 @@ const PlanFormats = "table|wide|name|json|yaml"
 
 // PlanOptions are the flags of `evenkeel plan` besides the common ones.
 type PlanOptions struct {
-	// Format is one of PlanFormats.
-	Format string
+	// Format is one of PlanFormats, Color one of terminal.ColorModes.
+	Format, Color string
 	// ExitCode asks for exit code 1 if the plan has moves, and 2 for any error.
 	ExitCode bool
 	// Progress receives notes about slow steps.
@@ -39,16 +36,9 @@ func Plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.W
 	return nil
 }
 
-// unboundWidth is how wide a plan is printed where no terminal bounds it.
-const unboundWidth = 100
-
 // plan prints the plan and returns how many moves it has.
 func plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.Writer) (moves int, err error) {
-	if err := validFormat(wanted.Format, PlanFormats); err != nil {
-		return 0, err
-	}
-	style, err := terminal.StyleOf(out, "never", os.Getenv) // a plan has no colors
-	if err != nil {
+	if err := validLook(out, wanted.Format, PlanFormats, wanted.Color); err != nil {
 		return 0, err
 	}
 	facts, err := app.PlanOnce(ctx, options, wanted.Progress)
@@ -56,10 +46,9 @@ func plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.W
 		return 0, err
 	}
 	report := preview.New(facts)
-	return len(report.Moves), write(out, wanted.Format, report, func(out io.Writer) error {
-		if wanted.Format == "name" {
-			return report.Names(out)
-		}
-		return report.Print(out, cmp.Or(style.Width, unboundWidth), wanted.Format == "wide")
-	})
+	text := report.Print
+	if wanted.Format == "name" {
+		text = report.Names
+	}
+	return len(report.Moves), show(out, wanted.Format, wanted.Color, report, text)
 }

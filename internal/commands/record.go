@@ -26,6 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
+	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -49,6 +51,9 @@ type recorder struct {
 	arrived func() int64
 	wait    func(ctx context.Context, d time.Duration) bool
 	out     io.Writer
+	told    *terminal.Progress
+	// last is what the newest reading has.
+	last string
 }
 
 // run records until the time is up or the context ends.
@@ -72,6 +77,7 @@ func (r *recorder) run(ctx context.Context) (err error) {
 		return err
 	}
 	readings, err := r.readings(ctx, w, start)
+	r.told.Done()
 	if err = errors.Join(err, w.Close()); err != nil {
 		return fmt.Errorf("%s: %w", r.options.Out, err)
 	}
@@ -93,6 +99,7 @@ func (r *recorder) begin(ctx context.Context) error {
 		case late:
 			return fmt.Errorf("no usage could be read: %w", kube.ErrNotSynced)
 		}
+		r.told.Say(r.local(), "Waiting for nodes, pods and a first reading of their usage")
 		if !r.wait(ctx, 50*time.Millisecond) {
 			return nil
 		}
@@ -135,6 +142,7 @@ func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time
 			klog.FromContext(ctx).V(2).Info("Recorded", "reading", number)
 		}
 		due := time.Duration(last+1) * r.options.Interval
+		r.told.Say(r.local(), r.progress(count, passed, due))
 		if r.options.For > 0 && due > r.options.For {
 			return count, nil
 		}
@@ -142,6 +150,16 @@ func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time
 			return count, nil
 		}
 	}
+}
+
+// progress says what was recorded, and how long it goes on.
+func (r *recorder) progress(count int, passed, due time.Duration) string {
+	left := "until stopped"
+	if r.options.For > 0 {
+		left = fmt.Sprintf("%v left", (r.options.For - passed).Round(time.Second))
+	}
+	return fmt.Sprintf("Recording to %s, %s: %s, the last with %s; next in %v",
+		r.options.Out, left, reasons.Count(count, "reading"), r.last, max(due-passed, 0).Round(time.Second))
 }
 
 // take writes one reading.
@@ -167,6 +185,7 @@ func (r *recorder) take(w *recording.Writer, number int) error {
 			bound = append(bound, recording.PodReading{Object: pod, Used: used.pods[pod.UID]})
 		}
 	}
+	r.last = fmt.Sprintf("%d of %s measured and %s", len(used.nodes), reasons.Count(len(nodes), "node"), reasons.Count(len(bound), "pod"))
 	return w.Reading(number, readings, bound)
 }
 
@@ -229,7 +248,7 @@ func Record(ctx context.Context, options app.Options, record RecordOptions, out 
 	}
 	r := &recorder{
 		options: &record, latest: look.Observer.Latest, synced: synced, now: look.Kube.Clock.Now, local: look.Kube.Clock.Local,
-		arrived: look.Kube.FirstPods(synced), wait: waitFor, out: out,
+		arrived: look.Kube.FirstPods(synced), wait: waitFor, out: out, told: terminal.NewProgress(record.Progress, look.Kube.Clock.Local()),
 		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
 	}
 	watching, cancel := context.WithCancel(ctx)

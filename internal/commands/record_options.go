@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -20,6 +21,8 @@ type RecordOptions struct {
 	For, Interval time.Duration
 	HashNames     bool
 	Salt          string
+	// Progress is told how far it is.
+	Progress io.Writer
 }
 
 // AddTo defines the flags.
@@ -27,9 +30,9 @@ func (o *RecordOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Out, "out", "", "File to write, such as day.evenkeel.gz.")
 	flags.BoolVar(&o.Force, "force", false, "Overwrite the file if there is one.")
 	flags.DurationVar(&o.For, "for", 0, "How long to record; 0 records until stopped.")
-	flags.DurationVar(&o.Interval, "interval", recording.Mean, "Time between two readings: 5m, or what goes into it without a rest.")
+	flags.DurationVar(&o.Interval, "interval", recording.Mean, "Sampling interval; must divide 5m evenly.")
 	flags.BoolVar(&o.HashNames, "hash-names", false, "Hide all names, and the keys and values of labels.")
-	flags.StringVar(&o.Salt, "salt", "", "Secret by which --hash-names hides, so that recordings have the same digits for the same name; without it a random one.")
+	flags.StringVar(&o.Salt, "salt", "", "Secret key for --hash-names. Reuse it to get the same pseudonyms in several recordings (default: random).")
 }
 
 // leastInterval is the shortest time between two readings.

@@ -27,6 +27,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -74,7 +75,7 @@ func newRecorded(t *testing.T, options RecordOptions) *recorded {
 		t.Fatal(err)
 	}
 	r.recorder = &recorder{
-		options: &options, latest: r.observer.Latest, synced: synced, now: config.Now, local: config.Now, out: io.Discard,
+		options: &options, latest: r.observer.Latest, synced: synced, now: config.Now, local: config.Now, out: io.Discard, told: terminal.NewProgress(nil, begin),
 		arrived: func() int64 { return 0 },
 		nodes:   factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
 	}
@@ -391,5 +392,22 @@ func TestReplayOfACutRecording(t *testing.T) {
 	results, notes := replayed(t, file)
 	if !strings.Contains(notes, "the last line is incomplete") || !strings.Contains(notes, "12 readings") || results["none"].Steps == 0 {
 		t.Errorf("notes %q, %+v", notes, results["none"])
+	}
+}
+
+// It says what it waits for and what it has recorded: elsewhere than on a
+// terminal in a line every fifteen seconds.
+func TestRecordSaysWhatItDoes(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a.gz")
+	r := newRecorded(t, RecordOptions{Out: out, For: time.Minute, Interval: 30 * time.Second})
+	var told bytes.Buffer
+	r.told = terminal.NewProgress(&told, r.clock)
+	if err := r.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("Recording to %s, 45s left: 1 reading, the last with 4 of 4 nodes measured and 10 pods; next in 15s\n", out)
+	lines := strings.Count(told.String(), "\n")
+	if !strings.Contains(told.String(), want) || lines < 3 || lines > 5 {
+		t.Errorf("no %q in %d lines:\n%s", want, lines, told.String())
 	}
 }

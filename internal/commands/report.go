@@ -6,15 +6,21 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
@@ -39,13 +45,37 @@ func write(out io.Writer, format string, value any, table func(io.Writer) error)
 	return table(out)
 }
 
-// validFormat returns an error for a format that -o does not take.
-func validFormat(format, formats string) error {
-	allowed := strings.Split(formats, "|")
-	if slices.Contains(allowed, format) {
-		return nil
+// AddColor adds --color.
+func AddColor(flags *pflag.FlagSet, color *string) {
+	flags.StringVar(color, "color", "auto", terminal.ColorHelp)
+}
+
+// styleOf returns the style of an output; without a mode that is auto.
+func styleOf(out io.Writer, color string) (layout.Style, error) {
+	style, err := terminal.StyleOf(out, cmp.Or(color, "auto"), os.Getenv)
+	if err != nil {
+		return style, exit.Usage(err)
 	}
-	return exit.Usagef("--output: %q is not one of %s%s", format, formats, likely.Hint(format, allowed))
+	return style, nil
+}
+
+// show prints a value as JSON or YAML, or as its own text for people.
+func show(out io.Writer, format, color string, value any, text func(*layout.Page)) error {
+	return write(out, format, value, func(out io.Writer) error {
+		style, err := styleOf(out, color)
+		page := layout.Page{Style: style, Wide: format == "wide"}
+		text(&page)
+		return errors.Join(err, page.Flush(out))
+	})
+}
+
+// validLook returns an error for what -o or --color do not take.
+func validLook(out io.Writer, format, formats, color string) error {
+	if allowed := strings.Split(formats, "|"); !slices.Contains(allowed, format) {
+		return exit.Usagef("--output: %q is not one of %s%s", format, formats, likely.Hint(format, allowed))
+	}
+	_, err := styleOf(out, color)
+	return err
 }
 
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
@@ -18,6 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/internal/sim/report"
+	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/likely"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -27,7 +30,7 @@ import (
 // Simulate is `evenkeel simulate`: it replays usage in virtual time and reports
 // the results of each variant.
 func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) error {
-	if err := validFormat(o.Output, SimulateFormats); err != nil {
+	if err := validLook(out, o.Output, SimulateFormats, o.Color); err != nil {
 		return err
 	}
 	o.Shape.Seed, o.Recipe.Seed = o.Run.Seed, o.Run.Seed
@@ -41,8 +44,13 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 	if err := o.Run.Validate(); err != nil {
 		return exit.Usage(err)
 	}
-	o.Run.KeepUsage, o.Run.Progress = o.Report != "", bar(progress)
+	far := terminal.NewProgress(progress, time.Now())
+	o.Run.KeepUsage = o.Report != ""
+	o.Run.Progress = func(variant string, step, steps int) {
+		far.Say(time.Now(), fmt.Sprintf("%s: %d%%", layout.Printable(variant), 100*step/max(1, steps)))
+	}
 	results, err := sim.Run(ctx, o.Run)
+	far.Done()
 	if err != nil {
 		return fmt.Errorf("simulating: %w", err)
 	}
@@ -133,7 +141,9 @@ func (o *SimulateOptions) print(out io.Writer, heading report.Heading, results [
 	case "csv":
 		return report.CSV(out, results)
 	}
-	return report.Table(out, results)
+	var failed error
+	err := show(out, o.Output, o.Color, nil, func(p *layout.Page) { failed = report.Table(p, results) })
+	return errors.Join(failed, err)
 }
 
 func (o *SimulateOptions) writeReport(heading report.Heading, results []sim.Result) (err error) {
@@ -146,27 +156,6 @@ func (o *SimulateOptions) writeReport(heading report.Heading, results []sim.Resu
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return report.HTML(file, heading, results)
-}
-
-// bar draws the progress of a run, once per percent.
-func bar(w io.Writer) func(variant string, step, steps int) {
-	if w == nil {
-		return nil
-	}
-	const width = 30
-	drawn := -1
-	return func(variant string, step, steps int) {
-		percent := 100 * step / max(1, steps)
-		if percent == drawn {
-			return
-		}
-		drawn = percent
-		filled := width * percent / 100
-		_, _ = fmt.Fprintf(w, "\r%-20s [%s%s] %3d%%", variant, strings.Repeat("#", filled), strings.Repeat(" ", width-filled), percent)
-		if step == steps {
-			_, _ = fmt.Fprintln(w)
-		}
-	}
 }
 
 // simPolicy makes a LoadPolicy into what a replay needs.

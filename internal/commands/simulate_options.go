@@ -26,6 +26,7 @@ type SimulateOptions struct {
 	Policies       []string
 	Compare        []string
 	Output, Report string
+	Color          string
 	// Version is the program's.
 	Version string
 	// Notes, which may be nil, receives what a recording leaves open.
@@ -62,7 +63,7 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Stretch, "stretch", o.Stretch, "Play each reading of a recording as five minutes, for a first look at a short one.")
 	flags.StringVar(&o.Trace, "trace", o.Trace, "CPU trace to replay: CSV, gzip or not. Without it usage is generated.")
 	flags.StringVar(&o.MemoryTrace, "memory-trace", o.MemoryTrace, "Memory trace with as many series. Without it the .mem.csv beside a .cpu.csv is taken.")
-	flags.StringArrayVar(&o.Policies, "policy", nil, "Policy file to play as a variant of its own; may be given several times.")
+	flags.StringArrayVar(&o.Policies, "policy", nil, "Policy file to add as a variant (repeatable).")
 	flags.StringSliceVar(&o.Compare, "compare", o.Compare, "Variants to compare: "+strings.Join(comparisons, ", ")+".")
 	flags.Float64Var(&o.Shape.PodsPerNode, "pods-per-node", o.Shape.PodsPerNode, "Pods to a node.")
 	flags.IntVar(&o.Shape.Nodes, "nodes", o.Shape.Nodes, "Nodes; 0 counts them by --pods-per-node.")
@@ -78,10 +79,11 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Run.Gap, "gap", o.Run.Gap, "How long a pod is away when it is moved.")
 	flags.Float64Var(&o.Run.HotLinePercent, "hot-line", o.Run.HotLinePercent, "Usage in percent above which node-time counts as hot.")
 	flags.Int64Var(&o.Run.ExtenderWeight, "extender-weight", o.Run.ExtenderWeight, "Weight of the extender in kube-scheduler's configuration.")
-	flags.Float64Var(&o.Run.DeploysPerDay, "deploys", o.Run.DeploysPerDay, "How often a day each owner is deployed anew, on average.")
+	flags.Float64Var(&o.Run.DeploysPerDay, "deploys", o.Run.DeploysPerDay, "Average number of rollouts per workload per day.")
 	flags.IntVar(&o.Run.MaxUnavailablePercent, "max-unavailable", o.Run.MaxUnavailablePercent, "maxUnavailable of each owner's PodDisruptionBudget, in percent; 100 has none.")
 	flags.Uint64Var(&o.Run.Seed, "seed", o.Run.Seed, "Random seed.")
 	flags.StringVarP(&o.Output, "output", "o", o.Output, "Output format: "+SimulateFormats+".")
+	AddColor(flags, &o.Color)
 	flags.StringVar(&o.Report, "report", o.Report, "File to write an HTML report to.")
 	flags.IntVar(&o.Recipe.Series, "generate-series", o.Recipe.Series, "Series to generate without --trace.")
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -19,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/internal/top"
 )
 
@@ -45,17 +45,15 @@ func (o *TopOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+TopFormats+".")
 	flags.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
 	flags.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
-	flags.StringVar(&o.Color, "color", "auto", terminal.ColorHelp)
+	AddColor(flags, &o.Color)
 	app.AddRemote(flags, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves. Without it a pod of the shipped manifests is asked by port-forward if there is one, unless --policy-config-file or --observe is given.")
 }
 
 func (o *TopOptions) validate(out io.Writer) error {
-	if err := validFormat(o.Format, TopFormats); err != nil {
+	if err := validLook(out, o.Format, TopFormats, o.Color); err != nil {
 		return err
 	}
-	switch _, err := terminal.StyleOf(out, o.Color, os.Getenv); {
-	case err != nil:
-		return exit.Usage(err)
+	switch {
 	case o.Observe < 0:
 		return exit.Usagef("--observe: %v is negative", o.Observe)
 	case o.Watch && o.Format != "table" && o.Format != "wide":
@@ -206,7 +204,7 @@ func (t *topScreen) onScreen() bool { return t.wanted.Watch && terminal.FileOf(t
 
 // show prints a report at once, so that a terminal does not flicker.
 func (t *topScreen) show(report *top.Report) error {
-	style, err := terminal.StyleOf(t.out, t.wanted.Color, os.Getenv)
+	style, err := styleOf(t.out, t.wanted.Color)
 	if err != nil {
 		return err
 	}
@@ -227,10 +225,10 @@ func (t *topScreen) show(report *top.Report) error {
 	return nil
 }
 
-func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style terminal.Style) error {
+func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style layout.Style) error {
 	if t.wanted.Format == "name" {
 		for i := range report.Nodes {
-			line(frame, "node/%s", terminal.Printable(report.Nodes[i].Name))
+			line(frame, "node/%s", layout.Printable(report.Nodes[i].Name))
 		}
 		return nil
 	}

@@ -10,8 +10,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -104,26 +104,11 @@ const maxSays = 800
 
 // oneLine makes a text one line of bounded length.
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(printable(text)), " ")
+	text = strings.Join(strings.Fields(layout.Printable(text)), " ")
 	if runes := []rune(text); len(runes) > maxSays {
 		return string(runes[:maxSays]) + "…"
 	}
 	return text
-}
-
-// printable drops what could control a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r) || r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // maxNames bounds the names that are listed.

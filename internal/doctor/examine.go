@@ -51,7 +51,7 @@ func NewReport(findings []Finding) *Report {
 	})
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		f.Subject, f.Says, f.Mend = oneLine(f.Subject), oneLine(f.Says), printable(f.Mend)
+		f.Subject, f.Says = oneLine(f.Subject), oneLine(f.Says)
 		switch f.Level {
 		case Problem:
 			r.Problems++

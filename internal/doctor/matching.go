@@ -102,7 +102,7 @@ func (p *Patient) matchPods(n *notes, i int) {
 		n.warning(name, "%d of %d samples of pods belong to no running pod: %s.", stray.Count, total, strings.Join(stray.Examples, "; ")).fix(remedy)
 	}
 	if float64(measured)*100 < p.Load.Usage.MinCoveragePercent*float64(running) {
-		n.warning(name, "Only %d of %s have a sample: a pod that is not measured is not moved, and a one-shot run waits longer.",
+		n.warning(name, "Usage reported for only %d of %s: a pod that is not measured is not moved, and a one-shot run waits longer.",
 			measured, reasons.Count(running, "running pod")).fix(remedy)
 	}
 }

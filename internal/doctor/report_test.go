@@ -1,18 +1,21 @@
 package doctor_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
@@ -22,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/report.txt")
+var update = flag.Bool("update", false, "rewrite the reports in testdata")
 
 // ill is a patient with a problem of nearly every kind.
 func ill(t *testing.T) *doctor.Patient {
@@ -42,14 +45,45 @@ func ill(t *testing.T) *doctor.Patient {
 	return w.ask().patient
 }
 
+// What persons read is in testdata, at three widths, with and without colors;
+// -update rewrites it. Whatever colors say the words say, too, and what is to be
+// pasted is never broken.
 func TestTable(t *testing.T) {
-	var out bytes.Buffer
-	if err := doctor.Examine(ill(t)).Table(&out); err != nil {
-		t.Fatal(err)
+	report := doctor.Examine(ill(t))
+	whole := printed(report, layout.Style{})
+	for _, width := range []int{80, 100, 160} {
+		plain, colored := printed(report, layout.Style{Width: width}), printed(report, layout.Style{Width: width, Color: true})
+		golden(t, fmt.Sprintf("report-%d.txt", width), plain)
+		golden(t, fmt.Sprintf("report-%d-color.txt", width), colored)
+		if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" || plain == colored {
+			t.Errorf("with colors the words differ (-without +with):\n%s", diff)
+		}
+		for line := range strings.Lines(plain) {
+			if layout.Cells(strings.TrimSuffix(line, "\n")) > width && !strings.Contains(whole, line) {
+				t.Errorf("longer than %d columns: %s", width, line)
+			}
+		}
+		if words := strings.Fields(strings.ReplaceAll(plain, ">", "")); !slices.Equal(words, strings.Fields(strings.ReplaceAll(whole, ">", ""))) {
+			t.Errorf("at %d columns the words differ: %q", width, words)
+		}
 	}
-	path := filepath.Join("testdata", "report.txt")
+	golden(t, "report.txt", whole)
+}
+
+var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
+
+func printed(r *doctor.Report, style layout.Style) string {
+	page := layout.Page{Style: style}
+	r.Table(&page)
+	return page.String()
+}
+
+// golden compares with a file, or rewrites it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,8 +91,8 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 

@@ -169,7 +169,7 @@ func TestMatching(t *testing.T) {
 			},
 			want: []string{
 				"problem NodeMetrics: 12 of 15 ready nodes have no sample: x00, x01, x02, x03, x04, x05, x06, x07, x08, x09 and 2 more.",
-				"warning NodeMetrics: Only 6 of 30 running pods have a sample: a pod that is not measured is not moved, and a one-shot run waits longer.",
+				"warning NodeMetrics: Usage reported for only 6 of 30 running pods: a pod that is not measured is not moved, and a one-shot run waits longer.",
 			},
 		},
 		"pods named by other labels": {
@@ -181,7 +181,7 @@ func TestMatching(t *testing.T) {
 			},
 			want: []string{
 				"warning Prometheus: 6 of 6 samples of pods belong to no running pod: pod monitoring/n0-0; pod monitoring/n0-1; pod monitoring/n1-0; pod monitoring/n1-1; pod monitoring/n2-0.",
-				"warning Prometheus: Only 0 of 6 running pods have a sample: a pod that is not measured is not moved, and a one-shot run waits longer.",
+				"warning Prometheus: Usage reported for only 0 of 6 running pods: a pod that is not measured is not moved, and a one-shot run waits longer.",
 				"ok Prometheus: Usage reported for all 3 ready nodes.",
 			},
 			mend: "namespaceLabel: namespace",

@@ -170,7 +170,7 @@ func (s *Steering) steered(holds, auto bool) string {
 	}
 	text := fmt.Sprintf("The API server (%s)%s %s.", version(s), by, how)
 	if keys, namespaces := s.open(); keys > 0 {
-		text += fmt.Sprintf(" %s open in %s.", are(keys, "key"), reasons.Count(namespaces, "namespace"))
+		text += fmt.Sprintf(" %s open in %s.", reasons.Are(keys, "key"), reasons.Count(namespaces, "namespace"))
 	}
 	if len(s.Unread) > 0 {
 		text += " Not checked, because it may not be read: " + list(s.Unread) + "."
@@ -229,20 +229,12 @@ func (s *Steering) examineLeft(n *notes) {
 	}
 	if stale > 0 {
 		n.warning("keys", "%s still there more than a minute after the end, in %s: no process has run a cycle since.",
-			are(stale, "key"), list(namespaces)).
+			reasons.Are(stale, "key"), list(namespaces)).
 			fix("They steer nothing. The next cycle deletes them; where none is to run any more: evenkeel cleanup")
 	}
 	if len(s.Held) > 0 {
 		n.problem("pods", "%s held by the gate evenkeel.io/steer for longer than %v, and nobody takes it off: %s.",
-			are(len(s.Held), "pod"), s.Overdue, list(s.Held)).
+			reasons.Are(len(s.Held), "pod"), s.Overdue, list(s.Held)).
 			fix("See whether a replica of run or serve lives and may patch pods (deploy/components/admission-steering).\nTo free them now: evenkeel cleanup")
 	}
-}
-
-// are begins a sentence about so many things.
-func are(count int, one string) string {
-	if count == 1 {
-		return "1 " + one + " is"
-	}
-	return fmt.Sprintf("%d %ss are", count, one)
 }

@@ -2,32 +2,38 @@ package doctor
 
 import (
 	"fmt"
-	"io"
+	"regexp"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The columns of the table: level, check, and what was found with its fix.
-const columns = "%-9s%-13s%s\n"
+// columns are those of the table before what was found: level and check.
+const columns = "%-9s%-13s"
+
+// toPaste matches a line of a fix that is pasted somewhere, and stays whole: YAML,
+// or a command.
+var toPaste = regexp.MustCompile(`^( |- |[A-Za-z.]+:( |$))|(^|[:,] )(kubectl|evenkeel) [a-z-]+`)
 
 // Table prints the report for a person.
-func (r *Report) Table(out io.Writer) error {
-	var text strings.Builder
+func (r *Report) Table(p *layout.Page) {
+	hang := fmt.Sprintf(columns, "", "")
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		sentence := f.Says
 		if f.Subject != "" {
 			sentence = f.Subject + ": " + sentence
 		}
-		fmt.Fprintf(&text, columns, f.Level, f.Check, sentence)
+		p.Text(fmt.Sprintf(columns, f.Level, f.Check), layout.ColorOf(string(f.Level)), hang, sentence)
 		for line := range strings.Lines(f.Mend) {
-			text.WriteString(strings.TrimRight(fmt.Sprintf(columns, "", "", "> "+strings.TrimRight(line, "\n")), " \n") + "\n")
+			if line = strings.TrimRight(line, "\n"); toPaste.MatchString(line) {
+				p.Line("", hang+"> "+line)
+			} else {
+				p.Text(hang+"> ", "", hang+"> ", line)
+			}
 		}
 	}
-	fmt.Fprintf(&text, "\n%s, %s.\n", reasons.Count(r.Problems, "problem"), reasons.Count(r.Warnings, "warning"))
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	p.Line("", "")
+	p.Line("", fmt.Sprintf("%s, %s.", reasons.Count(r.Problems, "problem"), reasons.Count(r.Warnings, "warning")))
 }

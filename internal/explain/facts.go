@@ -25,7 +25,7 @@ var ErrUnknown = errors.New("not known")
 
 // UnknownNode is the error for a node that is not among the known ones.
 func UnknownNode(name string, known int) error {
-	return fmt.Errorf("node %q is %w; %s known", name, ErrUnknown, are(known, "node"))
+	return fmt.Errorf("node %q is %w; %s known", name, ErrUnknown, reasons.Are(known, "node"))
 }
 
 // UnknownPod is the error for a pod that is neither on a node nor remembered.

@@ -3,10 +3,10 @@ package explain
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
@@ -70,4 +70,4 @@ func (s Subject) Unexplained() Explanation {
 }
 
 // Explanation is a Node or a Pod.
-type Explanation interface{ Table(out io.Writer) error }
+type Explanation interface{ Table(p *layout.Page) }

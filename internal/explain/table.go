@@ -3,151 +3,162 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Listed is how many rows of a kind a table has; JSON has all.
 const Listed = 20
 
+// leastName is to how many cells names may be shortened.
+const leastName = 12
+
 // Table prints a node for people.
-func (n *Node) Table(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	line(w, "%s", n.Summary)
-	line(w, "")
-	metricRows(w, n.Metrics)
-	rows(w, "MEASURED LIMIT\tWINDOW\tUSES\tKEEPS PODS OFF\tNOW", n.Limits, (*Limit).row)
-	line(w, "")
-	line(w, "samples over the evict line\t%d in a row, %d make it hot", n.SamplesOver, n.SamplesNeeded)
+func (n *Node) Table(p *layout.Page) {
+	summary(p, n.Name, layout.ColorOf(n.State), n.Summary)
+	p.Line("", "")
+	metricRows(p, n.Metrics)
+	rows(p, n.Limits, (*Limit).cells, layout.Column{Title: "MEASURED LIMIT"}, layout.Column{Title: "WINDOW"}, layout.Column{Title: "USES"},
+		layout.Column{Title: "KEEPS PODS OFF"}, layout.Column{Title: "NOW", Words: true})
+	p.Line("", "")
+	need, predicted := "", ""
 	if n.HasToLeave != nil {
-		line(w, "has to leave\t%s", n.HasToLeave)
+		need = n.HasToLeave.String()
 	}
 	if n.Predicted != nil {
-		line(w, "predicted\t%s (%.1f%% cpu, %.1f%% memory)", n.Predicted, n.PredictedPercent.CPU, n.PredictedPercent.Memory)
+		predicted = fmt.Sprintf("%s (%.1f%% cpu, %.1f%% memory)", n.Predicted, n.PredictedPercent.CPU, n.PredictedPercent.Memory)
 	}
-	line(w, "may be predicted at most\t%s", n.Ceiling)
-	line(w, "usage\t%s, %d s old, reaching back %d s", cmp.Or(n.Source, "none"), n.AgeSeconds, n.WindowSeconds)
-	if n.Closed != "" {
-		line(w, "takes no pods\t%s", n.Closed)
-	}
-	if n.Pool != "" {
-		line(w, "node pool\t%s", n.Pool)
-	}
-	pausedLine(w, n.Paused)
-	rows(w, "WOULD LEAVE"+plannedColumns, n.Leave, (*PlannedMove).row)
-	rows(w, "WOULD COME"+plannedColumns, n.Arrive, (*PlannedMove).row)
-	rows(w, "LEAVING"+moveColumns, n.MovesFrom, (*Move).row)
-	rows(w, "COMING"+moveColumns, n.MovesTo, (*Move).row)
-	rows(w, "NOT MOVED\tREASON\tDETAIL", n.Declined, (*Declined).row)
-	return flush(w)
+	p.Pairs("samples over the evict line", fmt.Sprintf("%d in a row, %d make it hot", n.SamplesOver, n.SamplesNeeded),
+		"to be moved off", need,
+		"predicted", predicted,
+		"limit after placement", n.Ceiling.String(),
+		"usage", fmt.Sprintf("%s, %ds old, %ds of history", cmp.Or(n.Source, "none"), n.AgeSeconds, n.WindowSeconds),
+		"takes no pods", n.Closed,
+		"node pool", n.Pool,
+		"nothing is evicted now", n.Paused)
+	rows(p, n.Leave, (*PlannedMove).cells, plannedColumns("WOULD LEAVE")...)
+	rows(p, n.Arrive, (*PlannedMove).cells, plannedColumns("WOULD COME")...)
+	rows(p, n.MovesFrom, (*Move).cells, moveColumns("LEAVING")...)
+	rows(p, n.MovesTo, (*Move).cells, moveColumns("COMING")...)
+	rows(p, n.Declined, (*Declined).cells, layout.Column{Title: "NOT MOVED", Cut: leastName}, layout.Column{Title: "REASON"}, layout.Column{Title: "DETAIL", Wrap: true})
 }
 
 // Table prints a pod for people.
-func (p *Pod) Table(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	line(w, "%s", p.Summary)
-	line(w, "")
-	line(w, "owner\t%s", cmp.Or(p.Owner, "none"))
+func (p *Pod) Table(page *layout.Page) {
+	summary(page, p.Namespace+"/"+p.Name, layout.Bold, p.Summary)
+	page.Line("", "")
+	used, node, uses := "", "", ""
 	if p.Node == "" {
-		line(w, "used\t%s when it was moved", p.Usage)
+		used = fmt.Sprintf("%s when it was moved", p.Usage)
 	} else {
 		measured := "by estimate"
 		if p.Measured {
-			measured = fmt.Sprintf("measured over %d s", p.MeasuredSeconds)
+			measured = fmt.Sprintf("measured over %ds", p.MeasuredSeconds)
 		}
-		line(w, "node\t%s (%s)", p.Node, p.NodeState)
-		line(w, "uses\t%s, %s: %.1f%% cpu and %.1f%% memory of its node", p.Usage, measured, p.NodePercent.CPU, p.NodePercent.Memory)
+		node = fmt.Sprintf("%s (%s)", p.Node, p.NodeState)
+		uses = fmt.Sprintf("%s, %s: %.1f%% cpu and %.1f%% memory of its node", p.Usage, measured, p.NodePercent.CPU, p.NodePercent.Memory)
 	}
-	pausedLine(w, p.Paused)
-	p.landingRows(w)
-	rows(w, "MOVES OF ITS OWNER"+moveColumns, p.Moves, (*Move).row)
-	return flush(w)
+	page.Pairs("owner", cmp.Or(p.Owner, "none"), "used", used, "node", node, "uses", uses, "nothing is evicted now", p.Paused)
+	p.landingRows(page)
+	rows(page, p.Moves, (*Move).cells, moveColumns("MOVES OF ITS OWNER")...)
 }
 
-func pausedLine(w io.Writer, paused string) {
-	if paused != "" {
-		line(w, "nothing is evicted now\t%s", paused)
+// summary prints the sentence that matters most, with its subject in a color.
+func summary(p *layout.Page, subject string, color layout.Color, text string) {
+	if rest, ok := strings.CutPrefix(text, subject+" "); ok {
+		p.Text(subject+" ", color, "", rest)
+		return
 	}
+	p.Text("", "", "", text)
 }
 
-func metricRows(w io.Writer, metrics []Metric) {
-	line(w, "METRIC\tWINDOW\tMEASURED\tCURRENT\tPREDICTED\tLOW\tREJECT\tEVICT\tLEAVE\tOVER")
+func metricRows(p *layout.Page, metrics []Metric) {
+	all := []layout.Column{
+		{Title: "METRIC"}, {Title: "WINDOW"}, {Title: "MEASURED", Drop: 4}, {Title: "CURRENT"}, {Title: "PREDICTED", Drop: 3},
+		{Title: "LOW", Drop: 2}, {Title: "REJECT"}, {Title: "EVICT"}, {Title: "LEAVE", Drop: 1}, {Title: "OVER", Words: true},
+	}
 	for i := range metrics {
 		m := &metrics[i]
 		name := m.Name
 		for k := range m.Windows {
 			one := &m.Windows[k]
-			mark := "-"
-			if one.AboveEvict {
-				mark = "yes"
-			}
-			line(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, one.Window, m.cell(one.Measured), m.cell(one.Current), m.cell(one.Predicted),
+			mark := map[bool]string{true: "yes", false: "-"}[one.AboveEvict]
+			layout.Row(all, name, one.Window, m.cell(one.Measured), m.cell(one.Current), m.cell(one.Predicted),
 				m.lineCell(one.Low), m.lineCell(one.Reject), m.lineCell(one.Evict), m.lineCell(one.Leave), mark)
 			name = ""
 		}
 	}
+	p.Table("", all...)
 }
 
-// rows prints a header and a row for each of the first items, or nothing if
+// rows prints a table with a row for each of the first items, or nothing if
 // there are none.
-func rows[T any](w io.Writer, header string, items []T, row func(*T) string) {
+func rows[T any](p *layout.Page, items []T, cells func(*T) []string, columns ...layout.Column) {
 	if len(items) == 0 {
 		return
 	}
-	line(w, "\n%s", header)
+	p.Line("", "")
 	for i := range items[:min(len(items), Listed)] {
-		line(w, "%s", row(&items[i]))
+		layout.Row(columns, cells(&items[i])...)
 	}
+	p.Table("", columns...)
 	if more := len(items) - Listed; more > 0 {
-		line(w, "and %d more; -o json lists all", more)
+		p.Line("", fmt.Sprintf("and %d more; -o json lists all", more))
 	}
 }
 
-// The columns of moves after the first, which names their kind.
-const (
-	plannedColumns = "\tUSES\tFROM\tTO"
-	moveColumns    = "\tSTATE\tFROM\tPLANNED TO\tNODE\tRECORDED\tOUTCOME"
-)
-
-func (m *PlannedMove) row() string {
-	return fmt.Sprintf("%s/%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.Usage, m.From, m.To)
+// plannedColumns and moveColumns are those of moves; the first names their kind.
+func plannedColumns(kind string) []layout.Column {
+	return []layout.Column{{Title: kind, Cut: leastName}, {Title: "USES"}, {Title: "FROM", Cut: leastName}, {Title: "TO", Cut: leastName}}
 }
 
-func (m *Move) row() string {
-	return fmt.Sprintf("%s/%s\t%s\t%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), m.Outcome)
+func moveColumns(kind string) []layout.Column {
+	return []layout.Column{
+		{Title: kind, Cut: leastName}, {Title: "STATE"}, {Title: "FROM", Cut: leastName, Drop: 2}, {Title: "PLANNED TO", Cut: leastName, Drop: 3},
+		{Title: "NODE", Cut: leastName}, {Title: "RECORDED", Drop: 1}, {Title: "OUTCOME", Words: true, Wrap: true},
+	}
 }
 
-func (d *Declined) row() string {
-	return fmt.Sprintf("%s/%s\t%s\t%s", d.Namespace, d.Pod, d.Reason, d.Detail)
+func (m *PlannedMove) cells() []string {
+	return []string{m.Namespace + "/" + m.Pod, m.Usage.String(), m.From, m.To}
 }
 
-func (l *Limit) row() string {
-	uses, now := "-", "no"
+func (m *Move) cells() []string {
+	return []string{m.Namespace + "/" + m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), m.Outcome.String()}
+}
+
+func (d *Declined) cells() []string {
+	return []string{d.Namespace + "/" + d.Pod, d.Reason, d.Detail}
+}
+
+func (l *Limit) cells() []string {
+	uses, now := "-", map[bool]string{true: "yes", false: "no"}[l.Passed]
 	if l.Percent != nil {
 		uses = fmt.Sprintf("%.1f%%", *l.Percent)
 	}
-	if l.Passed {
-		now = "yes"
-	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", l.Metric, l.Window, uses, l.bound(), now)
+	return []string{l.Metric, l.Window, uses, l.bound(), now}
 }
 
-func (l *Landing) row() string {
-	score, refused := "-", cmp.Or(l.Refused, "-")
+func (l *Landing) cells() []string {
+	score, note := "-", cmp.Or(l.Refused, "-")
 	if l.Score != nil {
 		score = fmt.Sprint(*l.Score)
 	}
 	if l.Planned {
-		refused = "planned"
+		note = "planned destination"
 	}
 	if l.Detail != "" {
-		refused += ": " + l.Detail
+		note += ": " + l.Detail
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", l.Node, l.State, score, l.percentCells(), refused)
+	before, after := [2]string{"-", "-"}, [2]string{"-", "-"}
+	if l.Before != nil {
+		before = [2]string{fmt.Sprintf("%.1f", l.Before.CPU), fmt.Sprintf("%.1f", l.Before.Memory)}
+		after = [2]string{fmt.Sprintf("%.1f", l.After.CPU), fmt.Sprintf("%.1f", l.After.Memory)}
+	}
+	return []string{l.Node, l.State, score, before[0], after[0], before[1], after[1], note}
 }
 
 func (m *Metric) cell(v *float64) string { return m.text("%.1f", v, "-") }
@@ -156,7 +167,7 @@ func (m *Metric) lineCell(v *float64) string { return m.text("%g", v, "-") }
 
 // landingRows prints how many other nodes would take the pod, and the first
 // Listed of all of them.
-func (p *Pod) landingRows(w io.Writer) {
+func (p *Pod) landingRows(page *layout.Page) {
 	if len(p.Landings) == 0 {
 		return
 	}
@@ -170,15 +181,11 @@ func (p *Pod) landingRows(w io.Writer) {
 	if p.ByUsageAlone {
 		by = " by usage alone; kube-scheduler's filters were not asked"
 	}
-	line(w, "\nOf %s %d would take it%s.", reasons.Count(len(p.Landings), "other node"), taking, by)
-	rows(w, "NODE\tSTATE\tSCORE\tCPU%\tWITH IT\tMEM%\tWITH IT\tREFUSED", p.Landings, (*Landing).row)
-}
-
-func (l *Landing) percentCells() string {
-	if l.Before == nil {
-		return "-\t-\t-\t-"
-	}
-	return fmt.Sprintf("%.1f\t%.1f\t%.1f\t%.1f", l.Before.CPU, l.After.CPU, l.Before.Memory, l.After.Memory)
+	page.Line("", "")
+	page.Text("", "", "", fmt.Sprintf("Of %s %d would take it%s.", reasons.Count(len(p.Landings), "other node"), taking, by))
+	rows(page, p.Landings, (*Landing).cells, layout.Column{Title: "NODE", Cut: leastName}, layout.Column{Title: "STATE", Words: true},
+		layout.Column{Title: "SCORE", Drop: 1}, layout.Column{Title: "CPU%", Drop: 2}, layout.Column{Title: "CPU% AFTER"},
+		layout.Column{Title: "MEM%", Drop: 3}, layout.Column{Title: "MEM% AFTER"}, layout.Column{Title: "NOTE", Words: true, Wrap: true})
 }
 
 // String puts an outcome into words; a nil one is a dash.
@@ -212,13 +219,4 @@ func stamp(at *time.Time) string {
 		return "-"
 	}
 	return at.Format(time.RFC3339)
-}
-
-func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-
-func flush(w *tabwriter.Writer) error {
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	return nil
 }

@@ -1,69 +1,140 @@
 package explain
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 var update = flag.Bool("update", false, "Rewrite the tables in testdata.")
 
-// What persons read stands in testdata; -update rewrites it.
+// What persons read is in testdata, at three widths, with and without colors;
+// -update rewrites it. Whatever colors say the words say, too.
 func TestTables(t *testing.T) {
-	type table interface{ Table(out io.Writer) error }
-	node := func(f *Facts, name string) table {
+	node := func(f *Facts, name string) Explanation {
 		n, err := OfNode(f, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return &n
 	}
-	pod := func(f *Facts, name string) table {
+	pod := func(f *Facts, name string) Explanation {
 		p, err := OfPod(f, "shop", name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return &p
 	}
-	for name, usable := range map[string]table{
+	for name, usable := range map[string]Explanation{
 		"node-hot":     node(fleet(t).planned(""), "n1"),
 		"node-cool":    node(fleet(t).planned(""), "n4"),
 		"node-limits":  node(limited(t).facts(), "n3"),
 		"node-unknown": node(fleet(t).facts(), "n6"),
+		"node-long":    longNames(node(fleet(t).planned(""), "n1")),
 		"pod-moved":    pod(fleet(t).planned("web-1"), "web-1"),
 		"pod-stays":    pod(fleet(t).planned("web-3"), "web-3"),
 		"pod-no-plan":  pod(fleet(t).facts(), "web-3"),
 		"pod-gone":     pod(fleet(t).planned(""), "web-old"),
+		"pod-long":     longNames(pod(fleet(t).planned("web-3"), "web-3")),
 	} {
-		t.Run(name, func(t *testing.T) {
-			var got bytes.Buffer
-			if err := usable.Table(&got); err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
+		for _, width := range []int{80, 100, 160} {
+			t.Run(fmt.Sprintf("%s-%d", name, width), func(t *testing.T) {
+				plain, colored := shown(usable, layout.Style{Width: width}), shown(usable, layout.Style{Width: width, Color: true})
+				golden(t, fmt.Sprintf("%s-%d.txt", name, width), plain)
+				golden(t, fmt.Sprintf("%s-%d-color.txt", name, width), colored)
+				if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" || plain == colored {
+					t.Errorf("with colors the words differ (-without +with):\n%s", diff)
 				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("table (-want +got):\n%s", diff)
-			}
-		})
+				for line := range strings.Lines(plain) {
+					if n := layout.Cells(strings.TrimSuffix(line, "\n")); n > width {
+						t.Errorf("%d cells, more than %d: %s", n, width, line)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A wide table shows every column, and each name as it is.
+func TestWideTables(t *testing.T) {
+	n, err := OfNode(fleet(t).planned(""), "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := layout.Page{Style: layout.Style{Width: 80}, Wide: true}
+	longNames(&n).Table(&page)
+	for _, want := range []string{"LEAVE", "RECORDED", longName("shop/web-0"), longName("n4")} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("no %q in\n%s", want, page.String())
+		}
+	}
+}
+
+// longNames gives pods and nodes names of real lengths.
+func longNames(e Explanation) Explanation {
+	moves := func(all []Move) {
+		for i := range all {
+			m := &all[i]
+			m.Pod, m.From, m.To, m.Node = longName(m.Pod), longName(m.From), longName(m.To), longName(m.Node)
+		}
+	}
+	planned := func(all []PlannedMove) {
+		for i := range all {
+			all[i].Pod, all[i].From, all[i].To = longName(all[i].Pod), longName(all[i].From), longName(all[i].To)
+		}
+	}
+	switch e := e.(type) {
+	case *Node:
+		e.Name, e.Summary = longName(e.Name), strings.Replace(e.Summary, e.Name, longName(e.Name), 1)
+		moves(e.MovesFrom)
+		planned(e.Leave)
+		for i := range e.Declined {
+			e.Declined[i].Pod = longName(e.Declined[i].Pod)
+		}
+	case *Pod:
+		moves(e.Moves)
+		for i := range e.Landings {
+			e.Landings[i].Node = longName(e.Landings[i].Node)
+		}
+	}
+	return e
+}
+
+func longName(name string) string { return name + "-7d9f8b6c44-x7k2p.eu-central-1.compute.internal" }
+
+var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
+
+func shown(e Explanation, style layout.Style) string {
+	page := layout.Page{Style: style}
+	e.Table(&page)
+	return page.String()
+}
+
+// golden compares with a file, or rewrites it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -78,12 +149,9 @@ func TestLongLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var table bytes.Buffer
-	if err := p.Table(&table); err != nil {
-		t.Fatal(err)
-	}
-	if rows := strings.Count(table.String(), "\no0"); rows != Listed || !strings.Contains(table.String(), "and 185 more; -o json lists all") {
-		t.Errorf("%d rows in\n%s", rows, table.String())
+	table := shown(&p, layout.Style{})
+	if rows := strings.Count(table, "\no0"); rows != Listed || !strings.Contains(table, "and 185 more; -o json lists all") {
+		t.Errorf("%d rows in\n%s", rows, table)
 	}
 	data, err := json.Marshal(p)
 	if err != nil {

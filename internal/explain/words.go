@@ -3,17 +3,7 @@ package explain
 import (
 	"strings"
 	"time"
-
-	"github.com/evenkeel/evenkeel/reasons"
 )
-
-// are counts things and conjugates the verb.
-func are(n int, one string) string {
-	if n == 1 {
-		return "1 " + one + " is"
-	}
-	return reasons.Count(n, one) + " are"
-}
 
 // sentence makes words begin with a capital letter and end with a period.
 func sentence(words string) string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 const (
@@ -67,6 +70,9 @@ type Syncer struct {
 	// that have been logged.
 	failed map[string]bool
 	logged map[string]bool
+	// changed counts the nodes changed so far, missed those that the last pass
+	// could not change.
+	changed, missed atomic.Int64
 }
 
 // New returns a Syncer.
@@ -111,6 +117,11 @@ func (s *Syncer) Run(ctx context.Context) error {
 	return nil
 }
 
+// Progress says what was changed so far.
+func (s *Syncer) Progress() string {
+	return fmt.Sprintf("%s so far, %d failed in the last pass", reasons.Count(int(s.changed.Load()), "change"), s.missed.Load())
+}
+
 // due is a node to change.
 type due struct {
 	node   Node
@@ -136,6 +147,7 @@ func (s *Syncer) pass(ctx context.Context) error {
 	}
 	_ = group.Wait() // failed has the errors
 	s.failed = failed.nodes
+	s.missed.Store(int64(len(failed.nodes)))
 	return failed.err(len(work))
 }
 
@@ -147,6 +159,9 @@ func (s *Syncer) change(ctx context.Context, node Node) error {
 	})
 	if r == resultError && ctx.Err() != nil {
 		return err // stopped, not failed
+	}
+	if r == resultSuccess {
+		s.changed.Add(1)
 	}
 	s.metrics.patched(patch.Kinds(), r)
 	return err

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
-	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -214,7 +214,7 @@ func ask(ctx context.Context, client *http.Client, address *url.URL, maxBytes in
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		why, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes))
-		return fmt.Errorf("asking %s: %s: %s", address.Redacted(), response.Status, strings.Join(strings.Fields(terminal.Printable(string(why))), " "))
+		return fmt.Errorf("asking %s: %s: %s", address.Redacted(), response.Status, strings.Join(strings.Fields(layout.Printable(string(why))), " "))
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxBytes)).Decode(into); err != nil {
 		return fmt.Errorf("reading the answer of %s: %w", address.Redacted(), err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -53,4 +54,47 @@ func (p *Progress) Done() {
 		fmt.Fprintf(p.out, "\r%s\r", strings.Repeat(" ", utf8.RuneCountInString(p.text)))
 		p.text = ""
 	}
+}
+
+// Steps is the progress of what asks others one after another: once all of it
+// takes longer than two seconds, it says what is being done and for how long.
+type Steps struct {
+	doing       atomic.Value
+	stop, ended chan struct{}
+}
+
+// NewSteps returns Steps that begin now. They write to an output, which may be
+// nil, until Done.
+func NewSteps(out io.Writer) *Steps {
+	const quiet = 2 * time.Second
+	s := &Steps{stop: make(chan struct{}), ended: make(chan struct{})}
+	s.Begin("Starting")
+	began := time.Now()
+	told := NewProgress(out, began)
+	go func() {
+		defer close(s.ended)
+		defer told.Done()
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-s.stop:
+				return
+			case now := <-tick.C:
+				if waited := now.Sub(began); waited >= quiet {
+					told.Say(now, fmt.Sprintf("%s (%v so far)", s.doing.Load(), waited.Round(time.Second)))
+				}
+			}
+		}
+	}()
+	return s
+}
+
+// Begin says what is done from now on.
+func (s *Steps) Begin(text string) { s.doing.Store(text) }
+
+// Done ends it, and takes the line away that was written over.
+func (s *Steps) Done() {
+	close(s.stop)
+	<-s.ended
 }

@@ -4,89 +4,26 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
-
-func TestBar(t *testing.T) {
-	cases := map[string]struct {
-		percent, line float64
-		want          string
-	}{
-		"empty":                        {0, 65, "······│···"},
-		"below the line":               {23, 65, "██····│···"},
-		"just below it":                {64.9, 65, "██████│···"},
-		"at it":                        {65, 65, "██████│···"},
-		"just above it":                {65.1, 65, "██████│█··"},
-		"far above it":                 {96.6, 65, "██████│███"},
-		"more than there is":           {180, 65, "██████│███"},
-		"less than nothing":            {-3, 65, "······│···"},
-		"a line near the end":          {50, 99, "█████···│·"},
-		"above a line near the end":    {99.5, 99, "████████│█"},
-		"no line":                      {50, 0, "█████·····"},
-		"a line that is never reached": {50, 100, "█████·····"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Bar(tc.percent, tc.line, 10)); diff != "" {
-				t.Errorf("bar (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// However few cells there are, a bar fills them, and reaches beyond its mark
-// exactly if the line is passed.
-func TestBarsReachBeyondTheLine(t *testing.T) {
-	for cells := range 60 {
-		for line := 1.0; line < 100; line += 7 {
-			for percent := 0.0; percent <= 110; percent += 0.5 {
-				bar := Bar(percent, line, cells)
-				if n := utf8.RuneCountInString(bar); n != cells {
-					t.Fatalf("%g%% at a line of %g%% has %d cells, want %d", percent, line, n, cells)
-				}
-				_, after, _ := strings.Cut(bar, "│")
-				if beyond := strings.Contains(after, "█"); cells > 1 && beyond != (percent > line) {
-					t.Fatalf("%g%% at a line of %g%%: %q", percent, line, bar)
-				}
-			}
-		}
-	}
-}
 
 // Only terminals show colors by themselves; a flag beats that.
 func TestStyleOf(t *testing.T) {
 	env := func(string) string { return "" }
 	for color, want := range map[string]bool{"auto": false, "always": true, "never": false} {
 		got, err := StyleOf(&bytes.Buffer{}, color, env)
-		if diff := cmp.Diff(Style{Color: want}, got); err != nil || diff != "" {
+		if diff := cmp.Diff(layout.Style{Color: want}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v, style (-want +got):\n%s", color, err, diff)
 		}
 	}
 	_, err := StyleOf(&bytes.Buffer{}, "sometimes", env)
 	if want := `--color: "sometimes" is not one of auto|always|never`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
-	}
-}
-
-// What others have written does not control the terminal.
-func TestPrintable(t *testing.T) {
-	if got, want := Printable("n1\x1b[2J\r\nn2 │ ─ é\u202e\xff"), "n1 [2J  n2 │ ─ é  "; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestPaint(t *testing.T) {
-	if got := (Style{}).Paint(Red, "hot"); got != "hot" {
-		t.Errorf("without colors: %q", got)
-	}
-	if got := (Style{Color: true}).Paint(Red, "hot"); got != "\033[31mhot\033[0m" {
-		t.Errorf("with colors: %q", got)
-	}
-	if got := (Style{Color: true}).Paint("", "hot"); got != "hot" {
-		t.Errorf("in no color: %q", got)
 	}
 }
 
@@ -116,4 +53,37 @@ func TestProgress(t *testing.T) {
 		t.Errorf("written over (-want +got):\n%s", diff)
 	}
 	play(NewProgress(nil, began))
+}
+
+// Steps say nothing for two seconds, then what is being done, and end with what
+// they belong to.
+func TestSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := NewSteps(&out)
+		s.Begin("Asking")
+		time.Sleep(16 * time.Second)
+		s.Begin("Listing")
+		time.Sleep(13 * time.Second)
+		s.Done()
+		if diff := cmp.Diff("Asking (15s so far)\n", out.String()); diff != "" {
+			t.Errorf("lines (-want +got):\n%s", diff)
+		}
+		quick := NewSteps(nil)
+		time.Sleep(time.Hour)
+		quick.Done()
+	})
+}
+
+// Without a terminal nothing is written in the first seconds.
+func TestQuickStepsAreSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := NewSteps(&out)
+		time.Sleep(1900 * time.Millisecond)
+		s.Done()
+		if out.Len() > 0 {
+			t.Errorf("wrote %q", out.String())
+		}
+	})
 }

@@ -1,12 +1,6 @@
 package top
 
-import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/evenkeel/evenkeel/internal/terminal"
-)
+import "fmt"
 
 // none stands for what is not known.
 const none = "-"
@@ -42,37 +36,4 @@ func short(v float64, unit string) string {
 		return fmt.Sprintf("%.1f%s", v, unit)
 	}
 	return fmt.Sprintf("%.2f%s", v, unit)
-}
-
-// shortened cuts what is in the middle of a name that has more cells: both of
-// its ends distinguish nodes.
-func shortened(name string, cells int) string {
-	runes := []rune(name)
-	if len(runes) <= cells {
-		return name
-	}
-	tail := (cells - 1) / 2
-	return string(runes[:cells-1-tail]) + "…" + string(runes[len(runes)-tail:])
-}
-
-// wrapped breaks a text into lines of at most so many cells, between words, and
-// leaves out what could control a terminal.
-func wrapped(text string, cells int) string {
-	var b strings.Builder
-	used := 0
-	for word := range strings.FieldsSeq(terminal.Printable(text)) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case used == 0:
-		case used+1+n > cells:
-			b.WriteByte('\n')
-			used = 0
-		default:
-			b.WriteByte(' ')
-			used++
-		}
-		b.WriteString(word)
-		used += n
-	}
-	return b.String()
 }

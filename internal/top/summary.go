@@ -209,18 +209,9 @@ func (r *Report) unread() []string {
 	}
 	var lines []string
 	for _, reason := range slices.Sorted(maps.Keys(without)) {
-		lines = append(lines, fmt.Sprintf("No fresh usage of %s: %s (%s).", someOf(without[reason]), reason, reasons.Reason(reason).Sentence()))
+		lines = append(lines, fmt.Sprintf("No fresh usage of %s: %s (%s).", reasons.Names(without[reason], 5), reason, reasons.Reason(reason).Sentence()))
 	}
 	return lines
-}
-
-// someOf lists a few names and counts the others.
-func someOf(names []string) string {
-	const few = 5
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 // troubles says what went wrong in the last reading of a source.

@@ -5,17 +5,16 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/evenkeel/evenkeel/internal/serve"
-	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // View is how a report is shown.
 type View struct {
-	terminal.Style
+	layout.Style
 	// Wide adds columns, and shortens no name.
 	Wide bool
 	// Most is how many nodes are listed at most; 0 is all.
@@ -45,17 +44,17 @@ func (v *View) width() int {
 
 // Table prints the report for people: a line for each node, with a bar.
 func (r *Report) Table(out io.Writer, v View) error {
-	width := v.width()
-	var b strings.Builder
+	p := layout.Page{Style: v.Style, Wide: v.Wide}
+	p.Width = v.width()
 	for _, text := range r.before() {
-		fmt.Fprintln(&b, wrapped(text, width))
+		p.Text("", "", "", text)
 	}
-	fmt.Fprintln(&b)
+	p.Line("", "")
 	nodes := r.Nodes
 	if v.Most > 0 {
 		nodes = nodes[:min(v.Most, len(nodes))]
 	}
-	shown := r.rows(&b, nodes, &v)
+	shown := r.rows(&p, nodes)
 	after := r.after()
 	if more := len(r.Nodes) - len(nodes); more > 0 {
 		after = slices.Insert(after, 0, reasons.Count(more, "more node")+", none hotter than these.")
@@ -65,55 +64,50 @@ func (r *Report) Table(out io.Writer, v View) error {
 	}
 	for i, text := range after {
 		if i == 0 {
-			fmt.Fprintln(&b)
+			p.Line("", "")
 		}
-		fmt.Fprintln(&b, wrapped(text, width))
+		p.Text("", "", "", text)
 	}
-	if _, err := io.WriteString(out, b.String()); err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
-	return nil
+	return p.Flush(out)
 }
 
 // rows prints a header and a line for each node. It returns how names are shown;
 // empty if as they are.
-func (r *Report) rows(b *strings.Builder, nodes []serve.NodeStatus, v *View) (shown string) {
-	columns := r.columns(nodes, v.Wide)
+func (r *Report) rows(p *layout.Page, nodes []serve.NodeStatus) (shown string) {
+	columns := r.columns(nodes, p.Wide)
 	fixed := 0
 	for i := range columns {
-		fixed += columns[i].width()
+		fixed += columns[i].Cells()
 	}
-	space := func(gap int) int { return v.width() - fixed - gap*(len(columns)+1) - len("mem ") }
-	name, bar := names(nodes, ""), column{title: "HOTTEST"}
-	if !v.Wide && name.width()+leastBar > space(1) {
+	space := func(gap int) int { return p.Width - fixed - gap*(len(columns)+1) - len("mem ") }
+	name, bar := names(nodes, ""), layout.Column{Title: "HOTTEST"}
+	if !p.Wide && name.Cells()+leastBar > space(1) {
 		shown = "shortened"
 		if domain := domainOf(nodes); domain != "" {
 			name, shown = names(nodes, domain), "without "+domain
 		}
 	}
-	longest, gap := name.width(), 2
-	if space(gap) < longest+2*leastBar {
-		gap = 1
+	longest := name.Cells()
+	p.Gap = 2
+	if space(p.Gap) < longest+2*leastBar {
+		p.Gap = 1
 	}
-	cells := min(max(space(gap)-longest, leastBar), mostBar)
-	if room := max(space(gap)-cells, leastBar); !v.Wide && room < longest {
-		name.shorten(room)
+	cells := min(max(space(p.Gap)-longest, leastBar), mostBar)
+	if room := max(space(p.Gap)-cells, leastBar); !p.Wide && room < longest {
+		name.Shorten(room)
 	}
 	for i := range nodes {
-		bar.addBar(&nodes[i], cells)
+		addBar(&bar, &nodes[i], cells)
 	}
-	all := append([]column{name, bar}, columns...)
-	for row := -1; row < len(nodes); row++ {
-		writeRow(b, all, row, gap, v.Style)
-	}
+	p.Table("", append([]layout.Column{name, bar}, columns...)...)
 	return shown
 }
 
 // names are the first column, without a domain.
-func names(nodes []serve.NodeStatus, domain string) column {
-	c := column{title: "NODE"}
+func names(nodes []serve.NodeStatus, domain string) layout.Column {
+	c := layout.Column{Title: "NODE"}
 	for i := range nodes {
-		c.add(strings.TrimSuffix(nodes[i].Name, domain))
+		c.Add(strings.TrimSuffix(nodes[i].Name, domain))
 	}
 	return c
 }
@@ -132,64 +126,11 @@ func domainOf(nodes []serve.NodeStatus) string {
 	return shared
 }
 
-// writeRow prints a row of columns; -1 is the header.
-func writeRow(b *strings.Builder, columns []column, row, gap int, style terminal.Style) {
-	var line strings.Builder
-	for i := range columns {
-		c := &columns[i]
-		text, color := c.title, terminal.Color("")
-		if row >= 0 {
-			text, color = c.cells[row], c.colors[row]
-		}
-		pad := strings.Repeat(" ", c.width()-utf8.RuneCountInString(text))
-		switch {
-		case i == len(columns)-1 && !c.right:
-			pad = ""
-		case c.right:
-			line.WriteString(pad)
-		}
-		line.WriteString(style.Paint(color, text))
-		if !c.right {
-			line.WriteString(pad)
-		}
-		if i < len(columns)-1 {
-			line.WriteString(strings.Repeat(" ", gap))
-		}
-	}
-	b.WriteString(line.String())
-	b.WriteByte('\n')
-}
-
-// column is a column of a table.
-type column struct {
-	title string
-	right bool // whether its cells end at the same place
-	cells []string
-	// colors has the color of each cell.
-	colors  []terminal.Color
-	longest int // of the cells
-}
-
-func (c *column) add(text string) { c.paint(text, "") }
-
-func (c *column) paint(text string, color terminal.Color) {
-	text = terminal.Printable(text)
-	c.cells, c.colors, c.longest = append(c.cells, text), append(c.colors, color), max(c.longest, utf8.RuneCountInString(text))
-}
-
-// shorten shortens cells that are longer.
-func (c *column) shorten(cells int) {
-	for i, text := range c.cells {
-		c.cells[i] = shortened(text, cells)
-	}
-	c.longest = min(c.longest, cells)
-}
-
 // addBar adds a bar of the resource that is hottest.
-func (c *column) addBar(n *serve.NodeStatus, cells int) {
+func addBar(c *layout.Column, n *serve.NodeStatus, cells int) {
 	resource, _ := hottest(n)
 	if resource.UsedPercent == nil {
-		c.add(none)
+		c.Add(none)
 		return
 	}
 	name, line := "cpu", 0.0
@@ -199,31 +140,23 @@ func (c *column) addBar(n *serve.NodeStatus, cells int) {
 	if resource.EvictPercent != nil {
 		line = *resource.EvictPercent
 	}
-	c.paint(name+" "+terminal.Bar(*resource.UsedPercent, line, cells), terminal.BarColor(*resource.UsedPercent, line))
+	c.Paint(layout.BarColor(*resource.UsedPercent, line), name+" "+layout.Bar(*resource.UsedPercent, line, cells))
 }
 
-func (c *column) width() int { return max(c.longest, utf8.RuneCountInString(c.title)) }
-
 // columns are those after the bar.
-func (r *Report) columns(nodes []serve.NodeStatus, wide bool) []column {
-	cpu, used := column{title: "CPU", right: true}, column{title: "CORES", right: true}
-	mem, size := column{title: "MEM", right: true}, column{title: "BYTES", right: true}
-	requested, pods, state := column{title: "REQUESTED", right: true}, column{title: "PODS", right: true}, column{title: "STATE"}
+func (r *Report) columns(nodes []serve.NodeStatus, wide bool) []layout.Column {
+	all := []layout.Column{
+		{Title: "CPU", Right: true}, {Title: "CORES", Right: true, Drop: 4}, {Title: "MEM", Right: true}, {Title: "BYTES", Right: true, Drop: 3},
+		{Title: "REQUESTED", Right: true, Drop: 1}, {Title: "PODS", Right: true, Drop: 2},
+	}
+	state := layout.Column{Title: "STATE"}
 	for i := range nodes {
 		n := &nodes[i]
-		cpu.add(percent(n.CPU.UsedPercent))
-		used.add(amount(&n.CPU, cores, wide))
-		mem.add(percent(n.Memory.UsedPercent))
-		size.add(amount(&n.Memory, memory, wide))
-		requested.add(fmt.Sprintf("%.0f%%/%.0f%%", n.CPU.RequestedPercent, n.Memory.RequestedPercent))
-		pods.add(fmt.Sprint(n.Pods))
-		color := terminal.Color("")
-		if isHot(n) {
-			color = terminal.Red
-		}
-		state.paint(stateOf(n), color)
+		layout.Row(all, percent(n.CPU.UsedPercent), amount(&n.CPU, cores, wide), percent(n.Memory.UsedPercent), amount(&n.Memory, memory, wide),
+			fmt.Sprintf("%.0f%%/%.0f%%", n.CPU.RequestedPercent, n.Memory.RequestedPercent), fmt.Sprint(n.Pods))
+		state.Paint(map[bool]layout.Color{true: layout.Red}[isHot(n)], stateOf(n))
 	}
-	all := []column{cpu, used, mem, size, requested, pods, state}
+	all = append(all, state)
 	if wide {
 		all = append(all, r.more(nodes)...)
 	}
@@ -244,29 +177,27 @@ func amount(r *serve.ResourceStatus, format func(int64) string, wide bool) strin
 
 // more are the columns of a wide table: each window that was looked at, cpu
 // before memory, and where usage comes from.
-func (r *Report) more(nodes []serve.NodeStatus) []column {
-	var all []column
+func (r *Report) more(nodes []serve.NodeStatus) []layout.Column {
+	var all []layout.Column
 	for _, window := range r.windows(nodes) {
-		c := column{title: window, right: true}
+		c := layout.Column{Title: window, Right: true}
 		for i := range nodes {
 			used, ok := nodes[i].Used[window]
-			c.add(pair(used.CPU, used.Memory, ok))
+			c.Add(pair(used.CPU, used.Memory, ok))
 		}
 		all = append(all, c)
 	}
-	predicted, age, reach, source := column{title: "PREDICTED", right: true}, column{title: "AGE", right: true}, column{title: "HISTORY", right: true}, column{title: "SOURCE"}
+	last := []layout.Column{{Title: "PREDICTED", Right: true}, {Title: "AGE", Right: true}, {Title: "HISTORY", Right: true}, {Title: "SOURCE"}}
 	for i := range nodes {
 		n := &nodes[i]
 		known := n.CPU.Used != nil || n.Memory.Used != nil
-		predicted.add(pair(n.Predicted.CPU, n.Predicted.Memory, n.State != string(thresholds.Unknown)))
-		age.add(secondsIf(known, n.AgeSeconds))
-		reach.add(secondsIf(known, n.WindowSeconds))
-		source.add(n.Source)
+		layout.Row(last, pair(n.Predicted.CPU, n.Predicted.Memory, n.State != string(thresholds.Unknown)), secondsIf(known, n.AgeSeconds),
+			secondsIf(known, n.WindowSeconds), n.Source)
 	}
-	if len(all) > 0 {
-		all = append(all, predicted)
+	if len(all) == 0 {
+		last = last[1:]
 	}
-	return append(all, age, reach, source)
+	return append(all, last...)
 }
 
 func pair(cpu, memory float64, known bool) string {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/serve"
-	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables in testdata")
@@ -109,7 +109,7 @@ var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
 // Tables fit into their width, and colors say nothing that words do not.
 func TestTable(t *testing.T) {
 	for name, r := range reports() {
-		for _, view := range []View{{Style: terminal.Style{Width: 80}}, {Style: terminal.Style{Width: 100}}, {Style: terminal.Style{Width: 160}, Wide: true}} {
+		for _, view := range []View{{Style: layout.Style{Width: 80}}, {Style: layout.Style{Width: 100}}, {Style: layout.Style{Width: 160}, Wide: true}} {
 			t.Run(fmt.Sprintf("%s-%d", name, view.Width), func(t *testing.T) {
 				plain := printed(t, &r, view)
 				view.Color = true
@@ -129,12 +129,42 @@ func TestTable(t *testing.T) {
 	}
 }
 
+var bars = regexp.MustCompile(`(cpu|mem) ([█·]*│?[█·]*) `)
+
+// What a bar says, words and numbers say too: its resource is named before it,
+// its share has a column, and a node beyond the mark is hot.
+func TestBarsSayNothingMore(t *testing.T) {
+	beyond := 0
+	for name, r := range reports() {
+		text := printed(t, &r, View{Style: layout.Style{Width: 100}})
+		rows := bars.FindAllStringSubmatch(text, -1)
+		for i, row := range rows {
+			n := &r.Nodes[i]
+			resource := map[string]*serve.ResourceStatus{"cpu": &n.CPU, "mem": &n.Memory}[row[1]]
+			line := strings.Split(text[strings.Index(text, "NODE "):], "\n")[i+1]
+			words := bars.ReplaceAllString(line, "")
+			if want := percent(resource.UsedPercent); !strings.Contains(words, want) {
+				t.Errorf("%s: no %s without the bar: %s", name, want, words)
+			}
+			if _, after, _ := strings.Cut(row[2], "│"); strings.Contains(after, "█") {
+				beyond++
+				if *resource.UsedPercent <= *resource.EvictPercent || !strings.Contains(words, "hot") {
+					t.Errorf("%s: the bar is beyond its mark, and the words do not say so: %s", name, words)
+				}
+			}
+		}
+	}
+	if beyond < 4 {
+		t.Errorf("%d bars beyond their mark: they were not read", beyond)
+	}
+}
+
 // Where there is no terminal a table is 100 wide, as on one that is wider.
 func TestTableElsewhere(t *testing.T) {
 	r := reports()["windows"]
-	want := printed(t, &r, View{Style: terminal.Style{Width: 100}})
+	want := printed(t, &r, View{Style: layout.Style{Width: 100}})
 	for _, width := range []int{0, 101, 300} {
-		if diff := cmp.Diff(want, printed(t, &r, View{Style: terminal.Style{Width: width}})); diff != "" {
+		if diff := cmp.Diff(want, printed(t, &r, View{Style: layout.Style{Width: width}})); diff != "" {
 			t.Errorf("at %d (-at 100 +there):\n%s", width, diff)
 		}
 	}
@@ -158,7 +188,7 @@ func TestMost(t *testing.T) {
 // distinguishes them.
 func TestNamesStayDifferent(t *testing.T) {
 	r := reports()["windows"]
-	text := printed(t, &r, View{Style: terminal.Style{Width: 80}})
+	text := printed(t, &r, View{Style: layout.Style{Width: 80}})
 	for i := range r.Nodes {
 		host, _, _ := strings.Cut(r.Nodes[i].Name, ".")
 		if !strings.Contains(text, "\n"+host+" ") {
@@ -228,14 +258,6 @@ func TestAmounts(t *testing.T) {
 	for n, want := range map[int64]string{0: "0Mi", 200 << 20: "200Mi", 1 << 30: "1Gi", 52<<30 + 300<<20: "52.3Gi", 128 << 30: "128Gi", 1500 << 30: "1.46Ti"} {
 		if got := memory(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
-		}
-	}
-}
-
-func TestShortened(t *testing.T) {
-	for cells, want := range map[int]string{5: "no…-4", 8: "node…a-4", 9: "node-ba-4", 20: "node-ba-4"} {
-		if got := shortened("node-ba-4", cells); got != want {
-			t.Errorf("in %d cells: %q, want %q", cells, got, want)
 		}
 	}
 }

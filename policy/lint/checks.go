@@ -144,7 +144,7 @@ func (s *survey) observation() {
 			short = append(short, w.String())
 		}
 	}
-	const message = "a one-shot run samples for %s and judges %s by that, because no source knows the past"
+	const message = "a one-shot run samples for %s and judges %s by that, because no configured source has history"
 	switch {
 	case len(long) > 0:
 		s.warn("usage.observationPeriod", message, span(period), strings.Join(long, " and "))

@@ -247,7 +247,7 @@ scoring:
 `)
 	_, does := Examine(s)
 	for _, want := range []string{
-		"Asked by kube-scheduler, keeps new pods off nodes whose cpu avg_5m is above 65% or memory avg_5m is 80% or more, while others will do.",
+		"Asked by kube-scheduler, keeps new pods off nodes whose cpu avg_5m is above 65% or memory avg_5m is 80% or more, as long as other nodes qualify.",
 		"Prefers nodes by the formula Crane over measured cpu avg_5m (weight 0.2), memory max_avg_1h (weight 0.3).",
 		"Evicts nothing: there is no DeschedulerPolicy.",
 	} {

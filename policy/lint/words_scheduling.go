@@ -30,7 +30,7 @@ func (s *survey) predictedWords() {
 			weights = append(weights, fmt.Sprintf("%s (weight %d)", name, weight))
 		}
 	}
-	s.sayOf(s.rejected(), " or ", "Asked by kube-scheduler, keeps new pods off nodes where %s with them, while others will do.")
+	s.sayOf(s.rejected(), " or ", "Asked by kube-scheduler, keeps new pods off nodes where %s with them, as long as other nodes qualify.")
 	s.sayOf(weights, " and ", "Prefers nodes with the least predicted %s.")
 }
 
@@ -52,7 +52,7 @@ func (s *survey) measuredWords(m *policy.MeasuredScoring) {
 			limits = append(limits, fmt.Sprintf("%s %s is %s%% or more", l.Metric, l.Window, number(*l.FromPercent)))
 		}
 	}
-	while := ", while others will do"
+	while := ", as long as other nodes qualify"
 	if m.RejectAll {
 		while = ", even if no other is left"
 	}

@@ -1,13 +1,13 @@
 package preview
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -122,26 +123,30 @@ func closed() *Facts {
 	}
 }
 
-// What persons read is in testdata, at three widths; -update rewrites it.
+// What persons read is in testdata, at three widths, with and without colors;
+// -update rewrites it. Whatever colors say the words say, too.
 func TestPrint(t *testing.T) {
-	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "closed": closed()} {
+	long := busy()
+	long.Plan.Moves[0].Name += "-of-a-deployment-with-a-long-name-in-a-region-far-away"
+	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "closed": closed(), "long": long} {
 		for _, width := range []int{80, 100, 160} {
 			for _, wide := range []bool{false, true} {
-				file := fmt.Sprintf("%s-%d.txt", name, width)
+				file := fmt.Sprintf("%s-%d", name, width)
 				if wide {
-					file = fmt.Sprintf("%s-wide-%d.txt", name, width)
+					file = fmt.Sprintf("%s-wide-%d", name, width)
 				}
 				if wide && name != "busy" {
 					continue
 				}
 				t.Run(file, func(t *testing.T) {
-					var got bytes.Buffer
-					if err := New(facts).Print(&got, width, wide); err != nil {
-						t.Fatal(err)
+					plain, colored := printed(facts, layout.Style{Width: width}, wide), printed(facts, layout.Style{Width: width, Color: true}, wide)
+					golden(t, file+".txt", []byte(plain))
+					golden(t, file+"-color.txt", []byte(colored))
+					if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" {
+						t.Errorf("with colors the words differ (-without +with):\n%s", diff)
 					}
-					golden(t, file, got.Bytes())
-					for line := range bytes.SplitSeq(got.Bytes(), []byte("\n")) {
-						if columns(string(line)) > width && !wide {
+					for line := range strings.Lines(plain) {
+						if layout.Cells(strings.TrimSuffix(line, "\n")) > width && !wide {
 							t.Errorf("longer than %d columns: %s", width, line)
 						}
 					}
@@ -149,6 +154,14 @@ func TestPrint(t *testing.T) {
 			}
 		}
 	}
+}
+
+var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
+
+func printed(facts *Facts, style layout.Style, wide bool) string {
+	page := layout.Page{Style: style, Wide: wide}
+	New(facts).Print(&page)
+	return page.String()
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -174,11 +187,7 @@ func TestDocsShowThis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var printed bytes.Buffer
-	if err := New(busy()).Print(&printed, 100, false); err != nil {
-		t.Fatal(err)
-	}
-	shown := strings.ReplaceAll(strings.ReplaceAll("\n"+printed.String(), "\n", "\n    "), "    \n", "\n")
+	shown := strings.ReplaceAll(strings.ReplaceAll("\n"+printed(busy(), layout.Style{}, false), "\n", "\n    "), "    \n", "\n")
 	if !strings.Contains(string(docs), strings.TrimRight(shown, " \n")+"\n") {
 		t.Errorf("docs/plan.md does not have:%s", shown)
 	}
@@ -195,11 +204,9 @@ func TestJSON(t *testing.T) {
 
 // -o name has a line for each pod that would move, and none for any other.
 func TestNames(t *testing.T) {
-	var got bytes.Buffer
+	var got layout.Page
 	for _, facts := range []*Facts{busy(), idle(), closed()} {
-		if err := New(facts).Names(&got); err != nil {
-			t.Fatal(err)
-		}
+		New(facts).Names(&got)
 	}
 	want := "storefront/web-7d9f8b6c4-aaaaa\nstorefront/web-7d9f8b6c4-bbbbb\nshop/cache-5c6b-x7k2p\n"
 	if diff := cmp.Diff(want, got.String()); diff != "" {
@@ -207,28 +214,13 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Whoever cannot be written to is an error.
-func TestPrintFails(t *testing.T) {
-	full := errors.New("disk full")
-	if err := New(busy()).Print(failing{full}, 80, false); !errors.Is(err, full) {
-		t.Errorf("got %v", err)
-	}
-}
-
-type failing struct{ err error }
-
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
-
 // What a server answered controls no terminal.
 func TestPrintsPlainText(t *testing.T) {
 	facts := idle()
 	facts.Steering = Evidence{Required: policy.SteeringAuto, Extender: "http://e", Err: errors.New("\x1b]0;title\a\x1b[2Jno\nanswer")}
-	var got bytes.Buffer
-	if err := New(facts).Print(&got, 100, false); err != nil {
-		t.Fatal(err)
-	}
-	if strings.ContainsAny(got.String(), "\x1b\a") || !strings.Contains(got.String(), "no answer.") {
-		t.Errorf("printed %q", got.String())
+	got := printed(facts, layout.Style{}, false)
+	if strings.ContainsAny(got, "\x1b\a") || !strings.Contains(got, "no answer.") {
+		t.Errorf("printed %q", got)
 	}
 }
 
@@ -255,15 +247,12 @@ func TestLongLists(t *testing.T) {
 		facts.Plan.Declined = append(facts.Plan.Declined, declined(pod("other", name, name, cluster.Amounts{}), name, reasons.NoLanding, ""))
 	}
 	for wide, want := range map[bool]int{false: listed, true: 3 * listed} {
-		var got bytes.Buffer
-		if err := New(facts).Print(&got, 100, wide); err != nil {
-			t.Fatal(err)
-		}
-		nodes, more := bytes.Count(got.Bytes(), []byte("\nother-")), bytes.Count(got.Bytes(), []byte("-o wide lists all"))
+		got := printed(facts, layout.Style{}, wide)
+		nodes, more := strings.Count(got, "\nother-"), strings.Count(got, "-o wide lists all")
 		// node-03 is hotter and has no move either. In a wide plan the table of
 		// nodes follows.
 		if wide && (nodes != 2*want || more != 0) || !wide && (nodes != want-1 || more != 2) {
-			t.Errorf("wide %v: %d lines of nodes, %d cut\n%s", wide, nodes, more, got.String())
+			t.Errorf("wide %v: %d lines of nodes, %d cut\n%s", wide, nodes, more, got)
 		}
 	}
 }

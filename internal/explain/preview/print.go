@@ -3,11 +3,11 @@ package preview
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
@@ -15,47 +15,57 @@ import (
 const (
 	// narrowest is the least width that lines are laid out for.
 	narrowest = 60
+	// unbound is the width where no terminal bounds it.
+	unbound = 100
 	// listed is how many owners, and how many hot nodes without a move, are
 	// printed unless wide.
 	listed = 20
 	indent = "  "
+	// labels is how wide the column of labels is.
+	labels = 16
+	// leastName is to how many cells names may be shortened.
+	leastName = 12
 )
 
-// Print prints the report for people, in lines of at most width columns as far as
-// names allow. Wide has every column and row.
-func (r *Report) Print(out io.Writer, width int, wide bool) error {
-	p := &printer{width: max(width, narrowest), wide: wide}
+// Print prints the report for people. A wide page has every column and row.
+func (r *Report) Print(page *layout.Page) {
+	page.Width = max(cmp.Or(page.Width, unbound), narrowest)
+	p := &printer{page}
 	p.summary(r)
 	p.hotNodes(r)
 	p.declined(r)
-	if wide {
+	if p.Wide {
 		p.nodes(r)
 	}
-	return written(out, p.Bytes())
 }
 
 // Names prints the pods that would be moved, a namespace/name in each line.
-func (r *Report) Names(out io.Writer) error {
-	p := &printer{}
+func (r *Report) Names(page *layout.Page) {
 	for i := range r.Moves {
-		p.line(r.Moves[i].name())
+		page.Line("", r.Moves[i].name())
 	}
-	return written(out, p.Bytes())
 }
 
-func written(out io.Writer, text []byte) error {
-	if _, err := out.Write(text); err != nil {
-		return fmt.Errorf("printing the plan: %w", err)
-	}
-	return nil
+// printer prints a report on a page.
+type printer struct{ *layout.Page }
+
+// heading begins a section.
+func (p *printer) heading(text string) {
+	p.Line("", "")
+	p.Line(layout.Bold, text)
+}
+
+// field prints a label and what it labels.
+func (p *printer) field(label, words string) {
+	p.Text(fmt.Sprintf("%-*s", labels, label+":"), "", strings.Repeat(" ", labels), words)
 }
 
 func (m *Move) name() string { return m.Namespace + "/" + m.Pod }
 
 func (p *printer) summary(r *Report) {
 	if r.Closed != "" {
-		p.text("", "", "Nothing is planned: "+r.Closed+".")
-		p.line("")
+		p.Text("", "", "", "Nothing is planned: "+r.Closed+".")
+		p.Line("", "")
 	}
 	s := &r.Summary
 	if s.Nodes > 0 {
@@ -142,8 +152,8 @@ func (p *printer) hotNodes(r *Report) {
 	}
 	p.heading("HOT NODES")
 	for i, n := range hot {
-		if more := len(hot) - i; i >= len(rank)+listed && !p.wide {
-			p.line(fmt.Sprintf("and %d more; -o wide lists all", more))
+		if more := len(hot) - i; i >= len(rank)+listed && !p.Wide {
+			p.Line("", fmt.Sprintf("and %d more; -o wide lists all", more))
 			return
 		}
 		p.hotNode(n, leave[n.Name])
@@ -166,7 +176,7 @@ func (p *printer) hotNode(n *Node, moves []*Move) {
 	if reason := reasons.Reason(n.Reason); reason != "" {
 		words += fmt.Sprintf(" It stays hot: %s (%s).", cmp.Or(stays[reason], reason.Sentence()), reason)
 	}
-	p.text(n.Name+": ", indent, words)
+	p.Text(n.Name+": ", layout.Red, indent, words)
 	if len(moves) > 0 {
 		p.moves(moves)
 	}
@@ -175,48 +185,40 @@ func (p *printer) hotNode(n *Node, moves []*Move) {
 // moves prints the moves off one node. The resource that they relieve more comes
 // first; the other is left out where lines are short.
 func (p *printer) moves(moves []*Move) {
-	pods, to := column{header: "POD"}, column{header: "TO"}
-	owners, costs := column{header: "OWNER"}, column{header: "COST"}
-	cpu, cpuThere := column{header: "CPU"}, column{header: "ITS CPU"}
-	memory, memoryThere := column{header: "MEMORY"}, column{header: "ITS MEMORY"}
+	all := []layout.Column{
+		{Title: "POD", Cut: leastName}, {Title: "CPU"}, {Title: "MEMORY"}, {Title: "TO", Cut: leastName}, {Title: "ITS CPU"}, {Title: "ITS MEMORY"},
+		{Title: "OWNER"}, {Title: "COST"},
+	}
 	var relief explain.Percents
 	for _, m := range moves {
-		pods.cells, to.cells = append(pods.cells, m.name()), append(to.cells, m.To)
-		owners.cells, costs.cells = append(owners.cells, m.Owner), append(costs.cells, fmt.Sprintf("%g", m.Cost))
-		cpu.cells = append(cpu.cells, fmt.Sprintf("%dm", m.Usage.CPUMilli))
-		memory.cells = append(memory.cells, fmt.Sprintf("%dMi", m.Usage.MemoryBytes>>20))
-		cpuThere.cells = append(cpuThere.cells, change(m.ToBefore.CPU, m.ToAfter.CPU))
-		memoryThere.cells = append(memoryThere.cells, change(m.ToBefore.Memory, m.ToAfter.Memory))
+		layout.Row(all, m.name(), fmt.Sprintf("%dm", m.Usage.CPUMilli), fmt.Sprintf("%dMi", m.Usage.MemoryBytes>>20), m.To,
+			change(m.ToBefore.CPU, m.ToAfter.CPU), change(m.ToBefore.Memory, m.ToAfter.Memory), m.Owner, fmt.Sprintf("%g", m.Cost))
 		relief.CPU += m.FromBefore.CPU - m.FromAfter.CPU
 		relief.Memory += m.FromBefore.Memory - m.FromAfter.Memory
 	}
 	if memoryFirst := relief.Memory > relief.CPU; memoryFirst {
-		cpu, memory, cpuThere, memoryThere = memory, cpu, memoryThere, cpuThere
+		all[1], all[2], all[4], all[5] = all[2], all[1], all[5], all[4]
 	}
-	memory.spare, memoryThere.spare = !p.wide, !p.wide
-	all := []column{pods, cpu, memory, to, cpuThere, memoryThere}
-	if p.wide {
-		all = append(all, owners, costs)
+	all[5].Drop, all[2].Drop = 1, 2
+	if !p.Wide {
+		all = all[:6]
 	}
-	p.table(indent, all)
+	p.Table(indent, all...)
 }
 
 // nodes prints all nodes before and after.
 func (p *printer) nodes(r *Report) {
-	all := []column{{header: "NODE"}, {header: "STATE"}, {header: "CPU"}, {header: "MEMORY"}}
+	all := []layout.Column{{Title: "NODE"}, {Title: "STATE", Words: true}, {Title: "CPU"}, {Title: "MEMORY"}}
 	for i := range r.Nodes {
-		n := &r.Nodes[i]
-		cells := [...]string{n.Name, n.State, "-", "-"}
+		n, cpu, memory := &r.Nodes[i], "-", "-"
 		if n.Before != nil {
-			cells[2], cells[3] = change(n.Before.CPU, n.After.CPU), change(n.Before.Memory, n.After.Memory)
+			cpu, memory = change(n.Before.CPU, n.After.CPU), change(n.Before.Memory, n.After.Memory)
 		}
-		for k := range all {
-			all[k].cells = append(all[k].cells, cells[k])
-		}
+		layout.Row(all, n.Name, n.State, cpu, memory)
 	}
 	if len(r.Nodes) > 0 {
-		p.line("")
-		p.table("", all)
+		p.Line("", "")
+		p.Table("", all...)
 	}
 }
 
@@ -227,17 +229,17 @@ func (p *printer) declined(r *Report) {
 	}
 	p.heading("NOT MOVED")
 	for i, g := range grouped(r) {
-		if i == listed && !p.wide {
-			p.line("and pods of more owners; -o wide lists all")
+		if i == listed && !p.Wide {
+			p.Line("", "and pods of more owners; -o wide lists all")
 			return
 		}
-		p.line(g.owner)
+		p.Line("", g.owner)
 		for _, item := range g.items {
 			who := reasons.Count(len(item.pods), "pod")
-			if p.wide {
+			if p.Wide {
 				who = strings.Join(item.pods, ", ")
 			}
-			p.text(indent, indent+indent, fmt.Sprintf("%s on %s: %s", who, reasons.Names(item.nodes, 3), item.why))
+			p.Text(indent, "", indent+indent, fmt.Sprintf("%s on %s: %s", who, reasons.Names(item.nodes, 3), item.why))
 		}
 	}
 }

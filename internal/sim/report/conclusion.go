@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
 // enough is the minimum share that the best variant must remove of the hot time
@@ -35,7 +36,7 @@ func Conclude(results []sim.Result) Conclusion {
 	if base != nil && best.HotPercent >= base.HotPercent && base.HotPercent > 0 {
 		return Conclusion{Best: Baseline, Sentences: []string{fmt.Sprintf(
 			"No variant leaves fewer nodes hot than kube-scheduler alone, which leaves them hot for %s%% of their time; the nearest is %s with %s%%.",
-			share(base.HotPercent), plain(best.Variant), share(best.HotPercent),
+			share(base.HotPercent), layout.Printable(best.Variant), share(best.HotPercent),
 		)}}
 	}
 	v := Conclusion{Best: best.Variant, Sentences: []string{cost(best, base)}}
@@ -115,9 +116,9 @@ func notable(rivals []*sim.Result, best *sim.Result) []*sim.Result {
 func cost(best, base *sim.Result) string {
 	instead := ""
 	if base != nil {
-		instead = fmt.Sprintf(" instead of %s%% with kube-scheduler alone", share(base.HotPercent))
+		instead = fmt.Sprintf(" (%s%% with kube-scheduler alone)", share(base.HotPercent))
 	}
-	return fmt.Sprintf("%s is best here: nodes are hot for %s%% of their time%s, for %s.", plain(best.Variant), share(best.HotPercent), instead, evictions(best))
+	return fmt.Sprintf("Best: %s. Nodes are hot %s%% of the time%s, with %s.", layout.Printable(best.Variant), share(best.HotPercent), instead, evictions(best))
 }
 
 func evictions(r *sim.Result) string {
@@ -134,7 +135,7 @@ func against(rival, best *sim.Result) string {
 			times = fmt.Sprintf(", %.0f times as many", more)
 		}
 	}
-	return fmt.Sprintf("With %s it is %s%%, for %s%s.", plain(rival.Variant), share(rival.HotPercent), evictions(rival), times)
+	return fmt.Sprintf("With %s it is %s%%, for %s%s.", layout.Printable(rival.Variant), share(rival.HotPercent), evictions(rival), times)
 }
 
 func gains(best, base *sim.Result) string {

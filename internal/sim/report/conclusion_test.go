@@ -20,23 +20,23 @@ func TestJudge(t *testing.T) {
 		"a little more hot time for far fewer evictions is better": {
 			results: []sim.Result{of("none", 12, 0), of("a", 1, 5), of("b", 2, 0.1)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 2.0% of their time instead of 12.0% with kube-scheduler alone, for 0.10 evictions per pod per day.",
+			first:   "Best: b. Nodes are hot 2.0% of the time (12.0% with kube-scheduler alone), with 0.10 evictions per pod per day.",
 		},
 		// a takes away 11 points of 12, b 8: less than four fifths of that
 		"much more hot time is not": {
 			results: []sim.Result{of("none", 12, 0), of("a", 1, 5), of("b", 4, 0.1)},
 			want:    "a",
-			first:   "a is best here: nodes are hot for 1.0% of their time instead of 12.0% with kube-scheduler alone, for 5.00 evictions per pod per day.",
+			first:   "Best: a. Nodes are hot 1.0% of the time (12.0% with kube-scheduler alone), with 5.00 evictions per pod per day.",
 		},
 		"of two that evict alike the cooler one": {
 			results: []sim.Result{of("none", 12, 0), of("a", 2, 1), of("b", 1.5, 1)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 1.5% of their time instead of 12.0% with kube-scheduler alone, for 1.00 evictions per pod per day.",
+			first:   "Best: b. Nodes are hot 1.5% of the time (12.0% with kube-scheduler alone), with 1.00 evictions per pod per day.",
 		},
 		"the oracle does not compete": {
 			results: []sim.Result{of("none", 12, 0), of("oracle", 0, 0), of("a", 5, 1)},
 			want:    "a",
-			first:   "a is best here: nodes are hot for 5.0% of their time instead of 12.0% with kube-scheduler alone, for 1.00 evictions per pod per day.",
+			first:   "Best: a. Nodes are hot 5.0% of the time (12.0% with kube-scheduler alone), with 1.00 evictions per pod per day.",
 		},
 		"where all do harm, nobody": {
 			results: []sim.Result{of("none", 2, 0), of("a", 3, 1), of("b", 2.5, 4)},
@@ -47,17 +47,17 @@ func TestJudge(t *testing.T) {
 		"where nothing is hot, one without evictions": {
 			results: []sim.Result{of("none", 0, 0), of("a", 0, 1), of("b", 0, 0)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 0% of their time instead of 0% with kube-scheduler alone, for no eviction at all.",
+			first:   "Best: b. Nodes are hot 0% of the time (0% with kube-scheduler alone), with no eviction at all.",
 		},
 		"without a baseline the hottest is what is improved on": {
 			results: []sim.Result{of("a", 10, 0), of("b", 2, 0.2), of("c", 1.9, 3)},
 			want:    "b",
-			first:   "b is best here: nodes are hot for 2.0% of their time, for 0.20 evictions per pod per day.",
+			first:   "Best: b. Nodes are hot 2.0% of the time, with 0.20 evictions per pod per day.",
 		},
 		"one alone": {
 			results: []sim.Result{of("a", 10, 0.5)},
 			want:    "a",
-			first:   "a is best here: nodes are hot for 10.0% of their time, for 0.50 evictions per pod per day.",
+			first:   "Best: a. Nodes are hot 10.0% of the time, with 0.50 evictions per pod per day.",
 		},
 		"the baseline alone": {
 			results: []sim.Result{of("none", 10, 0)},

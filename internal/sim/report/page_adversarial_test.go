@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
 func TestHostileResultsAreRefused(t *testing.T) {
@@ -26,7 +27,7 @@ func TestHostileResultsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for kind, write := range map[string]func([]sim.Result) error{
-				"table": func(r []sim.Result) error { return Table(io.Discard, r) },
+				"table": func(r []sim.Result) error { return Table(&layout.Page{}, r) },
 				"csv":   func(r []sim.Result) error { return CSV(io.Discard, r) },
 				"json":  func(r []sim.Result) error { return JSON(io.Discard, heading(), r) },
 				"html":  func(r []sim.Result) error { return HTML(io.Discard, heading(), r) },
@@ -95,7 +96,7 @@ func TestNamesAreNeverMarkup(t *testing.T) {
 	if n := strings.Count(page, "<script>"); n != 1 {
 		t.Errorf("the page has %d scripts, want its own", n)
 	}
-	var table strings.Builder
+	var table layout.Page
 	if err := Table(&table, results); err != nil {
 		t.Fatal(err)
 	}

@@ -1,19 +1,6 @@
 package report
 
-import (
-	"strconv"
-	"strings"
-)
-
-// plain replaces characters of a name that would break the table.
-func plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, name)
-}
+import "strconv"
 
 // share formats a percentage with significant digits only.
 func share(percent float64) string {

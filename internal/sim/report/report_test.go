@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
 // heading fits what replay makes.
@@ -60,7 +61,7 @@ func replay() []sim.Result {
 // Hot minutes per eviction of evenkeel: 27.5% of 12 nodes × 60 steps × 5
 // minutes are 990, by 6 evictions.
 func TestTable(t *testing.T) {
-	var out bytes.Buffer
+	var out layout.Page
 	if err := Table(&out, replay()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ upstream-metrics  8.6   0          13.2    12.1    200        3.33             3
 evenkeel          0     0          6.0     5.5     6          0.10             165.0             83.3      0           100.0
 oracle            0     0          3.0     2.8     900        15.0             1.1               -         0           0
 
-evenkeel is best here: nodes are hot for 0% of their time instead of 27.5% with kube-scheduler alone, for 0.10 evictions per pod per day.
+Best: evenkeel. Nodes are hot 0% of the time (27.5% with kube-scheduler alone), with 0.10 evictions per pod per day.
 With upstream-metrics it is 8.6%, for 3.33 evictions per pod per day, 33 times as many.
 Nodes differ by 6.0 points of CPU instead of 24.0.
 The oracle, which knows the coming hour and moves as it likes, reaches 0%.
@@ -84,7 +85,7 @@ The oracle, which knows the coming hour and moves as it likes, reaches 0%.
 func TestTableShowsMemoryWhereItWasReplayed(t *testing.T) {
 	results := replay()
 	results[0].Memory, results[0].MemoryHotPercent, results[0].MemoryDeviationHour = true, 4.25, 11.5
-	var out bytes.Buffer
+	var out layout.Page
 	if err := Table(&out, results); err != nil {
 		t.Fatal(err)
 	}

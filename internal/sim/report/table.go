@@ -1,44 +1,42 @@
 package report
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
-// Table writes a row per variant, followed by the verdict.
-func Table(w io.Writer, results []sim.Result) error {
+// Table prints a row per variant, followed by the verdict.
+func Table(p *layout.Page, results []sim.Result) error {
 	made, err := rows(results)
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	memory := withMemory(results)
 	header := []string{"VARIANT", "HOT%", "UNSERVED%", "DEV 5m", "DEV 1h"}
 	if memory {
 		header = append(header, "MEM HOT%", "MEM DEV 1h")
 	}
 	header = append(header, "EVICTIONS", "PER POD PER DAY", "HOT MIN/EVICTION", "ON PLAN%", "BOOMERANGS", "HELPED%")
-	line(table, header)
+	all := make([]layout.Column, len(header))
+	for i, title := range header {
+		all[i].Title = title
+	}
 	for i := range made {
-		line(table, made[i].cells(memory))
+		layout.Row(all, made[i].cells(memory)...)
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
+	p.Table("", all...)
+	p.Line("", "")
+	for _, sentence := range Conclude(results).Sentences {
+		p.Text("", "", "", sentence)
 	}
-	_, err = fmt.Fprintf(w, "\n%s\n", strings.Join(Conclude(results).Sentences, "\n"))
-	return err
+	return nil
 }
 
-func line(w io.Writer, cells []string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
-
 func (r *Row) cells(memory bool) []string {
-	cells := []string{plain(r.Variant), share(r.HotPercent), share(r.UnservedPercent), points(r.CPUDeviation), points(r.CPUDeviationHour)}
+	cells := []string{layout.Printable(r.Variant), share(r.HotPercent), share(r.UnservedPercent), points(r.CPUDeviation), points(r.CPUDeviationHour)}
 	if memory {
 		cells = append(cells, share(r.MemoryHotPercent), points(r.MemoryDeviationHour))
 	}

@@ -306,7 +306,7 @@ func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strate
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
 			p.decline(&p.in.Nodes[at], pod, reasons.HotThroughImmovable,
-				"the node would stay above its evict line without every pod that can be moved")
+				"moving every movable pod would not bring the node below its evict line")
 		}
 	}
 }

@@ -61,14 +61,14 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 			nodes: []string{"fast-0", "fast-1"}, reason: "NoLanding",
 			pods: []uncoolable{
 				{workload: "pinned", pods: 12, reason: "NoLanding", detail: "of 5 cool nodes, 5: NodeAffinity: "},
-				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would stay above its evict line"},
+				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would not bring the node below its evict line"},
 			},
 		},
 		"one giant pod: moving it would only move the heat": {
 			nodes: []string{"giant-0"}, reason: "NoLanding",
 			pods: []uncoolable{
 				{workload: "giant", pods: 1, reason: "NoLanding", detail: "of 5 cool nodes, 5: its predicted usage would exceed the reject line"},
-				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would stay above its evict line"},
+				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would not bring the node below its evict line"},
 			},
 		},
 		"hot through what cannot be moved": {
@@ -76,7 +76,7 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 			pods: []uncoolable{
 				{workload: "agent", pods: 1, reason: "DaemonSetPod"},
 				{workload: "bare", pods: 1, reason: "NoController"},
-				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would stay above its evict line"},
+				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would not bring the node below its evict line"},
 			},
 		},
 	} {

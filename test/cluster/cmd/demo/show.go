@@ -14,6 +14,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
@@ -22,7 +23,7 @@ import (
 // show is the scenario with its state.
 type show struct {
 	out   io.Writer
-	style terminal.Style
+	style layout.Style
 	// steering is byExtender or byAdmission.
 	steering string
 	started  time.Time
@@ -262,7 +263,7 @@ func peak(usage map[string]cluster.NodeLoad) float64 {
 }
 
 func (s *show) chapter(title string) {
-	fmt.Fprintf(s.out, "\n%s\n", s.style.Paint(terminal.Bold, title))
+	fmt.Fprintf(s.out, "\n%s\n", s.style.Paint(layout.Bold, title))
 }
 
 func (s *show) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+"\n", args...) }
@@ -278,7 +279,7 @@ func (s *show) bars(usage map[string]cluster.NodeLoad) {
 		if load.Pods > 0 {
 			pods = fmt.Sprintf("  %d pods", load.Pods)
 		}
-		bar := s.style.Paint(terminal.BarColor(load.CPUPercent, line), terminal.Bar(load.CPUPercent, line, barWidth))
+		bar := s.style.Paint(layout.BarColor(load.CPUPercent, line), layout.Bar(load.CPUPercent, line, barWidth))
 		s.say("%s %s %5.1f%%%s", name, bar, load.CPUPercent, pods)
 	}
 }
