@@ -74,7 +74,7 @@ func Choose(lines []documents.Line) (runs []Run, left []Left) {
 			}
 			run.Pipelines = append(run.Pipelines, chosen)
 		}
-		if key := fmt.Sprint(run.Pipelines); len(run.Pipelines) > 0 && !seen[key] {
+		if key := strings.ReplaceAll(fmt.Sprint(run.Pipelines), "bin/evenkeel", "evenkeel"); len(run.Pipelines) > 0 && !seen[key] {
 			seen[key] = true
 			runs = append(runs, run)
 		}
