@@ -46,8 +46,8 @@ func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	}
 }
 
-// stand are values for placeholders that a flag does not take as they are.
-var stand = map[string]string{"D": "1h", "N": "1", "TAB": ""}
+// stand are values for placeholders that Evenkeel does not take as they are.
+var stand = map[string]string{"COMMAND": "plan", "D": "1h", "N": "1", "TAB": ""}
 
 // take parses a command line up to where it would run, and returns the name of
 // the command.

@@ -10,26 +10,29 @@ import (
 	"testing"
 )
 
-// verbs are the commands of kubectl that documents use, with the flags of each
-// that they use beside -n, --namespace and --kubeconfig. A flag that ends with =
+// verbs are commands of kubectl that documents use or may use, with the flags of
+// each that they may use beside those of every command. A flag that ends with =
 // takes a value.
 var verbs = map[string][]string{
 	"annotate":     {"--all", "--overwrite", "-l="},
-	"auth":         {"--all-namespaces"},
 	"apply":        {"-f=", "-k=", "--server-side", "--dry-run="},
+	"auth":         nil,
 	"create":       {"-f=", "--from-file=", "--from-literal=", "--dry-run=", "-o="},
 	"delete":       {"-f=", "-k=", "--ignore-not-found"},
-	"describe":     nil,
+	"describe":     {"-l="},
+	"drain":        {"--ignore-daemonsets", "--delete-emptydir-data"},
+	"edit":         nil,
 	"exec":         {"-c=", "-i", "-t"},
-	"get":          {"-A", "--all-namespaces", "--field-selector=", "-o=", "-l=", "--raw=", "--sort-by=", "-w"},
+	"get":          {"-A", "--all-namespaces", "-o=", "-l=", "-w", "--raw=", "--field-selector=", "--sort-by="},
 	"krew":         nil,
 	"label":        {"--overwrite", "-l="},
-	"logs":         {"-c=", "-f", "--previous", "--since=", "-l=", "--tail="},
-	"patch":        {"--patch-file=", "-p=", "--type="},
+	"logs":         {"-c=", "--follow", "--since=", "-l=", "--tail=", "-p", "--previous"},
+	"patch":        {"--patch-file=", "--patch=", "--type="},
 	"port-forward": nil,
 	"rollout":      nil,
 	"scale":        {"--replicas="},
 	"top":          nil,
+	"uncordon":     nil,
 	"wait":         {"--for=", "--timeout="},
 }
 
@@ -38,11 +41,10 @@ var everywhere = []string{"-n=", "--namespace=", "--kubeconfig=", "--context=", 
 
 // Every documented kubectl command has a verb and flags that are known to
 // exist, with values where they take some, and names of Evenkeel's objects that
-// the manifests, Evenkeel itself or another documented command create.
+// the manifests or Evenkeel itself create.
 func TestKubectlCommandsAreWellFormed(t *testing.T) {
-	lines := readAll(t)
+	lines, checked := readAll(t), 0
 	known := append(shippedNames(t), createdNames(lines)...)
-	checked := 0
 	for _, line := range lines {
 		for _, c := range line.Commands() {
 			if c.Program != Kubectl {
@@ -56,7 +58,7 @@ func TestKubectlCommandsAreWellFormed(t *testing.T) {
 					name = kind
 				}
 				if strings.HasPrefix(name, "evenkeel-") && !slices.Contains(known, name) {
-					mistakes = append(mistakes, "nothing creates "+name)
+					mistakes = append(mistakes, "neither the manifests nor Evenkeel create "+name)
 				}
 			}
 			for _, mistake := range mistakes {
@@ -69,14 +71,12 @@ func TestKubectlCommandsAreWellFormed(t *testing.T) {
 	}
 }
 
-// createdNames are the names of objects that documented commands create.
+// createdNames are the names of objects that documents have the reader create.
 func createdNames(lines []Line) (names []string) {
 	for _, line := range lines {
 		for _, c := range line.Commands() {
-			if c.Program != Kubectl {
-				continue
-			}
-			if words, _ := kubectlWords(c.Args); len(words) > 1 && slices.Contains(c.Args, "create") {
+			words, _ := kubectlWords(c.Args)
+			if c.Program == Kubectl && len(words) > 1 && slices.Contains(c.Args, "create") {
 				names = append(names, words[len(words)-1])
 			}
 		}
@@ -114,8 +114,8 @@ func kubectlWords(args []string) (words, mistakes []string) {
 	return words[1:], mistakes
 }
 
-// takesValue reports whether any command has the flag with a value; -f alone
-// means something else for logs.
+// takesValue reports whether any command has the flag with a value: the verb may
+// come after it.
 func takesValue(flag string) bool {
 	for _, flags := range verbs {
 		if slices.Contains(flags, flag+"=") {
@@ -140,17 +140,17 @@ func TestKubectlWords(t *testing.T) {
 	}
 }
 
-var objectName = regexp.MustCompile(`(?m)^\s*-?\s*(?:name|secretName): (evenkeel[a-z-]*)$`)
+var objectName = regexp.MustCompile(`(?m)^\s*-?\s*name: (evenkeel[a-z-]*)$`)
 
 // inCode matches names of objects that Evenkeel creates itself.
-var inCode = regexp.MustCompile(`= "(evenkeel-[a-z]+)"`)
+var inCode = regexp.MustCompile(`= "(evenkeel-[a-z-]+)"`)
 
 // shippedNames are the names of objects in the manifests, and of those that
 // Evenkeel creates.
 func shippedNames(t *testing.T) (names []string) {
 	t.Helper()
-	for folder, pattern := range map[string]*regexp.Regexp{"deploy": objectName, "evictor": inCode} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+	for folder, pattern := range map[string]*regexp.Regexp{"deploy": objectName, "evictor": inCode, "internal/commands": inCode} {
+		err := filepath.WalkDir(filepath.Join(root, filepath.FromSlash(folder)), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
@@ -164,7 +164,7 @@ func shippedNames(t *testing.T) (names []string) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"evenkeel", "evenkeel-extender", "evenkeel-ledger", "evenkeel-pause"} {
+	for _, name := range []string{"evenkeel", "evenkeel-extender", "evenkeel-ledger", "evenkeel-pause", "evenkeel-server-tls"} {
 		if !slices.Contains(names, name) {
 			t.Fatalf("%s is not among the names %q: they were not read", name, names)
 		}

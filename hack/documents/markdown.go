@@ -51,42 +51,60 @@ var (
 // split separates blocks of code from the lines around them, which keep their
 // indices.
 func split(markdown string) (blocks []block, prose []string) {
-	var open *block
-	var closing, indentation string
+	var s splitter
 	blank := true // the line before
 	for i, line := range strings.Split(markdown, "\n") {
 		mark := fence.FindStringSubmatch(line)
 		prose = append(prose, "")
 		switch {
-		case open != nil && open.fenced && strings.HasPrefix(strings.TrimSpace(line), closing):
-			blocks, open = append(blocks, *open), nil
-		case open != nil && open.fenced:
-			open.lines = append(open.lines, strings.TrimPrefix(line, indentation))
+		case s.open != nil && s.open.fenced:
+			s.fencedLine(line)
 		case mark != nil:
-			if open != nil {
-				blocks = append(blocks, *open)
-			}
-			indentation, closing = mark[1], mark[2]
-			open = &block{first: i + 1, language: strings.ToLower(mark[3]), fenced: true}
-		case indented(line) && (blank || open != nil):
-			if open == nil {
-				open = &block{first: i}
-			}
-			open.lines = append(open.lines, strings.TrimPrefix(strings.TrimPrefix(line, "\t"), "    "))
-		case open != nil && strings.TrimSpace(line) == "":
-			open.lines = append(open.lines, "")
+			s.end()
+			s.indentation, s.closing = mark[1], mark[2]
+			s.open = &block{first: i + 1, language: strings.ToLower(mark[3]), fenced: true}
+		case indented(line) && (blank || s.open != nil):
+			s.indentedLine(i, line)
+		case s.open != nil && strings.TrimSpace(line) == "":
+			s.open.lines = append(s.open.lines, "")
 		default:
-			if open != nil {
-				blocks, open = append(blocks, *open), nil
-			}
+			s.end()
 			prose[i] = line
 		}
 		blank = strings.TrimSpace(line) == ""
 	}
-	if open != nil {
-		blocks = append(blocks, *open)
+	s.end()
+	return s.blocks, prose
+}
+
+// splitter is the state of split: the block that is open, and how a fenced one
+// ends and is indented.
+type splitter struct {
+	blocks               []block
+	open                 *block
+	closing, indentation string
+}
+
+// end ends the block that is open, if one is.
+func (s *splitter) end() {
+	if s.open != nil {
+		s.blocks, s.open = append(s.blocks, *s.open), nil
 	}
-	return blocks, prose
+}
+
+func (s *splitter) fencedLine(line string) {
+	if strings.HasPrefix(strings.TrimSpace(line), s.closing) {
+		s.end()
+		return
+	}
+	s.open.lines = append(s.open.lines, strings.TrimPrefix(line, s.indentation))
+}
+
+func (s *splitter) indentedLine(i int, line string) {
+	if s.open == nil {
+		s.open = &block{first: i}
+	}
+	s.open.lines = append(s.open.lines, strings.TrimPrefix(strings.TrimPrefix(line, "\t"), "    "))
 }
 
 func indented(line string) bool {

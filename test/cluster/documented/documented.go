@@ -34,16 +34,13 @@ type Pipeline struct {
 // Left is a documented command that is not run, with the reason.
 type Left struct{ Where, Text, Why string }
 
-// untried are the programs of documents that are not run, and why.
-var untried = map[string]string{
-	"Out-String": "it is PowerShell",
-	"cat":        "it writes a script outside of the checkout, which is shown for reading",
-	"chmod":      "it is about that script",
-	"curl":       "it reads through a port-forward, and no kubelet runs here to forward ports",
-	"docker":     "there is no container engine here",
-	"kubectl":    "kubectl need not be installed here; verbs, flags, names and files are checked, and folders rendered",
-	"ln":         "it writes outside of the checkout",
-	"make":       "targets and variables are checked; each takes minutes, and those of tests would run this one",
+// untried says why commands of other programs are not run.
+var untried = map[documents.Program]string{
+	documents.Unknown: Unexplained,
+	documents.Make:    "targets and variables are checked; each takes minutes, and those of tests would run this one",
+	documents.Kubectl: "kubectl need not be installed here; verbs, flags, names and files are checked, and folders rendered",
+	documents.Go:      "packages and tests are checked; CI runs them all",
+	documents.Tool:    "it is somebody else's, and need not be installed here; the files that it names are checked",
 }
 
 // usable are programs that command lines of Evenkeel's are piped into.
@@ -77,7 +74,7 @@ func Choose(lines []documents.Line) (runs []Run, left []Left) {
 			}
 			run.Pipelines = append(run.Pipelines, chosen)
 		}
-		if key := fmt.Sprint(run.Pipelines); len(run.Pipelines) > 0 && !seen[key] {
+		if key := strings.ReplaceAll(fmt.Sprint(run.Pipelines), "bin/evenkeel", "evenkeel"); len(run.Pipelines) > 0 && !seen[key] {
 			seen[key] = true
 			runs = append(runs, run)
 		}
@@ -112,10 +109,8 @@ func choose(p documents.Pipeline) (chosen Pipeline, why string) {
 		case c.Program == documents.Evenkeel && chosen.Command == "" && len(c.Args) > 0:
 			chosen.Command, chosen.Args = c.Args[0], c.Args[1:]
 		case c.Program == documents.Evenkeel || slices.Contains(usable, c.Name):
-		case untried[c.Name] != "":
-			return chosen, untried[c.Name]
 		default:
-			return chosen, Unexplained
+			return chosen, untried[c.Program]
 		}
 	}
 	if slices.Contains(lasting, chosen.Command) && !slices.Contains(chosen.Args, "--remove") {

@@ -13,8 +13,9 @@ import (
 
 // Furnish puts into an empty folder what a reader has at hand: the checkout's
 // documents and manifests, the program in bin, and files of the reader's own,
-// but those that the run writes. The policy is for commands that ask a cluster;
-// others get the shipped one.
+// but those that the run writes. Commands that ask a cluster find the given
+// policy under its name and that of each example: by the defaults they would
+// watch for minutes. Others find those of the checkout.
 func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -28,9 +29,14 @@ func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 	errs := []error{os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.WriteFile(filepath.Join(dir, "policy.yaml"), policy, 0o600)}
 	for name, target := range map[string]string{
 		"bin/evenkeel": binary, "bin/kubectl-evenkeel": binary,
-		"deploy": filepath.Join(root, "deploy"), "docs": filepath.Join(root, "docs"), "examples": filepath.Join(root, "examples"),
+		"deploy": filepath.Join(root, "deploy"), "docs": filepath.Join(root, "docs"),
 	} {
 		errs = append(errs, os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))))
+	}
+	if run.offline() {
+		errs = append(errs, os.Symlink(filepath.Join(root, "examples"), filepath.Join(dir, "examples")))
+	} else {
+		errs = append(errs, writeExamples(filepath.Join(dir, "examples"), filepath.Join(root, "examples"), policy))
 	}
 	for name, source := range map[string]string{
 		"day.evenkeel.gz":     "cmd/evenkeel/testdata/corpus/mixed.evenkeel.gz",
@@ -47,6 +53,16 @@ func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 		return fmt.Errorf("furnishing a folder: %w", err)
 	}
 	return nil
+}
+
+// writeExamples writes a policy under the name of each example.
+func writeExamples(dir, examples string, policy []byte) error {
+	files, err := filepath.Glob(filepath.Join(examples, "*.yaml"))
+	errs := []error{err, os.Mkdir(dir, 0o700)}
+	for _, file := range files {
+		errs = append(errs, os.WriteFile(filepath.Join(dir, filepath.Base(file)), policy, 0o600))
+	}
+	return errors.Join(errs...)
 }
 
 func (r *Run) offline() bool {
