@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
@@ -60,6 +61,47 @@ func TestAmend(t *testing.T) {
 			got := amended{u.Sources[0].Config.(*prometheus.Config).Address, u.SampleInterval.Duration, u.MaxAge.Duration}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("amended (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A plan waits for less than the policy says only where waiting is all that
+// fills windows, and never for too little to call a node hot.
+func TestShorten(t *testing.T) {
+	const prometheusOnly = "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}\n"
+	type watched struct{ Period, MinWindow, ShortOf time.Duration }
+	whole := watched{150 * time.Second, 150 * time.Second, 0}
+	for name, tc := range map[string]struct {
+		atMost time.Duration
+		policy string
+		want   watched
+	}{
+		"not asked for":      {want: whole},
+		"shorter":            {atMost: 105 * time.Second, want: watched{105 * time.Second, 105 * time.Second, 150 * time.Second}},
+		"longer":             {atMost: time.Hour, want: whole},
+		"just as long":       {atMost: 150 * time.Second, want: whole},
+		"a source remembers": {atMost: 105 * time.Second, policy: prometheusOnly, want: whole},
+		"too short for the samples in a row": {
+			atMost: time.Second, policy: "hot: {consecutiveSamples: 4}\n", want: watched{time.Minute, time.Minute, 150 * time.Second},
+		},
+		"windows count earlier": {
+			atMost: 105 * time.Second, policy: "hot: {minWindow: 60s}\n", want: watched{105 * time.Second, time.Minute, 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := migration.Load("policy.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+tc.policy), kinds.All)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := Options{WatchAtMost: tc.atMost}
+			options.shorten(&file.Load)
+			got := watched{file.Load.Usage.ObservationPeriod.Duration, file.Load.Hot.MinWindow.Duration, options.shortOf}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("watched (-want +got):\n%s", diff)
+			}
+			if errs := policy.Validate(&file.Load, kinds.All); len(errs) > 0 {
+				t.Errorf("the policy is none any more: %v", errs)
 			}
 		})
 	}

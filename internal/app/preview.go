@@ -26,6 +26,9 @@ func previewed(ctx context.Context, a *App, made *realusage.Made) *preview.Facts
 		At: a.kube.Clock.Now(), Paused: a.pause.Last().String(), Closed: "a cycle takes two ready nodes",
 		Evidence: map[string][]thresholds.Evidence{}, Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, a),
 	}
+	if a.options.shortOf > 0 {
+		f.Watched, f.ShortOf = a.current().load.Usage.ObservationPeriod.Duration, a.options.shortOf
+	}
 	if made == nil {
 		return f
 	}

@@ -127,6 +127,7 @@ func policyOf(options *Options) (*policy.File, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	options.shorten(&file.Load)
 	return file, content, options.Marking.amend(file)
 }
 

@@ -111,6 +111,7 @@ func idle() *Facts {
 		At:       noon,
 		Plan:     strategies.Plan{Nodes: []strategies.NodeReport{node("node-01", thresholds.Warm, "", cluster.Percents{55, 40}, cluster.Percents{55, 40})}},
 		Steering: Evidence{Required: policy.SteeringNone},
+		Watched:  105 * time.Second, ShortOf: 150 * time.Second,
 	}
 }
 

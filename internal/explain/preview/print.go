@@ -82,6 +82,9 @@ func (p *printer) summary(r *Report) {
 	if r.Paused != "" {
 		p.field("Paused", r.Paused)
 	}
+	if r.Provisional != "" {
+		p.field("Provisional", r.Provisional)
+	}
 }
 
 func (s *Summary) hot() string {

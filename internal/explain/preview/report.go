@@ -6,8 +6,11 @@
 package preview
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/policy"
@@ -28,7 +31,10 @@ type Facts struct {
 	// Closed is why nothing was planned, Paused what pauses evicting; empty if
 	// something was, or nothing does.
 	Closed, Paused string
-	Steering       Evidence
+	// Watched is for how long usage was watched where that is less than what
+	// evicting takes, ShortOf; 0 where it is not.
+	Watched, ShortOf time.Duration
+	Steering         Evidence
 }
 
 // New returns the report of facts.
@@ -53,6 +59,10 @@ func New(f *Facts) *Report {
 			node.Before, node.After = new(explain.PercentsOf(n.Before)), new(explain.PercentsOf(n.After))
 		}
 		r.Nodes = append(r.Nodes, node)
+	}
+	if f.Watched < f.ShortOf {
+		r.Provisional = fmt.Sprintf("usage was watched for %s, and evicting takes %s (hot.minWindow). For a plan by that: --observe %[2]s",
+			duration.HumanDuration(f.Watched), duration.HumanDuration(f.ShortOf))
 	}
 	r.Summary = r.sum()
 	return r

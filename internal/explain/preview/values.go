@@ -20,12 +20,15 @@ type Report struct {
 	Closed string `json:"closed,omitempty"`
 	// Paused is what keeps the plan from being carried out now; absent if
 	// nothing does.
-	Paused   string     `json:"paused,omitempty"`
-	Summary  Summary    `json:"summary"`
-	Steering Steering   `json:"steering"`
-	Moves    []Move     `json:"moves"`
-	Declined []Declined `json:"declined"`
-	Nodes    []Node     `json:"nodes"`
+	Paused string `json:"paused,omitempty"`
+	// Provisional is what the plan lacks to be that of a cycle; absent if it
+	// lacks nothing.
+	Provisional string     `json:"provisional,omitempty"`
+	Summary     Summary    `json:"summary"`
+	Steering    Steering   `json:"steering"`
+	Moves       []Move     `json:"moves"`
+	Declined    []Declined `json:"declined"`
+	Nodes       []Node     `json:"nodes"`
 }
 
 // Move is one planned move.
