@@ -104,7 +104,7 @@ endif
 	cd $(CLUSTER) && go test $(TEST_FLAGS) $$(go list ./... | grep -vE '$(NEEDS_CLUSTER)')
 
 .PHONY: test-e2e
-test-e2e: ## Run the end-to-end cases of E2E_TIER (test) on real local control planes.
+test-e2e: chart-tools ## Run the end-to-end cases of E2E_TIER (test) on real local control planes.
 	cd $(CLUSTER) && go run ./cmd/e2e --tier $(E2E_TIER) $(E2E_FLAGS)
 
 .PHONY: test-matrix

@@ -36,6 +36,12 @@ type ours struct {
 func install(t *testing.T, f *stage.Fixture, component string) ours {
 	t.Helper()
 	f.Component(component)
+	return asShipped(t, f)
+}
+
+// asShipped makes the clients.
+func asShipped(t *testing.T, f *stage.Fixture) ours {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", f.Access.Evenkeel)
 	if err != nil {
 		t.Fatal(err)
