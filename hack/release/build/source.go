@@ -82,7 +82,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 // output runs a command; the error has what it wrote to standard error.
 func output(command *exec.Cmd) (string, error) {
 	out, err := command.Output()
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {
 		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Stderr))
 	}
 	return strings.TrimSpace(string(out)), err
