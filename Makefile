@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 CLUSTER := test/cluster
+# What makes images and releases is a module of its own.
+RELEASE := hack/release
 
 # Run at a version of its own, so that its dependencies stay out of ours.
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -36,6 +38,8 @@ BENCH ?= .
 BENCH_FLAGS ?=
 NEW ?= bin/bench.txt
 FOOTPRINT_FLAGS ?=
+IMAGE_FLAGS ?=
+RELEASE_FLAGS ?=
 SOAK_FLAGS ?=
 STEERING ?= extender
 THROUGHPUT_FLAGS ?=
@@ -53,6 +57,24 @@ build: ## Compile bin/evenkeel.
 build-scheduler: ## Compile bin/kube-scheduler, the stock one with Evenkeel's plugin.
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" \
 	  -o bin/kube-scheduler ./cmd/kube-scheduler
+
+.PHONY: image
+image: ## Write the container image to bin/image, an OCI layout; docs/release.md says how to push it.
+	cd $(RELEASE) && go run ./cmd/image --version '$(VERSION)' --source $(CURDIR) --out $(CURDIR)/bin/image $(IMAGE_FLAGS)
+
+.PHONY: image-scheduler
+image-scheduler: ## Write the second scheduler's image to bin/image-scheduler.
+	cd $(RELEASE) && go run ./cmd/image --program kube-scheduler --version '$(VERSION)' --source $(CURDIR) --out $(CURDIR)/bin/image-scheduler $(IMAGE_FLAGS)
+
+# The chart, where there is one, with the version as Helm wants it.
+CHART = $(if $(wildcard charts/evenkeel/Chart.yaml),bin/evenkeel-$(VERSION:v%=%).tgz)
+
+.PHONY: release
+release: ## Write the release VERSION=v1.2.3 to bin/release; docs/release.md says how to sign and publish it.
+	@[[ '$(origin VERSION)' != file ]] || { echo 'VERSION=v1.2.3: the version to release'; exit 2; }
+	$(if $(CHART),$(MAKE) chart)
+	cd $(RELEASE) && go run ./cmd/release --version '$(VERSION)' --source $(CURDIR) --out '$(CURDIR)/bin/release/$(VERSION)' \
+	  $(if $(CHART),--chart '$(CURDIR)/$(CHART)') $(RELEASE_FLAGS)
 
 .PHONY: demo
 demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender.
@@ -82,14 +104,16 @@ test-all: vet lint test-unit chart-test ## Run the cases that test leaves out to
 	$(MAKE) fuzz FUZZ_TIME=10s
 
 .PHONY: vet
-vet: ## Run go vet on both modules.
+vet: ## Run go vet on all modules.
 	go vet ./...
 	cd $(CLUSTER) && go vet ./...
+	cd $(RELEASE) && go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint on both modules.
+lint: ## Run golangci-lint on all modules.
 	$(GOLANGCI_LINT) run ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
+	cd $(RELEASE) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: test-unit
 test-unit: ## Run unit and property tests, with the race detector where it matters.
@@ -102,6 +126,7 @@ else
 	go test $(TEST_FLAGS) ./...
 endif
 	cd $(CLUSTER) && go test $(TEST_FLAGS) $$(go list ./... | grep -vE '$(NEEDS_CLUSTER)')
+	cd $(RELEASE) && go test $(TEST_FLAGS) ./...
 
 .PHONY: test-e2e
 test-e2e: chart-tools ## Run the end-to-end cases of E2E_TIER (test) on real local control planes.
@@ -149,9 +174,10 @@ soak: ## Run Evenkeel for an hour under changing usage and measure it; see docs/
 	cd $(CLUSTER) && go run ./cmd/soak $(SOAK_FLAGS)
 
 .PHONY: fmt
-fmt: ## Format the sources of both modules.
+fmt: ## Format the sources of all modules.
 	$(GOLANGCI_LINT) fmt ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
+	cd $(RELEASE) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: update-docs
 update-docs: ## Write the references in docs: the policy and its schema, flags, reasons, metrics.
@@ -198,12 +224,14 @@ update-releases: ## Bring test/cluster/versions to what each release's control p
 verify-fmt:
 	$(GOLANGCI_LINT) fmt --diff ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
+	cd $(RELEASE) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify-tidy
 verify-tidy:
 	go mod tidy -diff
 	cd $(CLUSTER) && go mod tidy -diff
 	cd hack/charttools && go mod tidy -diff
+	cd $(RELEASE) && go mod tidy -diff
 
 .PHONY: verify-vuln
 verify-vuln:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities that the code of both modules reaches. Run by `make verify` with govulncheck's version. A
+# Looks for known vulnerabilities that the code of all modules reaches. Run by `make verify` with govulncheck's version. A
 # finding fails; a database that cannot be reached is reported and does not.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -8,7 +8,7 @@ bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 GOBIN=$bin go install "golang.org/x/vuln/cmd/govulncheck@$1" # go run would hide the exit code
 
-for module in . test/cluster; do
+for module in . test/cluster hack/release; do
     code=0
     "$bin/govulncheck" -db "${GOVULNDB:-https://vuln.go.dev}" -C "$module" ./... 2>"$bin/stderr" || code=$?
     cat "$bin/stderr" >&2

@@ -1,0 +1,78 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Program is a command of the checkout that is shipped.
+type Program struct {
+	// Name is the binary's.
+	Name string
+	// Title and Description are for people who look at an image.
+	Title, Description string
+	// variable of package main or another is what the version is written to.
+	variable string
+	// module is whose version that is; "" is the checkout itself.
+	module string
+}
+
+var programs = []Program{
+	{
+		Name: "evenkeel", Title: "Evenkeel",
+		Description: "Balances Kubernetes nodes by real usage: moves pods off hot nodes and steers new pods to cool ones",
+		variable:    "main.version",
+	},
+	{
+		// It is kube-scheduler: what asks its version wants Kubernetes'.
+		Name: "kube-scheduler", Title: "kube-scheduler with Evenkeel",
+		Description: "The stock kube-scheduler with Evenkeel's plugin compiled in",
+		variable:    "k8s.io/component-base/version.gitVersion", module: "k8s.io/kubernetes",
+	},
+}
+
+// Named returns the program of a name.
+func Named(name string) (Program, error) {
+	var names []string
+	for _, p := range programs {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return Program{}, fmt.Errorf("program %q: allowed are %s", name, strings.Join(names, ", "))
+}
+
+// settings are what else of the environment changes the bytes.
+var settings = []string{"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=", "GOWORK=off"}
+
+// Compile compiles a program for a platform.
+func (s Source) Compile(ctx context.Context, program Program, platform Platform, path string) error {
+	version := s.Version
+	if program.module != "" {
+		list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", program.module)
+		list.Dir = s.Dir
+		var err error
+		if version, err = output(list); err != nil {
+			return fmt.Errorf("reading the version of %s: %w", program.module, err)
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("resolving %q: %w", path, err)
+	}
+	// The folder and the state of the checkout stay out of the binary.
+	compile := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -X "+program.variable+"="+version, "-o", path, "./cmd/"+program.Name)
+	compile.Dir = s.Dir
+	compile.Env = append(os.Environ(), settings...)
+	compile.Env = append(compile.Env, "GOOS="+platform.OS, "GOARCH="+platform.Arch)
+	if _, err := output(compile); err != nil {
+		return fmt.Errorf("compiling %s for %s: %w", program.Name, platform, err)
+	}
+	return nil
+}

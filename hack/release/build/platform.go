@@ -1,0 +1,42 @@
+// Package build compiles programs of a checkout for any platform. The same
+// commit, compiled by the same Go, gives the same bytes in every folder and on
+// every machine. What becomes of the binaries is left to others.
+package build
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Platform is an operating system and an architecture, as Go names them.
+type Platform struct{ OS, Arch string }
+
+// String returns the platform as users write it, such as linux/amd64.
+func (p Platform) String() string { return p.OS + "/" + p.Arch }
+
+// Platforms parses a list with commas. Each may be given once, and only those
+// that are allowed.
+func Platforms(list string, allowed []Platform) ([]Platform, error) {
+	var platforms []Platform
+	for word := range strings.SplitSeq(list, ",") {
+		system, arch, _ := strings.Cut(word, "/")
+		p := Platform{OS: system, Arch: arch}
+		if !slices.Contains(allowed, p) {
+			return nil, fmt.Errorf("platform %q: allowed are %s", word, join(allowed))
+		}
+		if slices.Contains(platforms, p) {
+			return nil, fmt.Errorf("platform %q is given twice", word)
+		}
+		platforms = append(platforms, p)
+	}
+	return platforms, nil
+}
+
+func join(platforms []Platform) string {
+	words := make([]string, len(platforms))
+	for i, p := range platforms {
+		words[i] = p.String()
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,76 @@
+// Package changelog cuts the notes of a release out of CHANGELOG.md.
+package changelog
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// versions are those that may be released: semantic ones with a "v".
+var versions = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
+
+// unreleased is the section of what no release has yet.
+const unreleased = "Unreleased"
+
+// Check returns an error unless a version is one that may be released.
+func Check(version string) error {
+	if !versions.MatchString(version) {
+		return fmt.Errorf("version %q: want one such as v1.2.3, or v1.2.3-rc.1 for a pre-release", version)
+	}
+	return nil
+}
+
+// section is what a heading such as "## [1.2.3] - 2027-01-31" begins.
+type section struct {
+	title string
+	line  int
+	text  strings.Builder
+}
+
+func sections(text string) []*section {
+	var all []*section
+	for n, line := range strings.Split(text, "\n") {
+		heading, begins := strings.CutPrefix(line, "## ")
+		switch {
+		case begins:
+			title := strings.Trim(strings.Fields(heading + " -")[0], "[]")
+			all = append(all, &section{title: title, line: n + 1})
+		case len(all) > 0:
+			all[len(all)-1].text.WriteString(line + "\n")
+		}
+	}
+	return all
+}
+
+// Notes returns the text of a version's section. A pre-release has that of
+// Unreleased. The name of the file is for errors.
+func Notes(name, text, version string) (string, error) {
+	if err := Check(version); err != nil {
+		return "", err
+	}
+	want := strings.TrimPrefix(version, "v")
+	if strings.Contains(want, "-") {
+		want = unreleased
+	}
+	var found *section
+	var titles []string
+	for _, s := range sections(text) {
+		titles = append(titles, s.title)
+		if s.title != want {
+			continue
+		}
+		if found != nil {
+			return "", fmt.Errorf("%s: line %d: section %q is there twice, first in line %d", name, s.line, want, found.line)
+		}
+		found = s
+	}
+	if found == nil {
+		return "", fmt.Errorf("%s: there is no section %q, want a heading \"## [%s] - date\"; there are: %s", name, want, want, strings.Join(titles, ", "))
+	}
+	notes := strings.TrimSpace(found.text.String())
+	if notes == "" {
+		return "", fmt.Errorf("%s: line %d: section %q is empty", name, found.line, want)
+	}
+	return notes + "\n", nil
+}

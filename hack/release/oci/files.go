@@ -1,0 +1,106 @@
+package oci
+
+import (
+	"bytes"
+	"compress/gzip"
+	"debug/elf"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/evenkeel/evenkeel/hack/release/archive"
+	"github.com/evenkeel/evenkeel/hack/release/build"
+)
+
+// rootFiles are what a binary needs of a system. They are the same on every
+// platform.
+func rootFiles() ([]archive.File, error) {
+	certificates, err := roots()
+	if err != nil {
+		return nil, err
+	}
+	folder := func(name string) archive.File { return archive.File{Name: name, Mode: 0o755} }
+	file := func(name, content string) archive.File {
+		return archive.File{Name: name, Mode: 0o644, Content: []byte(content)}
+	}
+	return []archive.File{
+		folder("etc/"), folder("etc/ssl/"), folder("etc/ssl/certs/"),
+		file("etc/passwd", "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"),
+		file("etc/group", "root:x:0:\nnonroot:x:65532:\n"),
+		file("etc/ssl/certs/ca-certificates.crt", string(certificates)), // the first that Go looks for
+	}, nil
+}
+
+// roots are the CA certificates that Mozilla trusts, as the pinned module has
+// them. Those that it trusts with conditions are left out: a file of
+// certificates cannot say conditions.
+func roots() ([]byte, error) {
+	var b bytes.Buffer
+	for root := range bundle.Roots() {
+		if root.Constraint != nil {
+			continue
+		}
+		if err := pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
+			return nil, fmt.Errorf("writing the CA certificates: %w", err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+func binaryFiles(program string, content []byte) []archive.File {
+	return []archive.File{{Name: program, Mode: 0o755, Content: content}}
+}
+
+// withLayer adds files on top of an image.
+func withLayer(image v1.Image, what string, files []archive.File, at time.Time) (v1.Image, error) {
+	var plain bytes.Buffer
+	if err := archive.Tar(&plain, files, at); err != nil {
+		return nil, err
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain.Bytes())), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
+		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+	if err != nil {
+		return nil, fmt.Errorf("making the layer of %s: %w", what, err)
+	}
+	return mutate.Append(image, mutate.Addendum{
+		Layer:   layer,
+		History: v1.History{Created: v1.Time{Time: at}, CreatedBy: "hack/release", Comment: what},
+	})
+}
+
+// machines are the architectures that images are made for, as ELF names them.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// checkBinary checks that a binary runs where its image says, and there alone:
+// the image has no libraries.
+func checkBinary(b Binary) error {
+	machine, known := machines[b.Platform.Arch]
+	if b.Platform.OS != "linux" || !known {
+		return fmt.Errorf("platform %q: allowed are %s", b.Platform, Platforms)
+	}
+	file, err := elf.Open(b.Path)
+	if err != nil {
+		return fmt.Errorf("reading the binary %q: %w", b.Path, err)
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	if file.Machine != machine {
+		return fmt.Errorf("the binary %q is for %v, want %v", b.Path, file.Machine, machine)
+	}
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("the binary %q is linked dynamically, want CGO_ENABLED=0: the image has no libraries", b.Path)
+		}
+	}
+	return nil
+}
+
+// Platforms are what images are made for.
+var Platforms = []build.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}

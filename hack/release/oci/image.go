@@ -1,0 +1,174 @@
+// Package oci makes container images without a container engine: an index of
+// one image per platform, each with a binary on top of an empty base or of one
+// that is given. Its bytes depend on nothing but what is passed in.
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/evenkeel/evenkeel/hack/release/build"
+)
+
+// User is whom a container runs as. It is a number, so that a kubelet can see
+// that it is not root.
+const User = "65532:65532"
+
+// Options are what all platforms of an image have in common.
+type Options struct {
+	// Program is the binary's name; the image runs /<name>.
+	Program string
+	// Time is when it was made, by its own account.
+	Time time.Time
+	// Labels are of the images, and annotations of the index.
+	Labels map[string]string
+	// Base is a folder with an OCI layout to build on, which brings its own
+	// certificates and users. Without one the image has nothing but the binary,
+	// the CA certificates of browsers (Prometheus may be behind a public one) and
+	// a name for its user.
+	Base string
+}
+
+// Binary is a program for a platform.
+type Binary struct {
+	Platform build.Platform
+	Path     string
+}
+
+// Index makes the images of binaries.
+func Index(o Options, binaries []Binary) (v1.ImageIndex, error) {
+	if len(binaries) == 0 {
+		return nil, errors.New("making an image: there is no binary")
+	}
+	base, err := baseOf(o)
+	if err != nil {
+		return nil, err
+	}
+	index := v1.ImageIndex(empty.Index)
+	for _, b := range binaries {
+		image, err := imageOf(o, b, base)
+		if err != nil {
+			return nil, fmt.Errorf("making the image for %s: %w", b.Platform, err)
+		}
+		platform := &v1.Platform{OS: b.Platform.OS, Architecture: b.Platform.Arch}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+	}
+	annotated, ok := mutate.Annotations(index, o.Labels).(v1.ImageIndex)
+	if !ok {
+		return nil, errors.New("making an image: its index cannot be annotated")
+	}
+	return annotated, nil
+}
+
+// imageOf puts a binary on its base.
+func imageOf(o Options, b Binary, base func(build.Platform) (v1.Image, error)) (v1.Image, error) {
+	if err := checkBinary(b); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(b.Path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the binary: %w", err)
+	}
+	image, err := base(b.Platform)
+	if err != nil {
+		return nil, err
+	}
+	image, err = withLayer(image, "the binary", binaryFiles(o.Program, content), o.Time)
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("reading the base's configuration: %w", err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = b.Platform.OS, b.Platform.Arch
+	config.Created = v1.Time{Time: o.Time}
+	config.Config = v1.Config{Entrypoint: []string{"/" + o.Program}, User: User, Labels: o.Labels, Env: config.Config.Env}
+	return mutate.ConfigFile(image, config)
+}
+
+// baseOf returns what a platform's image is built on.
+func baseOf(o Options) (func(build.Platform) (v1.Image, error), error) {
+	if o.Base == "" {
+		image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+		files, err := rootFiles()
+		if err != nil {
+			return nil, err
+		}
+		image, err = withLayer(image, "certificates and users", files, o.Time)
+		return func(build.Platform) (v1.Image, error) { return image, err }, err
+	}
+	index, err := layout.ImageIndexFromPath(o.Base)
+	if err != nil {
+		return nil, fmt.Errorf("reading base %q, which has to be a folder with an OCI layout: %w", o.Base, err)
+	}
+	return func(p build.Platform) (v1.Image, error) {
+		image, err := find(index, p)
+		if err == nil && image == nil {
+			err = fmt.Errorf("it has no image for %s", p)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading base %q: %w", o.Base, err)
+		}
+		return image, nil
+	}, nil
+}
+
+// find looks for a platform in an index and in those that it lists; it returns
+// nil if there is none.
+func find(index v1.ImageIndex, p build.Platform) (v1.Image, error) {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range manifest.Manifests {
+		switch {
+		case d.MediaType.IsIndex():
+			inner, err := index.ImageIndex(d.Digest)
+			if err != nil {
+				return nil, err
+			}
+			if found, err := find(inner, p); err != nil || found != nil {
+				return found, err
+			}
+		case d.MediaType.IsImage() && d.Platform != nil && d.Platform.OS == p.OS && d.Platform.Architecture == p.Arch:
+			return index.Image(d.Digest)
+		}
+	}
+	return nil, nil
+}
+
+// Write writes an index to a folder as an OCI layout, in place of one that is
+// there. Anything else that is there is left alone, and an error.
+func Write(dir string, index v1.ImageIndex, tag string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("writing an image: %w", err)
+	}
+	if len(entries) > 0 {
+		if _, err := os.Stat(filepath.Join(dir, "oci-layout")); err != nil {
+			return fmt.Errorf("writing an image to %q: the folder has other files: want an empty one, or an OCI layout to replace", dir)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("replacing an image: %w", err)
+		}
+	}
+	to, err := layout.Write(dir, empty.Index)
+	if err == nil {
+		err = to.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag}))
+	}
+	if err != nil {
+		return fmt.Errorf("writing an image to %q: %w", dir, err)
+	}
+	return nil
+}
