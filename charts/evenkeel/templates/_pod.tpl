@@ -5,7 +5,12 @@
 - {{ ternary (trimPrefix "evenkeel-" $component) "serve" (ne $component "evenkeel") }}
 - --policy-config-file=/etc/evenkeel/policy.yaml
 {{- if eq .Values.mode "serve" }}
-- --descheduling-interval={{ .Values.deschedulingInterval }}
+{{- with .Values.deschedulingInterval }}
+{{- if regexMatch "^[^1-9]+$" . }}
+{{- fail (printf "deschedulingInterval: %q leaves no time between two cycles, and the mode serve goes on: give one, or set mode to cronjob" .) }}
+{{- end }}
+- --descheduling-interval={{ . }}
+{{- end }}
 - --leader-elect=true
 {{- end }}
 {{- if include "evenkeel.answers" . }}
