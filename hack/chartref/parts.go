@@ -34,6 +34,7 @@ const (
 	byPolicy   = `(include "evenkeel.byPolicy" .)`
 	byWebhook  = `(include "evenkeel.byWebhook" .)`
 	patches    = `(include "evenkeel.patchesPods" .)`
+	kubelets   = `(include "evenkeel.kubeletSource" .)`
 
 	suffix = `{{ include "evenkeel.fenceSuffix" . }}`
 )
@@ -76,18 +77,27 @@ var parts = []part{
 			{`["evenkeel.io/hot", "evenkeel.io/above-reject"]`, `{{ include "evenkeel.taintKeys" . }}`},
 		},
 	}}},
-	{"rbac-kubelet-source.yaml", []block{{
-		when: and(roles, `(include "evenkeel.kubeletSource" .)`), source: "components/kubelet-source/rbac.yaml",
-		changes: []change{{
-			`
+	{"rbac-kubelet-source.yaml", []block{
+		{
+			when: and(".Values.serviceAccount.create", kubelets), source: "components/kubelet-source/rbac.yaml",
+			only: []string{"ServiceAccount/evenkeel-kubelet-source"},
+		},
+		{
+			when: and(roles, kubelets), source: "components/kubelet-source/rbac.yaml", only: []string{
+				"ClusterRole/evenkeel-kubelet-source", "ClusterRoleBinding/evenkeel-kubelet-source",
+				"Role/evenkeel-kubelet-source", "RoleBinding/evenkeel-kubelet-source",
+			},
+			changes: []change{{
+				`
   - kind: ServiceAccount
     name: evenkeel
     namespace: evenkeel
   - kind: ServiceAccount
     name: evenkeel-extender
     namespace: evenkeel`, "\n  {{- include \"evenkeel.subjects\" . | trim | nindent 2 }}",
-		}},
-	}}},
+			}},
+		},
+	}},
 	{"rbac-surge.yaml", []block{{when: and(roles, ".Values.rbac.surge", evicts), source: "components/surge/rbac.yaml"}}},
 	{"fence-surge.yaml", []block{{when: and(".Values.rbac.surge", evicts), source: "components/surge/fence.yaml"}}},
 	{"steering-crd.yaml", []block{{when: steered, source: "components/admission-steering-base/crd.yaml"}}},

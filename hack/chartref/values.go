@@ -201,17 +201,43 @@ func (v *value) kind(made map[string]any) error {
 	return nil
 }
 
+// needed reports whether templates cannot do without the value. Helm takes null
+// for a value that is not given, and so it is where an earlier release's values
+// are used again: such a value would be missing in what is rendered.
+func (v *value) needed() bool {
+	if len(v.children) > 0 {
+		return true
+	}
+	switch is := v.fallback.(type) {
+	case string:
+		return is != "" && !strings.Contains(v.text, "Empty: ")
+	case int:
+		return is != 0
+	case bool:
+		return is
+	}
+	return false
+}
+
 // objectOf is the schema of an object that has these values and no others.
 func objectOf(values []value, policies map[string]map[string]any) (map[string]any, error) {
 	properties := map[string]any{}
+	var required []string
 	for i := range values {
 		schema, err := values[i].schema(policies)
 		if err != nil {
 			return nil, err
 		}
 		properties[values[i].name()] = schema
+		if values[i].needed() {
+			required = append(required, values[i].name())
+		}
 	}
-	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}, nil
+	object := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		object["required"] = required
+	}
+	return object, nil
 }
 
 // schemaOf returns the schema of all values.

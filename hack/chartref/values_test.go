@@ -56,7 +56,7 @@ deep:
 		`"count":{"anyOf":[{"type":"integer"},{"const":""}],"default":"","description":"How many, or | none.","minimum":1},` +
 		`"labels":{"additionalProperties":{"type":"string"},"default":{"a":"b"},"description":"Labels.","type":"object"},` +
 		`"peers":{"default":[],"description":"Peers.","items":{"type":"object"},"type":"array"}},"type":"object"},` +
-		`"mode":{"default":"serve","description":"What runs.","enum":["","serve"]}},"type":"object"}`
+		`"mode":{"default":"serve","description":"What runs.","enum":["","serve"]}},"required":["mode","deep"],"type":"object"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("schema (-want +got)\n%s", diff)
 	}
@@ -71,6 +71,44 @@ deep:
 		"| `deep.peers` | Peers. | `[]` |\n\n" + tableEnd + "end\n"
 	if diff := cmp.Diff(table, string(readme)); diff != "" {
 		t.Errorf("table (-want +got)\n%s", diff)
+	}
+}
+
+// What templates cannot do without may not be null, which Helm takes for not given.
+func TestNeededValues(t *testing.T) {
+	values, err := readValues(write(t, "values.yaml", `
+# A.
+text: a
+# Nothing by default.
+unset: ""
+# Class. Empty: none.
+class: high
+# How many.
+count: 2
+# None by default.
+none: 0
+# On.
+"on": true
+# Off.
+"off": false
+# Labels.
+# @items: string
+labels: {a: b}
+below:
+  # A.
+  unset: ""
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range values {
+		if values[i].needed() {
+			got = append(got, values[i].name())
+		}
+	}
+	if diff := cmp.Diff([]string{"text", "count", "on", "below"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

@@ -26,7 +26,7 @@ var verbs = map[string][]string{
 	"get":          {"-A", "--all-namespaces", "-o=", "-l=", "-w", "--raw=", "--field-selector=", "--sort-by="},
 	"krew":         nil,
 	"label":        {"--overwrite", "-l="},
-	"logs":         {"-c=", "--follow", "--since=", "-l=", "--tail=", "-p", "--previous"},
+	"logs":         {"-c=", "--follow", "--since=", "-l=", "--tail=", "-p", "--previous", "--prefix", "--ignore-errors"},
 	"patch":        {"--patch-file=", "--patch=", "--type="},
 	"port-forward": nil,
 	"rollout":      nil,

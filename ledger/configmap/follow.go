@@ -11,8 +11,8 @@ import (
 )
 
 // Follow calls adopt with every ledger that another process writes, until the
-// context ends. Deleting the ConfigMap changes nothing: known moves stay until
-// they expire.
+// context ends. Known moves stay until they expire, also if the ConfigMap is
+// deleted.
 func (s *Store) Follow(ctx context.Context, adopt func(ledger.Document)) {
 	list := cache.NewListWatchFromClient(s.config.Client.CoreV1().RESTClient(), "configmaps", s.config.Namespace,
 		fields.OneTermEqualSelector("metadata.name", s.config.Name))
@@ -32,7 +32,19 @@ func (s *Store) handler(adopt func(ledger.Document)) cache.ResourceEventHandler 
 			adopt(document)
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, object any) { take(object) }}
+	return cache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, object any) { take(object) }, DeleteFunc: s.gone}
+}
+
+// gone notes that the object was deleted, and with it what could not be read.
+func (s *Store) gone(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	if configMap, ok := object.(*v1.ConfigMap); ok && configMap.Name == s.config.Name {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.unreadable = nil
+	}
 }
 
 // seen reads an object from the watch.

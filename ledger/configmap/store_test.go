@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/ledger"
 )
@@ -611,8 +612,8 @@ func TestDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// Every ledger that another process writes is told, what cannot be read is
-// reported, and a deletion changes nothing.
+// Every ledger that another process writes is told, and what cannot be read is
+// reported. A deletion tells nothing.
 func TestFollow(t *testing.T) {
 	d := newDesk()
 	follower := d.store(t, "follower")
@@ -643,6 +644,34 @@ func TestFollow(t *testing.T) {
 	}
 	if len(d.reported) != 1 || follower.Generation() != 3 {
 		t.Errorf("reported %q, generation %d", d.reported, follower.Generation())
+	}
+}
+
+// A replica that follows goes by an unreadable ledger for as long as that is
+// there: nobody writes another before the next move, perhaps for days.
+func TestUnreadableUntilDeleted(t *testing.T) {
+	damaged := configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {1}} })
+	theirs := damaged.DeepCopy()
+	theirs.Name = "another"
+	for name, tc := range map[string]struct {
+		deleted any
+		gone    bool
+	}{
+		"the watch saw it":       {damaged, true},
+		"the watch was away":     {cache.DeletedFinalStateUnknown{Key: "evenkeel/ledger", Obj: damaged}, true},
+		"another one is deleted": {theirs, false},
+		"nothing is":             {&v1.Pod{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDesk().store(t, "follower")
+			handler := s.handler(func(ledger.Document) {})
+			if handler.OnAdd(damaged, true); s.Unreadable() == nil {
+				t.Fatal("it was read")
+			}
+			if handler.OnDelete(tc.deleted); (s.Unreadable() == nil) != tc.gone {
+				t.Errorf("unreadable: %v, want gone %v", s.Unreadable(), tc.gone)
+			}
+		})
 	}
 }
 

@@ -65,7 +65,7 @@ evenkeel-extender
 {{- define "evenkeel.document" -}}
 {{- $kind := .kind -}}
 {{- $found := dict -}}
-{{- range regexSplit "(?m)^---([ \t].*)?$" .text -1 -}}
+{{- range regexSplit "(?m)^---([ \t].*)?\r?$" .text -1 -}}
 {{- $document := fromYaml . -}}
 {{- if eq (get $document "kind" | toString) $kind -}}
 {{- $found = $document -}}
@@ -82,7 +82,7 @@ evenkeel-extender
 {{- end -}}
 {{ .Values.policyFile }}
 {{- else -}}
-{{- $load := deepCopy .Values.policy -}}
+{{- $load := deepCopy (.Values.policy | default dict) -}}
 {{- if and (include "evenkeel.evicts" .) (eq .Values.steering.by "none") -}}
 {{- $load = merge $load (dict "eviction" (dict "steering" "none")) -}}
 {{- end -}}
@@ -117,18 +117,45 @@ evenkeel-extender
 {{- if $wanted -}}true{{- end -}}
 {{- end -}}
 
+{{/* Whether the policy switches a part of nodesync on. */}}
+{{- define "evenkeel.writes" -}}
+{{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
+{{- $on := false -}}
+{{- range list "annotations" "label" "taint" "rejectTaint" -}}
+{{- if get (get $nodesync . | default dict) "enabled" -}}
+{{- $on = true -}}
+{{- end -}}
+{{- end -}}
+{{- if $on -}}true{{- end -}}
+{{- end -}}
+
 {{/* Whether the process that evicts writes to nodes. */}}
 {{- define "evenkeel.marks" -}}
 {{- $wanted := eq .Values.rbac.nodesync "always" -}}
 {{- if eq .Values.rbac.nodesync "auto" -}}
-{{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
-{{- range list "annotations" "label" "taint" "rejectTaint" -}}
-{{- if get (get $nodesync . | default dict) "enabled" -}}
-{{- $wanted = true -}}
-{{- end -}}
-{{- end -}}
+{{- $wanted = include "evenkeel.writes" . -}}
 {{- end -}}
 {{- if and $wanted (include "evenkeel.evicts" .) -}}true{{- end -}}
+{{- end -}}
+
+{{/* Refuses what `evenkeel nodesync` refuses at its start. What a file has is for the process to say. */}}
+{{- define "evenkeel.checkNodesync" -}}
+{{- if and (eq .Values.mode "nodesync") (not .Values.policyFile) (not .Values.policyConfigMap) -}}
+{{- if not (include "evenkeel.writes" .) -}}
+{{- fail "mode: nodesync writes nothing, because policy.nodesync switches no part on: enable annotations, label, taint or rejectTaint, or give rules by policyFile" -}}
+{{- end -}}
+{{- if .Values.nodesync.prometheus -}}
+{{- $found := false -}}
+{{- range get (get (include "evenkeel.load" . | fromJson) "usage" | default dict) "sources" | default list -}}
+{{- if eq (get . "type" | toString) "Prometheus" -}}
+{{- $found = true -}}
+{{- end -}}
+{{- end -}}
+{{- if not $found -}}
+{{- fail "nodesync.prometheus: it replaces the address of a source of type Prometheus, and policy.usage.sources has none" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Whether the mode nodesync reads pods and usage: rules alone do not. */}}
@@ -152,7 +179,7 @@ evenkeel-extender
 
 {{/* Keys that the fence of nodesync allows, as a list of CEL. */}}
 {{- define "evenkeel.labelKeys" -}}
-{{- $keys := concat (list "status") .Values.nodesync.labelKeys -}}
+{{- $keys := concat (list "status") (.Values.nodesync.labelKeys | default list) -}}
 {{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
 {{- with get (get $nodesync "label" | default dict) "key" -}}
 {{- $keys = append $keys . -}}
@@ -161,7 +188,7 @@ evenkeel-extender
 {{- end -}}
 
 {{- define "evenkeel.taintKeys" -}}
-{{- $keys := concat (list "evenkeel.io/hot" "evenkeel.io/above-reject") .Values.nodesync.taintKeys -}}
+{{- $keys := concat (list "evenkeel.io/hot" "evenkeel.io/above-reject") (.Values.nodesync.taintKeys | default list) -}}
 {{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
 {{- range list "taint" "rejectTaint" -}}
 {{- with get (get $nodesync . | default dict) "key" -}}
@@ -175,14 +202,35 @@ evenkeel-extender
 [{{ range $i, $key := uniq . }}{{ if $i }}, {{ end }}{{ $key | quote }}{{ end }}]
 {{- end -}}
 
+{{/* Refuses labels that the chart itself goes by: of a dict with value (its name), labels and own. */}}
+{{- define "evenkeel.checkLabels" -}}
+{{- $value := .value -}}
+{{- $own := .own -}}
+{{- range $key, $_ := .labels -}}
+{{- if has $key $own -}}
+{{- fail (printf "%s: the chart sets the label %s itself, so leave it out" $value $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Labels of every object. */}}
 {{- define "evenkeel.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- include "evenkeel.labelsAnd" (dict "root" . "value" "" "more" dict) -}}
+{{- end -}}
+
+{{/* These and those of a value: of a dict with root, value (its name) and more. */}}
+{{- define "evenkeel.labelsAnd" -}}
+{{- $own := list "helm.sh/chart" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/part-of" "app.kubernetes.io/managed-by" "app.kubernetes.io/version" "app.kubernetes.io/component" -}}
+{{- $common := .root.Values.commonLabels | default dict -}}
+{{- $more := .more | default dict -}}
+{{- include "evenkeel.checkLabels" (dict "value" "commonLabels" "labels" $common "own" $own) -}}
+{{- include "evenkeel.checkLabels" (dict "value" .value "labels" $more "own" $own) -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/part-of: evenkeel
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-{{- with .Values.commonLabels }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- with merge (deepCopy $more) $common }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
@@ -218,7 +266,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end -}}
 
 {{- define "evenkeel.replicas" -}}
-{{- if eq (toString .Values.replicas) "" -}}
+{{- if or (kindIs "invalid" .Values.replicas) (eq (toString .Values.replicas) "") -}}
 {{ ternary 1 2 (eq .Values.mode "nodesync") }}
 {{- else if and (eq .Values.mode "nodesync") (gt (int .Values.replicas) 1) -}}
 {{- fail (printf "replicas: %v in the mode nodesync would write to the same nodes, so leave it at 1: marks stay while it is away" .Values.replicas) -}}
@@ -248,19 +296,19 @@ limits: {memory: 1Gi}
 
 {{/* GOMEMLIMIT, 225/256 of the limit: 900MiB of 1Gi. Empty without a limit. */}}
 {{- define "evenkeel.goMemLimit" -}}
-{{- $limit := dig "limits" "memory" "" (include "evenkeel.resources" . | fromYaml) | toString -}}
-{{- $kib := 0 -}}
-{{- if regexMatch "^[0-9]+Gi$" $limit -}}
-{{- $kib = mul (trimSuffix "Gi" $limit | int64) 1048576 -}}
-{{- else if regexMatch "^[0-9]+Mi$" $limit -}}
-{{- $kib = mul (trimSuffix "Mi" $limit | int64) 1024 -}}
-{{- else if regexMatch "^[0-9]+Ki$" $limit -}}
-{{- $kib = trimSuffix "Ki" $limit | int64 -}}
-{{- else if $limit -}}
-{{- fail (printf "resources.limits.memory: %q is no whole number of Ki, Mi or Gi, from which GOMEMLIMIT follows" $limit) -}}
+{{- $units := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- $memory := get (get (include "evenkeel.resources" . | fromYaml) "limits" | default dict) "memory" -}}
+{{- $limit := toString ($memory | default "") -}}
+{{- if kindIs "float64" $memory -}}
+{{- $limit = printf "%.0f" $memory -}}
 {{- end -}}
-{{- with $kib -}}
-{{ div (mul . 225) 262144 }}MiB
+{{- if regexMatch "^[0-9]+([.][0-9]+)?([kMGT]|[KMGT]i)?$" $limit -}}
+{{- $number := regexFind "^[0-9.]+" $limit -}}
+{{- with divf (mulf $number (get $units (trimPrefix $number $limit)) 225) 268435456 | floor | int64 -}}
+{{ . }}MiB
+{{- end -}}
+{{- else if $limit -}}
+{{- fail (printf "resources.limits.memory: %q has another unit than k, M, G, T, Ki, Mi, Gi and Ti, so set GOMEMLIMIT by env" $limit) -}}
 {{- end -}}
 {{- end -}}
 

@@ -1,10 +1,16 @@
 {{/* Arguments of the Deployment's command. */}}
 {{- define "evenkeel.args" -}}
+{{- include "evenkeel.checkNodesync" . -}}
 {{- $component := include "evenkeel.component" . -}}
 - {{ ternary (trimPrefix "evenkeel-" $component) "serve" (ne $component "evenkeel") }}
 - --policy-config-file=/etc/evenkeel/policy.yaml
 {{- if eq .Values.mode "serve" }}
-- --descheduling-interval={{ .Values.deschedulingInterval }}
+{{- with .Values.deschedulingInterval }}
+{{- if regexMatch "^[^1-9]+$" . }}
+{{- fail (printf "deschedulingInterval: %q leaves no time between two cycles, and the mode serve goes on: give one, or set mode to cronjob" .) }}
+{{- end }}
+- --descheduling-interval={{ . }}
+{{- end }}
 - --leader-elect=true
 {{- end }}
 {{- if include "evenkeel.answers" . }}
@@ -238,12 +244,13 @@ volumes:
 
 {{/* Labels of a pod with a name. */}}
 {{- define "evenkeel.podLabels" -}}
+{{- $own := list "app.kubernetes.io/name" "app.kubernetes.io/part-of" -}}
+{{- $common := .root.Values.commonLabels | default dict -}}
+{{- $pod := .root.Values.podLabels | default dict -}}
+{{- include "evenkeel.checkLabels" (dict "value" "podLabels" "labels" $pod "own" $own) -}}
 app.kubernetes.io/name: {{ .name }}
 app.kubernetes.io/part-of: evenkeel
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
-{{- with .root.Values.podLabels }}
+{{- with merge (deepCopy $pod) $common }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}

@@ -1,0 +1,117 @@
+package alerts_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// right is what a role gives to a ServiceAccount, in one namespace or, where that
+// is empty, in all.
+type right struct {
+	account, namespace string
+	rules              []rbacv1.PolicyRule
+}
+
+// allows reports whether the right covers a verb on a resource; without a name, on
+// all of them.
+func (r *right) allows(account, verb, resource, name, namespace string) bool {
+	if r.account != account || r.namespace != "" && r.namespace != namespace {
+		return false
+	}
+	return slices.ContainsFunc(r.rules, func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Verbs, verb) && slices.Contains(rule.Resources, resource) &&
+			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, name))
+	})
+}
+
+// shippedRights returns what the manifests in deploy give.
+func shippedRights(t *testing.T) (all []right) {
+	t.Helper()
+	rules, bindings := map[string][]rbacv1.PolicyRule{}, []rbacv1.RoleBinding{}
+	err := filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		for document := range strings.SplitSeq(contentOf(t, path), "\n---\n") {
+			var role rbacv1.ClusterRole
+			var binding rbacv1.RoleBinding
+			if yaml.Unmarshal([]byte(document), &role) != nil || yaml.Unmarshal([]byte(document), &binding) != nil {
+				continue // another kind
+			}
+			switch role.Kind {
+			case "Role", "ClusterRole":
+				rules[role.Kind+" "+role.Name] = role.Rules
+			case "RoleBinding", "ClusterRoleBinding":
+				bindings = append(bindings, binding)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range bindings {
+		for _, subject := range bindings[i].Subjects {
+			all = append(all, right{subject.Name, bindings[i].Namespace, rules[bindings[i].RoleRef.Kind+" "+bindings[i].RoleRef.Name]})
+		}
+	}
+	if len(all) < 5 {
+		t.Fatalf("%d bindings were found", len(all))
+	}
+	return all
+}
+
+var canI = regexp.MustCompile(`kubectl auth can-i (\S+) ([a-z]+)(?:/(\S+))?(?: -n (\S+))? --as system:serviceaccount:evenkeel:(\S+)`)
+
+// What runbooks ask of `kubectl auth can-i` is allowed where nothing is wrong: of a
+// right on an object by its name it says no unless the name is given.
+func TestRunbooksAskForRightsThatAreShipped(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, asked := shippedRights(t), 0
+	for _, page := range pages {
+		for _, q := range canI.FindAllStringSubmatch(contentOf(t, page), -1) {
+			asked++
+			if !slices.ContainsFunc(shipped, func(r right) bool { return r.allows(q[5], q[1], q[2], q[3], q[4]) }) {
+				t.Errorf("%s: %s: the answer is no though nothing is wrong", page, q[0])
+			}
+		}
+	}
+	if asked < 3 {
+		t.Errorf("%d questions were found", asked)
+	}
+}
+
+// logs are commands that read logs.
+var logs = regexp.MustCompile(`(?m)^    kubectl .*\blogs .*$`)
+
+// Runbooks read the logs of a pod that is named, or those of all replicas and
+// whole: of a Deployment kubectl takes one pod, which need not lead, and with a
+// selector ten lines.
+func TestRunbooksReadTheLogsOfAllReplicas(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range pages {
+		for _, command := range logs.FindAllString(contentOf(t, page), -1) {
+			found++
+			if !strings.Contains(command, " pod/") && (!strings.Contains(command, " -l app.kubernetes.io/name=") || !strings.Contains(command, " --tail=")) {
+				t.Errorf("%s: %s", page, command)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d commands were found", found)
+	}
+}
