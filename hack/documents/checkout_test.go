@@ -188,10 +188,16 @@ var theirs = map[string]string{
 	"tighter.yaml":        "a policy to compare",
 	"bin/bench-old.txt":   "an earlier run, saved by hand",
 	"bin/bench.txt":       "the newest run of make bench",
+	"cosign.key":          "whoever releases signs with it",
+
+	"bin/image.linux-amd64.cdx.json":        "of make image",
+	"bin/image.linux-arm64.cdx.json":        "of make image",
+	"bin/release/v1.2.3/SHA256SUMS":         "of make release",
+	"bin/release/v1.2.3/evenkeel-1.2.3.tgz": "of make release",
 }
 
 // made are the flags that name what a command writes.
-var made = []string{"--out", "-o", "--output", "--report", "--directory"}
+var made = []string{"--bundle", "--out", "-o", "--output", "--report", "--directory"}
 
 var (
 	fileLike = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*\.(crt|csv|gz|html|json|key|log|md|pem|sh|tar|tgz|txt|ya?ml)$`)
