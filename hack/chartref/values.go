@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -136,9 +137,7 @@ func (v *value) schema(policies map[string]map[string]any) (map[string]any, erro
 		if !known {
 			return nil, fmt.Errorf("%s: @schema: %q is no document of a policy", v.path, kind)
 		}
-		for key, of := range policy {
-			made[key] = of
-		}
+		maps.Copy(made, policy)
 		made["description"] = v.text
 		return made, nil
 	}
