@@ -53,6 +53,8 @@ type Explainer struct {
 	// planner makes plans once the process has run a cycle.
 	planner atomic.Pointer[realusage.Plugin]
 	busy    atomic.Bool
+	// last is the last cycle; nil before the first.
+	last atomic.Pointer[explain.Cycle]
 }
 
 const (
@@ -76,6 +78,9 @@ func (e *Explainer) Follow(terms *Terms) {
 		e.planner.Store(nil)
 	}
 }
+
+// Cycle returns what the last cycle planned; nil if there was none.
+func (e *Explainer) Cycle() *explain.Cycle { return e.last.Load() }
 
 // Latest returns what this process knows now, without a plan. It also works in
 // a process that evicts nothing.
@@ -137,6 +142,9 @@ func (e *Explainer) Judged(ctx context.Context, made *realusage.Made) {
 	if made.By != nil {
 		e.planner.Store(made.By)
 	}
+	if o := e.observer.Latest(); o != nil {
+		e.last.Store(&explain.Cycle{At: o.At, Plan: made.Plan, Closed: made.Closed})
+	}
 	e.logJudged(ctx, made)
 }
 
@@ -168,11 +176,16 @@ func (e *Explainer) knowing(ctx context.Context, s explain.Subject) (*explain.Fa
 	if err != nil {
 		return nil, err
 	}
-	f.NoPlan = "this replica has run no cycle: another one leads, or the first is to come"
-	if e.nodes == nil {
-		f.NoPlan = "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"
-	}
+	f.NoPlan = e.NoPlan()
 	return f, nil
+}
+
+// NoPlan says why this process has no plan to explain with, if it has none.
+func (e *Explainer) NoPlan() string {
+	if e.nodes == nil {
+		return "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"
+	}
+	return "this replica has run no cycle: another one leads, or the first is to come"
 }
 
 // study makes one plan at a time and waits for it up to Timeout: a what-if
