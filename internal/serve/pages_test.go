@@ -56,8 +56,8 @@ func reporting(t *testing.T) *Reports {
 // Pages are read at localhost or an address, whatever the port; by name a page
 // in a browser could. Profiles have to be asked for.
 func TestPages(t *testing.T) {
-	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry()), Explain: http.NotFoundHandler()}
-	pages.Explain = extender.Report(func(*http.Request) (any, error) { return "explained", nil })
+	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry())}
+	pages.Explain = func(*http.Request) (any, error) { return "explained", nil }
 	profiling := pages
 	profiling.Profiling = true
 	for name, tc := range map[string]struct {
@@ -88,7 +88,7 @@ func TestPages(t *testing.T) {
 				tc.method = http.MethodGet
 			}
 			w := httptest.NewRecorder()
-			tc.pages.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.url, nil))
+			tc.pages.Handler(t.Context()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.url, nil))
 			if w.Code != tc.want {
 				t.Errorf("status %d with %q, want %d", w.Code, w.Body, tc.want)
 			}
@@ -128,8 +128,8 @@ func TestStrangersReadNoReports(t *testing.T) {
 			t.Errorf("%s: status %d, want 404", path, code)
 		}
 	}
-	pages := Pages{Reports: reports, Metrics: http.NotFoundHandler(), Explain: http.NotFoundHandler()}
-	if _, fields := get(pages.Handler(), "/status"); len(fields["moves"].([]any)) != 1 {
+	pages := Pages{Reports: reports, Metrics: http.NotFoundHandler()}
+	if _, fields := get(pages.Handler(t.Context()), "/status"); len(fields["moves"].([]any)) != 1 {
 		t.Errorf("reports have %v", fields)
 	}
 }
