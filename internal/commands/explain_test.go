@@ -84,7 +84,7 @@ func answering(t *testing.T) (reports, asks string) {
 		t.Cleanup(listening.Close)
 		return listening.URL
 	}
-	return urlOf(pages.Handler()), urlOf(server)
+	return urlOf(pages.Handler(t.Context())), urlOf(server)
 }
 
 // The command asks a running extender and prints what it says; what cannot be
