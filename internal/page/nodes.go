@@ -93,7 +93,7 @@ func (p *Page) addNodes(f *Facts) {
 		n := &p.Nodes[i]
 		*n = f.node(i, newest)
 		p.Provisional = p.Provisional || n.Provisional
-		if n.Level == Hot || n.Level == Cooling {
+		if n.isHot() && !n.Provisional {
 			p.HotNodes++
 		}
 		if !pools[n.Pool] {
@@ -220,6 +220,9 @@ func (p *Page) count() []LevelCount {
 	}
 	return counts
 }
+
+// isHot reports whether a node is hot, or seems to be.
+func (n *Node) isHot() bool { return n.Level == Hot || n.Level == Cooling }
 
 // Uses says in words what a node uses.
 func (n *Node) Uses() string {

@@ -120,6 +120,25 @@ func TestHeadline(t *testing.T) {
 			func(f *Facts) { f.States["node-b"] = thresholds.NodeState{State: thresholds.Warm} },
 			Headline{Node: "node-b", Text: "No node is hot; node-b is the fullest", By: "cpu 96.6%, memory 40.0%", Action: "Nothing has to be moved."},
 		},
+		"hot by windows, behind one by its newest reading": {
+			func(f *Facts) {
+				f.View.Nodes[0].Measured[0][0], f.View.Nodes[0].Unknown = 9900, reasons.WindowTooShort
+				f.States["node-a"], f.NoPlan = thresholds.NodeState{State: thresholds.Unknown}, "no plan"
+			},
+			hot("No plan."),
+		},
+		"hot by the newest reading alone": {
+			func(f *Facts) {
+				for i := range f.View.Nodes {
+					f.View.Nodes[i].Unknown = reasons.WindowTooShort
+					f.States[f.View.Snapshot.Nodes[i].Node.Name] = thresholds.NodeState{State: thresholds.Unknown}
+				}
+			},
+			Headline{
+				Node: "node-b", Text: "node-b is hot by its newest reading", By: "cpu 96.6%, memory 40.0%",
+				Action: "Whether it is hot by the windows of the policy shows when these have filled; nothing is evicted before.",
+			},
+		},
 		"a source that fails": {
 			func(f *Facts) { f.View, f.Sources = nil, []Source{{Name: "Prometheus", Error: "connection refused"}} },
 			Headline{Text: "No usage is known", By: "Prometheus could not be read: connection refused", Action: "Nothing is evicted."},
@@ -178,7 +197,7 @@ func TestMoves(t *testing.T) {
 	p := New(f)
 	var got []string
 	for i := range p.Moves {
-		got = append(got, p.Told(&p.Moves[i]))
+		got = append(got, told(&p.Moves[i]))
 	}
 	want := []string{
 		"shop/new from node-b to node-a: Intended", "shop/old from node-b to node-a: Evicted", "shop/past from node-b to node-a: Cancelled",
@@ -187,14 +206,14 @@ func TestMoves(t *testing.T) {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
 	// Now, which is 5 s after noon, is at 1000 and an hour before at 0: 6 s are 1.7
-	// units and make a bar that is as thin as they get; 30:05 and 29:05 minutes
+	// units, and the bar is as thin as they get and not beyond the end; 30:05 and 29:05 minutes
 	// ago are at 1000 - 501 and 1000 - 484.
 	type place struct{ X, Y, Width int }
 	var bars []place
 	for _, b := range drawMoves(p).Bars {
 		bars = append(bars, place{b.X, b.Y, b.Width})
 	}
-	if diff := cmp.Diff([]place{{999, 0, thinnest}, {0, barPitch, 1000}, {499, 2 * barPitch, 17}}, bars); diff != "" {
+	if diff := cmp.Diff([]place{{1000 - thinnest, 0, thinnest}, {0, barPitch, 1000}, {499, 2 * barPitch, 17}}, bars); diff != "" {
 		t.Errorf("bars (-want +got):\n%s", diff)
 	}
 }
@@ -203,7 +222,7 @@ func TestMoves(t *testing.T) {
 func TestTold(t *testing.T) {
 	m := explain.Move{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", Node: "n3", State: string(ledger.Landed), Outcome: &explain.Outcome{}}
 	const want = "shop/web-1 from n1 to n3: Landed, planned to n2, did not help"
-	if got := (&Page{}).Told(&m); got != want {
+	if got := told(&m); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

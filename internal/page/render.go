@@ -43,7 +43,7 @@ func Asset(path string) []byte {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"percent": percent, "told": (*Page).Told, "target": target, "ago": ago, "join": strings.Join, "short": short,
+	"percent": percent, "target": target, "ago": ago, "join": strings.Join, "short": short,
 }).ParseFS(assets, "assets/*.html"))
 
 // perPage is how many nodes are listed at once.
@@ -110,8 +110,13 @@ func (p *Page) Render(out io.Writer, asked Asked) error {
 		Map  *heatMap
 		Line *moveLine
 		List listing
-		Few  []explain.Move
-	}{p, p.now.UTC(), drawMap(p), drawMoves(p), p.list(asked), p.Moves[:min(len(p.Moves), drawn)]}
+		// Few are the newest moves, Owners the first of those that declined pods
+		// belong to.
+		Few    []explain.Move
+		Owners []Declined
+	}{
+		p, p.now.UTC(), drawMap(p), drawMoves(p), p.list(asked), p.Moves[:min(len(p.Moves), drawn)], p.Declined[:min(len(p.Declined), perPage)],
+	}
 	if err := templates.ExecuteTemplate(out, "page.html", view); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}

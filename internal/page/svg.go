@@ -77,7 +77,7 @@ func cells(p *Page) template.JS {
 	if err != nil { // strings can be encoded
 		return "[]"
 	}
-	return template.JS(data) //nolint:gosec // JSON as Go encodes it has no tag in it
+	return template.JS(data) // as Go encodes it, it has no tag in it
 }
 
 // timeLine is how far back moves are drawn and listed.
@@ -97,17 +97,13 @@ const (
 type moveLine struct {
 	Height int
 	Bars   []bar
-	Ticks  []tick
+	// Ticks are where each quarter of an hour begins.
+	Ticks []int
 }
 
 type bar struct {
 	X, Y, Width          int
 	Class, Label, Target string
-}
-
-type tick struct {
-	X    int
-	Text string
 }
 
 // drawMoves draws the newest moves.
@@ -122,19 +118,15 @@ func drawMoves(p *Page) *moveLine {
 		if m.Ended != nil {
 			end = *m.Ended
 		}
-		x := p.across(*m.Recorded)
+		x := min(p.across(*m.Recorded), lineWidth-thinnest)
 		line.Bars = append(line.Bars, bar{
 			X: x, Y: len(line.Bars) * barPitch, Width: max(p.across(end)-x, thinnest), Class: "move-" + strings.ToLower(m.State),
-			Label: p.Told(m), Target: target(m),
+			Label: told(m), Target: target(m),
 		})
 	}
 	line.Height = (len(line.Bars) + 1) * barPitch
-	for minutes := 60; minutes >= 0; minutes -= 15 {
-		text := fmt.Sprintf("%d min ago", minutes)
-		if minutes == 0 {
-			text = "now"
-		}
-		line.Ticks = append(line.Ticks, tick{X: lineWidth - minutes*lineWidth/60, Text: text})
+	for quarter := range 5 {
+		line.Ticks = append(line.Ticks, quarter*lineWidth/4)
 	}
 	return line
 }
@@ -148,8 +140,8 @@ func (p *Page) across(at time.Time) int {
 // target is the path that explains a move's pod.
 func target(m *explain.Move) string { return "/explain/pod/" + m.Namespace + "/" + m.Pod }
 
-// Told says a move in words.
-func (p *Page) Told(m *explain.Move) string {
+// told says a move in words.
+func told(m *explain.Move) string {
 	to := m.To
 	if m.Node != "" {
 		to = m.Node

@@ -37,8 +37,11 @@ type Headline struct {
 // addHot explains the hottest of the hot nodes.
 func (p *Page) addHot(f *Facts) {
 	for _, n := range p.hottest() {
-		if n.Level != Hot && n.Level != Cooling || n.Provisional || len(p.Hot) == listedHot {
+		if !n.isHot() || len(p.Hot) == listedHot {
 			return
+		}
+		if n.Provisional {
+			continue
 		}
 		if hot, ok := f.hot(n.Name); ok {
 			p.Hot = append(p.Hot, hot)
@@ -163,9 +166,9 @@ func (p *Page) headline() Headline {
 	if len(sorted) == 0 || sorted[0].Level == Unknown {
 		return Headline{Text: "No usage is known", By: p.unread(), Action: "Nothing is evicted."}
 	}
-	first := sorted[0]
+	first := sorted[0] // hot at most by its newest reading
 	h := Headline{Node: first.Name, Text: "No node is hot; " + first.Name + " is the fullest", By: first.Uses(), Action: "Nothing has to be moved."}
-	if first.Provisional && (first.Level == Hot || first.Level == Cooling) {
+	if first.isHot() {
 		h.Text = first.Name + " is hot by its newest reading"
 		h.Action = "Whether it is hot by the windows of the policy shows when these have filled; nothing is evicted before."
 	}

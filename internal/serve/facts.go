@@ -14,6 +14,20 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
+// What a process does beside observing, in words.
+const (
+	answersOnly = "answers kube-scheduler and evicts nothing"
+	follows     = "follows the leader"
+	leads       = "leads"
+)
+
+// unplanned says why a process has run no cycle.
+var unplanned = map[string]string{
+	answersOnly: "this process plans nothing: the page of the one that evicts says what happens",
+	follows:     "this replica plans nothing: the leader's page says what happens",
+	leads:       "the first cycle is to come",
+}
+
 // facts gathers what the page shows. Before the first reading it has no nodes.
 func (p *Reports) facts(r *http.Request) *page.Facts {
 	f := &page.Facts{Now: p.Clock.Now(), Stops: page.Stops{Left: -1}}
@@ -21,7 +35,6 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 		if known, err := p.Explainer.Latest(); err == nil {
 			f.Facts = *known
 		}
-		f.NoPlan = p.Explainer.NoPlan()
 	}
 	latest := p.Observer.Latest()
 	if latest != nil {
@@ -42,6 +55,7 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 		}
 	}
 	f.Process = p.process(r, latest)
+	f.NoPlan = unplanned[f.Process.Role]
 	return f
 }
 
@@ -87,7 +101,7 @@ func pageSources(o *observer.Observation) []page.Source {
 func (p *Reports) process(r *http.Request, latest *observer.Observation) page.Process {
 	asked, policy := p.asked(r), p.Policies.Status()
 	is := page.Process{
-		Version: build.Version, Started: asked.Started, Asked: asked.Asked, LastAsked: asked.LastAsked, Role: "answers kube-scheduler and evicts nothing",
+		Version: build.Version, Started: asked.Started, Asked: asked.Asked, LastAsked: asked.LastAsked, Role: answersOnly,
 		PolicyGeneration: policy.Generation, PolicyProblem: policy.Problem, LedgerGeneration: p.generation(), Replicas: []page.Replica{},
 	}
 	if p.Lease == nil {
@@ -97,9 +111,9 @@ func (p *Reports) process(r *http.Request, latest *observer.Observation) page.Pr
 	switch {
 	case p.Gauges == nil || p.Gauges.evictor.Load() == nil:
 	case p.Gauges.evicting() == nil:
-		is.Role = "follows the leader"
+		is.Role = follows
 	default:
-		is.Role, is.Leader = "leads", cmp.Or(is.Leader, is.Identity)
+		is.Role, is.Leader = leads, cmp.Or(is.Leader, is.Identity)
 	}
 	if latest != nil {
 		name, _, _ := strings.Cut(is.Identity, "_")

@@ -176,16 +176,11 @@ func (e *Explainer) knowing(ctx context.Context, s explain.Subject) (*explain.Fa
 	if err != nil {
 		return nil, err
 	}
-	f.NoPlan = e.NoPlan()
-	return f, nil
-}
-
-// NoPlan says why this process has no plan to explain with, if it has none.
-func (e *Explainer) NoPlan() string {
+	f.NoPlan = "this replica has run no cycle: another one leads, or the first is to come"
 	if e.nodes == nil {
-		return "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"
+		f.NoPlan = "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"
 	}
-	return "this replica has run no cycle: another one leads, or the first is to come"
+	return f, nil
 }
 
 // study makes one plan at a time and waits for it up to Timeout: a what-if

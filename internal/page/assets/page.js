@@ -4,7 +4,7 @@
 (() => {
   const pitch = 10, $ = id => document.getElementById(id);
   const dialog = $("explained"), live = $("live");
-  let cells = [], chosen = 0, busy = false, again = false;
+  let cells = [], chosen = 0, busy = false, again = false, stream, retry, opener;
 
   const columns = () => Number($("map").dataset.columns);
   const words = cell => cell[0] + ": " + cell[1] + ", " + cell[2];
@@ -19,7 +19,7 @@
     link.setAttribute("aria-label", words(cells[i]));
     rect.setAttribute("x", i % columns() * pitch);
     rect.setAttribute("y", Math.floor(i / columns()) * pitch);
-    $("here").textContent = words(cells[i]);
+    if ($("here").textContent !== words(cells[i])) $("here").textContent = words(cells[i]);
   }
 
   // at returns the cell under the pointer; -1 if there is none.
@@ -43,14 +43,33 @@
 
   // explain shows an explanation in place. What fails is left to the browser.
   async function explain(href) {
+    const body = dialog.querySelector("div"), asked = dialog.dataset.asked = href;
+    body.textContent = "Asking why. This may take some seconds.";
+    if (!dialog.open) {
+      opener = document.activeElement;
+      dialog.showModal();
+    }
     let main;
     try {
       main = (await parsed(await fetch(href, { headers: { Accept: "text/html" } }))).querySelector("main");
     } catch { /* the process is gone: the browser says it better */ }
+    if (dialog.dataset.asked !== asked || !dialog.open) return;
     if (!main) { location.assign(href); return; }
-    dialog.querySelector("div").replaceChildren(...document.adoptNode(main).childNodes);
-    if (!dialog.open) dialog.showModal();
+    body.replaceChildren(...document.adoptNode(main).childNodes);
     dialog.scrollTop = 0;
+  }
+
+  // The element that an explanation was opened from may have been replaced.
+  dialog.addEventListener("close", () => {
+    if (opener && !opener.isConnected) focusLike(document, opener);
+  });
+
+  // focusLike focuses what is the same as an element that was replaced.
+  function focusLike(within, old) {
+    if (old.id) { $(old.id)?.focus({ preventScroll: true }); return; }
+    const alike = ["href", "aria-label"].find(name => old.hasAttribute(name));
+    const same = alike && [...within.querySelectorAll("a, [tabindex]")].find(e => !e.id && e.getAttribute(alike) === old.getAttribute(alike));
+    if (same) same.focus({ preventScroll: true });
   }
 
   document.addEventListener("click", event => {
@@ -94,18 +113,14 @@
       const next = await parsed(response);
       if (next.querySelectorAll("[data-live]").length !== document.querySelectorAll("[data-live]").length) { location.reload(); return; }
       document.title = next.title;
-      const focused = document.activeElement;
+      const focused = document.activeElement || document.body;
       for (const part of document.querySelectorAll("[data-live]")) {
         const newer = next.querySelector(`[data-live="${part.dataset.live}"]`);
         if (newer.outerHTML === part.outerHTML || focused.matches("input") && part.contains(focused)) continue;
-        const within = part.contains(focused) ? part.querySelectorAll("a, [tabindex]") : [];
-        const position = [...within].indexOf(focused), href = focused.getAttribute("href");
+        const within = part.contains(focused), scrolled = [...part.querySelectorAll(".scroll")].map(box => box.scrollLeft);
         part.replaceWith(document.adoptNode(newer));
-        if (position >= 0) {
-          const links = [...newer.querySelectorAll("a, [tabindex]")];
-          const same = links.find(link => href && link.id !== "cursor" && link.getAttribute("href") === href);
-          (focused.id === "cursor" ? $("cursor") : same || links[position] || document.body).focus({ preventScroll: true });
-        }
+        newer.querySelectorAll(".scroll").forEach((box, i) => { box.scrollLeft = scrolled[i] || 0; });
+        if (within) focusLike(newer, focused);
       }
       readCells();
       live.hidden = true;
@@ -122,16 +137,27 @@
     live.textContent = "Not up to date: the process cannot be reached. Trying again.";
   }
 
+  // follow listens for news. Where too many listen already it asks from time to
+  // time.
   function follow() {
-    const stream = new EventSource("/stream");
+    clearTimeout(retry);
+    stream = new EventSource("/stream");
     let opened = false;
     stream.addEventListener("open", () => { if (opened || !live.hidden) refresh(); opened = true; });
     for (const kind of ["observation", "moves"]) stream.addEventListener(kind, refresh);
-    stream.addEventListener("error", () => {
-      stale();
-      if (stream.readyState === EventSource.CLOSED) setTimeout(follow, 5000); // refused: others are shown
+    stream.addEventListener("error", event => {
+      if (event.target.readyState !== EventSource.CLOSED) { stale(); return; }
+      refresh();
+      retry = setTimeout(follow, 15000);
     });
   }
+  document.addEventListener("visibilitychange", () => {
+    stream.close();
+    clearTimeout(retry);
+    if (document.hidden) return;
+    refresh();
+    follow();
+  });
 
   // Ages go on while nothing comes.
   setInterval(() => {
