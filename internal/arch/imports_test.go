@@ -43,6 +43,7 @@ var pureRooms = []string{
 	"internal/sim/recording",    // what is kept of a live cluster
 	"internal/explain",          // why a node is hot, why a pod moves
 	"internal/explain/preview",  // what a plan would do
+	"internal/page",             // what a process shows
 }
 
 // impureImports are what a pure room must not import, nor anything below it.

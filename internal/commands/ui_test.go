@@ -99,7 +99,7 @@ func TestOpen(t *testing.T) {
 	}
 	shown := filepath.Join(folder, "shown")
 	script := "#!/bin/sh\necho \"$1\" >" + shown + "\n"
-	if err := os.WriteFile(filepath.Join(folder, "open"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(folder, "open"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	wait := open(t.Context(), "http://127.0.0.1:1/", &said)
