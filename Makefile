@@ -54,8 +54,8 @@ build-scheduler: ## Compile bin/kube-scheduler, the stock one with Evenkeel's pl
 	  -o bin/kube-scheduler ./cmd/kube-scheduler
 
 .PHONY: demo
-demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender.
-	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING)
+demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender; UI=1: keep its page.
+	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING) $(if $(UI),--ui)
 
 .PHONY: cluster-up
 cluster-up: ## Start a local cluster that stays until cluster-down.
