@@ -61,7 +61,7 @@ func (a *App) pages() *serve.Pages {
 			Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Clock: a.kube.Clock, Begun: a.begun,
 			Explainer: a.explainer, Lease: a.lease, Gauges: a.gauges, Namespace: a.options.Namespace,
 		},
-		Explain: a.explainer.Explain, Metrics: serve.Metrics(a.registry), Profiling: a.options.Profiling,
+		Metrics: serve.Metrics(a.registry), Profiling: a.options.Profiling,
 	}
 }
 

@@ -9,18 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Declined are the pods of one owner that the last cycle would not move for one
-// reason.
-type Declined struct {
-	Namespace string `json:"namespace"`
-	// Owner is a kind and a name; for a pod without one its own name.
-	Owner  string   `json:"owner"`
-	Reason string   `json:"reason"`
-	Detail string   `json:"detail"`
-	Pods   []string `json:"pods"`
-	Nodes  []string `json:"nodes"`
-}
-
 // declined groups what a cycle would not move.
 func declined(c *explain.Cycle) []Declined {
 	type key struct{ namespace, owner, reason, detail string }

@@ -11,27 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Level is where a node's usage is among its lines.
-type Level string
-
-// The levels, the worst first.
-const (
-	// Hot: above its evict line for long enough.
-	Hot Level = "hot"
-	// Cooling: hot, below its evict line, not yet below its leave line.
-	Cooling Level = "cooling"
-	// AboveEvict: not for long enough to be hot.
-	AboveEvict Level = "above evict"
-	// AboveReject: new pods are kept off.
-	AboveReject Level = "above reject"
-	// Warm: between its low and its reject line.
-	Warm Level = "warm"
-	// Cool: below its low line.
-	Cool Level = "cool"
-	// Unknown: its usage is not known.
-	Unknown Level = "unknown"
-)
-
+// levels are all of them, the worst first.
 var levels = [...]Level{Hot, Cooling, AboveEvict, AboveReject, Warm, Cool, Unknown}
 
 // meanings are what a legend says of the levels.
@@ -47,43 +27,6 @@ var meanings = map[Level]string{
 
 // rank orders levels, the worst first.
 func (l Level) rank() int { return slices.Index(levels[:], l) }
-
-// Node is one node.
-type Node struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
-	Level Level  `json:"level"`
-	// Provisional says that Level goes by the newest reading alone.
-	Provisional bool `json:"provisional,omitempty"`
-	// Reason is why the state is unknown.
-	Reason string `json:"unknownReason,omitempty"`
-	// CPU and Memory are the newest reading in percent of allocatable; absent
-	// without one.
-	CPU    *float64 `json:"cpu,omitempty"`
-	Memory *float64 `json:"memory,omitempty"`
-	Pods   int      `json:"pods"`
-	Pool   string   `json:"pool,omitempty"`
-
-	heat float64
-}
-
-// LevelCount is how many nodes are at a level.
-type LevelCount struct {
-	Level Level  `json:"level"`
-	Nodes int    `json:"nodes"`
-	Means string `json:"means"`
-}
-
-// Line is a metric over a window with its levels, as the policy writes them.
-type Line struct {
-	Pool   string   `json:"pool,omitempty"`
-	Metric string   `json:"metric"`
-	Window string   `json:"window"`
-	Low    *float64 `json:"low,omitempty"`
-	Reject *float64 `json:"reject,omitempty"`
-	Leave  *float64 `json:"leave,omitempty"`
-	Evict  *float64 `json:"evict,omitempty"`
-}
 
 // addNodes adds each node with its level, and the lines of each pool.
 func (p *Page) addNodes(f *Facts) {

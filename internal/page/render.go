@@ -43,7 +43,7 @@ func Asset(path string) []byte {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"percent": percent, "target": target, "ago": ago, "join": strings.Join, "short": short,
+	"percent": percent, "target": target, "ago": ago, "join": strings.Join, "short": short, "after": after,
 }).ParseFS(assets, "assets/*.html"))
 
 // perPage is how many nodes are listed at once.
@@ -196,3 +196,6 @@ func short(identity string) string {
 	name, _, _ := strings.Cut(identity, "_")
 	return name
 }
+
+// after returns what a sentence says after the name that it begins with.
+func after(name, sentence string) string { return strings.TrimPrefix(sentence, name) }

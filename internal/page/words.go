@@ -13,27 +13,6 @@ import (
 // listedHot is how many hot nodes are explained.
 const listedHot = 20
 
-// HotNode is a hot node, why it is and what happens about it.
-type HotNode struct {
-	Name string `json:"name"`
-	// By is what is over, in words.
-	By string `json:"by"`
-	// Summary is its explanation in a sentence, Action the end of that: what
-	// happens.
-	Summary string `json:"summary"`
-	Action  string `json:"action"`
-}
-
-// Headline is what matters most.
-type Headline struct {
-	// Node is the hottest node; empty if no usage is known.
-	Node string `json:"node,omitempty"`
-	// Text names it, By says what it uses, Action what happens about it.
-	Text   string `json:"text"`
-	By     string `json:"by"`
-	Action string `json:"action"`
-}
-
 // addHot explains the hottest of the hot nodes.
 func (p *Page) addHot(f *Facts) {
 	for _, n := range p.hottest() {

@@ -16,21 +16,25 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
+// shownPages are what browsers show.
+type shownPages struct{ reports *Reports }
+
 // addPage adds the page, its files, its stream and explanations.
-func (p *Pages) addPage(ctx context.Context, mux *http.ServeMux) {
+func addPage(ctx context.Context, mux *http.ServeMux, reports *Reports) {
+	p := shownPages{reports}
 	mux.HandleFunc("GET /{$}", p.page)
 	for _, file := range []string{page.Style, page.Script, page.Icon} {
 		mux.HandleFunc("GET "+file, asset)
 	}
-	mux.Handle("GET /stream", &stream{reports: p.Reports, stop: ctx.Done()})
+	mux.Handle("GET /stream", &stream{reports: reports, stop: ctx.Done()})
 	mux.HandleFunc("/explain/", p.explain)
 }
 
 // page answers with what the process knows: as JSON if that is what is accepted,
 // else as HTML.
-func (p *Pages) page(w http.ResponseWriter, r *http.Request) {
+func (p shownPages) page(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	made := page.New(p.Reports.facts(r))
+	made := page.New(p.reports.facts(r))
 	if accepts(r, "application/json") && !accepts(r, "text/html") {
 		data, err := json.Marshal(made)
 		if err != nil {
@@ -53,22 +57,22 @@ func (p *Pages) page(w http.ResponseWriter, r *http.Request) {
 }
 
 // explain answers with an explanation: as HTML for browsers, else as JSON.
-func (p *Pages) explain(w http.ResponseWriter, r *http.Request) {
+func (p shownPages) explain(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	if !accepts(r, "text/html") || r.Method != http.MethodGet {
-		p.Explain.ServeHTTP(w, r)
+		extender.Report(p.reports.Explainer.Explain).ServeHTTP(w, r)
 		return
 	}
 	title := strings.Replace(strings.TrimPrefix(r.URL.Path, "/explain/"), "/", " ", 1)
 	shown, code := &page.Explained{Title: title}, http.StatusOK
-	switch answer, err := p.Explain(r); {
+	switch answer, err := p.reports.Explainer.Explain(r); {
 	case errors.Is(err, extender.ErrNotFound):
 		shown.Problem, code = err.Error(), http.StatusNotFound
 	case err != nil:
 		shown.Problem, code = err.Error(), http.StatusServiceUnavailable
 	default:
 		if explanation, ok := answer.(explain.Explanation); ok {
-			if shown, err = page.Explain(title, explanation, p.Reports.view()); err != nil {
+			if shown, err = page.Explain(title, explanation, p.reports.view()); err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
 			}

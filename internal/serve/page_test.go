@@ -3,7 +3,6 @@ package serve
 import (
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -39,7 +38,7 @@ func shown(t *testing.T) (*Pages, *observer.Observer) {
 	clock := servertime.New(func() time.Time { return f.now })
 	return &Pages{
 		Reports: &Reports{Observer: o, Policies: &announce.Policies{}, Begun: f.now, Clock: clock, Explainer: explainer},
-		Metrics: http.NotFoundHandler(), Explain: explainer.Explain,
+		Metrics: http.NotFoundHandler(),
 	}, o
 }
 
@@ -117,18 +116,6 @@ func TestPageIsNegotiated(t *testing.T) {
 	}
 }
 
-// What cannot be explained now is said on a page, too.
-func TestPageSaysWhatFails(t *testing.T) {
-	pages, _ := shown(t)
-	pages.Explain = func(*http.Request) (any, error) {
-		return nil, errors.New("another explanation is being made; ask again")
-	}
-	response := get(t, pages.Handler(t.Context()), "/explain/node/burning", "Accept", "text/html")
-	if text := body(t, response); response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "another explanation is being made") {
-		t.Errorf("status %d:\n%s", response.StatusCode, text)
-	}
-}
-
 // The page's values are those of /status and /nodes.
 func TestPageSaysWhatStatusSays(t *testing.T) {
 	pages, _ := shown(t)
@@ -183,10 +170,17 @@ func TestPageBeforeTheFirstReading(t *testing.T) {
 	f := &fleet{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	o := f.watching(t)
 	explainer := live.New(o, nil, nil, &live.Terms{})
-	pages := &Pages{Metrics: http.NotFoundHandler(), Explain: explainer.Explain, Reports: &Reports{
+	pages := &Pages{Metrics: http.NotFoundHandler(), Reports: &Reports{
 		Observer: o, Policies: &announce.Policies{}, Clock: servertime.New(time.Now), Explainer: explainer,
 	}}
-	text := body(t, get(t, pages.Handler(t.Context()), "/", "Accept", "text/html"))
+	handler := pages.Handler(t.Context())
+	// What cannot be explained now is said on a page, too.
+	if response := get(t, handler, "/explain/node/burning", "Accept", "text/html"); response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d", response.StatusCode)
+	} else if text := body(t, response); !strings.Contains(text, "It cannot be explained now: usage has not been read yet") {
+		t.Errorf("the explanation is %s", text)
+	}
+	text := body(t, get(t, handler, "/", "Accept", "text/html"))
 	for _, want := range []string{"No usage is known", "No nodes are known yet.", "nothing observed yet"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)

@@ -18,8 +18,6 @@ type Pages struct {
 	// Address is on loopback; empty and "0" are nowhere.
 	Address string
 	Reports *Reports
-	// Explain answers every path below /explain/.
-	Explain extender.Report
 	Metrics http.Handler
 	// Profiling adds /debug/pprof/.
 	Profiling bool
@@ -30,7 +28,7 @@ func (p *Pages) Handler(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/status", extender.Report(p.Reports.Status))
 	mux.Handle("/nodes", extender.Report(p.Reports.Nodes))
-	p.addPage(ctx, mux)
+	addPage(ctx, mux, p.Reports)
 	mux.Handle("GET /metrics", p.Metrics)
 	if shadow := p.Reports.Shadow; shadow != nil {
 		mux.Handle("/shadow", extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }))

@@ -48,6 +48,7 @@
     if (!dialog.open) {
       opener = document.activeElement;
       dialog.showModal();
+      body.focus(); // Enter, still down, would press the button
     }
     let main;
     try {
