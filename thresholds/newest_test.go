@@ -73,3 +73,29 @@ func (n *node) unknown() reasons.Reason {
 	n.change(&record, &read)
 	return read.Unknown
 }
+
+// The highest evict line of a metric is the one above which a value is above all
+// of them; lines of other kinds and metrics do not count.
+func TestHighestEvict(t *testing.T) {
+	cpu := func(window usage.Window, evict float64) Rule { return evictAt(usage.CPU, window, evict) }
+	cases := map[string]struct {
+		rules []Rule
+		want  float64
+		has   bool
+	}{
+		"one window":      {[]Rule{cpu(usage.Avg5m, 65)}, 65, true},
+		"two windows":     {[]Rule{cpu(usage.Avg5m, 65), cpu(hour, 80)}, 80, true},
+		"a reject line":   {[]Rule{cpu(usage.Avg5m, 65), rejectAt(usage.CPU, hour, 90)}, 65, true},
+		"no evict line":   {[]Rule{rejectAt(usage.CPU, hour, 90)}, 0, false},
+		"another metric":  {[]Rule{evictAt(usage.Memory, hour, 90)}, 0, false},
+		"no rules at all": {nil, 0, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, has := setOf(t, tc.rules...).Resolve(viewOf(steady(3000, 10))).HighestEvict(0, usage.CPU)
+			if got != tc.want || has != tc.has {
+				t.Errorf("%v, %v; want %v, %v", got, has, tc.want, tc.has)
+			}
+		})
+	}
+}

@@ -256,6 +256,17 @@ func (r *Resolved) Of(i int, metric usage.Metric, window usage.Window) (Levels, 
 	return NoLevels(), false
 }
 
+// HighestEvict returns the line above which a value of a metric is above the
+// evict lines of all its windows, and whether there is one.
+func (r *Resolved) HighestEvict(i int, metric usage.Metric) (line float64, ok bool) {
+	for _, window := range r.view.Windows {
+		if levels, has := r.Of(i, metric, window); has && !math.IsInf(levels.Evict, 0) {
+			line, ok = max(line, levels.Evict), true
+		}
+	}
+	return line, ok
+}
+
 // Pool returns the name of the pool that a node is judged in.
 func (r *Resolved) Pool(i int) string { return r.pools[r.of[i]].name }
 

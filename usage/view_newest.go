@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"math"
 	"slices"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -23,6 +24,20 @@ func (v *View) Newest() *View {
 // not.
 func (n *NodeUsage) HasSample() bool {
 	return !n.Sampled.IsZero() && (n.Known() || n.Unknown == reasons.WindowTooShort)
+}
+
+// Reports reports whether a source reported a resource over any window: a node
+// may be known without one that no line judges.
+func (n *NodeUsage) Reports(resource cluster.Resource) bool {
+	if n.Measured[AtLast][resource] > 0 {
+		return true
+	}
+	for w := range n.Reported {
+		if !math.IsNaN(n.Reported[w][resource]) {
+			return true
+		}
+	}
+	return false
 }
 
 func (n *NodeUsage) holdNewest(windows int) {

@@ -104,7 +104,7 @@ func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
 // Commands that talk to a cluster take kubectl's flags for that.
 func TestFlagsOfKubectl(t *testing.T) {
 	var lacking []string
-	for _, name := range []string{"plan", "top", "explain", "doctor", "history", "record", "run", "serve", "extender", "nodesync", "cleanup"} {
+	for _, name := range []string{"plan", "top", "explain", "doctor", "history", "record", "ui", "run", "serve", "extender", "nodesync", "cleanup"} {
 		flags := commandOf(t, newRoot(), name).Flags()
 		for _, flag := range []string{"kubeconfig", "context", "as", "as-group", "namespace"} {
 			if flags.Lookup(flag) == nil {

@@ -58,6 +58,27 @@ func newTopCommand() *cobra.Command {
 	return c
 }
 
+func newUICommand() *cobra.Command {
+	var options app.Options
+	var wanted commands.UIOptions
+	c := &cobra.Command{
+		Use:   "ui",
+		Short: "Show the page of a process in the cluster: hot nodes, moves and what stops evicting",
+		Long: "Forwards a port of this machine to the page that serve and extender have at --report-address, and prints its URL.\n" +
+			"It needs your own rights to list pods and to create pods/portforward in the namespace, and reads the Lease to find the\n" +
+			"leader if you may. The page changes nothing.",
+		Example: "  evenkeel ui\n  evenkeel ui --open -n evenkeel",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			wanted.Progress = c.ErrOrStderr()
+			return commands.UI(c.Context(), options, wanted, c.OutOrStdout())
+		},
+	}
+	options.AddLedger(c.Flags())
+	wanted.AddTo(c.Flags())
+	return c
+}
+
 func newExplainCommand() *cobra.Command {
 	var options app.Options
 	var wanted commands.ExplainOptions

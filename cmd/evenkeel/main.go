@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 		return nil
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(),
+	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(), newUICommand(),
 		newNodeSyncCommand(), newCleanupCommand(), newDoctorCommand(), newExplainCommand(), newHistoryCommand(), newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand(), newCertificatesCommand(), newOptionsCommand())
 	keepOutOfHelp(root)
 	return root

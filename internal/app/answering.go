@@ -59,8 +59,9 @@ func (a *App) pages() *serve.Pages {
 		Address: a.options.ReportAddress,
 		Reports: &serve.Reports{
 			Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Clock: a.kube.Clock, Begun: a.begun,
+			Explainer: a.explainer, Lease: a.lease, Gauges: a.gauges, Namespace: a.options.Namespace,
 		},
-		Explain: extender.Report(a.explainer.Explain), Metrics: serve.Metrics(a.registry), Profiling: a.options.Profiling,
+		Metrics: serve.Metrics(a.registry), Profiling: a.options.Profiling,
 	}
 }
 

@@ -162,7 +162,7 @@ func (o *Options) AddMarking(flags *pflag.FlagSet) {
 // AddExtender adds the flags of commands that answer kube-scheduler.
 func (o *Options) AddExtender(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address to serve extender requests from kube-scheduler on.")
-	flags.StringVar(&o.ReportAddress, "report-address", "127.0.0.1:8889", `Loopback address of the reports /status, /nodes, /explain and /metrics, for kubectl port-forward; "0" serves none.`)
+	flags.StringVar(&o.ReportAddress, "report-address", "127.0.0.1:8889", `Loopback address of the page / and the reports /status, /nodes, /explain and /metrics, for evenkeel ui and kubectl port-forward; "0" serves none.`)
 	flags.BoolVar(&o.Profiling, "profiling", false, "Serve /debug/pprof/ among the reports.")
 	flags.StringVar(&o.TLSCertFile, "tls-cert-file", "", "Certificate for HTTPS; without it HTTP is served. Changed files take effect within 15 seconds.")
 	flags.StringVar(&o.TLSKeyFile, "tls-private-key-file", "", "Private key of the certificate.")

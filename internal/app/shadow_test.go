@@ -86,7 +86,7 @@ func TestExtenderServer(t *testing.T) {
 			}
 			a.observer.Store().SetPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}})
 			call(server, http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
-			for whom, handler := range map[string]http.Handler{"strangers": server, "users": pages.Handler()} {
+			for whom, handler := range map[string]http.Handler{"strangers": server, "users": pages.Handler(t.Context())} {
 				var got told
 				if err := json.Unmarshal([]byte(call(handler, http.MethodGet, "http://localhost/status?pod=p", "")), &got); err != nil {
 					t.Fatal(err)
@@ -96,7 +96,7 @@ func TestExtenderServer(t *testing.T) {
 				}
 			}
 			if tc.observe {
-				if reply := call(pages.Handler(), http.MethodGet, "http://localhost/shadow", ""); !strings.Contains(reply, `"recent":[]`) {
+				if reply := call(pages.Handler(t.Context()), http.MethodGet, "http://localhost/shadow", ""); !strings.Contains(reply, `"recent":[]`) {
 					t.Errorf("placements: %s", reply)
 				}
 			}

@@ -44,6 +44,7 @@ var pureRooms = []string{
 	"internal/explain",          // why a node is hot, why a pod moves
 	"internal/explain/preview",  // what a plan would do
 	"internal/terminal/layout",  // how what people read is laid out
+	"internal/page",             // what a process shows
 }
 
 // impureImports are what a pure room must not import, nor anything below it.

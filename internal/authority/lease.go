@@ -35,6 +35,8 @@ type Lease struct {
 	// leading is the term of the work that is being done; nil while there is
 	// none.
 	leading atomic.Pointer[term]
+	// holder is who was last seen to hold the Lease; nil before that.
+	holder atomic.Pointer[string]
 }
 
 // NewLease returns a Lease with an identity that is unique across processes and
@@ -84,7 +86,7 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 // serve waits for the Lease and serves one term. ended reports whether it ended
 // for another reason than the loss of the Lease.
 func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (ended bool, err error) {
-	t := &term{config: &l.config, identity: l.identity, trouble: &l.trouble}
+	t := &term{config: &l.config, identity: l.identity, trouble: &l.trouble, holder: &l.holder}
 	won, err := t.run(ctx, func(ctx context.Context) error {
 		l.leading.Store(t)
 		defer l.leading.Store(nil)
@@ -171,6 +173,15 @@ func (l *Lease) Export(registry prometheus.Registerer) {
 		}
 		return 1
 	})
+}
+
+// Holder returns who was last seen to hold the Lease; empty if that is not
+// known, because this process does not stand for election or has not read it.
+func (l *Lease) Holder() string {
+	if holder := l.holder.Load(); holder != nil {
+		return *holder
+	}
+	return ""
 }
 
 // Elected reports whether this process was elected and still leads.

@@ -151,8 +151,10 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 		s, w, ended := newShelf(), &terms{}, make(chan error)
 		ctx, stop := context.WithCancel(t.Context())
 		l := s.newLease(t)
+		holders := []string{l.Holder()}
 		go func() { ended <- l.Lead(ctx, w.work(0)) }()
 		time.Sleep(10 * time.Second)
+		holders = append(holders, l.Holder())
 		s.set(func() { s.fails = errAway })
 		time.Sleep(20 * time.Second)
 		s.set(func() {
@@ -163,6 +165,9 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 		time.Sleep(10 * time.Second) // within the other's Lease
 		if w.count() != 1 || l.Elected() {
 			t.Errorf("%d terms beside another leader", w.count())
+		}
+		if diff := cmp.Diff([]string{"", l.Identity(), "other"}, append(holders, l.Holder())); diff != "" {
+			t.Errorf("who is said to hold the Lease (-want +got):\n%s", diff)
 		}
 		stop()
 		if err := <-ended; err != nil || s.holder() != "other" {

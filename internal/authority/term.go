@@ -24,6 +24,8 @@ type term struct {
 	config   *LeaseConfig
 	identity string
 	trouble  *kube.Trouble
+	// holder is who holds the Lease.
+	holder *atomic.Pointer[string]
 
 	elector *leaderelection.LeaderElector
 	lock    *lock
@@ -85,6 +87,7 @@ func (t *term) election() leaderelection.LeaderElectionConfig {
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(leader string) {
+				t.holder.Store(&leader)
 				t.logger.Info("Leader", "identity", leader, "isThisProcess", leader == t.identity)
 			},
 		},

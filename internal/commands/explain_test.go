@@ -74,7 +74,7 @@ func watching(t *testing.T) *observer.Observer {
 func answering(t *testing.T) (reports, asks string) {
 	t.Helper()
 	o := watching(t)
-	pages := serve.Pages{Reports: &serve.Reports{}, Explain: extender.Report(live.New(o, nil, nil, &live.Terms{}).Explain), Metrics: http.NotFoundHandler()}
+	pages := serve.Pages{Reports: &serve.Reports{Observer: o, Explainer: live.New(o, nil, nil, &live.Terms{})}, Metrics: http.NotFoundHandler()}
 	server, err := extender.NewServer(extender.Config{Answerer: steering.NewAnswerer(o, time.Now)})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func answering(t *testing.T) (reports, asks string) {
 		t.Cleanup(listening.Close)
 		return listening.URL
 	}
-	return urlOf(pages.Handler()), urlOf(server)
+	return urlOf(pages.Handler(t.Context())), urlOf(server)
 }
 
 // The command asks a running extender and prints what it says; what cannot be

@@ -1,8 +1,8 @@
 // Package commands holds the commands that look and print: those that read
-// files (lint, convert, simulate) and those that observe a cluster and change
-// nothing (plan, top, doctor, explain, history, record); and those that remove
-// what processes left behind (cleanup, nodesync --remove). internal/app does not
-// import it.
+// files (lint, convert, simulate), those that observe a cluster and change
+// nothing (plan, top, doctor, explain, history, record) or show what a process
+// observes (ui); and those that remove what processes left behind (cleanup,
+// nodesync --remove). internal/app does not import it.
 package commands
 
 import (

@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,22 +26,30 @@ const (
 const shippedNamespace = "evenkeel"
 
 // findReporting returns a pod that serves reports; nil if there is none, or if
-// the user may not look for it. It looks in the namespaces that Evenkeel may be
-// in, because anybody could give a pod that label elsewhere.
+// the user may not look for it.
 func findReporting(ctx context.Context, client kubernetes.Interface, namespace string) *v1.Pod {
+	found, _ := candidates(ctx, client, namespace) // what is wrong, observing says better
+	return reporting(found)
+}
+
+// candidates returns the pods that may serve reports. It looks in the namespaces
+// that Evenkeel may be in, because anybody could give a pod that label
+// elsewhere.
+func candidates(ctx context.Context, client kubernetes.Interface, namespace string) (found []v1.Pod, err error) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var found []v1.Pod
 	for _, in := range slices.Compact([]string{namespace, shippedNamespace}) {
-		pods, err := client.CoreV1().Pods(in).List(ctx, metav1.ListOptions{
+		pods, failed := client.CoreV1().Pods(in).List(ctx, metav1.ListOptions{
 			LabelSelector: nameLabel + " in (" + serveName + ", " + extenderName + ")", Limit: 100,
 		})
-		if err == nil { // what is wrong, observing says better
-			found = append(found, pods.Items...)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
 		}
+		found = append(found, pods.Items...)
 	}
-	return reporting(found)
+	return found, err
 }
 
 // reporting returns the first ready pod that serves reports, or nil.

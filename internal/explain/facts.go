@@ -10,6 +10,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -56,6 +57,15 @@ type Facts struct {
 	NoPlan  string
 	// Paused is what pauses evicting; empty if nothing does.
 	Paused string
+}
+
+// Cycle is what a cycle planned.
+type Cycle struct {
+	// At is when the usage that it planned on was judged.
+	At   time.Time
+	Plan strategies.Plan
+	// Closed is why nothing was planned; empty if something was.
+	Closed string
 }
 
 // Planned is a plan and its input.

@@ -66,6 +66,9 @@ func (f *Facts) moves(pick func(*ledger.Move) bool) []Move {
 	return picked
 }
 
+// Moves returns all moves of the ledger in that order.
+func (f *Facts) Moves() []Move { return f.moves(func(*ledger.Move) bool { return true }) }
+
 // PlannedMove is one move that a cycle would make now.
 type PlannedMove struct {
 	Namespace string  `json:"namespace"`

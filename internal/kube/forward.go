@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
-	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
@@ -19,30 +18,36 @@ const forwardTimeout = 5 * time.Second
 
 // Forward calls use with an address on loopback that leads to a port of a pod,
 // as kubectl port-forward does: by the caller's own right to create
-// pods/portforward. It forwards until use returns.
+// pods/portforward. It forwards until use returns; if the pod is lost before,
+// the context of use ends.
 func (c *Connection) Forward(ctx context.Context, namespace, pod string, port int, use func(ctx context.Context, address string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	using, lost := context.WithCancel(ctx)
+	defer lost()
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	forwarder, err := c.forwarder(ctx, namespace, pod, port, ready)
 	if err == nil {
-		go func() { ended <- forwarder.ForwardPorts() }()
+		go func() {
+			ended <- forwarder.ForwardPorts()
+			lost()
+		}()
 		err = untilReady(ctx, ready, ended)
 	}
 	if err != nil {
 		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
 	}
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			klog.FromContext(ctx).V(4).Info("Forwarding a port ended", "error", err.Error())
-		}
-	}()
 	ports, err := forwarder.GetPorts()
-	if err != nil {
-		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, err)
+	if err == nil {
+		err = use(using, fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
 	}
-	return use(ctx, fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
+	gone := using.Err() != nil && ctx.Err() == nil
+	cancel()
+	failed := <-ended
+	if gone && failed != nil {
+		return fmt.Errorf("forwarding a port of pod %s/%s: %w", namespace, pod, failed)
+	}
+	return err
 }
 
 // untilReady waits until a pod is reached. Dialing cannot be stopped: it ends when

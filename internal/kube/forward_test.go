@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -116,5 +117,42 @@ func TestForwardForbidden(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "forwarding a port of pod shop/web-1: ") || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("error %v, want that it is forbidden", err)
+	}
+}
+
+// Who uses a pod's port learns when the pod is lost, and the error says so.
+func TestForwardLost(t *testing.T) {
+	lose := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost { // WebSockets, which are tried first
+			http.Error(w, "only SPDY", http.StatusForbidden)
+			return
+		}
+		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
+			t.Error(err)
+			return
+		}
+		connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(httpstream.Stream, <-chan struct{}) error { return nil })
+		if connection != nil {
+			<-lose
+			_ = connection.Close()
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := Connect(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Forward(t.Context(), "evenkeel", "evenkeel-1", 8889, func(ctx context.Context, _ string) error {
+		close(lose)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Minute):
+			t.Error("it is not told")
+		}
+		return nil
+	})
+	if !errors.Is(err, portforward.ErrLostConnectionToPod) || !strings.Contains(err.Error(), "evenkeel/evenkeel-1") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	}
 	latest, left := g.Observer.Latest(), -1
 	holding := g.holding(latest)
-	if e := g.evictor.Load(); e != nil && g.Authority.Leads() == nil {
+	if e := g.evicting(); e != nil {
 		var why reasons.Reason
 		left, why = evictor.Standing(e)
 		holding[why] = true
@@ -92,11 +92,19 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 		}
 		percents := read.Current[usage.AtAvg5m].PercentOf(node.Allocatable)
 		for _, r := range cluster.Resources() {
-			if reported(read, r) {
+			if read.Reports(r) {
 				gauge(nodeUsage, percents[r]/100, node.Name, r.String())
 			}
 		}
 	}
+}
+
+// evicting returns the Evictor if this process may evict, else nil.
+func (g *Gauges) evicting() *evictor.Evictor {
+	if e := g.evictor.Load(); e != nil && g.Authority.Leads() == nil {
+		return e
+	}
+	return nil
 }
 
 // holds returns the reasons why nothing at all may be evicted.

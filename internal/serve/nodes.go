@@ -114,46 +114,20 @@ func resourceStatus(o *observer.Observation, newest *thresholds.Resolved, i int,
 	percent := func(amounts cluster.Amounts) float64 {
 		return round1(amounts.PercentOf(node.Node.Allocatable)[resource])
 	}
-	status := ResourceStatus{Allocatable: node.Node.Allocatable[resource], EvictPercent: evictLine(o.View.Windows, newest, i, resource)}
+	status := ResourceStatus{Allocatable: node.Node.Allocatable[resource]}
+	if line, ok := newest.HighestEvict(i, usage.Metric(resource.String())); ok {
+		status.EvictPercent = new(round1(line))
+	}
 	var requested cluster.Amounts
 	for _, pod := range node.Pods {
 		requested = requested.Plus(pod.Requests)
 	}
 	status.Requested, status.RequestedPercent = requested[resource], percent(requested)
-	if read.HasSample() && reported(read, resource) {
+	if read.HasSample() && read.Reports(resource) {
 		newest := read.Measured[usage.AtLast]
 		status.Used, status.UsedPercent = new(newest[resource]), new(percent(newest))
 	}
 	return status
-}
-
-// reported reports whether a source reported a resource over any window: a node
-// may be known without one that no line judges.
-func reported(read *usage.NodeUsage, resource cluster.Resource) bool {
-	if read.Measured[usage.AtLast][resource] > 0 {
-		return true
-	}
-	for w := range read.Reported {
-		if !math.IsNaN(read.Reported[w][resource]) {
-			return true
-		}
-	}
-	return false
-}
-
-// evictLine returns the line above which a reading is above every window's; nil
-// if there is none.
-func evictLine(windows []usage.Window, lines *thresholds.Resolved, i int, resource cluster.Resource) *float64 {
-	highest := math.Inf(-1)
-	for _, window := range windows {
-		if levels, ok := lines.Of(i, usage.Metric(resource.String()), window); ok && !math.IsInf(levels.Evict, 0) {
-			highest = max(highest, levels.Evict)
-		}
-	}
-	if math.IsInf(highest, -1) {
-		return nil
-	}
-	return new(round1(highest))
 }
 
 // over puts into words what the newest reading has above its evict line, once

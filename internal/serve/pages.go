@@ -18,19 +18,17 @@ type Pages struct {
 	// Address is on loopback; empty and "0" are nowhere.
 	Address string
 	Reports *Reports
-	// Explain answers every path below /explain/.
-	Explain http.Handler
 	Metrics http.Handler
 	// Profiling adds /debug/pprof/.
 	Profiling bool
 }
 
-// Handler serves the pages.
-func (p *Pages) Handler() http.Handler {
+// Handler serves the pages. Streams end with the context.
+func (p *Pages) Handler(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/status", extender.Report(p.Reports.Status))
 	mux.Handle("/nodes", extender.Report(p.Reports.Nodes))
-	mux.Handle("/explain/", p.Explain)
+	addPage(ctx, mux, p.Reports)
 	mux.Handle("GET /metrics", p.Metrics)
 	if shadow := p.Reports.Shadow; shadow != nil {
 		mux.Handle("/shadow", extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }))
@@ -46,7 +44,7 @@ func (p *Pages) Handler() http.Handler {
 // Run serves the pages until the context ends. Where that fails the process goes
 // on without them.
 func (p *Pages) Run(ctx context.Context) error {
-	if err := Listen(ctx, p.Address, "reports", p.Handler()); err != nil {
+	if err := Listen(ctx, p.Address, "reports", p.Handler(ctx)); err != nil {
 		klog.FromContext(ctx).Error(err, "Reports are not served; see --report-address")
 	}
 	<-ctx.Done()

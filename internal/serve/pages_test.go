@@ -15,6 +15,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
@@ -50,14 +51,14 @@ func reporting(t *testing.T) *Reports {
 	o.Ledger().Record(time.Now(), ledger.Intent{Namespace: "secret", Pod: "web-1", PodUID: "u", From: "n1", To: "n2"})
 	return &Reports{
 		Observer: o, Policies: &announce.Policies{}, Answerer: steering.NewAnswerer(o, time.Now), Begun: time.Now(), Clock: servertime.New(time.Now),
+		Explainer: live.New(o, nil, nil, &live.Terms{}),
 	}
 }
 
 // Pages are read at localhost or an address, whatever the port; by name a page
 // in a browser could. Profiles have to be asked for.
 func TestPages(t *testing.T) {
-	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry()), Explain: http.NotFoundHandler()}
-	pages.Explain = extender.Report(func(*http.Request) (any, error) { return "explained", nil })
+	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry())}
 	profiling := pages
 	profiling.Profiling = true
 	for name, tc := range map[string]struct {
@@ -69,7 +70,7 @@ func TestPages(t *testing.T) {
 		"the status":                {url: "http://127.0.0.1:8889/status", want: 200},
 		"by name":                   {url: "http://localhost:8889/nodes", want: 200},
 		"without a port":            {url: "http://localhost/nodes", want: 200},
-		"through a forwarded port":  {url: "http://10.0.0.7:1234/explain/pod/a/b", want: 200},
+		"through a forwarded port":  {url: "http://10.0.0.7:1234/explain/pod/secret/web-1", want: 200},
 		"by an IPv6 address":        {url: "http://[::1]:8889/metrics", want: 200},
 		"by a name of a stranger":   {url: "http://evil.example:8889/status", want: 403},
 		"by a name like localhost":  {url: "http://localhost.evil.example/status", want: 403},
@@ -88,7 +89,7 @@ func TestPages(t *testing.T) {
 				tc.method = http.MethodGet
 			}
 			w := httptest.NewRecorder()
-			tc.pages.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.url, nil))
+			tc.pages.Handler(t.Context()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.url, nil))
 			if w.Code != tc.want {
 				t.Errorf("status %d with %q, want %d", w.Code, w.Body, tc.want)
 			}
@@ -128,8 +129,8 @@ func TestStrangersReadNoReports(t *testing.T) {
 			t.Errorf("%s: status %d, want 404", path, code)
 		}
 	}
-	pages := Pages{Reports: reports, Metrics: http.NotFoundHandler(), Explain: http.NotFoundHandler()}
-	if _, fields := get(pages.Handler(), "/status"); len(fields["moves"].([]any)) != 1 {
+	pages := Pages{Reports: reports, Metrics: http.NotFoundHandler()}
+	if _, fields := get(pages.Handler(t.Context()), "/status"); len(fields["moves"].([]any)) != 1 {
 		t.Errorf("reports have %v", fields)
 	}
 }

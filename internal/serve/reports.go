@@ -7,6 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
@@ -139,6 +140,13 @@ type Reports struct {
 	// Begun is when the process started, by the local clock.
 	Begun time.Time
 	Clock *servertime.Clock
+	// Explainer, Lease and Gauges are what the page knows besides. Lease is nil
+	// in a process without one, Gauges in one that does not evict.
+	Explainer *live.Explainer
+	Lease     *authority.Lease
+	Gauges    *Gauges
+	// Namespace is where its replicas are.
+	Namespace string
 }
 
 // Steering answers GET /status on the port where kube-scheduler asks.

@@ -53,6 +53,8 @@ type Explainer struct {
 	// planner makes plans once the process has run a cycle.
 	planner atomic.Pointer[realusage.Plugin]
 	busy    atomic.Bool
+	// last is the last cycle; nil before the first.
+	last atomic.Pointer[explain.Cycle]
 }
 
 const (
@@ -76,6 +78,9 @@ func (e *Explainer) Follow(terms *Terms) {
 		e.planner.Store(nil)
 	}
 }
+
+// Cycle returns what the last cycle planned; nil if there was none.
+func (e *Explainer) Cycle() *explain.Cycle { return e.last.Load() }
 
 // Latest returns what this process knows now, without a plan. It also works in
 // a process that evicts nothing.
@@ -136,6 +141,9 @@ func (e *Explainer) Study(ctx context.Context, planner *realusage.Plugin, s expl
 func (e *Explainer) Judged(ctx context.Context, made *realusage.Made) {
 	if made.By != nil {
 		e.planner.Store(made.By)
+	}
+	if o := e.observer.Latest(); o != nil {
+		e.last.Store(&explain.Cycle{At: o.At, Plan: made.Plan, Closed: made.Closed})
 	}
 	e.logJudged(ctx, made)
 }

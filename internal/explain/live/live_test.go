@@ -95,6 +95,22 @@ func TestJudgedIsLogged(t *testing.T) {
 	}
 }
 
+// The last cycle is kept, also one that planned nothing.
+func TestCycle(t *testing.T) {
+	o := watching(t)
+	e, latest := New(o, nil, nil, &Terms{}), o.Latest()
+	if got := e.Cycle(); got != nil {
+		t.Errorf("before the first there is %+v", got)
+	}
+	plan := strategies.Plan{Nodes: []strategies.NodeReport{{Name: "n1", State: thresholds.Hot}}}
+	for _, want := range []explain.Cycle{{At: latest.At, Plan: plan}, {At: latest.At, Closed: "the window is shut"}} {
+		e.Judged(t.Context(), &realusage.Made{Plan: want.Plan, Closed: want.Closed})
+		if diff := cmp.Diff(&want, e.Cycle()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 // One plan is made at a time, nobody waits longer than five seconds, and a plan
 // that fails badly ends nothing else.
 func TestDesk(t *testing.T) {

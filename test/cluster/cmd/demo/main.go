@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
 // limit bounds the demo once everything is built.
@@ -24,20 +25,37 @@ const (
 
 func main() {
 	steering := flag.String("steering", byExtender, "how replacements are steered: extender, or admission where kube-scheduler asks nobody")
+	ui := flag.Bool("ui", false, "print the address of Evenkeel's page, and keep it open after the story until Ctrl-C")
 	flag.Parse()
 	if *steering != byExtender && *steering != byAdmission || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	os.Exit(workshop.Main("\ndemo", func(ctx context.Context) error { return run(ctx, *steering) }))
+	os.Exit(workshop.Main("\ndemo", func(ctx context.Context) error { return run(ctx, *steering, *ui) }))
 }
 
-func run(ctx context.Context, steering string) error {
+func run(ctx context.Context, steering string, ui bool) error {
 	s, err := newShow(ctx, os.Stdout, steering)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	s.ui = ui
+	if err := s.tell(ctx); err != nil {
+		return err
+	}
+	if err := s.verdict(); err != nil {
+		return err
+	}
+	if ui {
+		s.say("The page stays at %s/ until Ctrl-C.", evenkeel.Reports(s.listen))
+		<-ctx.Done()
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// tell has one act after the other.
+func (s *show) tell(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, act := range []func(context.Context) error{s.raise, s.before, s.cool, s.newPods, s.after} {
@@ -45,5 +63,5 @@ func run(ctx context.Context, steering string) error {
 			return err
 		}
 	}
-	return s.verdict()
+	return nil
 }

@@ -26,16 +26,18 @@ type show struct {
 	style layout.Style
 	// steering is byExtender or byAdmission.
 	steering string
-	started  time.Time
-	dir      string
-	binary   string
-	cluster  *cluster.Cluster
-	story    *scenario.Story
-	server   *evenkeel.Process
-	listen   string
-	metrics  string
-	watch    *watch
-	asked    bool
+	// ui says that the address of the page is printed.
+	ui      bool
+	started time.Time
+	dir     string
+	binary  string
+	cluster *cluster.Cluster
+	story   *scenario.Story
+	server  *evenkeel.Process
+	listen  string
+	metrics string
+	watch   *watch
+	asked   bool
 }
 
 func newShow(ctx context.Context, out io.Writer, steering string) (*show, error) {
@@ -122,6 +124,9 @@ func (s *show) serve(ctx context.Context) error {
 		"--descheduling-interval", "5s", "--leader-elect=false", "--listen-address", s.listen, "--metrics-address", s.metrics, "--v", "2")
 	if err != nil {
 		return err
+	}
+	if s.ui {
+		s.say("Watch its page: %s/", evenkeel.Reports(s.listen))
 	}
 	return s.server.WaitServing(ctx, "http://"+s.listen+"/livez")
 }
@@ -241,7 +246,7 @@ func (s *show) verdict() error {
 	if len(wrong) > 0 {
 		return fmt.Errorf("the story did not end well: %s; logs are in %s", strings.Join(wrong, ", "), s.dir)
 	}
-	return os.RemoveAll(s.dir)
+	return nil
 }
 
 func (s *show) hot(usage map[string]cluster.NodeLoad) int {

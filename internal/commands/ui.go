@@ -1,0 +1,128 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+)
+
+// UIOptions are the flags of `evenkeel ui` besides those of access.
+type UIOptions struct {
+	// Open starts a browser.
+	Open bool
+	// Lease names the Lease by which the leader is found.
+	Lease string
+	// Progress is told what does not stop it.
+	Progress io.Writer
+}
+
+// AddTo adds the flags.
+func (o *UIOptions) AddTo(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.Open, "open", false, "Open the page in a browser, by xdg-open or open.")
+	flags.StringVar(&o.Lease, "leader-elect-resource-name", "evenkeel", "Name of the Lease: the pod that holds it is shown, because it knows the last cycle.")
+}
+
+// UI is `evenkeel ui`: it forwards a port to the page of a process in the
+// cluster, by the user's own rights, until the context ends.
+func UI(ctx context.Context, options app.Options, wanted UIOptions, out io.Writer) error {
+	connection, err := options.Connect()
+	if err != nil {
+		return err
+	}
+	namespace := cmp.Or(options.Namespace, app.DefaultNamespace)
+	pod, err := pageOf(ctx, connection.Client, namespace, wanted.Lease)
+	if err != nil {
+		return err
+	}
+	return connection.Forward(ctx, pod.Namespace, pod.Name, reportPort, func(ctx context.Context, address string) error {
+		page := "http://" + address + "/"
+		if err := hasPage(ctx, page); err != nil {
+			return fmt.Errorf("reading the page of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		line(out, "%s\nshows pod %s/%s until Ctrl-C.", page, pod.Namespace, pod.Name)
+		if wanted.Open {
+			defer open(ctx, page, wanted.Progress)()
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// pageOf returns the pod whose page is shown: the leader's, which knows what the
+// last cycle planned, else the first that serves reports.
+func pageOf(ctx context.Context, client kubernetes.Interface, namespace, lease string) (*v1.Pod, error) {
+	found, err := candidates(ctx, client, namespace)
+	pod := reporting(found)
+	if pod == nil {
+		if err != nil {
+			return nil, fmt.Errorf("looking for pods of serve or extender: %w", err)
+		}
+		return nil, fmt.Errorf("no ready pod of serve or extender is in the namespace %q (-n names another)", namespace)
+	}
+	held, err := client.CoordinationV1().Leases(pod.Namespace).Get(ctx, lease, metav1.GetOptions{})
+	if err != nil || held.Spec.HolderIdentity == nil {
+		return pod, nil //nolint:nilerr // who may not read the Lease sees any replica
+	}
+	leader, _, _ := strings.Cut(*held.Spec.HolderIdentity, "_")
+	for i := range found {
+		if found[i].Name == leader && found[i].Namespace == pod.Namespace && reporting(found[i:i+1]) != nil {
+			return &found[i], nil
+		}
+	}
+	return pod, nil
+}
+
+// hasPage returns an error for a process that has no page.
+func hasPage(ctx context.Context, page string) error {
+	const patience = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, page, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	_ = response.Body.Close()
+	if response.StatusCode == http.StatusNotFound {
+		return errors.New("it has none, because it is of an earlier version")
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %s", response.Status)
+	}
+	return nil
+}
+
+// open shows a page in a browser. What it returns waits for what it started,
+// which ends with the context.
+func open(ctx context.Context, page string, progress io.Writer) (wait func()) {
+	for _, name := range []string{"xdg-open", "open"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		command := exec.CommandContext(ctx, program, page)
+		if err := command.Start(); err != nil {
+			line(progress, "The browser could not be started: %v", err)
+			return func() {}
+		}
+		return func() { _ = command.Wait() } // it was stopped
+	}
+	line(progress, "No browser was started, because neither xdg-open nor open is in PATH.")
+	return func() {}
+}

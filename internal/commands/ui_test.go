@@ -1,0 +1,110 @@
+package commands
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// servePod is a ready pod of serve.
+func servePod(name string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: name, Labels: map[string]string{nameLabel: serveName}},
+		Status:     v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}},
+	}
+}
+
+// The leader's page is shown: it knows what the last cycle planned. Where the
+// leader is not known or not ready any replica's is.
+func TestPageOf(t *testing.T) {
+	lease := func(holder string) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: "evenkeel"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+	}
+	starting := servePod("serve-3")
+	starting.Status.Conditions = nil
+	three := []runtime.Object{servePod("serve-1"), servePod("serve-2"), starting}
+	cases := map[string]struct {
+		objects   []runtime.Object
+		forbidden string // a resource that may not be read
+		want, err string
+	}{
+		"the leader's":                 {objects: append(three, lease("serve-2_uid")), want: "serve-2"},
+		"without a Lease":              {objects: three, want: "serve-1"},
+		"a Lease that may not be read": {objects: append(three, lease("serve-2_uid")), forbidden: "leases", want: "serve-1"},
+		"a leader that is not ready":   {objects: append(three, lease("serve-3_uid")), want: "serve-1"},
+		"a leader that is gone":        {objects: append(three, lease("serve-4_uid")), want: "serve-1"},
+		"no pod":                       {err: `no ready pod of serve or extender is in the namespace "evenkeel" (-n names another)`},
+		"pods that may not be listed":  {objects: three, forbidden: "pods", err: "looking for pods of serve or extender: pods is forbidden"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(tc.objects...)
+			client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				if resource := action.GetResource().Resource; resource == tc.forbidden {
+					return true, nil, errors.New(resource + " is forbidden")
+				}
+				return false, nil, nil
+			})
+			pod, err := pageOf(t.Context(), client, "evenkeel", "evenkeel")
+			got, failed := "", ""
+			if pod != nil {
+				got = pod.Name
+			}
+			if err != nil {
+				failed = err.Error()
+			}
+			if got != tc.want || failed != tc.err {
+				t.Errorf("pod %q, error %q; want %q, %q", got, failed, tc.want, tc.err)
+			}
+		})
+	}
+}
+
+// A process without a page is said to have none.
+func TestHasPage(t *testing.T) {
+	for code, want := range map[int]string{
+		http.StatusOK: "", http.StatusNotFound: "it has none, because it is of an earlier version", http.StatusForbidden: "it answers 403 Forbidden",
+	} {
+		process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+		got := ""
+		if err := hasPage(t.Context(), process.URL+"/"); err != nil {
+			got = err.Error()
+		}
+		if process.Close(); got != want {
+			t.Errorf("%d: %q, want %q", code, got, want)
+		}
+	}
+}
+
+// --open gives the page to the first program that is there, and says if none is.
+func TestOpen(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("PATH", folder)
+	var said bytes.Buffer
+	open(t.Context(), "http://127.0.0.1:1/", &said)()
+	if !strings.Contains(said.String(), "No browser was started") {
+		t.Errorf("said %q", said.String())
+	}
+	shown := filepath.Join(folder, "shown")
+	script := "#!/bin/sh\necho \"$1\" >" + shown + "\n"
+	if err := os.WriteFile(filepath.Join(folder, "open"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wait := open(t.Context(), "http://127.0.0.1:1/", &said)
+	wait()
+	if page, err := os.ReadFile(shown); err != nil || string(page) != "http://127.0.0.1:1/\n" {
+		t.Errorf("opened %q, error %v", page, err)
+	}
+}
