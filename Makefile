@@ -22,8 +22,9 @@ BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6
 # costs minutes to instrument because it compiles kube-scheduler in.
 RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/schedulerplugin/... ./internal/steering/... ./ledger/... ./runner/... ./scorer/... ./usage/...
 RACE := $(if $(shell command -v gcc),-race)
-# Relative to test/cluster: what needs a cluster is left to test-e2e.
-NEEDS_CLUSTER := /test/cluster(/e2e.*|/cmd/throughput)?$$
+# Relative to test/cluster: what needs a cluster is left to test-e2e, and what
+# needs a browser that is not kept waiting to test-browser.
+NEEDS_CLUSTER := /test/cluster(/e2e.*|/cmd/throughput|/browser)?$$
 
 # What go test vets by itself, dependencies included, vet has vetted.
 TEST_FLAGS ?= -shuffle=on -vet=off
@@ -101,6 +102,7 @@ test: vet lint test-unit chart-test test-e2e ## Run all checks and tests; the fi
 .PHONY: test-all
 test-all: vet lint test-unit chart-test ## Run the cases that test leaves out too, and each fuzz target for ten seconds.
 	$(MAKE) test-e2e E2E_TIER=all
+	$(MAKE) test-browser
 	$(MAKE) fuzz FUZZ_TIME=10s
 
 .PHONY: vet
@@ -131,6 +133,10 @@ endif
 .PHONY: test-e2e
 test-e2e: chart-tools ## Run the end-to-end cases of E2E_TIER (test) on real local control planes.
 	cd $(CLUSTER) && go run ./cmd/e2e --tier $(E2E_TIER) $(E2E_FLAGS)
+
+.PHONY: test-browser
+test-browser: ## Test the page of the report listener in Chromium.
+	cd $(CLUSTER) && go test $(TEST_FLAGS) ./browser
 
 .PHONY: test-matrix
 test-matrix: ## Run the core cases on each Kubernetes of MATRIX; the first time builds each control plane.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -142,17 +143,15 @@ type PodUse struct {
 }
 
 // Explain puts an explanation on a page. view may be nil.
-func Explain(title string, e explain.Explanation, view *usage.View) (*Explained, error) {
-	var table strings.Builder
-	if err := e.Table(&table); err != nil {
-		return nil, fmt.Errorf("writing the explanation: %w", err)
-	}
+func Explain(title string, e explain.Explanation, view *usage.View) *Explained {
+	var table layout.Page
+	e.Table(&table)
 	summary, rest, _ := strings.Cut(table.String(), "\n")
 	x := &Explained{Title: title, Summary: summary, Table: strings.TrimLeft(rest, "\n")}
 	if n, ok := e.(*explain.Node); ok && view != nil {
 		x.addPods(view, n.Name)
 	}
-	return x, nil
+	return x
 }
 
 // addPods adds the pods of a node, the fullest first.

@@ -123,16 +123,13 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Explain("node node-b", &n, y.view)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := Explain("node node-b", &n, y.view)
 	var out bytes.Buffer
 	if err := x.Render(&out); err != nil {
 		t.Fatal(err)
 	}
 	page := out.String()
-	if x.Summary != n.Summary || strings.Contains(x.Table, n.Summary) || !strings.Contains(x.Table, "may be predicted at most") {
+	if x.Summary != n.Summary || strings.Contains(x.Table, n.Summary) || !strings.Contains(x.Table, "limit after placement") {
 		t.Errorf("summary %q, table:\n%s", x.Summary, x.Table)
 	}
 	first, second := strings.Index(page, `href="/explain/pod/shop/web-2"`), strings.Index(page, `href="/explain/pod/shop/web-1"`)

@@ -72,10 +72,7 @@ func (p shownPages) explain(w http.ResponseWriter, r *http.Request) {
 		shown.Problem, code = err.Error(), http.StatusServiceUnavailable
 	default:
 		if explanation, ok := answer.(explain.Explanation); ok {
-			if shown, err = page.Explain(title, explanation, p.reports.view()); err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
+			shown = page.Explain(title, explanation, p.reports.view())
 		}
 	}
 	var out bytes.Buffer
