@@ -43,7 +43,7 @@ func shown(t *testing.T) (*Pages, *observer.Observer) {
 }
 
 // get asks for a path as a client that accepts something does.
-func get(t *testing.T, handler http.Handler, path string, headers ...string) *http.Response {
+func get(t *testing.T, handler http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -51,14 +51,13 @@ func get(t *testing.T, handler http.Handler, path string, headers ...string) *ht
 	}
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
-	return w.Result()
+	return w
 }
 
-func body(t *testing.T, response *http.Response) string {
+func body(t *testing.T, response *httptest.ResponseRecorder) string {
 	t.Helper()
-	defer func() { _ = response.Body.Close() }()
 	reader := io.Reader(response.Body)
-	if response.Header.Get("Content-Encoding") == "gzip" {
+	if response.Header().Get("Content-Encoding") == "gzip" {
 		unpacked, err := gzip.NewReader(reader)
 		if err != nil {
 			t.Fatal(err)
@@ -101,12 +100,12 @@ func TestPageIsNegotiated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			response := get(t, handler, tc.path, "Accept", tc.accept)
 			text := body(t, response)
-			if response.StatusCode != tc.code || response.Header.Get("Content-Type") != tc.kind || !strings.Contains(text, tc.has) {
-				t.Errorf("status %d, %s, without %q:\n%.2000s", response.StatusCode, response.Header.Get("Content-Type"), tc.has, text)
+			if response.Code != tc.code || response.Header().Get("Content-Type") != tc.kind || !strings.Contains(text, tc.has) {
+				t.Errorf("status %d, %s, without %q:\n%.2000s", response.Code, response.Header().Get("Content-Type"), tc.has, text)
 			}
-			guarded := response.Header.Get("Content-Security-Policy") == page.Policy
+			guarded := response.Header().Get("Content-Security-Policy") == page.Policy
 			if html := strings.HasPrefix(tc.kind, "text/html"); html != guarded {
-				t.Errorf("the Content-Security-Policy is %q", response.Header.Get("Content-Security-Policy"))
+				t.Errorf("the Content-Security-Policy is %q", response.Header().Get("Content-Security-Policy"))
 			}
 			packed := body(t, get(t, handler, tc.path, "Accept", tc.accept, "Accept-Encoding", "gzip, br"))
 			if diff := cmp.Diff(text, packed); diff != "" {
@@ -175,8 +174,8 @@ func TestPageBeforeTheFirstReading(t *testing.T) {
 	}}
 	handler := pages.Handler(t.Context())
 	// What cannot be explained now is said on a page, too.
-	if response := get(t, handler, "/explain/node/burning", "Accept", "text/html"); response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("status %d", response.StatusCode)
+	if response := get(t, handler, "/explain/node/burning", "Accept", "text/html"); response.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d", response.Code)
 	} else if text := body(t, response); !strings.Contains(text, "It cannot be explained now: usage has not been read yet") {
 		t.Errorf("the explanation is %s", text)
 	}
