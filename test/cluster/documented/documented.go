@@ -55,6 +55,7 @@ var except = []struct {
 	why     string
 }{
 	{regexp.MustCompile(`completion fish`), "it is for the shell fish"},
+	{regexp.MustCompile(`evenkeel ui\b`), "it forwards a port of a pod, and no pod runs here; it keeps running, too"},
 }
 
 // Choose splits command lines that are shown in blocks into those to run, each
