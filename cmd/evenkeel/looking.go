@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
@@ -31,7 +29,7 @@ func newPlanCommand() *cobra.Command {
 	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
 	commands.AddColor(c.Flags(), &wanted.Color)
-	c.Flags().DurationVar(&options.WatchAtMost, "observe", 105*time.Second, "How long to observe first, at most, where no usage source has history. The policy's usage.observationPeriod may be longer: the plan is provisional then.")
+	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "How long to observe first, at most, where no usage source has history. Shorter than the policy's usage.observationPeriod the plan is provisional. 0 observes for that long.")
 	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, as diff does.")
 	return c
 }

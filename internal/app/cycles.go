@@ -124,7 +124,7 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 func waiting(latest *observer.Observation, waited, period time.Duration) string {
 	seen, left := "nothing read yet", ""
 	if latest != nil {
-		seen = fmt.Sprintf("%d of %d ready nodes measured", latest.Fresh, latest.Ready)
+		seen = fmt.Sprintf("%d of %d ready nodes measured for long enough", latest.Fresh, latest.Ready)
 	}
 	if waited < period {
 		left = fmt.Sprintf("about %v left, ", (period - waited).Round(time.Second))

@@ -112,7 +112,7 @@ func TestWaitingForUsageIsTold(t *testing.T) {
 		}
 	})
 	got := waiting(&observer.Observation{Fresh: 8, Ready: 12}, 30*time.Second, 150*time.Second)
-	if want := "Watching usage: 8 of 12 ready nodes measured, about 2m0s left, 4m30s at most"; got != want {
+	if want := "Watching usage: 8 of 12 ready nodes measured for long enough, about 2m0s left, 4m30s at most"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

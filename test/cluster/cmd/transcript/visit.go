@@ -180,7 +180,7 @@ func (v *visit) top(ctx context.Context) error {
 func (v *visit) plan(ctx context.Context) error {
 	return v.planned(ctx, step{
 		Title: "See what would be done", Before: "metrics-server keeps no history, so `plan` watches before it decides. It changes nothing.",
-		Typed: "bin/evenkeel plan --policy-config-file examples/minimal.yaml", AtMost: planWithin, What: "a plan with metrics-server",
+		Typed: "bin/evenkeel plan --observe 90s --policy-config-file examples/minimal.yaml", AtMost: planWithin, What: "a plan with metrics-server",
 	})
 }
 
