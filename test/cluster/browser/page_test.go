@@ -131,7 +131,7 @@ func (b *tab) explained(t *testing.T, node string) {
 	if text := b.text("dialog .summary"); !strings.HasPrefix(text, node+" is ") {
 		t.Errorf("the summary is %q", text)
 	}
-	if text := b.text("dialog pre"); !strings.Contains(text, "may be predicted at most") {
+	if text := b.text("dialog pre"); !strings.Contains(text, "limit after placement") {
 		t.Errorf("the explanation is %q", text)
 	}
 	b.do(chromedp.KeyEvent(kb.Escape))
