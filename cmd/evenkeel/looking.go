@@ -5,6 +5,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/commands"
+	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 func newPlanCommand() *cobra.Command {
@@ -21,6 +22,9 @@ func newPlanCommand() *cobra.Command {
 			"  evenkeel plan --policy-config-file policy.yaml -o name | xargs -n 1 evenkeel explain --policy-config-file policy.yaml pod",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if options.WatchAtMost < 0 {
+				return exit.Usagef("--observe: %v is negative", options.WatchAtMost)
+			}
 			wanted.Progress = c.ErrOrStderr()
 			return commands.Plan(c.Context(), options, wanted, c.OutOrStdout())
 		},

@@ -62,7 +62,7 @@ type Options struct {
 	// kube-scheduler have names and every score, and metrics are served on the
 	// same port.
 	MemoryOnly bool
-	// WatchAtMost, if not 0, is for how long usage without history is watched at
+	// WatchAtMost, if positive, is for how long usage without history is watched at
 	// most, where the policy wants more.
 	WatchAtMost time.Duration
 	// shortOf is the policy's hot.minWindow where usage is watched for less.

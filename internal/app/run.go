@@ -79,7 +79,11 @@ func NodeSync(ctx context.Context, options Options) error {
 		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
 			options.PolicyFile)
 	}
-	return a.start(ctx, a.serveMarks, a.mark, a.watchPolicy, func(ctx context.Context) error { return tellMarks(ctx, a) })
+	tasks := []func(context.Context) error{a.serveMarks, a.mark, a.watchPolicy}
+	if options.Marking.Progress != nil {
+		tasks = append(tasks, func(ctx context.Context) error { return tellMarks(ctx, a) })
+	}
+	return a.start(ctx, tasks...)
 }
 
 // start runs the process's tasks until one of them returns or the context ends,

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -165,7 +166,7 @@ func (x *Explained) addPods(view *usage.View, node string) {
 		used := view.Nodes[i].Pods[k].Used
 		x.Pods = append(x.Pods, PodUse{Namespace: pod.Namespace, Name: pod.Name, Uses: used.InWords(), cpu: used[0]})
 	}
-	slices.SortStableFunc(x.Pods, func(a, b PodUse) int { return int(b.cpu - a.cpu) })
+	slices.SortStableFunc(x.Pods, func(a, b PodUse) int { return cmp.Compare(b.cpu, a.cpu) })
 	x.More = max(len(x.Pods)-most, 0)
 	x.Pods = x.Pods[:min(len(x.Pods), most)]
 }
