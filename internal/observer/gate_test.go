@@ -303,31 +303,6 @@ func TestRipe(t *testing.T) {
 	}
 }
 
-// A pod whose startup is over and that only lacks samples is waited for; one that
-// still starts is not.
-func TestRipeWaitsForPodsThatHaveStarted(t *testing.T) {
-	settled := usage.PodUsage{Measured: true, Span: 150 * time.Second}
-	for name, tc := range map[string]struct {
-		pod  usage.PodUsage
-		want bool
-	}{
-		"measured":        {settled, true},
-		"starts":          {usage.PodUsage{Starting: true}, true},
-		"has just begun":  {usage.PodUsage{Starting: true, Span: 15 * time.Second}, false},
-		"lacks a sample":  {usage.PodUsage{Starting: true, Span: 149 * time.Second}, false},
-		"was never asked": {usage.PodUsage{}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			nodes := []*cluster.NodePods{{Node: cluster.Node{Name: "n0", Ready: true}}}
-			view := &usage.View{Snapshot: &cluster.Snapshot{Nodes: nodes}, Nodes: []usage.NodeUsage{{Pods: []usage.PodUsage{tc.pod}}}}
-			o := &Observation{View: view, Ready: 1, Fresh: 1, Settled: true}
-			if got := o.Ripe(150*time.Second, 15*time.Second, 80); got != tc.want {
-				t.Errorf("ripe %v, want %v", got, tc.want)
-			}
-		})
-	}
-}
-
 // A ready node whose first sample is late is waited for, but not for long.
 func TestRipeWaitsForLateNodes(t *testing.T) {
 	began := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)

@@ -157,7 +157,7 @@ func (o *Observation) podsCovered(percent float64) bool {
 		}
 		there, known := 0, 0
 		for _, pod := range node.Pods {
-			if pod.Starting && pod.Span == 0 {
+			if pod.Starting {
 				continue // waiting for it is no use: others start meanwhile
 			}
 			if there++; pod.Measured {

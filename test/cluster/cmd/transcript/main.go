@@ -35,7 +35,7 @@ func command() *cobra.Command {
 		func(ctx context.Context, out, progress io.Writer) error { return run(ctx, f, out, progress) })
 	set := c.Flags()
 	set.StringVar(&f.out, "out", "", "file to write; without it docs/transcript.md of this checkout")
-	set.DurationVar(&f.settle, "settle", 9*time.Minute, "age of nodes and pods at the beginning: by the shipped defaults what pods younger than 8m use may be no evidence")
+	set.DurationVar(&f.settle, "settle", 9*time.Minute, "age of nodes and pods at the beginning: by the shipped defaults a node younger than 8m is not called hot")
 	set.BoolVar(&f.keep, "keep", false, "keep the logs even if all went well")
 	return c
 }
