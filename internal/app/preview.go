@@ -24,7 +24,7 @@ import (
 func previewed(ctx context.Context, a *App, made *realusage.Made) *preview.Facts {
 	f := &preview.Facts{
 		At: a.kube.Clock.Now(), Paused: a.pause.Last().String(), Closed: "a cycle takes two ready nodes",
-		Evidence: map[string][]thresholds.Evidence{}, Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, a),
+		Evidence: map[string][]thresholds.Evidence{}, CountsFrom: map[string]time.Time{}, Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, a),
 	}
 	if a.options.shortOf > 0 {
 		f.Watched, f.ShortOf = a.current().load.Usage.ObservationPeriod.Duration, a.options.shortOf
@@ -33,9 +33,13 @@ func previewed(ctx context.Context, a *App, made *realusage.Made) *preview.Facts
 		return f
 	}
 	f.Plan, f.Closed = made.Plan, made.Closed
-	for i := range made.Plan.Nodes {
-		if n := &made.Plan.Nodes[i]; n.State == thresholds.Hot {
-			f.Evidence[n.Name] = made.Observed.Lines.EvidenceOf(n.Name)
+	for node, state := range made.Observed.States {
+		young := state.Metric != "" && !state.Starting.IsZero()
+		if young {
+			f.CountsFrom[node] = state.Starting
+		}
+		if young || state.State == thresholds.Hot {
+			f.Evidence[node] = made.Observed.Lines.EvidenceOf(node)
 		}
 	}
 	for i := range made.Plan.Declined {

@@ -116,6 +116,17 @@ func idle() *Facts {
 	}
 }
 
+// young has two nodes that would be hot, had they been ready for longer.
+func young() *Facts {
+	f := idle()
+	for _, name := range []string{"node-02", "node-03"} {
+		f.Plan.Nodes = append(f.Plan.Nodes, node(name, thresholds.Warm, "", cluster.Percents{96.6, 40}, cluster.Percents{96.6, 40}))
+	}
+	f.Evidence = map[string][]thresholds.Evidence{"node-02": {over(usage.CPU, usage.Avg5m, 96.6, 65)}, "node-03": {over(usage.CPU, usage.Avg5m, 96.6, 65)}}
+	f.CountsFrom = map[string]time.Time{"node-02": noon.Add(150 * time.Second), "node-03": noon.Add(2 * time.Minute), "node-01": noon}
+	return f
+}
+
 // closed is no plan at all.
 func closed() *Facts {
 	return &Facts{
@@ -130,7 +141,7 @@ func closed() *Facts {
 func TestPrint(t *testing.T) {
 	long := busy()
 	long.Plan.Moves[0].Name += "-of-a-deployment-with-a-long-name-in-a-region-far-away"
-	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "closed": closed(), "long": long} {
+	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "young": young(), "closed": closed(), "long": long} {
 		for _, width := range []int{80, 100, 160} {
 			for _, wide := range []bool{false, true} {
 				file := fmt.Sprintf("%s-%d", name, width)

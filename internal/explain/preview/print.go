@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
@@ -70,6 +73,7 @@ func (p *printer) summary(r *Report) {
 	s := &r.Summary
 	if s.Nodes > 0 {
 		p.field("Hot nodes", s.hot())
+		p.young(r)
 		p.field("Moves", s.moves())
 		p.highest("Highest CPU", s.HighestCPU, s.Moves)
 		p.highest("Highest memory", s.HighestMemory, s.Moves)
@@ -102,6 +106,26 @@ func (s *Summary) hot() string {
 		words += fmt.Sprintf("; usage of %d is not known", s.UnknownNodes)
 	}
 	return words
+}
+
+// young prints which nodes became ready too recently to be hot, where any would
+// be otherwise.
+func (p *printer) young(r *Report) {
+	var names []string
+	var first *time.Time
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if n.CountsFrom == nil {
+			continue
+		}
+		if names = append(names, n.Name); first == nil || n.CountsFrom.Before(*first) {
+			first = n.CountsFrom
+		}
+	}
+	if first != nil {
+		p.field("Not hot yet", fmt.Sprintf("%s above evict lines, ready too recently for that to count (hot.startup): %s. The first counts in %s.",
+			reasons.Count(len(names), "node"), reasons.Names(names, 3), duration.HumanDuration(first.Sub(r.Made))))
+	}
 }
 
 func (s *Summary) moves() string {

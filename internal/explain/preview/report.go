@@ -23,8 +23,11 @@ type Facts struct {
 	// At is when that was.
 	At   time.Time
 	Plan strategies.Plan
-	// Evidence is by which lines nodes are hot, by node.
+	// Evidence is by which lines nodes are hot or would be, by node.
 	Evidence map[string][]thresholds.Evidence
+	// CountsFrom is from when nodes count that are beyond an evict line and became
+	// ready too recently, by node.
+	CountsFrom map[string]time.Time
 	// Until is when a declined pod's reason ends, by the pod's UID, where that is
 	// known ahead.
 	Until map[string]time.Time
@@ -52,8 +55,9 @@ func New(f *Facts) *Report {
 	for i := range f.Plan.Nodes {
 		n := &f.Plan.Nodes[i]
 		node := Node{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
-		if n.State == thresholds.Hot {
-			node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
+		node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
+		if from := f.CountsFrom[n.Name]; from.After(f.At) {
+			node.CountsFrom = new(from.UTC())
 		}
 		if n.State != thresholds.Unknown {
 			node.Before, node.After = new(explain.PercentsOf(n.Before)), new(explain.PercentsOf(n.After))

@@ -74,8 +74,11 @@ type Node struct {
 	Reason string `json:"reason,omitempty"`
 	// Exceeded are the evict lines that it is beyond.
 	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
-	Before   *explain.Percents `json:"before,omitempty"`
-	After    *explain.Percents `json:"after,omitempty"`
+	// CountsFrom is from when a node that is beyond an evict line is called hot;
+	// absent unless it became ready too recently.
+	CountsFrom *time.Time        `json:"countsFrom,omitempty"`
+	Before     *explain.Percents `json:"before,omitempty"`
+	After      *explain.Percents `json:"after,omitempty"`
 }
 
 // Summary counts what a plan would do.
