@@ -102,7 +102,7 @@ func TestTheMinimalExample(t *testing.T) {
 // Each example of migration is a file of an earlier system, with what
 // `evenkeel convert` makes of it beside it.
 func TestMigrationExamples(t *testing.T) {
-	systems := []string{"crane-scheduler", "descheduler", "dynamic-scheduler", "kube-scheduler-extender", "mem-real-usage"}
+	systems := []string{"crane-scheduler", "descheduler", "dynamic-scheduler", "kube-scheduler-extender", "mem-real-usage", "openshift"}
 	var found []string
 	docs := documentation(t)
 	for _, before := range list(t, filepath.Join("migration", "*.before.yaml")) {

@@ -20,6 +20,7 @@ var pureRooms = []string{
 	"internal/migration", // what files of earlier systems mean today
 	"internal/migration/crane",
 	"internal/migration/descheduler",
+	"internal/migration/openshift",
 	"internal/migration/presets",
 	"internal/migration/pressure",
 	"internal/migration/scheduler",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/migration/crane"
 	"github.com/evenkeel/evenkeel/internal/migration/descheduler"
+	"github.com/evenkeel/evenkeel/internal/migration/openshift"
 	"github.com/evenkeel/evenkeel/internal/migration/pressure"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/source"
@@ -47,6 +48,8 @@ func converterOf(object map[string]any) convertFunc {
 	switch apiVersion, kind := typeOf(object); {
 	case apiVersion == "descheduler/v1alpha1" && kind == "DeschedulerPolicy":
 		return descheduler.Convert
+	case apiVersion == openshift.Group+"v1" && kind == openshift.Kind:
+		return openshift.Convert
 	case apiVersion == "scheduler.policy.crane.io/v1alpha1" && kind == "DynamicSchedulerPolicy":
 		return crane.Convert
 	case apiVersion == "" && kind == "" && pressure.Is(object):
@@ -68,6 +71,7 @@ var policyKinds = map[string]string{
 	policy.LoadPolicyKind:    "evenkeel.io/",
 	"DeschedulerPolicy":      "descheduler/",
 	"DynamicSchedulerPolicy": "scheduler.policy.crane.io/",
+	openshift.Kind:           openshift.Group,
 }
 
 func isPolicy(object map[string]any) bool {

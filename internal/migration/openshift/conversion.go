@@ -1,0 +1,57 @@
+package openshift
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// conversion is one document being converted.
+type conversion struct {
+	in   spec
+	out  policy.Conversion
+	errs field.ErrorList
+}
+
+// protected are namespaces that the operator always leaves alone, besides those
+// whose names begin with openshift-.
+var protected = []any{"kube-system", "hypershift", "openshift"}
+
+// namespaces are those whose pods a plugin may evict.
+func (c *conversion) namespaces() map[string]any {
+	if included := c.in.ProfileCustomizations.Namespaces.Included; len(included) > 0 {
+		return map[string]any{"include": texts(included)}
+	}
+	return c.others()
+}
+
+// others are those for plugins that cannot be told which to include.
+func (c *conversion) others() map[string]any {
+	return map[string]any{"exclude": slices.Concat(protected, texts(c.in.ProfileCustomizations.Namespaces.Excluded))}
+}
+
+func isProtected(name string) bool {
+	return strings.HasPrefix(name, "openshift-") || slices.Contains(protected, any(name))
+}
+
+func texts(names []string) []any {
+	all := make([]any, len(names))
+	for i, name := range names {
+		all[i] = name
+	}
+	return all
+}
+
+func orElse(given *int32, otherwise int32) *int32 {
+	if given != nil {
+		return given
+	}
+	return &otherwise
+}
+
+func (c *conversion) migrates() bool {
+	return slices.ContainsFunc(c.in.Profiles, func(name string) bool { return strings.HasSuffix(name, relieveAndMigrate) })
+}

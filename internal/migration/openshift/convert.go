@@ -1,0 +1,147 @@
+// Package openshift converts a KubeDescheduler, by which OpenShift's operator
+// runs the descheduler, into a DeschedulerPolicy: each profile with the plugins
+// and arguments that the operator gives it, and where nodes are judged by what
+// they use, RealUsageLowNodeUtilization in place of LowNodeUtilization with a
+// query. It decides what a profile means here; the plugins are descheduler's
+// and ours.
+//
+// Invariants:
+//   - A KubeDescheduler in mode Predictive, which is the default, evicts nothing.
+//   - No pod may be evicted that the operator would have protected, but for
+//     namespaces that only the operator knows, which a note says.
+//
+// The rules are those of the operator's 5.4 (openshift/cluster-kube-descheduler-operator,
+// target_config_reconciler.go).
+package openshift
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
+)
+
+// Format names what this package converts.
+const Format = "KubeDescheduler of OpenShift"
+
+// Kind and Group are those of the documents.
+const (
+	Kind  = "KubeDescheduler"
+	Group = "operator.openshift.io/"
+)
+
+// Convert returns the document in the current format, or all its mistakes.
+func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
+	c := conversion{out: policy.Conversion{Format: Format}}
+	var given document
+	if errs := shape.Decode(object, &given); len(errs) > 0 {
+		return c.out, errs
+	}
+	c.in = given.Spec
+	if c.check(); len(c.errs) == 0 {
+		c.convert()
+	}
+	return c.out, c.errs
+}
+
+func (c *conversion) convert() {
+	c.out.Object = map[string]any{"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
+	c.limit()
+	var profiles []any
+	for _, name := range c.in.Profiles {
+		if plugins := makers[name]; plugins != nil {
+			profiles = append(profiles, c.profile(name, plugins(c, fmt.Sprintf("profiles[%d]", len(profiles)))))
+		}
+	}
+	if len(profiles) == 0 {
+		profiles = []any{map[string]any{"name": "no-plugin"}}
+		c.out.Add("profiles[0]", "these profiles only say which pods may be evicted, and none evicts any")
+	}
+	c.out.Object["profiles"] = profiles
+	c.noteWhole()
+}
+
+// limit takes over the limits of a cycle. Virtual machines are moved by few at a
+// time where nothing else is said.
+func (c *conversion) limit() {
+	total, node := c.in.EvictionLimits.Total, c.in.EvictionLimits.Node
+	if c.migrates() {
+		total, node = orElse(total, 5), orElse(node, 2)
+		c.out.Object["nodeSelector"] = "kubevirt.io/schedulable=true"
+		c.out.Add("nodeSelector", "KubeVirtRelieveAndMigrate looks at nodes that may run virtual machines, and at no others")
+	}
+	if total != nil {
+		c.out.Object["maxNoOfPodsToEvictTotal"] = policy.Number(float64(*total))
+	}
+	if node != nil {
+		c.out.Object["maxNoOfPodsToEvictPerNode"] = policy.Number(float64(*node))
+	}
+}
+
+// profile makes a profile of its plugins. In mode Predictive they are configured
+// and not enabled.
+func (c *conversion) profile(name string, plugins []plugin) map[string]any {
+	configs, enabled := []any{map[string]any{"name": "DefaultEvictor", "args": c.evictorArgs(name)}}, map[string][]any{}
+	for _, p := range plugins {
+		configs = append(configs, map[string]any{"name": p.name, "args": p.args})
+		enabled[p.point] = append(enabled[p.point], p.name)
+	}
+	profile := map[string]any{"name": strings.TrimPrefix(strings.TrimPrefix(name, "DevPreview"), "Dev"), "pluginConfig": configs}
+	if c.in.Mode == automatic {
+		points := map[string]any{}
+		for point, names := range enabled {
+			points[point] = map[string]any{"enabled": names}
+		}
+		profile["plugins"] = points
+	}
+	return profile
+}
+
+// evictorArgs say which pods may be evicted at all.
+func (c *conversion) evictorArgs(profile string) map[string]any {
+	args, protections := map[string]any{}, map[string]any{}
+	local, claims := slices.Contains(c.in.Profiles, "EvictPodsWithLocalStorage"), slices.Contains(c.in.Profiles, "EvictPodsWithPVC")
+	if strings.HasSuffix(profile, relieveAndMigrate) {
+		local, claims = true, true
+		args["noEvictionPolicy"] = "Mandatory"
+	}
+	if local {
+		protections["defaultDisabled"] = []any{"PodsWithLocalStorage"}
+	}
+	if !claims {
+		protections["extraEnabled"] = []any{"PodsWithPVC"}
+	}
+	if len(protections) > 0 {
+		args["podProtections"] = protections
+	}
+	switch custom := &c.in.ProfileCustomizations; {
+	case custom.ThresholdPriority != nil:
+		args["priorityThreshold"] = map[string]any{"value": policy.Number(float64(*custom.ThresholdPriority))}
+	case custom.ThresholdPriorityClassName != "":
+		args["priorityThreshold"] = map[string]any{"name": custom.ThresholdPriorityClassName}
+	}
+	return args
+}
+
+// noteWhole adds the notes about no single profile.
+func (c *conversion) noteWhole() {
+	if c.in.Mode != automatic {
+		c.out.Add("profiles", "mode is Predictive, or not given, so nothing is evicted: what it would run is configured and not enabled; "+
+			"enable it under plugins to evict, and run with --dry-run to see first what it would do")
+	}
+	if len(c.in.ProfileCustomizations.Namespaces.Included) == 0 {
+		c.out.Lose("profiles", "the operator left alone every namespace that begins with openshift-; name yours in each exclude, "+
+			"because only the cluster knows them")
+	}
+	if interval := c.in.DeschedulingIntervalSeconds; interval != nil {
+		c.out.Add("", fmt.Sprintf("deschedulingIntervalSeconds is the flag --descheduling-interval %ds", *interval))
+	}
+	if state := c.in.ManagementState; state != "" && state != "Managed" {
+		c.out.Add("", "managementState is left out: nothing is managed here by this document")
+	}
+	c.out.Add("", "evictions by descheduler's own plugins, too, keep to the LoadPolicy's budgets, cooldowns and breaker")
+}

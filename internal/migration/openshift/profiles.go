@@ -1,0 +1,190 @@
+package openshift
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+const (
+	// ownQuery begins a query of the user's own, in place of a name.
+	ownQuery   = "query:"
+	ioPressure = "PrometheusIOPSIPressure"
+
+	deschedule = "deschedule"
+	balance    = "balance"
+)
+
+// plugin is one plugin of a profile, with its arguments and where it runs.
+type plugin struct {
+	name, point string
+	args        map[string]any
+}
+
+// makers make the plugins of each profile; at is the profile's path.
+var makers = map[string]func(c *conversion, at string) []plugin{
+	"AffinityAndTaints":         affinityAndTaints,
+	"TopologyAndDuplicates":     hardTopology,
+	"SoftTopologyAndDuplicates": softTopology,
+	"LifecycleAndUtilization":   lifecycle,
+	"LongLifecycle":             longLifecycle,
+	"DevPreviewLongLifecycle":   longLifecycle,
+	"CompactAndScale":           compactAndScale,
+	relieveAndMigrate:           relieve,
+	"Dev" + relieveAndMigrate:   relieve,
+}
+
+func affinityAndTaints(c *conversion, _ string) []plugin {
+	return []plugin{
+		{"RemovePodsViolatingInterPodAntiAffinity", deschedule, map[string]any{"namespaces": c.namespaces()}},
+		{"RemovePodsViolatingNodeTaints", deschedule, map[string]any{"namespaces": c.namespaces()}},
+		{"RemovePodsViolatingNodeAffinity", deschedule, map[string]any{
+			"namespaces": c.namespaces(), "nodeAffinityType": []any{"requiredDuringSchedulingIgnoredDuringExecution"},
+		}},
+	}
+}
+
+func hardTopology(c *conversion, _ string) []plugin { return topology(c, "DoNotSchedule") }
+
+func softTopology(c *conversion, _ string) []plugin {
+	return topology(c, "DoNotSchedule", "ScheduleAnyway")
+}
+
+func topology(c *conversion, constraints ...string) []plugin {
+	return []plugin{
+		{"RemovePodsViolatingTopologySpreadConstraint", balance, map[string]any{"namespaces": c.namespaces(), "constraints": texts(constraints)}},
+		{"RemoveDuplicates", balance, map[string]any{"namespaces": c.namespaces()}},
+	}
+}
+
+func lifecycle(c *conversion, at string) []plugin {
+	seconds := 24 * 60 * 60.0
+	if given := c.in.ProfileCustomizations.PodLifetime; given != nil {
+		seconds = float64(int64(given.Seconds()))
+	}
+	lifetime := plugin{"PodLifeTime", deschedule, map[string]any{"namespaces": c.namespaces(), "maxPodLifeTimeSeconds": policy.Number(seconds)}}
+	return append([]plugin{lifetime}, longLifecycle(c, at)...)
+}
+
+func longLifecycle(c *conversion, at string) []plugin {
+	return []plugin{
+		{"RemovePodsHavingTooManyRestarts", deschedule, map[string]any{
+			"namespaces": c.namespaces(), "podRestartThreshold": policy.Number(100), "includingInitContainers": true,
+		}},
+		c.utilization(at),
+	}
+}
+
+// utilization is LowNodeUtilization: by requests, as descheduler has it, or by
+// what nodes use, as we do. These profiles never looked at
+// devDeviationThresholds.
+func (c *conversion) utilization(at string) plugin {
+	query := c.in.ProfileCustomizations.DevActualUtilizationProfile
+	thresholds := levels[c.in.ProfileCustomizations.DevLowNodeUtilizationThresholds]
+	if query == "" {
+		c.noteIncluded(at, "LowNodeUtilization")
+		args := c.limited(c.thresholds(thresholds, "cpu", "memory", "pods"))
+		args["evictableNamespaces"] = c.others()
+		return plugin{"LowNodeUtilization", balance, args}
+	}
+	return c.realUsage(at, query, thresholds, false)
+}
+
+// relieve moves pods by what nodes use, by default by how far they are from the
+// mean.
+func relieve(c *conversion, at string) []plugin {
+	given := &c.in.ProfileCustomizations
+	query, thresholds, byMean := given.DevActualUtilizationProfile, pair{0, 10}, true
+	if query == "" {
+		query = "PrometheusCPUMemoryCombinedProfile"
+	}
+	switch {
+	case given.DevDeviationThresholds != "":
+		thresholds = deviations[given.DevDeviationThresholds]
+	case given.DevLowNodeUtilizationThresholds != "":
+		thresholds, byMean = levels[given.DevLowNodeUtilizationThresholds], false
+	}
+	c.out.Lose(at, "virtual machines stay where they are: evicting one asks KubeVirt for a live migration, which is not waited for here; "+
+		"pods that a controller starts again are moved")
+	c.out.Lose(at, "KubevirtMigrationAware is left out; what rests an owner after a move is eviction.cooldown in the LoadPolicy, such as "+
+		c.cooldown())
+	return []plugin{c.realUsage(at, query, thresholds, byMean)}
+}
+
+// cooldown is what the LoadPolicy would say for the cooldown of migrations: by
+// default a quarter of an hour, doubled up to six.
+func (c *conversion) cooldown() string {
+	base, most := "15m", "6h"
+	if given := c.in.ProfileCustomizations.DevMigrationCooldown; given != nil {
+		base = given.Duration.String()
+	}
+	if given := c.in.ProfileCustomizations.DevMaxMigrationCooldown; given != nil {
+		most = given.Duration.String()
+	}
+	return fmt.Sprintf("{always: %s, base: %[1]s, max: %s}", base, most)
+}
+
+// realUsage is our plugin by the lines of a query's resources.
+func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) plugin {
+	resources := measured[query]
+	if resources == nil {
+		resources = []string{"cpu", "memory"}
+	}
+	args := c.limited(c.thresholds(thresholds, resources...))
+	if byMean {
+		args["useDeviationThresholds"] = true
+	}
+	at += ".pluginConfig"
+	c.out.Add(at, policy.RealUsageLowNodeUtilizationName+" stands in place of LowNodeUtilization with a query: it plans each move with its destination; "+
+		"usage comes from the LoadPolicy's sources, metrics-server by default")
+	switch text := "nodes were judged by " + strings.TrimPrefix(query, ownQuery) + ", and are by their usage of " + strings.Join(resources, " and ") + " here"; {
+	case query == ioPressure || strings.Contains(query, "PSI") || strings.Contains(query, "Combined"):
+		c.out.Lose(at, text+"; lines of cpu.pressure, memory.pressure and io.pressure in the LoadPolicy judge by pressure, each for itself")
+	case strings.HasPrefix(query, ownQuery):
+		c.out.Lose(at, text+"; usage.metrics in the LoadPolicy takes a query, to be judged by lines of its own")
+	}
+	if !slices.Contains(resources, "memory") {
+		c.out.Add(at, "memory is judged by the LoadPolicy's lines, too")
+	} else if !slices.Contains(resources, "cpu") {
+		c.out.Add(at, "cpu is judged by the LoadPolicy's lines, too")
+	}
+	return plugin{policy.RealUsageLowNodeUtilizationName, balance, args}
+}
+
+// thresholds are the arguments that both plugins have.
+func (c *conversion) thresholds(given pair, resources ...string) map[string]any {
+	low, high := map[string]any{}, map[string]any{}
+	for _, name := range resources {
+		low[name], high[name] = policy.Number(given.low), policy.Number(given.high)
+	}
+	return map[string]any{"thresholds": low, "targetThresholds": high, "evictableNamespaces": c.namespaces()}
+}
+
+// limited adds what one node may lose in a cycle.
+func (c *conversion) limited(args map[string]any) map[string]any {
+	node := c.in.EvictionLimits.Node
+	if c.migrates() {
+		node = orElse(node, 2)
+	}
+	if node != nil {
+		args["evictionLimits"] = map[string]any{"node": policy.Number(float64(*node))}
+	}
+	return args
+}
+
+// noteIncluded says which plugin cannot be told which namespaces to include.
+func (c *conversion) noteIncluded(at, plugin string) {
+	if len(c.in.ProfileCustomizations.Namespaces.Included) > 0 {
+		c.out.Add(at, "namespaces.included says nothing to "+plugin+", as before: it leaves only protected namespaces alone")
+	}
+}
+
+func compactAndScale(c *conversion, at string) []plugin {
+	percent := policy.Number(compact[c.in.ProfileCustomizations.DevHighNodeUtilizationThresholds])
+	args := map[string]any{"thresholds": map[string]any{"cpu": percent, "memory": percent, "pods": percent}, "evictableNamespaces": c.others()}
+	c.noteIncluded(at, "HighNodeUtilization")
+	c.out.Add(at, "HighNodeUtilization packs nodes by requests; beside a plugin that relieves nodes by usage the two work against each other")
+	return []plugin{{"HighNodeUtilization", balance, args}}
+}
