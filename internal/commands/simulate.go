@@ -33,6 +33,9 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 	if err := validLook(out, o.Output, SimulateFormats, o.Color); err != nil {
 		return err
 	}
+	if err := folderExists("--report", o.Report); err != nil {
+		return exit.Usage(err)
+	}
 	o.Shape.Seed, o.Recipe.Seed = o.Run.Seed, o.Run.Seed
 	err := o.fleet()
 	if err != nil {
