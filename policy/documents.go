@@ -129,13 +129,27 @@ func (p *Part) syntaxProblems(err error) []string {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	list, isList := strings.CutPrefix(text, "unmarshal errors:\n")
 	if !isList {
-		return []string{"not YAML: " + strings.ReplaceAll(text, "\n", " ")}
+		return []string{"not YAML: " + strings.ReplaceAll(text, "\n", " ") + p.tabHint(text)}
 	}
 	var problems []string
 	for problem := range strings.Lines(list) {
 		problems = append(problems, strings.TrimSpace(problem))
 	}
 	return problems
+}
+
+// tabHint names the tab that the parser stumbled over, by whose words it is just
+// some character.
+func (p *Part) tabHint(problem string) string {
+	var number int
+	if _, err := fmt.Sscanf(problem, "line %d: found character that cannot start any token", &number); err != nil {
+		return ""
+	}
+	lines := bytes.Split(p.Text, []byte("\n"))
+	if i := number - 1 - p.SkippedLines; i >= 0 && i < len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[i], " "), []byte("\t")) {
+		return ": a tab; YAML is indented by spaces"
+	}
+	return ""
 }
 
 // notANumberProblems finds the lines with YAML's spellings of infinity and NaN,

@@ -29,6 +29,28 @@ func knownCommand(c *cobra.Command, args []string) error {
 	return exit.Usagef("unknown command %q%s; see %s --help", args[0], likely.Hint(args[0], names), c.CommandPath())
 }
 
+// refuseMisspelt has cobra's own commands, help and completion, reject words that
+// they do not know; as they are they print help and succeed. It comes after
+// SetOut, which completion takes as it is when it is made.
+func refuseMisspelt(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, command := range root.Commands() {
+		switch command.Name() {
+		case "help":
+			command.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err == nil && found == root {
+					return knownCommand(root, rest)
+				}
+				return nil
+			}
+		case "completion":
+			command.Args = knownCommand
+			command.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
+}
+
 // noArgs refuses positional arguments as a usage error.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {

@@ -17,6 +17,8 @@ func TestMisspeltNames(t *testing.T) {
 		"a command":                       {"serev", `unknown command "serev", did you mean "serve"?; see evenkeel --help`},
 		"the beginning of one":            {"sim", `unknown command "sim", did you mean "simulate"?; see evenkeel --help`},
 		"a command like none":             {"frobnicate", `unknown command "frobnicate"; see evenkeel --help`},
+		"a command to help with":          {"help plna", `unknown command "plna", did you mean "plan"?; see evenkeel --help`},
+		"a shell":                         {"completion bsh", `unknown command "bsh", did you mean "bash"?; see evenkeel completion --help`},
 		"a flag":                          {"run --dryrun", `unknown flag: --dryrun, did you mean "--dry-run"?`},
 		"a flag with a value":             {"plan --policy-file=x.yaml", `unknown flag: --policy-file`},
 		"a flag of logging":               {"run --log-format json", `unknown flag: --log-format, did you mean "--logging-format"?`},
@@ -49,6 +51,7 @@ func execute(t *testing.T, binary, args string) (string, error) {
 	nameAfter(root, binary)
 	var out bytes.Buffer
 	root.SetOut(&out)
+	refuseMisspelt(root)
 	root.SetArgs(strings.Fields(args))
 	err := root.ExecuteContext(t.Context())
 	return out.String(), err

@@ -33,7 +33,7 @@ func newPlanCommand() *cobra.Command {
 	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
 	commands.AddColor(c.Flags(), &wanted.Color)
-	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "How long to observe first, at most, where no usage source has history. Shorter than the policy's usage.observationPeriod the plan is provisional. 0 observes for that long.")
+	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "How long to observe first, at most, where no usage source has history. Shorter than the policy's usage.observationPeriod the plan is provisional. It is at least hot.consecutiveSamples samples, 45s as shipped. 0 observes for usage.observationPeriod.")
 	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, as diff does.")
 	return c
 }

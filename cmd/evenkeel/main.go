@@ -28,6 +28,7 @@ func run() int {
 	build.Version = version // of the metric evenkeel_build_info
 	root, args := newRoot(), compat.WithGoFlags(os.Args[1:])
 	nameAfter(root, os.Args[0])
+	refuseMisspelt(root)
 	root.SetArgs(args)
 	patience := time.Second
 	if c, _, err := root.Find(args); err == nil && slices.Contains(lasting, c.Name()) {

@@ -49,16 +49,19 @@ type recorder struct {
 	now, local func() time.Time
 	// arrived counts what the first lists have delivered.
 	arrived func() int64
-	wait    func(ctx context.Context, d time.Duration) bool
-	out     io.Writer
-	told    *terminal.Progress
+	// fills is how long usage is read before it counts where no source has
+	// history.
+	fills time.Duration
+	wait  func(ctx context.Context, d time.Duration) bool
+	out   io.Writer
+	told  *terminal.Progress
 	// last is what the newest reading has.
 	last string
 }
 
 // run records until the time is up or the context ends.
 func (r *recorder) run(ctx context.Context) (err error) {
-	if err := r.begin(ctx); err != nil || ctx.Err() != nil {
+	if err := errors.Join(r.begin(ctx), ctx.Err()); err != nil { // stopped before there is anything to keep
 		return err
 	}
 	file, err := r.create()
@@ -90,7 +93,7 @@ func (r *recorder) run(ctx context.Context) (err error) {
 func (r *recorder) begin(ctx context.Context) error {
 	still := kube.Patience[int64]{Now: r.local}
 	for {
-		latest, late := r.latest(), still.Over(r.arrived(), kube.StallTimeout)
+		latest, late := r.latest(), still.Over(r.arrived(), kube.StallTimeout+r.fills)
 		switch {
 		case latest != nil && latest.SourceError() != nil:
 			return latest.SourceError()
@@ -231,7 +234,8 @@ func (r *recorder) hasher() (*recording.Hasher, error) {
 
 // Record is `evenkeel record`: it observes usage as `top` does and writes what
 // nodes, pods and usage did into a file. It changes nothing in the cluster. A
-// recording that is stopped early is still valid.
+// recording that is stopped early is still valid; stopped before its first
+// reading there is none.
 func Record(ctx context.Context, options app.Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)
@@ -239,7 +243,7 @@ func Record(ctx context.Context, options app.Options, record RecordOptions, out 
 	options.Recording = true
 	look, err := app.Open(ctx, options)
 	if err != nil {
-		return exit.UnlessStopped(ctx, err)
+		return err
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(look.Kube.Client, 0, informers.WithTransform(recordedSlim()))
 	synced, err := look.Observer.Store().Attach(factory)
@@ -248,12 +252,15 @@ func Record(ctx context.Context, options app.Options, record RecordOptions, out 
 	}
 	r := &recorder{
 		options: &record, latest: look.Observer.Latest, synced: synced, now: look.Kube.Clock.Now, local: look.Kube.Clock.Local,
-		arrived: look.Kube.FirstPods(synced), wait: waitFor, out: out, told: terminal.NewProgress(record.Progress, look.Kube.Clock.Local()),
+		arrived: look.Kube.FirstPods(synced), fills: max(look.Load.Usage.ObservationPeriod.Duration, look.Load.Hot.MinWindow.Duration), wait: waitFor, out: out, told: terminal.NewProgress(record.Progress, look.Kube.Clock.Local()),
 		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
 	}
 	watching, cancel := context.WithCancel(ctx)
 	defer factory.Shutdown()
 	defer cancel()
 	factory.Start(watching.Done())
-	return look.Run(ctx, r.run)
+	if err := look.Run(ctx, r.run); err != nil || r.last != "" {
+		return err
+	}
+	return ctx.Err() // which Run takes for a good end
 }

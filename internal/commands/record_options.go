@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -51,6 +52,15 @@ func (o *RecordOptions) validate() error {
 	}
 	if _, err := os.Stat(o.Out); err == nil && !o.Force {
 		return fmt.Errorf("--out: %s is there already; --force overwrites it", o.Out)
+	}
+	return folderExists("--out", o.Out)
+}
+
+// folderExists reports that a flag's file cannot be made, before there is work
+// to lose by that.
+func folderExists(flag, file string) error {
+	if _, err := os.Stat(filepath.Dir(file)); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
 }

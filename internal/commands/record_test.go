@@ -76,8 +76,8 @@ func newRecorded(t *testing.T, options RecordOptions) *recorded {
 	}
 	r.recorder = &recorder{
 		options: &options, latest: r.observer.Latest, synced: synced, now: config.Now, local: config.Now, out: io.Discard, told: terminal.NewProgress(nil, begin),
-		arrived: func() int64 { return 0 },
-		nodes:   factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
+		arrived: func() int64 { return 0 }, fills: load.Usage.ObservationPeriod.Duration,
+		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
 	}
 	r.wait = func(ctx context.Context, d time.Duration) bool {
 		r.clock = r.clock.Add(d)
@@ -228,6 +228,47 @@ func TestRecordStopped(t *testing.T) {
 	}
 }
 
+// Stopped before the first reading there is no file, and that is no success.
+func TestRecordStoppedBeforeItBegan(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
+	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
+	ctx, stop := context.WithCancel(t.Context())
+	r.latest, r.at[time.Second] = func() *observer.Observation { return nil }, stop
+	if err := r.run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("there is a file")
+	}
+}
+
+// Without history usage counts 150 seconds after it was first read, as shipped,
+// which is longer than lists may stand still. The first reading waits for it.
+func TestRecordWaitsForUsageToCount(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
+	r := newRecorded(t, RecordOptions{Out: file, For: 10 * time.Minute, Interval: 5 * time.Minute})
+	began, latest := r.clock, r.latest
+	r.latest = func() *observer.Observation {
+		seen := latest()
+		if seen == nil || r.clock.Sub(began) >= 150*time.Second {
+			return seen
+		}
+		filling := *seen
+		filling.Fresh = 0
+		return &filling
+	}
+	if err := r.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := openRecording(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited := rec.Header.Start.Sub(began); waited < 150*time.Second || waited > 3*time.Minute {
+		t.Errorf("the first reading was taken after %v", waited)
+	}
+}
+
 // What cannot be measured for a while is left open; when the clock leaps the
 // numbers of what was missed are left out.
 func TestRecordWithGaps(t *testing.T) {
@@ -312,6 +353,7 @@ func TestRecordRefuses(t *testing.T) {
 	}{
 		"no file":                {RecordOptions{Interval: time.Minute}, "--out"},
 		"a file that is there":   {RecordOptions{Out: there, Interval: time.Minute}, "--force"},
+		"a folder that is none":  {RecordOptions{Out: filepath.Join(there, "of", "mine"), Interval: time.Minute}, "--out: stat " + filepath.Join(there, "of")},
 		"an interval of nothing": {RecordOptions{Out: "x"}, "--interval 0s"},
 		"an interval of an hour": {RecordOptions{Out: "x", Interval: time.Hour}, "--interval 1h"},
 		"an odd interval":        {RecordOptions{Out: "x", Interval: 7 * time.Second}, "--interval 7s"},

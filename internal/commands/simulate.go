@@ -33,6 +33,9 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 	if err := validLook(out, o.Output, SimulateFormats, o.Color); err != nil {
 		return err
 	}
+	if err := folderExists("--report", o.Report); err != nil {
+		return exit.Usage(err)
+	}
 	o.Shape.Seed, o.Recipe.Seed = o.Run.Seed, o.Run.Seed
 	err := o.fleet()
 	if err != nil {
@@ -55,6 +58,9 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 		return fmt.Errorf("simulating: %w", err)
 	}
 	heading := o.heading()
+	if o.Notes != nil && heading.WarmUpSteps < o.Run.WarmUp {
+		fmt.Fprintf(o.Notes, "--warm-up %d: only the last of %d steps is scored\n", o.Run.WarmUp, heading.Steps)
+	}
 	if err := o.writeReport(heading, results); err != nil {
 		return err
 	}
@@ -70,6 +76,7 @@ func (o *SimulateOptions) heading() report.Heading {
 	if h.Steps == 0 {
 		h.Steps = o.Run.Fleet.Steps
 	}
+	h.WarmUpSteps = min(h.WarmUpSteps, h.Steps-1)
 	return h
 }
 

@@ -41,6 +41,22 @@ func simulated(t *testing.T, change func(*SimulateOptions)) map[string]sim.Resul
 	return results
 }
 
+// Of a replay that is shorter than its warm-up one step is scored, which is
+// said, and no deviation of hours is made up.
+func TestSimulateLessThanTheWarmUp(t *testing.T) {
+	var told bytes.Buffer
+	result := simulated(t, func(o *SimulateOptions) { o.Compare, o.Run.Steps, o.Notes = []string{"none"}, 5, &told })["none"]
+	if result.Steps != 1 || result.CPUDeviation == 0 {
+		t.Errorf("%d steps were scored, with a deviation of %v; want 1 step, with one", result.Steps, result.CPUDeviation)
+	}
+	if result.CPUDeviationHour != nil || result.MemoryDeviationHour != nil {
+		t.Errorf("deviations of hours, %v and %v, from five minutes", *result.CPUDeviationHour, *result.MemoryDeviationHour)
+	}
+	if want := "--warm-up 12: only the last of 5 steps is scored\n"; told.String() != want {
+		t.Errorf("said %q, want %q", told.String(), want)
+	}
+}
+
 // On what the generator makes Evenkeel leaves less hot than upstream, for few
 // evictions, and sends every pod where it planned; twice the same.
 func TestSimulate(t *testing.T) {
@@ -108,6 +124,7 @@ func TestSimulateRefuses(t *testing.T) {
 		"no hot line":               {func(o *SimulateOptions) { o.Run.HotLinePercent = -1 }, "hot line"},
 		"deploys without end":       {func(o *SimulateOptions) { o.Run.DeploysPerDay = 1e9 }, "deploys"},
 		"a budget of more than all": {func(o *SimulateOptions) { o.Run.MaxUnavailablePercent = 101 }, "maxUnavailable"},
+		"a report in no folder":     {func(o *SimulateOptions) { o.Report = filepath.Join(dir, "none", "r.html") }, "--report: stat "},
 		"nothing to generate":       {func(o *SimulateOptions) { o.Recipe.Series = 0 }, "series"},
 		"two policies of one name": {func(o *SimulateOptions) {
 			o.Compare, o.Policies = []string{"none"}, []string{"", ""}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -41,6 +42,9 @@ func (a *Access) Config() (*rest.Config, error) {
 	}
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: a.Context}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = noCluster(rules)
+	}
 	switch {
 	case err != nil && a.Kubeconfig != "":
 		return nil, fmt.Errorf("finding the API server in %q: %w", a.Kubeconfig, err)
@@ -51,6 +55,19 @@ func (a *Access) Config() (*rest.Config, error) {
 		config.Impersonate = rest.ImpersonationConfig{UserName: a.As, Groups: a.AsGroups}
 	}
 	return config, nil
+}
+
+// noCluster says where a cluster was looked for. client-go's own words recommend
+// a variable that nothing here reads.
+func noCluster(rules *clientcmd.ClientConfigLoadingRules) error {
+	var files []string
+	for _, name := range rules.GetLoadingPrecedence() {
+		if _, err := os.Stat(name); err != nil {
+			name += " (which cannot be read)"
+		}
+		files = append(files, name)
+	}
+	return fmt.Errorf("invalid configuration: there is no cluster in %s; name a kubeconfig by --kubeconfig or $KUBECONFIG", strings.Join(files, " or "))
 }
 
 // checkContext reports a context that is not there, which only the command line

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,5 +83,26 @@ func TestAccess(t *testing.T) {
 				t.Errorf("impersonated (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Where no file names a cluster, the error says which were looked for, and
+// which of them are missing.
+func TestAccessWithoutACluster(t *testing.T) {
+	dir := t.TempDir()
+	empty, missing := filepath.Join(dir, "empty"), filepath.Join(dir, "missing")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("KUBECONFIG", empty+string(filepath.ListSeparator)+missing)
+	for given, want := range map[string]string{
+		"":    "finding the API server: invalid configuration: there is no cluster in " + empty + " or " + missing + " (which cannot be read); ",
+		empty: "finding the API server in " + strconv.Quote(empty) + ": invalid configuration: there is no cluster in " + empty + "; ",
+	} {
+		_, err := (&Access{Kubeconfig: given}).Config()
+		if want += "name a kubeconfig by --kubeconfig or $KUBECONFIG"; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }

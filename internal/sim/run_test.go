@@ -110,9 +110,9 @@ func TestOracleBounds(t *testing.T) {
 	if none.HotPercent == 0 || none.CPUDeviation < 3 {
 		t.Fatalf("nothing to even out: %.1f %% hot, deviation %.1f", none.HotPercent, none.CPUDeviation)
 	}
-	if oracle.HotPercent > none.HotPercent/4 || oracle.CPUDeviationHour > none.CPUDeviationHour/3 {
+	if oracle.HotPercent > none.HotPercent/4 || *oracle.CPUDeviationHour > *none.CPUDeviationHour/3 {
 		t.Errorf("the oracle leaves %.1f %% hot and an hourly deviation of %.2f, without it %.1f %% and %.2f",
-			oracle.HotPercent, oracle.CPUDeviationHour, none.HotPercent, none.CPUDeviationHour)
+			oracle.HotPercent, *oracle.CPUDeviationHour, none.HotPercent, *none.CPUDeviationHour)
 	}
 }
 

@@ -73,11 +73,12 @@ type Result struct {
 	// LostPercent is the share of CPU demand lost to restarts.
 	LostPercent float64 `json:"lostPercent"`
 	// CPUDeviation is the standard deviation across nodes, in percentage
-	// points, of five-minute means; CPUDeviationHour that of hourly means.
-	CPUDeviation        float64 `json:"cpuDeviation"`
-	CPUDeviationHour    float64 `json:"cpuDeviationHour"`
-	MemoryDeviation     float64 `json:"memoryDeviation"`
-	MemoryDeviationHour float64 `json:"memoryDeviationHour"`
+	// points, of five-minute means; CPUDeviationHour that of hourly means, nil
+	// where less than an hour is scored.
+	CPUDeviation        float64  `json:"cpuDeviation"`
+	CPUDeviationHour    *float64 `json:"cpuDeviationHour"`
+	MemoryDeviation     float64  `json:"memoryDeviation"`
+	MemoryDeviationHour *float64 `json:"memoryDeviationHour"`
 	// MemoryHotPercent is the share of node-time above the hot line by memory
 	// alone.
 	MemoryHotPercent float64 `json:"memoryHotPercent"`
@@ -125,7 +126,10 @@ func (t *tally) result(c *Config, name string) Result {
 	}
 	r.EvictionsPerPodAndDay = float64(r.Evictions) / w.fleet.meanPods(len(demands)) / (float64(len(demands)) * Step.Hours() / 24)
 	r.CPUDeviation, r.MemoryDeviation = deviations(scored, 1)
-	r.CPUDeviationHour, r.MemoryDeviationHour = deviations(scored, stepsPerHour)
+	if len(scored) >= stepsPerHour {
+		cpu, memory := deviations(scored, stepsPerHour)
+		r.CPUDeviationHour, r.MemoryDeviationHour = &cpu, &memory
+	}
 	r.shares(scored, w.fleet, c.HotLinePercent)
 	if total := totalCPU(demands, w.fleet); total > 0 {
 		r.LostPercent = 100 * w.usage.lost[cluster.CPU] / total
@@ -176,7 +180,7 @@ func totalCPU(rows [][]cluster.Percents, fleet *Fleet) (total float64) {
 }
 
 // deviations returns the mean standard deviations across nodes of means over so
-// many steps.
+// many steps. There have to be as many.
 func deviations(rows [][]cluster.Percents, per int) (cpu, memory float64) {
 	n := 0
 	for from := 0; from+per <= len(rows); from += per {
@@ -189,9 +193,6 @@ func deviations(rows [][]cluster.Percents, per int) (cpu, memory float64) {
 			}
 		}
 		cpu, memory, n = cpu+deviation(sums, cluster.CPU), memory+deviation(sums, cluster.Memory), n+1
-	}
-	if n == 0 {
-		return 0, 0
 	}
 	return cpu / float64(n), memory / float64(n)
 }

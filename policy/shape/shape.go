@@ -245,7 +245,7 @@ func wantedText(value any, t reflect.Type, err error) string {
 	text, isText := value.(string)
 	switch {
 	case t == durationType:
-		return `must be a duration with a unit, such as "90s" or "5m"`
+		return `must be a duration with a unit (h, m, s or ms), such as "90s" or "5m"`
 	case t == quantityType:
 		return `must be a quantity, such as "250m" or "200Mi"`
 	case !isText:

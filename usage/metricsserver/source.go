@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -91,7 +92,10 @@ func roomFor(snapshot *cluster.Snapshot) usage.Batch {
 
 func (s *Source) list(ctx context.Context, what string, visit func(*item)) (err error) {
 	body, err := s.client.Get().AbsPath(basePath+what).SetHeader("Accept", "application/json").Stream(ctx)
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("listing metrics of %s: %w: is metrics-server installed?", what, err)
+	case err != nil:
 		return fmt.Errorf("listing metrics of %s: %w", what, err)
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()

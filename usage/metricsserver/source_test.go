@@ -188,6 +188,7 @@ func TestSampleFails(t *testing.T) {
 		"cut off after the items":      {metricsAPI{nodes: good[:len(good)-1], pods: empty}, `reading metrics of nodes: decoding the list: offset`},
 		"cut off in the second list":   {metricsAPI{nodes: good, pods: `{"items":[{"metadata":{"name":"p`}, `reading metrics of pods`},
 		"metrics-server is away":       {metricsAPI{nodes: "service unavailable", status: http.StatusServiceUnavailable}, `listing metrics of nodes`},
+		"no metrics-server":            {metricsAPI{nodes: `{}`, status: http.StatusNotFound}, `the server could not find the requested resource: is metrics-server installed?`},
 		"not allowed":                  {metricsAPI{nodes: `{}`, status: http.StatusForbidden}, `listing metrics of nodes`},
 	}
 	for name, tc := range cases {

@@ -76,7 +76,7 @@ func TestMistakesAreNamed(t *testing.T) {
 				"spec.hotValue[0].count: Invalid value: 2.5: must be a whole number",
 				`spec.predicate[0].maxLimitPecent: Invalid value: "65%": must be a number`,
 				`spec.priority: Invalid value: "a mapping": must be a list`,
-				`spec.syncPolicy[0].period: Invalid value: 180: must be a duration with a unit, such as "90s" or "5m"`,
+				`spec.syncPolicy[0].period: Invalid value: 180: must be a duration with a unit (h, m, s or ms), such as "90s" or "5m"`,
 			},
 		},
 		"numbers out of range": {

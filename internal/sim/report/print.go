@@ -18,6 +18,14 @@ func share(percent float64) string {
 // points formats percentage points or minutes.
 func points(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
+// known formats points that may not be known.
+func known(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return points(*v)
+}
+
 // rate formats evictions per pod per day.
 func rate(v float64) string {
 	switch {

@@ -46,8 +46,21 @@ func made(variant string, spread float64, evictions int) sim.Result {
 		r.Usage = append(r.Usage, row)
 	}
 	r.HotPercent = 100 * float64(hot) / nodes / (steps - warm)
-	r.CPUDeviation, r.CPUDeviationHour = spread*0.6, spread*0.55
+	r.CPUDeviation, r.CPUDeviationHour, r.MemoryDeviationHour = spread*0.6, new(spread*0.55), new(0.0)
 	return r
+}
+
+// What is not known is no 0.
+func TestTableWithoutAnHour(t *testing.T) {
+	result := made(Baseline, 10, 0)
+	result.Memory, result.CPUDeviationHour, result.MemoryDeviationHour = true, nil, nil
+	made, err := rows([]sim.Result{result})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cells := made[0].cells(true); cells[4] != "-" || cells[6] != "-" {
+		t.Errorf("deviations of hours are %q and %q in %q", cells[4], cells[6], cells)
+	}
 }
 
 func replay() []sim.Result {
@@ -84,7 +97,7 @@ The oracle, which knows the coming hour and moves as it likes, reaches 0%.
 
 func TestTableShowsMemoryWhereItWasReplayed(t *testing.T) {
 	results := replay()
-	results[0].Memory, results[0].MemoryHotPercent, results[0].MemoryDeviationHour = true, 4.25, 11.5
+	results[0].Memory, results[0].MemoryHotPercent, results[0].MemoryDeviationHour = true, 4.25, new(11.5)
 	var out layout.Page
 	if err := Table(&out, results); err != nil {
 		t.Fatal(err)

@@ -36,15 +36,11 @@ func Table(p *layout.Page, results []sim.Result) error {
 }
 
 func (r *Row) cells(memory bool) []string {
-	cells := []string{layout.Printable(r.Variant), share(r.HotPercent), share(r.UnservedPercent), points(r.CPUDeviation), points(r.CPUDeviationHour)}
+	cells := []string{layout.Printable(r.Variant), share(r.HotPercent), share(r.UnservedPercent), points(r.CPUDeviation), known(r.CPUDeviationHour)}
 	if memory {
-		cells = append(cells, share(r.MemoryHotPercent), points(r.MemoryDeviationHour))
+		cells = append(cells, share(r.MemoryHotPercent), known(r.MemoryDeviationHour))
 	}
-	saved := "-"
-	if r.HotMinutesPerEviction != nil {
-		saved = points(*r.HotMinutesPerEviction)
-	}
-	return append(cells, strconv.Itoa(r.Evictions), rate(r.EvictionsPerPodAndDay), saved,
+	return append(cells, strconv.Itoa(r.Evictions), rate(r.EvictionsPerPodAndDay), known(r.HotMinutesPerEviction),
 		ratio(r.OnPlan, r.Planned), strconv.Itoa(r.Boomerangs), ratio(r.Helped, r.Evictions))
 }
 
