@@ -1,0 +1,386 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// helm runs helm against the case's cluster.
+type helm struct {
+	t             *testing.T
+	c             *cluster.Cluster
+	binary, chart string
+	dir           string
+}
+
+func newHelm(t *testing.T, f *stage.Fixture) *helm {
+	t.Helper()
+	root, err := evenkeel.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &helm{t: t, c: f.Cluster, binary: filepath.Join(root, "bin", "helm"), chart: filepath.Join(root, "charts", "evenkeel"), dir: t.TempDir()}
+	if _, err := os.Stat(h.binary); err != nil {
+		t.Fatalf("make chart-tools compiles helm: %v", err)
+	}
+	return h
+}
+
+// command is helm in Evenkeel's namespace, with nothing of this machine's
+// settings.
+func (h *helm) command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, h.binary, append(args, "--namespace", evenkeel.Namespace, "--kubeconfig", h.c.Kubeconfig())...)
+	command.Dir, command.Env = h.dir, []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH")}
+	return command
+}
+
+// run returns what helm prints, the chart's notes among it.
+func (h *helm) run(args ...string) string {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
+	defer cancel()
+	out, err := h.command(ctx, args...).CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// start runs what an installed Deployment runs, at the address where
+// kube-scheduler asks. No kubelet would.
+func (h *helm) start(f *stage.Fixture, deployment string) (stop func()) {
+	h.t.Helper()
+	installed, err := h.c.Client().AppsV1().Deployments(evenkeel.Namespace).Get(h.t.Context(), deployment, metav1.GetOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	process := h.runPod(f, installed.Spec.Template.Spec)
+	if err := process.WaitServing(h.t.Context(), stage.Reports()+"/status"); err != nil {
+		h.t.Fatal(err)
+	}
+	return func() {
+		h.t.Helper()
+		if err := process.Stop(); err != nil {
+			h.t.Error(err)
+		}
+	}
+}
+
+// runPod starts what a pod runs, with its ServiceAccount and what it mounts.
+func (h *helm) runPod(f *stage.Fixture, spec v1.PodSpec) *evenkeel.Process {
+	h.t.Helper()
+	kubeconfig, err := h.c.KubeconfigFor(h.t.Context(), evenkeel.Namespace, spec.ServiceAccountName)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	shipped := spec.Containers[0].Args
+	if shipped[0] == "extender" {
+		f.Access.Extender = kubeconfig
+	} else {
+		f.Access.Evenkeel = kubeconfig
+	}
+	const flag = "--listen-address="
+	dir := h.t.TempDir()
+	places := []string{"/etc/evenkeel/policy.yaml", h.policy(dir, spec), flag + "127.0.0.1:8443", flag + stage.Listen(), flag + ":8443", flag + stage.Listen()}
+	for _, mount := range spec.Containers[0].VolumeMounts {
+		if folder := h.secret(dir, spec, mount.Name); folder != "" {
+			places = append(places, mount.MountPath+"/", folder+"/")
+		}
+	}
+	var args []string
+	for _, arg := range shipped[1:] {
+		args = append(args, strings.NewReplacer(places...).Replace(arg))
+	}
+	return f.Start(shipped[0], append(args, "--metrics-address=0")...)
+}
+
+// secret writes the Secret of a volume into a folder of dir, "" if the volume is
+// none.
+func (h *helm) secret(dir string, spec v1.PodSpec, volume string) (folder string) {
+	h.t.Helper()
+	i := slices.IndexFunc(spec.Volumes, func(v v1.Volume) bool { return v.Name == volume })
+	if i < 0 || spec.Volumes[i].Secret == nil {
+		return ""
+	}
+	name := spec.Volumes[i].Secret.SecretName
+	object, err := h.c.Client().CoreV1().Secrets(evenkeel.Namespace).Get(h.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	folder = filepath.Join(dir, name)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	for file, content := range object.Data {
+		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// policy writes the policy that the pods mount into a file of dir.
+func (h *helm) policy(dir string, spec v1.PodSpec) (file string) {
+	h.t.Helper()
+	file = filepath.Join(dir, "policy.yaml")
+	for _, volume := range spec.Volumes {
+		if volume.ConfigMap == nil {
+			continue
+		}
+		object, err := h.c.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(h.t.Context(), volume.ConfigMap.Name, metav1.GetOptions{})
+		if err == nil {
+			err = os.WriteFile(file, []byte(object.Data["policy.yaml"]), 0o600)
+		}
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return file
+	}
+	h.t.Fatal("the pods mount no policy")
+	return ""
+}
+
+// grants are the rights of a ServiceAccount, in the whole cluster and in its
+// namespace.
+func (h *helm) grants(account string) (granted []right) {
+	h.t.Helper()
+	for _, rule := range h.rules(account) {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					granted = append(granted, right{verb, group, resource})
+				}
+			}
+		}
+	}
+	slices.SortFunc(granted, func(a, b right) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(granted)
+}
+
+// right is a verb on a resource.
+type right struct{ Verb, Group, Resource string }
+
+func (r right) String() string { return r.Verb + " " + r.Resource + "." + r.Group }
+
+func (h *helm) rules(account string) (rules []rbacv1.PolicyRule) {
+	h.t.Helper()
+	ctx, client := h.t.Context(), h.c.Client().RbacV1()
+	cluster, err := client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, binding := range cluster.Items {
+		if !binds(binding.Subjects, account) || strings.HasPrefix(binding.RoleRef.Name, "system:") {
+			continue
+		}
+		role, err := client.ClusterRoles().Get(ctx, binding.RoleRef.Name, metav1.GetOptions{})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	namespaced, err := client.RoleBindings(v1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, binding := range namespaced.Items {
+		if !binds(binding.Subjects, account) || strings.HasPrefix(binding.Namespace, "kube-") {
+			continue
+		}
+		role, err := client.Roles(binding.Namespace).Get(ctx, binding.RoleRef.Name, metav1.GetOptions{})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		rules = append(rules, role.Rules...)
+	}
+	return rules
+}
+
+func binds(subjects []rbacv1.Subject, account string) bool {
+	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Namespace == evenkeel.Namespace && s.Name == account })
+}
+
+// seldomUsed holds what is granted for what these cases do not do, with what
+// does it.
+var seldomUsed = map[right]string{
+	{"get", "scheduling.k8s.io", "priorityclasses"}: "a priorityThreshold by name",
+	{"get", "metrics.k8s.io", "nodes"}:              "an upstream plugin that reads metrics.k8s.io",
+	{"get", "metrics.k8s.io", "pods"}:               "the same",
+	{"patch", "events.k8s.io", "events"}:            "an Event that repeats",
+}
+
+// jobsNever holds what the role of all that evict grants besides and no Job does,
+// with what does it. The manifests have one role, and doctor asks for it.
+var jobsNever = map[right]string{
+	{"list", "", "configmaps"}:  "a process that lasts and follows the moves of the one that leads",
+	{"watch", "", "configmaps"}: "the same",
+}
+
+// checkRights makes sure that the processes of a ServiceAccount were refused
+// nothing, and may do nothing that they never do, but for what is seldomUsed and
+// what is excepted.
+func (h *helm) checkRights(f *stage.Fixture, since cluster.AuditMark, account string, excepted map[right]string) {
+	h.t.Helper()
+	used := map[right]bool{}
+	for _, r := range h.allowed(f, since, account) {
+		used[right{r.Verb, r.Group, r.Resource}] = true
+	}
+	for _, granted := range h.grants(account) {
+		// An API server that streams the first list through the watch is not
+		// asked for a list.
+		streamed := granted.Verb == "list" && used[right{"watch", granted.Group, granted.Resource}]
+		if seldomUsed[granted] == "" && excepted[granted] == "" && !used[granted] && !streamed {
+			h.t.Errorf("%s may %s and never did", account, granted)
+		}
+	}
+}
+
+// allowed returns the requests of a ServiceAccount, of which none was refused.
+func (h *helm) allowed(f *stage.Fixture, since cluster.AuditMark, account string) cluster.Requests {
+	h.t.Helper()
+	requests, err := f.Audit(since)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	mine := requests.By("system:serviceaccount:" + evenkeel.Namespace + ":" + account)
+	if len(mine) == 0 {
+		h.t.Errorf("%s has asked the API server nothing", account)
+	}
+	if forbidden := mine.Forbidden(); len(forbidden) > 0 {
+		h.t.Errorf("forbidden to the chart's ServiceAccount %s:\n%v", account, forbidden)
+	}
+	return mine
+}
+
+// uninstall has helm take the chart away, and runs what its Job runs. No kubelet
+// would.
+func (h *helm) uninstall(f *stage.Fixture) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
+	defer cancel()
+	mark := f.Mark()
+	command := h.command(ctx, "uninstall", "evenkeel", "--timeout", "2m")
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	var job *batchv1.Job
+	f.Eventually(time.Minute, "the Job that cleans up", func(ctx context.Context) bool {
+		found, err := h.c.Client().BatchV1().Jobs(evenkeel.Namespace).Get(ctx, "evenkeel-cleanup", metav1.GetOptions{})
+		job = found
+		return err == nil
+	})
+	spec := job.Spec.Template.Spec
+	kubeconfig, err := h.c.KubeconfigFor(ctx, evenkeel.Namespace, spec.ServiceAccountName)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if got := stage.Run(ctx, h.t, h.dir, append(spec.Containers[0].Args, "--kubeconfig", kubeconfig)...); got.Code != 0 {
+		h.t.Errorf("cleanup: code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
+	}
+	h.succeed(f, job)
+	if err := command.Wait(); err != nil {
+		h.t.Errorf("helm uninstall: %v\n%s", err, &out)
+	}
+	h.allowed(f, mark, spec.ServiceAccountName)
+}
+
+// leavesNothing waits until the cluster has what it had before, and the namespace
+// that --create-namespace made: helm leaves it to the user.
+func (h *helm) leavesNothing(before map[string]bool) {
+	h.t.Helper()
+	want := slices.Sorted(maps.Keys(before))
+	for deadline := time.Now().Add(time.Minute); ; { // namespaces and kinds take a while to go
+		after := h.inventory()
+		for _, made := range []string{"namespaces evenkeel", "configmaps evenkeel/kube-root-ca.crt", "serviceaccounts evenkeel/default"} {
+			delete(after, made)
+		}
+		diff := cmp.Diff(want, slices.Sorted(maps.Keys(after)))
+		if diff == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("what is left (-before +after):\n%s", diff)
+		}
+		select {
+		case <-h.t.Context().Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// succeed ends the Job's pod as its kubelet would.
+func (h *helm) succeed(f *stage.Fixture, job *batchv1.Job) {
+	h.t.Helper()
+	pods := h.c.Client().CoreV1().Pods(job.Namespace)
+	f.Eventually(time.Minute, "the Job's pod to end", func(ctx context.Context) bool {
+		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + job.Name})
+		if err != nil || len(list.Items) == 0 {
+			return false
+		}
+		pod := &list.Items[0]
+		pod.Status.Phase = v1.PodSucceeded
+		_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		return err == nil
+	})
+}
+
+// passing are kinds whose objects come and go by themselves.
+var passing = []string{"events", "pods", "replicasets", "endpoints", "endpointslices", "leases", "nodes", "componentstatuses"}
+
+// inventory lists every object of the cluster as "resource namespace/name", but
+// for those that come and go by themselves.
+func (h *helm) inventory() map[string]bool {
+	h.t.Helper()
+	client, err := dynamic.NewForConfig(h.c.Config())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	lists, err := h.c.Client().Discovery().ServerPreferredResources()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || slices.Contains(passing, resource.Name) {
+				continue
+			}
+			objects, err := client.Resource(group.WithResource(resource.Name)).List(h.t.Context(), metav1.ListOptions{})
+			if err != nil {
+				continue // an aggregated API, such as metrics.k8s.io
+			}
+			for i := range objects.Items {
+				o := &objects.Items[i]
+				all[resource.Name+" "+path.Join(o.GetNamespace(), o.GetName())] = true
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,195 @@
+package admission
+
+import (
+	"context"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/scenario"
+)
+
+// The chart where kube-scheduler is configured to ask: what its Deployment runs
+// answers over mutual TLS and moves pods to their planned nodes, with the rights
+// that the chart makes and no others. It becomes a CronJob beside an extender and
+// makes way again, and uninstalling leaves nothing.
+func TestChartServesTheExtender(t *testing.T) {
+	f, story := untouched(t)
+	h := newHelm(t, f)
+	before := h.inventory()
+	notes := h.run("install", "evenkeel", h.chart, "--create-namespace", "--set", "steering.by=extender,replicas=0,deschedulingInterval=3s",
+		"--set-file", "policyFile="+f.Policy(stage.RealUsage, stage.Fast))
+	made, mark := f.Certificates(), f.Mark()
+	stop := h.start(f, "evenkeel")
+	h.ask(f, made, notes, "evenkeel")
+	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
+		return len(f.Hot(ctx, story.EvictLinePercent)) == 0
+	})
+	onPlan(t, f, story, mark)
+	allAsked(t, f)
+	h.checkRights(f, mark, "evenkeel", nil)
+	stop()
+
+	served, granted := h.lasting(), h.grants("evenkeel")
+	mark = f.Mark()
+	notes = h.run("upgrade", "evenkeel", h.chart, "--reset-then-reuse-values", "--set", "mode=cronjob,cronjob.suspend=true")
+	stop = h.start(f, "evenkeel-extender")
+	h.ask(f, made, notes, "evenkeel-extender")
+	if evicted := h.cycle(f); evicted > 0 {
+		t.Errorf("the first Job evicts %d pods that serve had left", evicted)
+	}
+	h.allowed(f, mark, "evenkeel")
+	h.allowed(f, mark, "evenkeel-extender")
+	stop()
+	h.run("rollback", "evenkeel", "1")
+	if diff := cmp.Diff(served, h.lasting()); diff != "" {
+		t.Errorf("objects after the rollback (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(granted, h.grants("evenkeel")); diff != "" {
+		t.Errorf("rights after the rollback (-want +got):\n%s", diff)
+	}
+	h.goes(f, made, before)
+}
+
+// The chart's CronJob beside its extender: Jobs even out request-skew one after
+// the other, the extender sends each replacement to its planned node, each with
+// the rights that the chart makes for it and no others, and uninstalling leaves
+// nothing.
+func TestChartCronJobs(t *testing.T) {
+	f, story := untouched(t)
+	h := newHelm(t, f)
+	before := h.inventory()
+	notes := h.run("install", "evenkeel", h.chart, "--create-namespace", "--set", "mode=cronjob,steering.by=extender,replicas=0,cronjob.suspend=true",
+		"--set-file", "policyFile="+f.Policy(stage.RealUsage, stage.Impatient))
+	made, mark := f.Certificates(), f.Mark()
+	stop := h.start(f, "evenkeel-extender")
+	h.ask(f, made, notes, "evenkeel-extender")
+	h.cycles(f, story)
+	onPlan(t, f, story, mark)
+	allAsked(t, f)
+	h.checkRights(f, mark, "evenkeel", jobsNever)
+	h.checkRights(f, mark, "evenkeel-extender", nil)
+	stop()
+	h.goes(f, made, before)
+}
+
+// ask has kube-scheduler ask as the chart's notes say: the Service that they
+// name, which leads to the Deployment, by the shipped configuration.
+func (h *helm) ask(f *stage.Fixture, made *stage.Certificates, notes, deployment string) {
+	h.t.Helper()
+	named := regexp.MustCompile(`(?m)^  kubectl -n evenkeel get service (\S+)$`).FindStringSubmatch(notes)
+	if named == nil {
+		h.t.Fatalf("the notes name no Service:\n%s", notes)
+	}
+	ctx, client := h.t.Context(), h.c.Client()
+	service, err := client.CoreV1().Services(evenkeel.Namespace).Get(ctx, named[1], metav1.GetOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	installed, err := client.AppsV1().Deployments(evenkeel.Namespace).Get(ctx, deployment, metav1.GetOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	template, port := installed.Spec.Template, service.Spec.Ports[0]
+	leads := slices.ContainsFunc(template.Spec.Containers[0].Ports, func(p v1.ContainerPort) bool {
+		return intstr.FromString(p.Name) == port.TargetPort && p.ContainerPort == 8443
+	})
+	if !leads || port.Port != 8443 || !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(template.Labels)) {
+		h.t.Errorf("the Service %s does not lead to port 8443 of %s: %+v", service.Name, deployment, service.Spec)
+	}
+	entry := made.Extender(stage.Listen()) // there is no kube-proxy here
+	entry.TLSConfig.ServerName = service.Name + "." + evenkeel.Namespace + ".svc"
+	if err := f.RestartScheduler(ctx, entry); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// cycles runs Jobs one after the other until one evicts nothing and no node is
+// hot.
+func (h *helm) cycles(f *stage.Fixture, story *scenario.Story) {
+	h.t.Helper()
+	const most = 5
+	var evicted []int
+	for idle := false; !idle; {
+		if len(evicted) == most {
+			h.t.Fatalf("after %d Jobs it is not over: %v evictions, %v are hot", most, evicted, f.Hot(h.t.Context(), story.EvictLinePercent))
+		}
+		if len(evicted) > 0 {
+			select {
+			case <-h.t.Context().Done():
+				h.t.Fatal("the case was stopped")
+			case <-time.After(2 * time.Second):
+			}
+		}
+		n := h.cycle(f)
+		evicted = append(evicted, n)
+		idle = n == 0 && len(f.Hot(h.t.Context(), story.EvictLinePercent)) == 0
+	}
+	h.t.Logf("figures: evictions of the Jobs %v", evicted)
+}
+
+// cycle runs what a Job of the CronJob runs to its end. No kubelet would.
+func (h *helm) cycle(f *stage.Fixture) (evicted int) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 90*time.Second)
+	defer cancel()
+	scheduled, err := h.c.Client().BatchV1().CronJobs(evenkeel.Namespace).Get(ctx, "evenkeel", metav1.GetOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{GenerateName: "evenkeel-"}, Spec: scheduled.Spec.JobTemplate.Spec}
+	if _, err := h.c.Client().BatchV1().Jobs(evenkeel.Namespace).Create(ctx, job, dryRun); err != nil {
+		h.t.Fatal(err)
+	}
+	mark := f.Mark()
+	if code, err := h.runPod(f, job.Spec.Template.Spec).Wait(ctx); err != nil || code != 0 {
+		h.t.Fatalf("the Job ended with code %d, %v", code, err)
+	}
+	return f.Evictions(mark)
+}
+
+// allAsked makes sure that kube-scheduler asked about each replacement.
+func allAsked(t *testing.T, f *stage.Fixture) {
+	t.Helper()
+	for _, move := range f.Moves() {
+		if move.State == "Landed" && !move.Asked {
+			t.Errorf("%s: nobody asked about it", &move)
+		}
+	}
+}
+
+// lasting is the inventory without what Helm notes of its own and what a Service
+// gets anew.
+func (h *helm) lasting() map[string]bool {
+	h.t.Helper()
+	all := h.inventory()
+	for object := range all {
+		if strings.HasPrefix(object, "secrets evenkeel/sh.helm.release.") || strings.HasPrefix(object, "ipaddresses ") {
+			delete(all, object)
+		}
+	}
+	return all
+}
+
+// goes uninstalls the chart, and takes the certificates away, which are the
+// user's.
+func (h *helm) goes(f *stage.Fixture, made *stage.Certificates, before map[string]bool) {
+	h.t.Helper()
+	h.uninstall(f)
+	if err := evenkeel.Delete(h.t.Context(), h.c, filepath.Join(made.Dir, "secrets.yaml")); err != nil {
+		h.t.Fatal(err)
+	}
+	h.leavesNothing(before)
+}
