@@ -2,10 +2,12 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"strings"
 
 	"k8s.io/klog/v2"
 
@@ -38,7 +40,7 @@ func (p *Pages) Handler(ctx context.Context) http.Handler {
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
-	return unnamed(mux)
+	return unnamed(bounded(mux))
 }
 
 // Run serves the pages until the context ends. Where that fails the process goes
@@ -51,13 +53,38 @@ func (p *Pages) Run(ctx context.Context) error {
 	return nil
 }
 
+// reportsAtOnce is how many requests are answered at a time: each takes megabytes
+// in a large cluster, until its client has read them. All who follow a stream ask
+// at once.
+const reportsAtOnce = maxStreams
+
+// bounded refuses requests while as many as that are being answered. The stream
+// has a bound of its own.
+func bounded(next http.Handler) http.Handler {
+	places := make(chan struct{}, reportsAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d requests are being answered already", reportsAtOnce), http.StatusServiceUnavailable)
+		}
+	})
+}
+
 // unnamed refuses requests to a host name other than localhost: through a
 // forwarded port a page in a browser could read reports by a name of its own.
 func unnamed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
-			host = r.Host
+			host = strings.TrimSuffix(strings.TrimPrefix(r.Host, "["), "]") // an IPv6 address without a port
 		}
 		if !Local(host) {
 			if _, err := netip.ParseAddr(host); err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +73,7 @@ func TestPages(t *testing.T) {
 		"without a port":            {url: "http://localhost/nodes", want: 200},
 		"through a forwarded port":  {url: "http://10.0.0.7:1234/explain/pod/secret/web-1", want: 200},
 		"by an IPv6 address":        {url: "http://[::1]:8889/metrics", want: 200},
+		"by one without a port":     {url: "http://[::1]/metrics", want: 200},
 		"by a name of a stranger":   {url: "http://evil.example:8889/status", want: 403},
 		"by a name like localhost":  {url: "http://localhost.evil.example/status", want: 403},
 		"a page is only read":       {method: http.MethodPost, url: "http://localhost/status", want: 405},
@@ -94,6 +96,41 @@ func TestPages(t *testing.T) {
 				t.Errorf("status %d with %q, want %d", w.Code, w.Body, tc.want)
 			}
 		})
+	}
+}
+
+// Clients that take no answer do not make the process hold ever more of them.
+func TestReportsAreBounded(t *testing.T) {
+	entered, leave := make(chan struct{}, 2*reportsAtOnce), make(chan struct{})
+	pages := Pages{Reports: reporting(t), Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	})}
+	handler := pages.Handler(t.Context())
+	ask := func(ctx context.Context, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil))
+		return w
+	}
+	var waiting sync.WaitGroup
+	for range reportsAtOnce {
+		waiting.Go(func() { ask(t.Context(), "/metrics") })
+	}
+	for range reportsAtOnce {
+		<-entered
+	}
+	if w := ask(t.Context(), "/nodes"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("request %d gets %d", reportsAtOnce+1, w.Code)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if w := ask(gone, "/stream"); w.Code != http.StatusOK {
+		t.Errorf("the stream gets %d", w.Code)
+	}
+	close(leave)
+	waiting.Wait()
+	if w := ask(t.Context(), "/nodes"); w.Code != http.StatusOK {
+		t.Errorf("when the others have their answers, a request gets %d", w.Code)
 	}
 }
 
