@@ -111,6 +111,46 @@ func TestAllValuesAreAccepted(t *testing.T) {
 	}
 }
 
+// wantText fails the test for a namespace below a value that is no text.
+func wantText(t *testing.T, where string, value any) {
+	t.Helper()
+	switch is := value.(type) {
+	case map[string]any:
+		for key, of := range is {
+			if _, text := of.(string); key == "namespace" && !text {
+				t.Errorf("%s: the namespace %v is a %T", where, of, of)
+			}
+			wantText(t, where, of)
+		}
+	case []any:
+		for _, of := range is {
+			wantText(t, where, of)
+		}
+	}
+}
+
+// A namespace whose name is a number stays a text wherever it is named.
+func TestNamespaceOfDigitsIsText(t *testing.T) {
+	files, err := filepath.Glob(chart(root, "ci", "*-values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			version := "1.36.0"
+			if strings.HasPrefix(filepath.Base(file), "serve-webhook") {
+				version = "1.35.0"
+			}
+			all := template(t, "charts/evenkeel", "--namespace", "123", "--kube-version", version, "--values", "charts/evenkeel/ci/"+filepath.Base(file),
+				"--set", "metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,resourceQuota.enabled=true")
+			checkFields(t, all)
+			for _, one := range all {
+				wantText(t, one.kind()+" "+one.name(), map[string]any(one))
+			}
+		})
+	}
+}
+
 // Alerts and the dashboard are taken from files of the chart as they are: what
 // looks like an expression there is Prometheus' or Grafana's. Without the files
 // there is neither.

@@ -73,8 +73,8 @@ var parts = []part{
 		changes: []change{
 			{"name: evenkeel-nodesync", "name: evenkeel-nodesync" + suffix},
 			{"policyName: evenkeel-nodesync", "policyName: evenkeel-nodesync" + suffix},
-			{`["status"]`, `{{ include "evenkeel.labelKeys" . }}`},
-			{`["evenkeel.io/hot", "evenkeel.io/above-reject"]`, `{{ include "evenkeel.taintKeys" . }}`},
+			{`'["status"]'`, `{{ include "evenkeel.labelKeys" . | quote }}`},
+			{`'["evenkeel.io/hot", "evenkeel.io/above-reject"]'`, `{{ include "evenkeel.taintKeys" . | quote }}`},
 		},
 	}}},
 	{"rbac-kubelet-source.yaml", []block{
@@ -127,7 +127,7 @@ var parts = []part{
 		when: and(".Values.certificates.certManager", `(include "evenkeel.serves" .)`), source: "components/cert-manager/certificates.yaml",
 		changes: []change{
 			{".evenkeel.svc", ".{{ .Release.Namespace }}.svc"},
-			{"secretName: evenkeel-server-tls", "secretName: {{ .Values.certificates.secret }}"},
+			{"secretName: evenkeel-server-tls", "secretName: {{ .Values.certificates.secret | quote }}"},
 		},
 	}}},
 }

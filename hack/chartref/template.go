@@ -99,7 +99,7 @@ func labelled(text string) string {
 	for i, line := range lines {
 		switch {
 		case strings.TrimSpace(line) == "namespace: evenkeel":
-			line = strings.Replace(line, "evenkeel", "{{ .Release.Namespace }}", 1)
+			line = strings.Replace(line, "evenkeel", "{{ .Release.Namespace | quote }}", 1)
 		case line == "metadata:":
 			inMetadata = true
 		case !strings.HasPrefix(line, " "):

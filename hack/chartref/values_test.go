@@ -178,7 +178,7 @@ metadata:
   name: a
   labels:
     {{- include "evenkeel.labels" . | nindent 4 }}
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
 {{- end }}
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {

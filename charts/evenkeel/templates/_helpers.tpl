@@ -253,7 +253,7 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- range splitList "," (include "evenkeel.accounts" .) }}
 - kind: ServiceAccount
   name: {{ . }}
-  namespace: {{ $namespace }}
+  namespace: {{ $namespace | quote }}
 {{- end }}
 {{- end -}}
 

@@ -22,7 +22,7 @@
 - --listen-address=127.0.0.1:8443
 {{- end }}
 {{- if and (eq .Values.mode "nodesync") .Values.nodesync.prometheus }}
-- --prom={{ .Values.nodesync.prometheus }}
+- {{ printf "--prom=%s" .Values.nodesync.prometheus | quote }}
 {{- end }}
 - --metrics-access={{ .Values.metrics.access }}
 - --v={{ .Values.logLevel }}
@@ -144,7 +144,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .restartPolicy }}
 restartPolicy: {{ . }}
@@ -197,7 +197,7 @@ initContainers:
 {{- end }}
 containers:
   - name: evenkeel
-    image: {{ include "evenkeel.image" $root }}
+    image: {{ include "evenkeel.image" $root | quote }}
     {{- with $values.image.pullPolicy }}
     imagePullPolicy: {{ . }}
     {{- end }}
@@ -230,12 +230,12 @@ containers:
 volumes:
   - name: policy
     configMap:
-      name: {{ $values.policyConfigMap | default "evenkeel-policy" }}
+      name: {{ $values.policyConfigMap | default "evenkeel-policy" | quote }}
   {{- if .tls }}
   # By `evenkeel certificates`, or by cert-manager. Renewed ones are used at once.
   - name: tls
     secret:
-      secretName: {{ $values.certificates.secret }}
+      secretName: {{ $values.certificates.secret | quote }}
   {{- end }}
   {{- with $values.extraVolumes }}
   {{- toYaml . | nindent 2 }}
