@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
@@ -42,13 +43,31 @@ func split(data []byte) ([]Part, []string) {
 	case len(data) > MaxFileBytes:
 		return nil, []string{fmt.Sprintf("the file has %d bytes; at most %d are allowed", len(data), MaxFileBytes)}
 	case !utf8.Valid(data):
-		return nil, []string{"the file is not UTF-8 text"}
+		return nil, []string{after(textOf(normalizeNewlines(data)), 0) + "the file is not UTF-8 text"}
 	}
 	docs := splitDocuments(data)
 	if len(docs) > maxDocuments {
 		return nil, []string{fmt.Sprintf("the file has %d documents; at most %d are allowed", len(docs), maxDocuments)}
 	}
 	return docs, nil
+}
+
+// textOf returns the beginning of data that is UTF-8.
+func textOf(data []byte) []byte {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return data[:i]
+		}
+		i += size
+	}
+	return data
+}
+
+// after says where what comes after a text is, which skippedLines come before.
+func after(text []byte, skippedLines int) string {
+	last := text[bytes.LastIndexByte(text, '\n')+1:]
+	return fmt.Sprintf("line %d, column %d: ", skippedLines+bytes.Count(text, []byte("\n"))+1, utf8.RuneCount(last)+1)
 }
 
 // splitDocuments splits a YAML stream at its document markers: lines that start
@@ -127,6 +146,9 @@ func (p *Part) syntaxProblems(err error) []string {
 		return p.notANumberProblems()
 	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if at := bytes.IndexFunc(p.Text, isControl); at >= 0 && strings.Contains(text, "control characters") {
+		return []string{after(p.Text[:at], p.SkippedLines) + "not YAML: " + text}
+	}
 	list, isList := strings.CutPrefix(text, "unmarshal errors:\n")
 	if !isList {
 		return []string{"not YAML: " + strings.ReplaceAll(text, "\n", " ") + p.tabHint(text)}
@@ -151,6 +173,9 @@ func (p *Part) tabHint(problem string) string {
 	}
 	return ""
 }
+
+// isControl reports whether YAML allows a character nowhere in a file.
+func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r) }
 
 // notANumberProblems finds the lines with YAML's spellings of infinity and NaN,
 // for which JSON has no value and the parser gives no line number.

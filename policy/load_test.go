@@ -76,7 +76,15 @@ func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
 		},
 		"not text": {
 			data: []byte("kind: \xff\xfe"),
-			want: "f: the file is not UTF-8 text",
+			want: "f: line 1, column 7: the file is not UTF-8 text",
+		},
+		"not text on a later line": {
+			data: []byte("kind: a\r\nname: \u00fc\xff"),
+			want: "f: line 2, column 8: the file is not UTF-8 text",
+		},
+		"a NUL in the second document": {
+			data: []byte("# none\n---\nkind: \x00\n"),
+			want: "f: line 3, column 7: not YAML: control characters are not allowed",
 		},
 		"documents without end": {
 			data: []byte(strings.Repeat("---\n", 250_000)),

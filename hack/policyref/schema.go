@@ -23,9 +23,9 @@ import (
 type schema map[string]any
 
 const (
-	windowPattern = `^(last|(avg|max_avg|p[1-9][0-9]?)_[1-9][0-9]*[mhd])$`
+	windowPattern = `^(last|(avg|max_avg|p[1-9][0-9]?)_[1-9][0-9]*[smhd])$`
 	metricPattern = `^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`
-	spanPattern   = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	spanPattern   = `^[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 )
 
 // plainSchemas are the schemas of types that decode themselves.
@@ -126,6 +126,9 @@ func (m *schemaMaker) oneOf(s schema, key string) schema {
 // mapping is the schema of a map, whose keys are restricted as its values are.
 func (m *schemaMaker) mapping(t reflect.Type) schema {
 	element := m.schema(t.Elem(), reflect.Value{})
+	if _, plain := plainSchemas[t.Elem()]; !plain {
+		element = orBlank(element)
+	}
 	key := m.schema(t.Key(), reflect.Value{})
 	s := schema{"type": "object"}
 	switch names, limited := key["enum"].([]string); {

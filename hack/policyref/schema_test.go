@@ -92,18 +92,22 @@ func TestSchemaFindsMistakes(t *testing.T) {
 	cases := map[string]struct {
 		right, wrong string
 	}{
-		"a field":            {load + "lines: {cpu: {reject: 60}}", load + "lines: {cpu: {rejct: 60}}"},
-		"a kind":             {load, "apiVersion: evenkeel.io/v1alpha1\nkind: Loadpolicy\n"},
-		"a section":          {load + "usage:\n", load + "usage: 3\n"},
-		"a number":           {load + "minGapPercent: 3.5", load + "minGapPercent: three"},
-		"a whole number":     {load + "hot: {consecutiveSamples: 3}", load + "hot: {consecutiveSamples: 3.5}"},
-		"a duration":         {load + "usage: {timeout: 1m30s}", load + "usage: {timeout: 90}"},
-		"a window":           {load + "hot: {windows: [last, p95_1h]}", load + "hot: {windows: [mean_5m]}"},
-		"a choice":           {load + "eviction: {steering: none}", load + "eviction: {steering: never}"},
-		"a source":           {load + "usage: {sources: [{type: Kubelet}]}", load + "usage: {sources: [{type: Kubelets}]}"},
-		"what must be given": {load + "nodePools: [{name: a, selector: {matchLabels: {a: b}}}]", load + "nodePools: [{name: a}]"},
-		"a weight":           {load + "scoring: {weights: {cpu: 2}}", load + "scoring: {weights: {gpu: 2}}"},
-		"a profile":          {upstream + "profiles: [{name: p, pluginConfig: [{name: x, args: {any: 1}}]}]", upstream + "profiles: [{name: p, pluginConfigs: []}]"},
+		"a field":             {load + "lines: {cpu: {reject: 60}}", load + "lines: {cpu: {rejct: 60}}"},
+		"a kind":              {load, "apiVersion: evenkeel.io/v1alpha1\nkind: Loadpolicy\n"},
+		"a section":           {load + "usage:\n", load + "usage: 3\n"},
+		"a number":            {load + "minGapPercent: 3.5", load + "minGapPercent: three"},
+		"a whole number":      {load + "hot: {consecutiveSamples: 3}", load + "hot: {consecutiveSamples: 3.5}"},
+		"a duration":          {load + "usage: {timeout: 1m30s}", load + "usage: {timeout: 90}"},
+		"a window":            {load + "hot: {windows: [last, p95_1h]}", load + "hot: {windows: [mean_5m]}"},
+		"a window in seconds": {load + "hot: {windows: [last, avg_90s]}", load + "hot: {windows: [avg_90x]}"},
+		"a metric alone":      {load + "lines: {cpu: , memory: {windows: {avg_1h: }}}", load + "lines: {cpu: 3}"},
+		"a half minute":       {load + "hot: {startup: .5m}", load + "hot: {startup: .m}"},
+		"no time":             {load + "hot: {startup: \"0\"}", load + "hot: {startup: 0}"},
+		"a choice":            {load + "eviction: {steering: none}", load + "eviction: {steering: never}"},
+		"a source":            {load + "usage: {sources: [{type: Kubelet}]}", load + "usage: {sources: [{type: Kubelets}]}"},
+		"what must be given":  {load + "nodePools: [{name: a, selector: {matchLabels: {a: b}}}]", load + "nodePools: [{name: a}]"},
+		"a weight":            {load + "scoring: {weights: {cpu: 2}}", load + "scoring: {weights: {gpu: 2}}"},
+		"a profile":           {upstream + "profiles: [{name: p, pluginConfig: [{name: x, args: {any: 1}}]}]", upstream + "profiles: [{name: p, pluginConfigs: []}]"},
 	}
 	made := madeSchema(t)
 	for name, tc := range cases {

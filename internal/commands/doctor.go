@@ -57,6 +57,12 @@ func (o *DoctorOptions) Validate(out io.Writer) error {
 	if o.Prometheus != "" && !o.marks() {
 		return exit.Usagef("--prom goes with --mode nodesync")
 	}
+	if o.Extender.URL == "" {
+		return nil
+	}
+	if err := o.Extender.Validate(); err != nil {
+		return exit.Usagef("--extender-url: %w", err)
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/remote"
 )
 
 // Mistakes on the command line are told before anything is asked.
@@ -25,6 +26,7 @@ func TestDoctorRefusesWrongFlags(t *testing.T) {
 		"no mode":           {DoctorOptions{Format: "json"}, "--mode"},
 		"a file not there":  {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: filepath.Join(t.TempDir(), "none")}, "kube-scheduler's configuration"},
 		"a Prometheus":      {DoctorOptions{Format: "json", Mode: "serve", Prometheus: "http://p:9090"}, "--prom goes with --mode nodesync"},
+		"an extender":       {DoctorOptions{Format: "json", Mode: "serve", Extender: remote.Extender{URL: "ftp://extender"}}, "--extender-url: it is not a URL"},
 		"a directory there": {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: t.TempDir()}, "kube-scheduler's configuration"},
 	}
 	for name, tc := range cases {

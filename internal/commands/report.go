@@ -33,6 +33,7 @@ func write(out io.Writer, format string, value any, table func(io.Writer) error)
 	case "json":
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false) // for people and scripts, not for a page
 		return encoder.Encode(value)
 	case "yaml":
 		data, err := yaml.Marshal(value)

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 	if o.Run.Variants, err = o.variants(); err != nil {
 		return err
 	}
-	if err := o.Run.Validate(); err != nil {
+	if err := cmp.Or(o.Run.Validate(), o.scored()); err != nil {
 		return exit.Usage(err)
 	}
 	far := terminal.NewProgress(progress, time.Now())
@@ -65,6 +66,16 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 		return err
 	}
 	return o.print(out, heading, results)
+}
+
+// scored refuses a --warm-up that leaves nothing to score. The default gives way
+// to a short trace.
+func (o *SimulateOptions) scored() error {
+	steps := o.heading().Steps
+	if o.flags == nil || !o.flags.Changed("warm-up") || o.Run.WarmUp < steps {
+		return nil
+	}
+	return fmt.Errorf("--warm-up: %d is all of the %d steps that are played; it must be less", o.Run.WarmUp, steps)
 }
 
 func (o *SimulateOptions) heading() report.Heading {

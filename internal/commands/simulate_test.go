@@ -3,15 +3,18 @@ package commands
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/report"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -171,5 +174,48 @@ func writeText(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A warm-up that leaves nothing to score is refused: what it would print is no
+// comparison.
+func TestWarmUpLeavesSomethingToScore(t *testing.T) {
+	for args, want := range map[string]string{
+		"--steps=24 --warm-up=24": "--warm-up: 24 is all of the 24 steps that are played; it must be less",
+		"--warm-up=100000":        "--warm-up: 100000 is all of the 288 steps that are played; it must be less",
+		"--steps=6":               "", // the default gives way
+		"--steps=-1":              "-1 steps, 12 of them to warm up: both must be 0 or more",
+		"--extender-weight=-5":    "an extender weight of -5: must be 1 or more, as in kube-scheduler's configuration",
+		"--lag=-1s":               "a lag of -1s, a gap of 30s: the lag must be from 0s to below 5m0s and the gap from 0s to 1h",
+	} {
+		o := NewSimulateOptions()
+		flags := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
+		o.AddTo(flags)
+		if err := flags.Parse(append(strings.Fields(args), "--compare=none", "--generate-series=20", "--pods-per-node=5")); err != nil {
+			t.Fatal(err)
+		}
+		err := Simulate(t.Context(), o, io.Discard, nil)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want || err != nil && exit.Code(err) != exit.Misuse {
+			t.Errorf("%s: exit code %d for %q, want %q", args, exit.Code(err), got, want)
+		}
+	}
+}
+
+// JSON is for people and scripts: it has < and & as they are.
+func TestJSONHasNoEscapesForPages(t *testing.T) {
+	var out bytes.Buffer
+	text := "avg_<time> & more"
+	if err := show(&out, "json", "never", map[string]string{"says": text}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.JSON(&out, report.Heading{Trace: text}, []sim.Result{{Variant: "none"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), text); got != 2 {
+		t.Errorf("%d of 2 texts are as they were:\n%s", got, out.String())
 	}
 }

@@ -86,9 +86,11 @@ func (c *Config) Validate() error {
 	case c.Every < Step || c.Every%Step != 0:
 		return fmt.Errorf("%v between cycles: must be a multiple of %v", c.Every, Step)
 	case c.Lag < 0 || c.Lag >= Step || c.Gap < 0 || c.Gap > time.Hour:
-		return fmt.Errorf("a lag of %v, a gap of %v: the lag must be below %v and the gap at most 1h", c.Lag, c.Gap, Step)
+		return fmt.Errorf("a lag of %v, a gap of %v: the lag must be from 0s to below %v and the gap from 0s to 1h", c.Lag, c.Gap, Step)
 	case c.Steps < 0 || c.WarmUp < 0:
-		return errors.New("steps cannot be negative")
+		return fmt.Errorf("%d steps, %d of them to warm up: both must be 0 or more", c.Steps, c.WarmUp)
+	case c.ExtenderWeight < 1:
+		return fmt.Errorf("an extender weight of %d: must be 1 or more, as in kube-scheduler's configuration", c.ExtenderWeight)
 	}
 	return c.validateShares()
 }

@@ -125,6 +125,7 @@ func TestRunRefuses(t *testing.T) {
 		"a lag beyond the step":    func(c *sim.Config) { c.Lag = sim.Step },
 		"a gap of a day":           func(c *sim.Config) { c.Gap = 24 * time.Hour },
 		"negative steps":           func(c *sim.Config) { c.Steps = -1 },
+		"a negative weight":        func(c *sim.Config) { c.ExtenderWeight = -1 },
 		"deploys without end":      func(c *sim.Config) { c.DeploysPerDay = 1e9 },
 		"deploys that are none":    func(c *sim.Config) { c.DeploysPerDay = nan() },
 		"budgets of more than all": func(c *sim.Config) { c.MaxUnavailablePercent = 101 },

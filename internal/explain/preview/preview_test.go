@@ -127,6 +127,21 @@ func young() *Facts {
 	return f
 }
 
+// A node whose usage is unknown is beyond no line. One with too little memory
+// available is below its line, not above it.
+func TestYoungNodesAreThoseWithUsage(t *testing.T) {
+	facts := young()
+	facts.Plan.Nodes[1].State = thresholds.Unknown
+	facts.Evidence["node-03"] = []thresholds.Evidence{{Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}}
+	if n := New(facts).Nodes[1]; n.CountsFrom != nil || n.Exceeded != nil || n.Before != nil {
+		t.Errorf("of a node without usage is told %+v", n)
+	}
+	got := printed(facts, layout.Style{Width: 160}, false)
+	if want := "Not hot yet:    1 node beyond evict lines, ready too recently for that to count (hot.startup): node-03."; !strings.Contains(got, want) {
+		t.Errorf("want %q in\n%s", want, got)
+	}
+}
+
 // closed is no plan at all.
 func closed() *Facts {
 	return &Facts{

@@ -123,7 +123,7 @@ func (p *printer) young(r *Report) {
 		}
 	}
 	if first != nil {
-		p.field("Not hot yet", fmt.Sprintf("%s above evict lines, ready too recently for that to count (hot.startup): %s. The first counts in %s.",
+		p.field("Not hot yet", fmt.Sprintf("%s beyond evict lines, ready too recently for that to count (hot.startup): %s. The first counts in %s.",
 			reasons.Count(len(names), "node"), reasons.Names(names, 3), duration.HumanDuration(first.Sub(r.Made))))
 	}
 }

@@ -55,11 +55,11 @@ func New(f *Facts) *Report {
 	for i := range f.Plan.Nodes {
 		n := &f.Plan.Nodes[i]
 		node := Node{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
-		node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
-		if from := f.CountsFrom[n.Name]; from.After(f.At) {
-			node.CountsFrom = new(from.UTC())
-		}
 		if n.State != thresholds.Unknown {
+			node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
+			if from := f.CountsFrom[n.Name]; from.After(f.At) {
+				node.CountsFrom = new(from.UTC())
+			}
 			node.Before, node.After = new(explain.PercentsOf(n.Before)), new(explain.PercentsOf(n.After))
 		}
 		r.Nodes = append(r.Nodes, node)

@@ -74,7 +74,7 @@ type Node struct {
 	Reason string `json:"reason,omitempty"`
 	// Exceeded are the evict lines that it is beyond.
 	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
-	// CountsFrom is from when a node that is beyond an evict line is called hot;
+	// CountsFrom is from when samples of a node that is beyond an evict line count;
 	// absent unless it became ready too recently.
 	CountsFrom *time.Time        `json:"countsFrom,omitempty"`
 	Before     *explain.Percents `json:"before,omitempty"`

@@ -28,6 +28,7 @@ func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 		return err
 	}
 	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // for people and scripts, not for a page
 	kept := false
 	for i := range made {
 		kept = kept || len(made[i].Usage) > 0
