@@ -91,7 +91,7 @@ func (a *App) cycle(ctx context.Context) error {
 // source without history have to fill first, also those of most pods, because
 // an unmeasured pod is not moved. If a source delivers too little it waits
 // twice as long and then leaves the matter to the gate. It returns false if the
-// context ended.
+// context ended or waiting is hopeless.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	g := a.current()
 	if !g.readsUsage() {
@@ -115,9 +115,18 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		if !a.waited {
 			told.Say(now, waiting(latest, now.Sub(started), period))
 		}
-		return a.waited, nil
+		return a.waited, a.hopeless(latest)
 	})
 	return err == nil
+}
+
+// hopeless returns why a plan that is only printed waits for usage no longer.
+// Any other process waits on: someone may install the source meanwhile.
+func (a *App) hopeless(latest *observer.Observation) error {
+	if a.parts.execute == nil || latest == nil || latest.Batches > 0 {
+		return nil
+	}
+	return latest.LastingError()
 }
 
 // waiting says what the wait for usage has seen, and how long it still takes.

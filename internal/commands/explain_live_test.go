@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,7 +36,15 @@ func annotated(percents ...int) string {
 // with its data.
 func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(emptyAPI(t, nodes, pause...))
+	t.Cleanup(server.CloseClientConnections)
+	return kubeconfigOf(t, server.URL)
+}
+
+// emptyAPI is the API server of such a cluster.
+func emptyAPI(t *testing.T, nodes string, pause ...string) http.Handler {
+	t.Helper()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		items := ""
 		if r.URL.Path == "/api/v1/nodes" {
@@ -64,9 +73,48 @@ func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig strin
 			kind := map[string]string{"/api/v1/nodes": `"kind":"NodeList","apiVersion":"v1",`, "/api/v1/pods": `"kind":"PodList","apiVersion":"v1",`}
 			_, _ = fmt.Fprintf(w, `{%s"metadata":{"resourceVersion":"5"},"items":[%s]}`, kind[r.URL.Path], items)
 		}
-	}))
-	t.Cleanup(server.CloseClientConnections)
-	return kubeconfigOf(t, server.URL)
+	})
+}
+
+// Where no source is served, nobody waits for usage; one that is not up yet is
+// waited for.
+func TestUsageThatNeverComesIsNotWaitedFor(t *testing.T) {
+	for code, failed := range map[int]bool{http.StatusNotFound: true, http.StatusForbidden: true, http.StatusServiceUnavailable: false, http.StatusOK: false} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			t.Parallel()
+			there := emptyAPI(t, annotated(81, 10, 20))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if code == http.StatusOK || !strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/") {
+					there.ServeHTTP(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(code)
+				_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, strings.ReplaceAll(http.StatusText(code), " ", ""), code)
+			}))
+			t.Cleanup(server.CloseClientConnections)
+			options := app.Options{Kubeconfig: kubeconfigOf(t, server.URL), Namespace: "evenkeel"}
+			for name, command := range map[string]func(context.Context) error{
+				"plan": func(ctx context.Context) error {
+					return Plan(ctx, options, PlanOptions{Format: "table", Progress: io.Discard}, io.Discard)
+				},
+				"explain": func(ctx context.Context) error {
+					return Explain(ctx, options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"node", "n0"}, io.Discard)
+				},
+			} {
+				patience := 4 * time.Second
+				if failed {
+					patience = time.Minute
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				err := command(ctx)
+				if (ctx.Err() == nil) != failed || failed && (err == nil || !strings.Contains(err.Error(), "listing metrics of nodes")) {
+					t.Errorf("%s: failed with %v, context %v", name, err, ctx.Err())
+				}
+			}
+		})
+	}
 }
 
 // A node or pod that is not there is an error at once: nothing waits for usage,

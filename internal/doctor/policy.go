@@ -23,7 +23,12 @@ func examinePolicy(p *Patient, n *notes) {
 	}
 	n.ok(name, "It is valid: usage from %s; lines for %s; %s.",
 		strings.Join(types, ", then "), reasons.Count(len(p.judged()), "metric"), reasons.Count(len(p.Load.NodePools), "node pool"))
-	if p.Mode.Evicts() && !p.MovesByUsage {
+	switch {
+	case !p.Mode.Evicts():
+	case p.PolicyFile == "":
+		n.warning(name, "They are examined because no policy is named. %s needs one, and does not start without.", p.Mode).
+			fix("evenkeel doctor --policy-config-file policy.yaml")
+	case !p.MovesByUsage:
 		n.warning(name, "No profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage.").
 			fix("Enable it in a profile of the DeschedulerPolicy document:\nprofiles:\n  - name: evenkeel\n    pluginConfig:\n" +
 				"      - {name: DefaultEvictor, args: {minReplicas: 2}}\n      - {name: RealUsageLowNodeUtilization, args: {}}\n" +

@@ -236,6 +236,13 @@ func TestPolicy(t *testing.T) {
 		"valid": {want: []string{valid}},
 		"no file": {
 			change: func(w *ward) { w.patient.PolicyFile = "" },
+			want: []string{
+				"warning the built-in defaults: They are examined because no policy is named. serve needs one, and does not start without.",
+				"ok the built-in defaults: It is valid: usage from Prometheus; lines for 2 metrics; 0 node pools.",
+			},
+		},
+		"no file, which an extender does not need": {
+			change: func(w *ward) { w.patient.PolicyFile, w.patient.Mode = "", doctor.ModeExtender },
 			want:   []string{"ok the built-in defaults: It is valid: usage from Prometheus; lines for 2 metrics; 0 node pools."},
 		},
 		"nothing moves by usage": {

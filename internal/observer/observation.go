@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
@@ -68,6 +70,18 @@ func (o *Observation) SourceError() error {
 		}
 	}
 	return errors.Join(all...)
+}
+
+// LastingError returns SourceError if none of its errors passes by itself: the
+// API server does not serve the source, or does not let this process read it.
+func (o *Observation) LastingError() error {
+	for i := range o.Sources {
+		err := o.Sources[i].Err
+		if o.Sources[i].Asked && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+			return nil
+		}
+	}
+	return o.SourceError()
 }
 
 // Closed describes why nothing may be evicted; empty if evicting is allowed.
