@@ -20,17 +20,24 @@ var (
 	headings = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	comments = regexp.MustCompile(`(?s)<!--.*?-->`)
+	// consoles show what was typed and what came out.
+	consoles = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
 )
 
-// page is a document: where its links lead and what they may lead to.
+// page is a document: where its links lead and what they may lead to, and what
+// it shows of a terminal.
 type page struct {
 	links   []string
 	anchors map[string]bool
+	typed   []string
 }
 
 // pageOf reads the links and the anchors of a document.
 func pageOf(text string) page {
 	p := page{anchors: map[string]bool{}}
+	for _, block := range consoles.FindAllStringSubmatch(text, -1) {
+		p.typed = append(p.typed, block[1])
+	}
 	text = comments.ReplaceAllString(fences.ReplaceAllString(text, ""), "")
 	for _, link := range links.FindAllStringSubmatch(spans.ReplaceAllString(text, ""), -1) {
 		p.links = append(p.links, link[1])
@@ -222,5 +229,28 @@ func TestPagesThatAreWrong(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What documents show of a terminal was typed on a real cluster: it is in the
+// transcript, in whole lines; "..." leaves some out.
+func TestOutputsInDocumentsAreFromTheTranscript(t *testing.T) {
+	all, shown := pages(t), 0
+	transcript := "\n" + strings.Join(all["docs/transcript.md"].typed, "\n")
+	for name, p := range all {
+		if name == "docs/transcript.md" {
+			continue
+		}
+		for _, block := range p.typed {
+			shown++
+			for part := range strings.SplitSeq(block, "...\n") {
+				if !strings.Contains(transcript, "\n"+part) {
+					t.Errorf("%s shows what the transcript does not:\n%s", name, part)
+				}
+			}
+		}
+	}
+	if shown < 3 {
+		t.Errorf("documents show %d outputs", shown)
 	}
 }

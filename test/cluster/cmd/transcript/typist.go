@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -25,7 +27,9 @@ type typist struct {
 func (y *typist) shell(ctx context.Context, typed string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "bash", "-c", typed)
 	c.Dir = y.dir
-	c.Env = append(os.Environ(), "KUBECONFIG="+y.kubeconfig)
+	// Nobody types below a make, which would say so.
+	inherited := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") })
+	c.Env = append(inherited, "KUBECONFIG="+y.kubeconfig)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = time.Second
