@@ -12,6 +12,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -37,8 +38,8 @@ const (
 // errUnsteered says that the API server lets a pod with a key pass as it is.
 var errUnsteered = errors.New("the API server does not steer: a pod with a key passes as it is")
 
-// errNotInstalled says that there are no rights to have it steer.
-var errNotInstalled = fmt.Errorf("%w: no right to write Steerings, because the overlay does not list deploy/components/admission-steering", steered.ErrNotInstalled)
+// errNotInstalled says that there are no rights to have it steer, or no kind.
+var errNotInstalled = fmt.Errorf("%w: no right to write Steerings or no such kind, because the overlay does not list deploy/components/admission-steering", steered.ErrNotInstalled)
 
 // Probe finds out whether the API server steers, by pods that it creates by dry
 // run.
@@ -80,10 +81,24 @@ func (p *Probe) permits(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// installed reports whether this process may write keys. To try would be told to
-// whoever watches for refused requests, in every cycle.
+// installed reports whether this process was given the right to write keys. To
+// try would be told to whoever watches for refused requests, in every cycle. Who
+// may do everything was not given it for this: then it is there if its kind is.
 func (p *Probe) installed(ctx context.Context) (bool, error) {
-	return p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
+	given, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
+	if err != nil || !given {
+		return false, err
+	}
+	if all, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}); err != nil || !all {
+		return err == nil, err
+	}
+	switch _, err := p.client.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String()); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("asking whether there are Steerings: %w", err)
+	}
+	return true, nil
 }
 
 // Served reports whether the API server has the kind of keys, without which it

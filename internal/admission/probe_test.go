@@ -11,6 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,16 +36,24 @@ type apiServer struct {
 	ahead time.Duration
 	// beside: another one answers every second look, and does not steer.
 	beside bool
+	// all: it allows everything. kind: it has the kind of keys.
+	all, kind bool
 }
 
 func (a *apiServer) probe(w *world) *Probe {
 	client := fake.NewClientset()
+	if a.kind {
+		client.Resources = append(client.Resources, &metav1.APIResourceList{GroupVersion: resource.GroupVersion().String()})
+	}
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
 		right := review.Spec.ResourceAttributes
 		review.Status.Allowed = right.Subresource != a.forbidden && right.Resource != a.forbidden
 		if right.Resource == resource.Resource {
 			review.Status.Allowed = a.forbidden != resource.Resource
+		}
+		if right.Resource == "*" {
+			review.Status.Allowed = a.all
 		}
 		return true, review, nil
 	})
@@ -87,13 +96,15 @@ func TestProven(t *testing.T) {
 		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
 		"gates may not be taken off": {apiServer{forbidden: "status"}, ""},
 		"it is not installed":        {apiServer{forbidden: "steerings"}, errNotInstalled.Error()},
+		"not, for an administrator":  {apiServer{forbidden: "none", all: true}, errNotInstalled.Error()},
+		"it is, for one":             {apiServer{forbidden: "none", all: true, kind: true}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
 				proven, err := NewSteering(w.keys, tc.server.probe(w), true, func() time.Time { return w.now }).Proven(t.Context())
-				if errors.Is(err, steered.ErrNotInstalled) != (tc.server.forbidden == resource.Resource) {
+				if errors.Is(err, steered.ErrNotInstalled) != (tc.want == errNotInstalled.Error()) {
 					t.Errorf("error %v: is it that it is not installed?", err)
 				}
 				if proven != (tc.want == "") || tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
