@@ -192,7 +192,7 @@ func (a *App) planOnce(ctx context.Context, progress io.Writer, check func(conte
 	group.Go(func() error {
 		defer cancel()
 		if !a.awaitUsage(ctx, progress) {
-			return a.hopeless(a.observer.Latest())
+			return hopeless(a, a.observer.Latest())
 		}
 		a.pause.Read(ctx, false)
 		return a.cycle(ctx)

@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // HistoryFormats are the values of -o of `evenkeel history`.
@@ -222,12 +223,12 @@ func (r *HistoryReport) summary() string {
 			}
 			all++
 		}
-		kind, verdict := "evictions", "helped"
+		of, verdict := "", "helped"
 		if dryRun {
-			kind, verdict = "evictions of a dry run", "would have helped"
+			of, verdict = " of a dry run", "would have helped"
 		}
 		if all > 0 {
-			words = append(words, fmt.Sprintf("%d %s: %d %s, %d not, %d not judged.", all, kind, helped, verdict, not, all-helped-not))
+			words = append(words, fmt.Sprintf("%s%s: %d %s, %d not, %d not judged.", reasons.Count(all, "eviction"), of, helped, verdict, not, all-helped-not))
 		}
 	}
 	if len(words) == 0 {

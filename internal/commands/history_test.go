@@ -114,7 +114,7 @@ The ledger reaches back to 2026-11-04T02:00:00Z; earlier evictions are in the lo
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wide := historyOf(t, options, HistoryOptions{Format: "wide", Pod: "shop/web-a-new", Since: time.Hour})
-	if !strings.Contains(wide, "750m/2048Mi  0123456789ab  20261104T020000Z  Node n1 is hot by real usage.\n1 evictions") {
+	if !strings.Contains(wide, "750m/2048Mi  0123456789ab  20261104T020000Z  Node n1 is hot by real usage.\n1 eviction") {
 		t.Errorf("wide:\n%s", wide)
 	}
 	var report struct{ Evictions []map[string]any }
@@ -164,7 +164,7 @@ func TestHistoryOfLogs(t *testing.T) {
 	got := historyOf(t, app.Options{}, HistoryOptions{Logs: []string{file}, More: []string{"-"}, In: &log})
 	want := `TIME                  POD         OWNER                FROM  TO  RESULT                                            WHY
 2026-11-04T02:00:00Z  shop/web-a  ReplicaSet/web-7d9f  n1    n2  would be evicted (4 times); it would have helped  cpu avg_5m 72.7% > 65%
-1 evictions of a dry run: 1 would have helped, 0 not, 0 not judged.
+1 eviction of a dry run: 1 would have helped, 0 not, 0 not judged.
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
