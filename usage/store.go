@@ -106,6 +106,15 @@ func (s *Store) Metrics() []Metric { return slices.Clone(s.metrics) }
 // Lacking is how many ready nodes got no sample from the last Batches.
 func (s *Store) Lacking() int { return s.lacking }
 
+// EndHistory says that samples follow what a source knew of the past. The past is
+// asked for at times of our own, a sample has that of its measurement, which may be
+// earlier than the newest of those: none counts as old for that.
+func (s *Store) EndHistory() {
+	for _, ns := range s.nodes {
+		ns.newest = sampled{}
+	}
+}
+
 func (s *Store) second(t time.Time) uint32 { return clamp32(int64(t.Sub(s.epoch) / time.Second)) }
 
 func (s *Store) time(second uint32) time.Time {

@@ -93,7 +93,7 @@ func TestHistoryFillsWindows(t *testing.T) {
 	}
 	// An hour at 70 % and one sample at 10 %: 21 samples in five minutes, 61 in
 	// fifteen. The sample of now is already known to the past, and what is not
-	// newer is not taken.
+	// newer is not added up.
 	for w, want := range map[usage.Window]int64{hour: 7000, usage.Avg5m: 7000, quarter: 7000} {
 		if got := h.measured(t, "n1", w); got != want {
 			t.Errorf("%v is %d, want %d", w, got, want)
@@ -129,6 +129,26 @@ func TestHistoryIsNoSample(t *testing.T) {
 	}
 	if diff := cmp.Diff([]thresholds.State{thresholds.Warm, thresholds.Warm, thresholds.Hot}, got); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
+// The past is asked for until now. A sample that was measured before that is as good
+// as any: nobody waits for the next one to decide.
+func TestSamplesOlderThanThePastCount(t *testing.T) {
+	h := newHarbor(t, remembering(0, &chronicle{used: 9000}), func(h *harbor, _ *Config) {
+		h.window = usage.Avg5m
+		h.bend = func(batch *usage.Batch) {
+			for _, node := range batch.Nodes {
+				for i := range node.Readings {
+					node.Readings[i].At = node.Readings[i].At.Add(-10 * time.Second)
+				}
+			}
+		}
+	})
+	h.node("n1", 9000)
+	h.pass(15 * time.Second)
+	if latest := h.Latest(); !latest.Settled || latest.States["n1"].State != thresholds.Hot {
+		t.Errorf("after the first sample: settled %v, %+v", latest.Settled, latest.States["n1"])
 	}
 }
 

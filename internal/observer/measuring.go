@@ -54,6 +54,9 @@ func (m *measuring) ingest(snapshot *cluster.Snapshot, read *reading, now time.T
 	for _, past := range read.history {
 		m.usage.Ingest(snapshot, past)
 	}
+	if len(read.history) > 0 {
+		m.usage.EndHistory()
+	}
 	if len(read.batches) == 0 {
 		return
 	}

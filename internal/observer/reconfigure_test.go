@@ -154,7 +154,7 @@ func TestReconfigureTakesOver(t *testing.T) {
 				c.nodes, c.window = h.nodes, usage.Avg5m
 				return c
 			},
-			after: 30 * time.Second,
+			after: 15 * time.Second,
 		},
 		"after twice the period where the source fails": {
 			next: func(h *harbor) Source {
