@@ -64,7 +64,7 @@ func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 			parts[i] += " (" + lines[i] + ")"
 		}
 	}
-	return fmt.Sprintf("%s %s %s %s %s", m.Name, enumerated(parts), verb, m.than(), line)
+	return fmt.Sprintf("%s %s %s %s %s", m.Name, Enumerated(parts), verb, m.than(), line)
 }
 
 // partPhrases lists the metrics that are beyond their evict line in some
@@ -90,7 +90,7 @@ func partPhrases(metrics []Metric) []string {
 		if len(others) == 1 {
 			verb = "is"
 		}
-		list = append(list, fmt.Sprintf("%s, but %s %s not", evictLine.phrase(m, beyond), enumerated(others), verb))
+		list = append(list, fmt.Sprintf("%s, but %s %s not", evictLine.phrase(m, beyond), Enumerated(others), verb))
 	}
 	return list
 }

@@ -13,8 +13,8 @@ func sentence(words string) string {
 	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], ".") + "."
 }
 
-// enumerated joins words with commas and an "and".
-func enumerated(parts []string) string {
+// Enumerated joins words with commas and an "and".
+func Enumerated(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")
 	}

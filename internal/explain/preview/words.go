@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -74,7 +75,7 @@ func beyond(exceeded []ledger.Exceeded) string {
 		if first.Below {
 			than = "below"
 		}
-		lines = append(lines, fmt.Sprintf("%s %s, %s the evict line of %s", named(first.Metric), strings.Join(values, " and "), than,
+		lines = append(lines, fmt.Sprintf("%s %s, %s the evict line of %s", named(first.Metric), explain.Enumerated(values), than,
 			strings.Replace(amount(first.Line, first.Percent), ".0%", "%", 1)))
 	}
 	return strings.Join(lines, "; ")
