@@ -72,8 +72,8 @@ func (o *Observation) SourceError() error {
 	return errors.Join(all...)
 }
 
-// LastingError returns SourceError if none of its errors passes by itself: the
-// API server does not serve the source, or does not let this process read it.
+// LastingError returns SourceError if waiting cannot help: the API server does not
+// serve the sources, or does not let this process read them.
 func (o *Observation) LastingError() error {
 	for i := range o.Sources {
 		err := o.Sources[i].Err

@@ -59,7 +59,7 @@ func (p *Pages) Run(ctx context.Context) error {
 const reportsAtOnce = maxStreams
 
 // bounded refuses requests while as many as that are being answered. The stream
-// has a bound of its own.
+// counts its own clients.
 func bounded(next http.Handler) http.Handler {
 	places := make(chan struct{}, reportsAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

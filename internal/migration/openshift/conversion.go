@@ -45,6 +45,16 @@ func texts(names []string) []any {
 	return all
 }
 
+// limits are the most evictions of a cycle, in all and from one node; nil for no
+// limit. Few virtual machines are moved at a time where nothing else is said.
+func (c *conversion) limits() (total, node *int32) {
+	total, node = c.in.EvictionLimits.Total, c.in.EvictionLimits.Node
+	if c.migrates() {
+		total, node = orElse(total, 5), orElse(node, 2)
+	}
+	return total, node
+}
+
 func orElse(given *int32, otherwise int32) *int32 {
 	if given != nil {
 		return given

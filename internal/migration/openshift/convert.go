@@ -65,12 +65,10 @@ func (c *conversion) convert() {
 	c.noteWhole()
 }
 
-// limit takes over the limits of a cycle. Virtual machines are moved by few at a
-// time where nothing else is said.
+// limit takes over the limits of a cycle.
 func (c *conversion) limit() {
-	total, node := c.in.EvictionLimits.Total, c.in.EvictionLimits.Node
+	total, node := c.limits()
 	if c.migrates() {
-		total, node = orElse(total, 5), orElse(node, 2)
 		c.out.Object["nodeSelector"] = "kubevirt.io/schedulable=true"
 		c.out.Add("nodeSelector", "KubeVirtRelieveAndMigrate looks at nodes that may run virtual machines, and at no others")
 	}

@@ -137,13 +137,13 @@ func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) p
 		args["useDeviationThresholds"] = true
 	}
 	at += ".pluginConfig"
-	c.out.Add(at, policy.RealUsageLowNodeUtilizationName+" stands in place of LowNodeUtilization with a query: it plans each move with its destination; "+
+	c.out.Add(at, policy.RealUsageLowNodeUtilizationName+" replaces LowNodeUtilization with a query: it plans where each pod goes; "+
 		"usage comes from the LoadPolicy's sources, metrics-server by default")
 	switch text := "nodes were judged by " + strings.TrimPrefix(query, ownQuery) + ", and are by their usage of " + strings.Join(resources, " and ") + " here"; {
 	case query == ioPressure || strings.Contains(query, "PSI") || strings.Contains(query, "Combined"):
 		c.out.Lose(at, text+"; lines of cpu.pressure, memory.pressure and io.pressure in the LoadPolicy judge by pressure, each for itself")
 	case strings.HasPrefix(query, ownQuery):
-		c.out.Lose(at, text+"; usage.metrics in the LoadPolicy takes a query, to be judged by lines of its own")
+		c.out.Lose(at, text+"; to judge by the query, add it to usage.metrics in the LoadPolicy and give it lines")
 	}
 	if !slices.Contains(resources, "memory") {
 		c.out.Add(at, "memory is judged by the LoadPolicy's lines, too")
@@ -164,11 +164,7 @@ func (c *conversion) thresholds(given pair, resources ...string) map[string]any 
 
 // limited adds what one node may lose in a cycle.
 func (c *conversion) limited(args map[string]any) map[string]any {
-	node := c.in.EvictionLimits.Node
-	if c.migrates() {
-		node = orElse(node, 2)
-	}
-	if node != nil {
+	if _, node := c.limits(); node != nil {
 		args["evictionLimits"] = map[string]any{"node": policy.Number(float64(*node))}
 	}
 	return args

@@ -67,7 +67,7 @@ type pair struct{ low, high float64 }
 var (
 	levels     = map[string]pair{"": {20, 50}, "Low": {10, 30}, "Medium": {20, 50}, "High": {40, 70}}
 	deviations = map[string]pair{
-		"": {20, 50}, "Low": {10, 10}, "Medium": {20, 20}, "High": {30, 30},
+		"Low": {10, 10}, "Medium": {20, 20}, "High": {30, 30},
 		"AsymmetricLow": {0, 10}, "AsymmetricMedium": {0, 20}, "AsymmetricHigh": {0, 30},
 	}
 	compact = map[string]float64{"": 20, "Minimal": 10, "Modest": 20, "Moderate": 30}

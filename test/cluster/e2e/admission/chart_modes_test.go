@@ -170,8 +170,8 @@ func allAsked(t *testing.T, f *stage.Fixture) {
 	}
 }
 
-// lasting is the inventory without what Helm notes of its own and what a Service
-// gets anew.
+// lasting is the inventory without Helm's release Secrets and the addresses of
+// Services, which an upgrade replaces.
 func (h *helm) lasting() map[string]bool {
 	h.t.Helper()
 	all := h.inventory()
