@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 func (r *reading) node(view *View, i int) {
@@ -162,6 +163,7 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 			for k := range estimate {
 				p.Used[k] = max(measured[k], estimate[k])
 			}
+			p.Expected = forecast.Constant(p.Used[cluster.CPU])
 			measured = p.evidence(measured, estimate)
 			t.staysNewest = t.staysNewest.Minus(r.excess(p, pod, estimate))
 		}

@@ -173,6 +173,10 @@ func (p *planner) cool(at cluster.NodeIndex) {
 			continue
 		}
 		if landed, best := p.least(band, by); landed != nil {
+			if !p.worthwhile(at, landed) {
+				p.destinations.takeBack(landed)
+				return
+			}
 			if !best || !first {
 				p.excess += p.beyondLeast(movable, by, priority, costOf(landed))
 			}
@@ -372,7 +376,9 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	}
 	moves := make([]strategies.Move, len(p.landed))
 	for i, l := range p.landed {
-		move := strategies.Move{Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot}
+		move := strategies.Move{
+			Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot, HotMinutesSaved: l.saves,
+		}
 		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
 		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)
 		moves[i] = move
@@ -389,6 +395,9 @@ func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
 			d := &p.destinations.cool[i]
 			s.steep[r] -= share(d.predicted[r], p.in.Nodes[d.at].Allocatable[r]) / float64(len(coolest))
 		}
+	}
+	if n.ByCPU && p.in.MinHotMinutesSaved > 0 && len(coolest) > 0 {
+		s.from, s.to = n, &p.in.Nodes[p.destinations.cool[coolest[0]].at]
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // scale weighs the pods of one hot node against each other.
@@ -11,6 +12,9 @@ type scale struct {
 	// steep is how far the node is above the coolest destinations, in shares of
 	// allocatable.
 	steep cluster.Percents
+	// from is the node where it is known how long it will be hot, else nil; to is
+	// the coolest destination.
+	from, to *Node
 }
 
 // othersWeigh is the weight of the squares of resources not in need relative to
@@ -31,12 +35,26 @@ func (s *scale) weight(pod *strategies.Pod) float64 {
 	for r := range s.need {
 		m := share(pod.Usage[r], s.allocatable[r])
 		if s.need[r] > 0 {
+			if s.from != nil && cluster.Resource(r) == cluster.CPU {
+				total -= s.worth(pod)
+				continue
+			}
 			total += m
 		} else {
 			total += othersWeigh * 2 * m * (m - s.steep[r])
 		}
 	}
 	return total
+}
+
+// worth is the share of Horizon that moving a pod to the coolest destination saves
+// in hot minutes.
+func (s *scale) worth(pod *strategies.Pod) float64 {
+	without, with := s.from.Load, s.to.Load
+	without.Remove(pod.Expected)
+	with.Add(pod.Expected)
+	saved := s.from.hotMinutes(&s.from.Load) - s.from.hotMinutes(&without) + s.to.hotMinutes(&s.to.Load) - s.to.hotMinutes(&with)
+	return saved / forecast.Horizon.Minutes()
 }
 
 func share(amount, of int64) float64 { return float64(amount) / float64(max(of, 1)) }
