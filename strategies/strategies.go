@@ -86,8 +86,12 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	if len(evidence) > 0 {
 		why = ": " + thresholds.Summary(evidence)
 	}
-	return fmt.Sprintf("Node %s is hot%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).",
-		m.From, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest])
+	saves := ""
+	if m.HotMinutesSaved > 0 {
+		saves = fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", m.HotMinutesSaved, forecast.Horizon.Hours())
+	}
+	return fmt.Sprintf("Node %s is hot%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).%s",
+		m.From, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], saves)
 }
 
 // Decision returns the same for the ledger, with the lines and windows.

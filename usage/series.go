@@ -82,6 +82,8 @@ type nodeSeries struct {
 	system ring[point]
 	// pods is the measured usage of its pods when it was sampled last.
 	pods cluster.Amounts
+	// trend is how its usage varies.
+	trend forecast.Trend
 }
 
 type metricSeries struct {

@@ -73,6 +73,8 @@ type NodeUsage struct {
 	// one more pod. Windows other than Avg5m differ from it as they were
 	// measured to.
 	Predicted []cluster.Amounts
+	// Expected is the CPU that the node would use if its pods stayed the same.
+	Expected forecast.Expected
 	// Signals holds one row per Signal of the View, NaN where unknown.
 	Signals [][]float64
 	Pods    []PodUsage

@@ -25,6 +25,10 @@ func (r *reading) node(view *View, i int) {
 		r.measure(ns, usage)
 	}
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
+	if usage.Known() {
+		ns.trend.Add(ns.newest.second, usage.Measured[AtAvg5m][cluster.CPU])
+		usage.Expected = ns.trend.Expect()
+	}
 	r.readReported(ns, usage)
 	reported := r.podsReported(ns, node.Pods, usage.Pods)
 	totals := r.podTotals(view, i, ns)

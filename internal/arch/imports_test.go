@@ -33,6 +33,7 @@ var pureRooms = []string{
 	"internal/jsonscan",         // how JSON is read
 	"reasons",                   // why something is not done
 	"usage",                     // what is really used
+	"usage/forecast",            // what will be used
 	"usage/source",              // what a usage source is
 	"thresholds",                // which levels of it mean something
 	"scorer",                    // what a node will use with a pod on it

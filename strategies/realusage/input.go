@@ -18,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // gathering collects the input of a plan.
@@ -136,13 +137,13 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	}
 	node.Predicted, _ = g.observed.Board.Predicted(cluster.NodeIndex(i))
 	node.Ceiling = g.observed.Board.Ceiling(cluster.NodeIndex(i))
-	g.expect(&node, i)
+	stays := g.expect(&node, i)
 	if node.State != thresholds.Hot {
 		return node, nil
 	}
 	pods, left, err := g.pods(info, read)
 	for k := range pods {
-		pods[k].Expected = pods[k].Expected.Toward(node.Stays)
+		pods[k].Expected = pods[k].Expected.Toward(stays)
 	}
 	if err != nil {
 		return plan.Node{}, err
@@ -155,8 +156,9 @@ func (g *gathering) node(i int) (plan.Node, error) {
 }
 
 // expect sets what a node is expected to use: each pod what it is expected to, and
-// what is predicted beyond the pods that are there for as long as one can see.
-func (g *gathering) expect(node *plan.Node, i int) {
+// what is predicted beyond the pods that are there for as long as one can see. It
+// returns how much of that is believed to stay as it is.
+func (g *gathering) expect(node *plan.Node, i int) (stays [forecast.Spans]float64) {
 	beyond := node.Predicted[cluster.CPU]
 	for j := range g.observed.View.Nodes[i].Pods {
 		pod := &g.observed.View.Nodes[i].Pods[j]
@@ -164,12 +166,14 @@ func (g *gathering) expect(node *plan.Node, i int) {
 		beyond -= pod.Used[cluster.CPU]
 	}
 	node.Load.Shift(beyond)
-	node.Stays = node.Load.Stays(node.Allocatable[cluster.CPU])
-	node.Load = node.Load.Toward(node.Stays)
+	node.Load.Correlate(g.observed.View.Nodes[i].Expected)
+	stays = node.Load.Stays(node.Allocatable[cluster.CPU])
+	node.Load = node.Load.Toward(stays)
 	node.HotLine = math.MaxInt64
 	if percent, ok := g.observed.Lines.HighestEvict(i, usage.CPU); ok {
 		node.HotLine = cluster.Percents{percent}.CeilingOf(node.Allocatable)[cluster.CPU]
 	}
+	return stays
 }
 
 // pods returns the candidates of a hot node, and the usage that has left or is

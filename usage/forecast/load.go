@@ -31,6 +31,15 @@ func (l *Load) Shift(milliCores int64) {
 	}
 }
 
+// Correlate takes account of pods that vary together: the node itself varies at
+// least as much as it did.
+func (l *Load) Correlate(node Expected) {
+	for s := range l {
+		l[s].variance = max(l[s].variance, float64(node[s].Variance))
+		l[s].drift = max(l[s].drift, float64(node[s].Drift))
+	}
+}
+
 // Lasting is the mean of the last span, in milli-cores.
 func (l *Load) Lasting() int64 { return int64(max(l[Spans-1].mean, 0)) }
 

@@ -137,10 +137,21 @@ func (p *destinations) size(pod *strategies.Pod) float64 {
 	return fill(pod.Usage, p.cool[0].ceiling)
 }
 
-// shift changes the prediction of a destination and re-sorts it.
-func (p *destinations) shift(d *destination, by cluster.Amounts, change func()) {
+// add counts a pod that the plan places on the destination, remove one that it
+// does not after all.
+func (d *destination) add(pod *strategies.Pod) {
+	d.predicted = d.predicted.Plus(pod.Usage)
+	d.load.Add(pod.Expected)
+}
+
+func (d *destination) remove(pod *strategies.Pod) {
+	d.predicted = d.predicted.Minus(pod.Usage)
+	d.load.Remove(pod.Expected)
+}
+
+// shift changes a destination and re-sorts it.
+func (p *destinations) shift(d *destination, change func()) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
-	d.predicted = d.predicted.Plus(by)
 	change()
 	d.fill, p.left[d.index] = fill(lasting(d.predicted, &d.load), d.ceiling), d.headroom()
 	left, right := p.byFill[:from], p.byFill[from+1:]

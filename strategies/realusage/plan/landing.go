@@ -193,7 +193,7 @@ func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool)
 	if err != nil {
 		return landing{}, false
 	}
-	p.shift(to, pod.Usage, func() { to.load.Add(pod.Expected) })
+	p.shift(to, func() { to.add(pod) })
 	p.count(pod, to, 1)
 	return landing{pod: pod, to: to, undo: undo}, true
 }
@@ -212,7 +212,7 @@ func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
 func (p *destinations) takeBack(landed []landing) {
 	for _, l := range slices.Backward(landed) {
 		l.undo()
-		p.shift(l.to, cluster.Amounts{}.Minus(l.pod.Usage), func() { l.to.load.Remove(l.pod.Expected) })
+		p.shift(l.to, func() { l.to.remove(l.pod) })
 		p.count(l.pod, l.to, -1)
 	}
 }

@@ -31,7 +31,6 @@ type Node struct {
 	Load    forecast.Load
 	HotLine int64
 	ByCPU   bool
-	Stays   [forecast.Spans]float64
 	// Domain is what pods stay within: they land on nodes of their own node's
 	// domain only. Zone is what they stay within as long as that has room.
 	Domain, Zone string
@@ -43,6 +42,11 @@ type Node struct {
 	Begun bool
 	// Pods are the candidates on a hot node; nil on others.
 	Pods []strategies.Pod
+}
+
+// hotMinutes returns how long the node is expected to be hot under a load.
+func (n *Node) hotMinutes(load *forecast.Load) float64 {
+	return load.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
 
 // Placement answers which nodes would take a pod, given this plan's moves.
