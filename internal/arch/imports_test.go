@@ -39,6 +39,7 @@ var pureRooms = []string{
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
 	"safeguards",                // whether anything may be evicted now
+	"evictor/saved",             // what moves have saved
 	"evictor/owners",            // what a pod's controller is doing
 	"strategies",                // what strategies share
 	"strategies/realusage/plan", // which pods to move where
