@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/evenkeel/evenkeel/evictor/metrics"
+	"github.com/evenkeel/evenkeel/evictor/saved"
 	"github.com/evenkeel/evenkeel/evictor/trial"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -92,6 +93,8 @@ type Evictor struct {
 	unrest     safeguards.Unrest
 	// trial holds the moves that a dry run would have made.
 	trial trial.Trial
+	// saved is what landed moves have saved so far.
+	saved saved.Watch
 	// forbiddenLogged: the log already reports that scaling is forbidden.
 	forbiddenLogged bool
 }

@@ -18,6 +18,7 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 	}
 	e.trial.Judge(ctx, latest, e.config.Cluster, e.config.Clock.Now().Add(-e.config.Settings.OutcomeAfter))
 	_, ended := e.ledger().Moves()
+	e.config.Outcomes.Saved(e.saved.Look(latest.View, latest.Lines, ended))
 	for i := range ended {
 		move := &ended[i]
 		if !assessable(move, e.config.Clock.Now(), e.config.Settings.OutcomeAfter) {

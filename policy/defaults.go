@@ -85,6 +85,7 @@ func defaultEviction() Eviction {
 		MaxMovesPerCycle: 100,
 		MaxMovesPerHour:  300,
 		MinGainPercent:   0.5,
+		MinHotTimeSaved:  duration(10 * time.Minute),
 		NodeSettle:       duration(time.Minute),
 		Cooldown:         Cooldown{Base: duration(10 * time.Minute), Max: duration(6 * time.Hour)},
 		OutcomeAfter:     duration(5 * time.Minute),

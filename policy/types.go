@@ -210,6 +210,11 @@ type Eviction struct {
 	// MinGainPercent is the least that one move has to take off a hot node, of
 	// its allocatable, in a resource that it is hot by: 0 to 50.
 	MinGainPercent float64 `json:"minGainPercent"`
+	// MinHotTimeSaved is by how much the moves off a node have to shorten the time
+	// that it and their destinations are expected to be above their evict lines of
+	// CPU, within four hours, for each move that costs as much as that of a plain
+	// pod. 0s moves whatever that saves.
+	MinHotTimeSaved metav1.Duration `json:"minHotTimeSaved"`
 	// NodeSettle is how long after a move from or to it no more pods are moved
 	// away from a node, until measurements have caught up: 0s to 1h.
 	NodeSettle metav1.Duration `json:"nodeSettle"`

@@ -33,6 +33,7 @@ func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
 		check.Between(path.Child("maxMovesPerHourOfOwner"), e.MaxMovesPerHourOfOwner, 0, maxMovesAnHour),
 		check.Between(path.Child("maxMovesPerHourOfNodePool"), e.MaxMovesPerHourOfNodePool, 0, maxMovesAnHour),
 		check.Between(path.Child("minGainPercent"), e.MinGainPercent, 0, 50),
+		check.Duration(path.Child("minHotTimeSaved"), e.MinHotTimeSaved, 0, time.Hour),
 		check.Duration(path.Child("nodeSettle"), e.NodeSettle, 0, time.Hour),
 		validateCooldown(&e.Cooldown, path.Child("cooldown")),
 		check.Duration(path.Child("outcomeAfter"), e.OutcomeAfter, 30*time.Second, time.Hour),

@@ -21,6 +21,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 		"the least of everything": func(e *Eviction, s *Scoring) {
 			e.MaxMovesPerHour = 0
 			e.MinGainPercent = 0
+			e.MinHotTimeSaved = duration(0)
 			e.NodeSettle = duration(0)
 			e.Cooldown = Cooldown{}
 			e.OutcomeAfter = duration(30 * time.Second)
@@ -35,6 +36,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 			e.MaxMovesPerHour, e.MaxMovesPerHourOfNamespace = 2000, 2000
 			e.MaxMovesPerHourOfOwner, e.MaxMovesPerHourOfNodePool = 2000, 2000
 			e.MinGainPercent = 50
+			e.MinHotTimeSaved = duration(time.Hour)
 			e.NodeSettle = duration(time.Hour)
 			e.Cooldown = Cooldown{Base: duration(24 * time.Hour), Max: duration(24 * time.Hour)}
 			e.OutcomeAfter = duration(time.Hour)

@@ -72,6 +72,8 @@ const (
 	MoveLimit    Reason = "MoveLimit"
 	NodeLeaving  Reason = "NodeLeaving"
 	GainTooSmall Reason = "GainTooSmall"
+	// NotWorthwhile also applies to nodes.
+	NotWorthwhile Reason = "NotWorthwhile"
 	// HotThroughImmovable also applies to nodes: moving every pod that may be
 	// moved would leave the node above its evict line.
 	HotThroughImmovable Reason = "HotThroughImmovable"

@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // Observed is the input of a strategy.
@@ -51,8 +52,9 @@ func (o *Observed) PodsOnHotNodes() (pods int) {
 // Pod is one pod of a hot node.
 type Pod struct {
 	*cluster.Pod
-	// Usage is the pod's measured usage.
-	Usage cluster.Amounts
+	// Usage is the pod's measured usage, Expected the CPU that it will use.
+	Usage    cluster.Amounts
+	Expected forecast.Expected
 	// Refused is why the pod may not be moved; empty if it may.
 	Refused reasons.Reason
 	// Disruption is what moving the pod costs.
@@ -67,6 +69,10 @@ type Move struct {
 	// The usage of source and destination before and after this move, in the
 	// order of the plan.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
+	// HotMinutesSaved is how much less source and destination are expected to be
+	// hot within forecast.Horizon: the mean of the moves off this source. 0 where
+	// it is not known how long the source will be hot.
+	HotMinutesSaved float64
 }
 
 // Sentence explains with numbers why the pod is moved. It becomes the pod's
@@ -80,8 +86,12 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	if len(evidence) > 0 {
 		why = ": " + thresholds.Summary(evidence)
 	}
-	return fmt.Sprintf("Node %s is hot%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).",
-		m.From, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest])
+	saves := ""
+	if m.HotMinutesSaved > 0 {
+		saves = fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", m.HotMinutesSaved, forecast.Horizon.Hours())
+	}
+	return fmt.Sprintf("Node %s is hot%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).%s",
+		m.From, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], saves)
 }
 
 // Decision returns the same for the ledger, with the lines and windows.

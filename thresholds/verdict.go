@@ -75,6 +75,19 @@ func (r *Resolved) Over(i int) (usage.Metric, bool) {
 	return "", false
 }
 
+// OverOnly reports whether a node is over by one metric and by no other.
+func (r *Resolved) OverOnly(i int, metric usage.Metric) bool {
+	groups, found := r.pools[r.of[i]].groups, false
+	for k := range groups {
+		if over := r.over(i, &groups[k]); over && groups[k].metric != metric {
+			return false
+		} else if over {
+			found = true
+		}
+	}
+	return found
+}
+
 // Left reports whether a node is at or below its leave line on every metric and
 // window. Unknown values do not keep it hot.
 func (r *Resolved) Left(i int) bool {

@@ -334,3 +334,24 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
 }
+
+// Heat of CPU alone is told from heat that has another cause as well.
+func TestOverOnly(t *testing.T) {
+	rules := []Rule{evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 80)}
+	for name, tc := range map[string]struct {
+		node node
+		want bool
+	}{
+		"by nothing":  {steady(6500, 0), false},
+		"by CPU":      {steady(6501, 0), true},
+		"by memory":   {steady(6500, 81), false},
+		"by both":     {steady(6501, 81), false},
+		"by a signal": {signals(90, math.NaN()), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := resolve(t, tc.node, append(rules, evictAt(usage.IOPressure, usage.Avg5m, 40))...).OverOnly(0, usage.CPU); got != tc.want {
+				t.Errorf("over by CPU only: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

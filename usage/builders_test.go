@@ -4,8 +4,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/evenkeel/evenkeel/cluster"
 )
+
+// usedAlone compares readings without what is expected.
+func usedAlone() cmp.Option {
+	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected"), cmpopts.IgnoreFields(NodeUsage{}, "Expected")}
+}
 
 const (
 	gib = 1 << 30

@@ -181,6 +181,9 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 		return
 	}
 	used, average := newest.amounts(), in.store.podMean(ps, in.second)
+	if !in.store.starting(pod, in.second) {
+		ps.trend.Add(ps.newest.second, average[cluster.CPU])
+	}
 	sums.used, sums.average = sums.used.Plus(used), sums.average.Plus(average)
 	if ps.newest.fresh(in.second) {
 		sums.sampled = sums.sampled.Plus(used)

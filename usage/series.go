@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // listPlace is the place of a node or pod in a snapshot or in a Batch.
@@ -24,6 +25,8 @@ type podSeries struct {
 	// given is the newest five-minute mean from a source, if samples followed
 	// it without a gap; its second is 0 if there is none.
 	given point
+	// trend is what its usage is expected to go on as.
+	trend forecast.Trend
 }
 
 func (p *podSeries) isOf(namespace, name string) bool {
@@ -79,6 +82,8 @@ type nodeSeries struct {
 	system ring[point]
 	// pods is the measured usage of its pods when it was sampled last.
 	pods cluster.Amounts
+	// trend is how its usage varies.
+	trend forecast.Trend
 }
 
 type metricSeries struct {

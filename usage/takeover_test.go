@@ -71,7 +71,7 @@ func TestPodsOutliveTheirSource(t *testing.T) {
 				lasts = lasts[1:]
 			}
 			got := node1(store, snapshot, tc.at).Pods[0]
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(sameMiB)); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(sameMiB), usedAlone()); diff != "" {
 				t.Errorf("pod (-want +got):\n%s", diff)
 			}
 		})

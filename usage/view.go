@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // View is what is known of a cluster's usage at one moment. It is immutable and
@@ -72,6 +73,8 @@ type NodeUsage struct {
 	// one more pod. Windows other than Avg5m differ from it as they were
 	// measured to.
 	Predicted []cluster.Amounts
+	// Expected is the CPU that the node would use if its pods stayed the same.
+	Expected forecast.Expected
 	// Signals holds one row per Signal of the View, NaN where unknown.
 	Signals [][]float64
 	Pods    []PodUsage
@@ -105,4 +108,7 @@ type PodUsage struct {
 	// Used is the mean of five minutes, or of the pod's life if that is
 	// shorter.
 	Used cluster.Amounts
+	// Expected is the CPU that it will use: Used, for ever, where it has not been
+	// measured.
+	Expected forecast.Expected
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 func (r *reading) node(view *View, i int) {
@@ -24,6 +25,10 @@ func (r *reading) node(view *View, i int) {
 		r.measure(ns, usage)
 	}
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
+	if usage.Known() {
+		ns.trend.Add(ns.newest.second, usage.Measured[AtAvg5m][cluster.CPU])
+		usage.Expected = ns.trend.Expect()
+	}
 	r.readReported(ns, usage)
 	reported := r.podsReported(ns, node.Pods, usage.Pods)
 	totals := r.podTotals(view, i, ns)
@@ -162,6 +167,7 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 			for k := range estimate {
 				p.Used[k] = max(measured[k], estimate[k])
 			}
+			p.Expected = forecast.Constant(p.Used[cluster.CPU])
 			measured = p.evidence(measured, estimate)
 			t.staysNewest = t.staysNewest.Minus(r.excess(p, pod, estimate))
 		}

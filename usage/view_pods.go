@@ -45,6 +45,7 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	}
 	usage.Span = min(usage.Span, r.now.Sub(pod.Started))
 	usage.Measured = !usage.Starting && usage.Span >= r.store.config.MinWindow
+	usage.Expected = ps.trend.Expect()
 	return usage
 }
 

@@ -108,6 +108,7 @@ func (m *Metrics) Skipped(reason reasons.Reason) {
 type Outcomes struct {
 	ended    *prometheus.CounterVec
 	criteria *prometheus.CounterVec
+	saved    prometheus.Histogram
 }
 
 // The ways in which a move can end.
@@ -135,6 +136,11 @@ func NewOutcomes(registry prometheus.Registerer) *Outcomes {
 		criteria: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_moves_evaluated_total", Help: "Completed moves by evaluation criterion and result.",
 		}, []string{"criterion", "result"}),
+		saved: factory.NewHistogram(prometheus.HistogramOpts{
+			Name:    "evenkeel_move_hot_time_saved_seconds",
+			Help:    "By how much source and destination were above their evict lines of CPU for less than without the move, in the four hours after it. Below 0 where it did harm.",
+			Buckets: []float64{-3600, -1, 0, 600, 1800, 3600, 7200, 14400},
+		}),
 	}
 	for _, result := range []string{landedAsPlanned, landedElsewhere, landedUnplanned, neverMade, neverLanded} {
 		o.ended.WithLabelValues(result)
@@ -167,6 +173,17 @@ func howEnded(move *ledger.Move) string {
 func answers(o *ledger.Outcome) map[string]bool {
 	return map[string]bool{
 		"helped": o.Helped(), "source_cooler": o.SourceCooler, "destination_under_line": o.DestinationUnder, "healthy": o.Healthy,
+	}
+}
+
+// Saved counts moves by the hot minutes that each has saved. A nil Outcomes does
+// nothing.
+func (o *Outcomes) Saved(minutes []float64) {
+	if o == nil {
+		return
+	}
+	for _, saved := range minutes {
+		o.saved.Observe(60 * saved)
 	}
 }
 

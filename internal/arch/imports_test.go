@@ -33,11 +33,13 @@ var pureRooms = []string{
 	"internal/jsonscan",         // how JSON is read
 	"reasons",                   // why something is not done
 	"usage",                     // what is really used
+	"usage/forecast",            // what will be used
 	"usage/source",              // what a usage source is
 	"thresholds",                // which levels of it mean something
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
 	"safeguards",                // whether anything may be evicted now
+	"evictor/saved",             // what moves have saved
 	"evictor/owners",            // what a pod's controller is doing
 	"strategies",                // what strategies share
 	"strategies/realusage/plan", // which pods to move where

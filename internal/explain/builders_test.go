@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 const gib = 1 << 30
@@ -121,8 +122,9 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(cluster.NodeIndex(i)), Closed: info.Node.Closed(),
 		}
 		n.Predicted, _ = f.Board.Predicted(cluster.NodeIndex(i))
+		n.Load.Shift(n.Predicted[cluster.CPU])
 		for j, record := range info.Pods {
-			pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used}
+			pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: forecast.Constant(read.Pods[j].Used[cluster.CPU])}
 			if !read.Pods[j].Measured {
 				pod.Refused = reasons.PodUsageUnknown
 			}

@@ -65,23 +65,6 @@ func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
 	return nodes, replicas
 }
 
-func largest(p cluster.Percents) float64 { return max(p[cluster.CPU], p[cluster.Memory]) }
-
-func plus(a, b cluster.Percents) cluster.Percents {
-	for k := range a {
-		a[k] += b[k]
-	}
-	return a
-}
-
-// over divides a load by a node's weight.
-func over(load, weight cluster.Percents) cluster.Percents {
-	for k := range load {
-		load[k] /= weight[k]
-	}
-	return load
-}
-
 // shift moves a replica to a node at once.
 func (o *oracle) shift(i, node int, now time.Time) error {
 	w := o.world

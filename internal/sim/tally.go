@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // boomerangTime is how long a replica must not return to a node it was moved
@@ -14,6 +15,7 @@ const boomerangTime = time.Hour
 // moved is one executed move.
 type moved struct {
 	step     int
+	replica  int
 	from, to int // -1 where the replacement fitted nowhere
 }
 
@@ -34,7 +36,7 @@ func newTally() *tally { return &tally{left: map[int]moved{}} }
 // had no planned destination.
 func (t *tally) moved(from, to, plan string, replica int) {
 	w := t.world
-	move := moved{step: t.step, from: w.index[from], to: -1}
+	move := moved{step: t.step, replica: replica, from: w.index[from], to: -1}
 	if to == "" {
 		t.Pending++
 	} else {
@@ -93,8 +95,9 @@ type Result struct {
 	OnPlan     int `json:"onPlan"`
 	Planned    int `json:"planned"`
 	Boomerangs int `json:"boomerangs"`
-	// Helped is how many moves left their source cooler in the hour after than
-	// in the hour before, and their destination not hot.
+	// Helped is how many moves saved hot time: in the four hours after, or until the
+	// pod was moved again, source and destination were above the hot line for less
+	// than they would have been with the pod where it was, by what it used then.
 	Helped  int `json:"helped"`
 	Pending int `json:"pending"`
 	// Refused counts evictions that a PodDisruptionBudget forbade, Deployed the
@@ -118,9 +121,9 @@ func (t *tally) result(c *Config, name string) Result {
 	r.Variant, r.Nodes, r.Pods, r.Memory, r.Steps = name, len(w.nodes), len(w.replicas), w.fleet.Memory, len(scored)
 	r.Days, r.Deployed = float64(len(scored))*Step.Hours()/24, w.deployed
 	r.Evictions, r.EvictionsAt = len(t.moves), make([]int, len(demands))
-	for _, move := range t.moves {
+	for i, move := range t.moves {
 		r.EvictionsAt[move.step]++
-		if helped(demands, move, c.HotLinePercent) {
+		if t.helped(demands, i, c.HotLinePercent) {
 			r.Helped++
 		}
 	}
@@ -208,26 +211,33 @@ func deviation(row []cluster.Percents, resource cluster.Resource) float64 {
 	return math.Sqrt(square)
 }
 
-// helped reports whether a move left its source cooler and its destination not
-// hot.
-func helped(rows [][]cluster.Percents, move moved, line float64) bool {
-	if move.to < 0 {
+// helped reports whether the i-th move saved hot time until it was judged,
+// compared with the pod's own usage on the source.
+func (t *tally) helped(rows [][]cluster.Percents, i int, line float64) bool {
+	move := t.moves[i]
+	if move.to < 0 || move.to == move.from {
 		return false
 	}
-	before := meanOf(rows, move.from, move.step-stepsPerHour, move.step)
-	after := meanOf(rows, move.from, move.step+1, move.step+1+stepsPerHour)
-	there := meanOf(rows, move.to, move.step+1, move.step+1+stepsPerHour)
-	cooler := after[cluster.CPU] < before[cluster.CPU] || after[cluster.Memory] < before[cluster.Memory]
-	return cooler && there[cluster.CPU] <= line && there[cluster.Memory] <= line
-}
-
-// meanOf returns the mean of a node over those steps of a range that exist.
-func meanOf(rows [][]cluster.Percents, node, from, to int) (mean cluster.Percents) {
-	rows = rows[min(max(from, 0), len(rows)):min(max(to, 0), len(rows))]
-	for _, row := range rows {
-		for k := range mean {
-			mean[k] += row[node][k] / float64(len(rows))
+	end := min(move.step+1+int(forecast.Horizon/Step), len(rows))
+	for _, next := range t.moves[i+1:] {
+		if next.replica == move.replica {
+			end = min(end, next.step)
+			break
 		}
 	}
-	return mean
+	saved := 0
+	for step := move.step + 1; step < end; step++ {
+		demand := t.world.fleet.Replicas[move.replica].Demand(step)
+		from, to := rows[step][move.from], rows[step][move.to]
+		onFrom, onTo := demand.PercentOf(t.world.fleet.machines[move.from].capacity), demand.PercentOf(t.world.fleet.machines[move.to].capacity)
+		saved += above(plus(from, onFrom), line) - above(from, line) - above(to, line) + above(minus(to, onTo), line)
+	}
+	return saved > 0
+}
+
+func above(used cluster.Percents, line float64) int {
+	if largest(used) > line {
+		return 1
+	}
+	return 0
 }

@@ -3,6 +3,7 @@ package realusage
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // gathering collects the input of a plan.
@@ -49,7 +51,10 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 	for _, node := range nodes {
 		eligible[node.Name] = struct{}{}
 	}
-	in := plan.Input{MaxMoves: p.deps.Options.MaxMoves, MinGainPercent: p.deps.Options.MinGainPercent}
+	in := plan.Input{
+		MaxMoves: p.deps.Options.MaxMoves, MinGainPercent: p.deps.Options.MinGainPercent,
+		MinHotMinutesSaved: p.deps.Options.MinHotTimeSaved.Minutes(),
+	}
 	if observed.MaxMoves > 0 && (in.MaxMoves == 0 || observed.MaxMoves < in.MaxMoves) {
 		in.MaxMoves = observed.MaxMoves
 	}
@@ -132,17 +137,43 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	}
 	node.Predicted, _ = g.observed.Board.Predicted(cluster.NodeIndex(i))
 	node.Ceiling = g.observed.Board.Ceiling(cluster.NodeIndex(i))
+	stays := g.expect(&node, i)
 	if node.State != thresholds.Hot {
 		return node, nil
 	}
 	pods, left, err := g.pods(info, read)
+	for k := range pods {
+		pods[k].Expected = pods[k].Expected.Toward(stays)
+	}
 	if err != nil {
 		return plan.Node{}, err
 	}
 	node.Pods, node.Begun = pods, g.observed.Begun[info.Node.Name]
 	node.Current = node.Current.Minus(left).AtLeastZero()
 	node.Need = g.observed.Lines.Need(i, left)
+	node.ByCPU = g.observed.Lines.OverOnly(i, usage.CPU)
 	return node, nil
+}
+
+// expect sets what a node is expected to use: each pod what it is expected to, and
+// what is predicted beyond the pods that are there for as long as one can see. It
+// returns how much of that is believed to stay as it is.
+func (g *gathering) expect(node *plan.Node, i int) (stays [forecast.Spans]float64) {
+	beyond := node.Predicted[cluster.CPU]
+	for j := range g.observed.View.Nodes[i].Pods {
+		pod := &g.observed.View.Nodes[i].Pods[j]
+		node.Load.Add(pod.Expected)
+		beyond -= pod.Used[cluster.CPU]
+	}
+	node.Load.Shift(beyond)
+	node.Load.Correlate(g.observed.View.Nodes[i].Expected)
+	stays = node.Load.Stays(node.Allocatable[cluster.CPU])
+	node.Load = node.Load.Toward(stays)
+	node.HotLine = math.MaxInt64
+	if percent, ok := g.observed.Lines.HighestEvict(i, usage.CPU); ok {
+		node.HotLine = cluster.Percents{percent}.CeilingOf(node.Allocatable)[cluster.CPU]
+	}
+	return stays
 }
 
 // pods returns the candidates of a hot node, and the usage that has left or is
@@ -158,7 +189,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 		if record.Terminating {
 			continue
 		}
-		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used}
+		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: read.Pods[j].Expected}
 		object := g.byUID[record.UID]
 		if object == nil || object.DeletionTimestamp != nil || g.deps.Half.Moving(record.UID) {
 			left = left.Plus(pod.Usage) // a lower bound, until the next sample

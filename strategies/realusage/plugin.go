@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -76,8 +77,10 @@ type Made struct {
 type Options struct {
 	MaxMoves       int
 	MinGainPercent float64
-	EvictJobs      bool
-	SchedulerNames []string
+	// MinHotTimeSaved is how much less nodes have to be hot for a move.
+	MinHotTimeSaved time.Duration
+	EvictJobs       bool
+	SchedulerNames  []string
 	// AcrossZones and AcrossCapacityTypes allow moves to nodes of another zone,
 	// and between spot and other nodes.
 	AcrossZones, AcrossCapacityTypes bool
@@ -86,7 +89,7 @@ type Options struct {
 // OptionsOf returns what a policy says of pods and plans.
 func OptionsOf(e *policy.Eviction) Options {
 	return Options{
-		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
+		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, MinHotTimeSaved: e.MinHotTimeSaved.Duration, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
 		AcrossZones: e.AcrossZones, AcrossCapacityTypes: e.AcrossCapacityTypes,
 	}
 }

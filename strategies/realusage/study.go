@@ -92,7 +92,7 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 	if object == nil || read == nil {
 		return nil
 	}
-	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used}
+	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected}
 	pod.Refused = p.refuse(object, asked.Pod, read)
 	switch {
 	case pod.Refused != "":

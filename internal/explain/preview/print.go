@@ -198,7 +198,8 @@ func (p *printer) hotNode(n *Node, moves []*Move) {
 		if len(moves) == 1 {
 			verb = "brings"
 		}
-		words += fmt.Sprintf(" %s %s it to %s CPU and %s memory.", reasons.Count(len(moves), "move"), verb, percent(n.After.CPU), percent(n.After.Memory))
+		words += fmt.Sprintf(" %s %s it to %s CPU and %s memory.%s",
+			reasons.Count(len(moves), "move"), verb, percent(n.After.CPU), percent(n.After.Memory), saves(moves))
 	}
 	if reason := reasons.Reason(n.Reason); reason != "" {
 		words += fmt.Sprintf(" It stays hot: %s (%s).", cmp.Or(stays[reason], reason.Sentence()), reason)

@@ -7,6 +7,7 @@ package preview
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -78,6 +79,7 @@ func moveOf(m *strategies.Move, evidence []thresholds.Evidence) Move {
 		Reason: string(m.Reason), Message: m.Sentence(evidence), Usage: explain.AmountsOf(m.Usage), Cost: m.Disruption.InPlainPods(),
 		FromBefore: explain.PercentsOf(m.FromBefore), FromAfter: explain.PercentsOf(m.FromAfter),
 		ToBefore: explain.PercentsOf(m.ToBefore), ToAfter: explain.PercentsOf(m.ToAfter),
+		HotMinutesSaved: math.Round(m.HotMinutesSaved),
 	}
 }
 

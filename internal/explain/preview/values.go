@@ -49,6 +49,10 @@ type Move struct {
 	FromAfter  explain.Percents `json:"fromAfter"`
 	ToBefore   explain.Percents `json:"toBefore"`
 	ToAfter    explain.Percents `json:"toAfter"`
+	// HotMinutesSaved is how much less source and destination are expected to be
+	// hot within four hours, absent where it is not known how long the source will
+	// be hot.
+	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
 }
 
 // Declined is one pod that is not moved off a hot node.

@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // passing are the reasons that end by themselves. All others last until something
@@ -21,7 +22,7 @@ var passing = []reasons.Reason{
 	reasons.ResourceQuotaExhausted,
 	reasons.OwnerReplacementUnready, reasons.OwnerReplacementPending, reasons.ReplacementsUnready, reasons.ReplacementsPending,
 	reasons.OwnerCoolingDown, reasons.EvictionDenied, reasons.NodeSettling, reasons.NodeLeaving,
-	reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour, reasons.MoveLimit,
+	reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour, reasons.MoveLimit, reasons.NotWorthwhile,
 }
 
 // short are words for reasons whose end is known: "rolling out, 2m left".
@@ -40,7 +41,20 @@ var short = map[reasons.Reason]string{
 var stays = map[reasons.Reason]string{
 	reasons.NoLanding:           "the cool nodes have no room for enough of its pods",
 	reasons.HotThroughImmovable: "moving every pod that may be moved would not bring it below its evict line, so none is moved",
+	reasons.NotWorthwhile:       "moving pods would save too little hot time for what it disrupts",
 	reasons.MoveLimit:           "the plan has as many moves as a cycle may make, and the rest waits for a later one",
+}
+
+// saves says what the moves off one node are expected to save.
+func saves(moves []*Move) string {
+	total := 0.0
+	for _, m := range moves {
+		total += m.HotMinutesSaved
+	}
+	if total <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", total, forecast.Horizon.Hours())
 }
 
 // why says why a pod is not moved, and for how long.

@@ -25,12 +25,12 @@ func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, n
 // cooled by about 7 moves; the others are at the given percentage.
 func fleet(nodes int, coolPercent int64) Input {
 	rng := rand.New(rand.NewPCG(7, 8))
-	in := Input{Placement: anywhere{}}
+	in := Input{Placement: anywhere{}, MinHotMinutesSaved: 10}
 	for i := range nodes {
 		n := Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{32000, 256 << 30}, State: thresholds.Cool}
 		n.Predicted = cluster.Amounts{32000*coolPercent/100 - rng.Int64N(3200), 64 << 30}
 		if i%10 == 0 {
-			n.State, n.Predicted = thresholds.Hot, cluster.Amounts{}
+			n.State, n.Predicted, n.ByCPU = thresholds.Hot, cluster.Amounts{}, true
 			for k := range benchPods {
 				name := fmt.Sprintf("workload-%05d-%02d", i, k)
 				used := cluster.Amounts{850 + rng.Int64N(400), 2 << 30}

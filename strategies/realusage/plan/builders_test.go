@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // Tests reckon in nodes of 1000 by 1000, so that an amount of 10 is a percent.
@@ -26,7 +27,12 @@ func shipped() levels {
 func (l levels) on(nodes []Node) []Node {
 	for i := range nodes {
 		n := &nodes[i]
-		n.Ceiling = l.reject.CeilingOf(n.Allocatable)
+		n.Ceiling, n.HotLine = l.reject.CeilingOf(n.Allocatable), l.evict.CeilingOf(n.Allocatable)[cluster.CPU]
+		n.Load = forecast.Load{}
+		n.Load.Shift(n.Predicted[cluster.CPU])
+		for k := range n.Pods {
+			n.Pods[k].Expected = forecast.Constant(n.Pods[k].Usage[cluster.CPU])
+		}
 		if n.State == thresholds.Hot {
 			n.Need = n.Current.Minus(l.evict.CeilingOf(n.Allocatable))
 		}

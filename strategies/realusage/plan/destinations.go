@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // coolIndex is the index of a destination.
@@ -19,6 +20,7 @@ type destination struct {
 	site      site
 	ceiling   cluster.Amounts // the highest prediction allowed
 	predicted cluster.Amounts
+	load      forecast.Load
 	fill      float64           // destinations are ordered by it
 	index     coolIndex         // among the destinations
 	at        cluster.NodeIndex // among the input's nodes
@@ -48,6 +50,12 @@ func fill(used, ceiling cluster.Amounts) float64 {
 		highest = max(highest, float64(used[r])/max(float64(ceiling[r]), 1))
 	}
 	return highest
+}
+
+// lasting is what a destination will use when what varies has evened out.
+func lasting(predicted cluster.Amounts, load *forecast.Load) cluster.Amounts {
+	predicted[cluster.CPU] = load.Lasting()
+	return predicted
 }
 
 // order is the order in which destinations are tried.
@@ -99,8 +107,8 @@ func newDestinations(in *Input, first order) *destinations {
 		if n := &in.Nodes[i]; n.open() {
 			index := coolIndex(len(p.cool))
 			p.cool = append(p.cool, destination{
-				name: n.Name, site: site{n.Domain, n.Zone}, ceiling: n.Ceiling, predicted: n.Predicted, fill: fill(n.Predicted, n.Ceiling),
-				index: index, at: cluster.NodeIndex(i),
+				name: n.Name, site: site{n.Domain, n.Zone}, ceiling: n.Ceiling, predicted: n.Predicted, fill: fill(lasting(n.Predicted, &n.Load), n.Ceiling),
+				load: n.Load, index: index, at: cluster.NodeIndex(i),
 			})
 			p.byFill, p.left = append(p.byFill, index), append(p.left, n.Ceiling.Minus(n.Predicted))
 		} else if at := (site{n.Domain, n.Zone}); at != (site{}) {
@@ -129,11 +137,23 @@ func (p *destinations) size(pod *strategies.Pod) float64 {
 	return fill(pod.Usage, p.cool[0].ceiling)
 }
 
-// shift changes the prediction of a destination and re-sorts it.
-func (p *destinations) shift(d *destination, by cluster.Amounts) {
+// add counts a pod that the plan places on the destination, remove one that it
+// does not after all.
+func (d *destination) add(pod *strategies.Pod) {
+	d.predicted = d.predicted.Plus(pod.Usage)
+	d.load.Add(pod.Expected)
+}
+
+func (d *destination) remove(pod *strategies.Pod) {
+	d.predicted = d.predicted.Minus(pod.Usage)
+	d.load.Remove(pod.Expected)
+}
+
+// shift changes a destination and re-sorts it.
+func (p *destinations) shift(d *destination, change func()) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
-	d.predicted = d.predicted.Plus(by)
-	d.fill, p.left[d.index] = fill(d.predicted, d.ceiling), d.headroom()
+	change()
+	d.fill, p.left[d.index] = fill(lasting(d.predicted, &d.load), d.ceiling), d.headroom()
 	left, right := p.byFill[:from], p.byFill[from+1:]
 	to, _ := slices.BinarySearchFunc(left, d.index, p.compareFill)
 	if to < from {

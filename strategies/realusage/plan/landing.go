@@ -16,7 +16,10 @@ type landing struct {
 	pod  *strategies.Pod
 	to   *destination
 	undo func()
-	from cluster.NodeIndex // the pod's node, once the landing is in the plan
+	// The pod's node, and the hot minutes that the move saves, once the landing is
+	// in the plan.
+	from  cluster.NodeIndex
+	saves float64
 }
 
 // land puts every pod on a destination, the largest first. If one finds no
@@ -190,7 +193,7 @@ func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool)
 	if err != nil {
 		return landing{}, false
 	}
-	p.shift(to, pod.Usage)
+	p.shift(to, func() { to.add(pod) })
 	p.count(pod, to, 1)
 	return landing{pod: pod, to: to, undo: undo}, true
 }
@@ -209,7 +212,7 @@ func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
 func (p *destinations) takeBack(landed []landing) {
 	for _, l := range slices.Backward(landed) {
 		l.undo()
-		p.shift(l.to, cluster.Amounts{}.Minus(l.pod.Usage))
+		p.shift(l.to, func() { l.to.remove(l.pod) })
 		p.count(l.pod, l.to, -1)
 	}
 }

@@ -8,6 +8,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // New makes the plan. It cools each hot node with the pods of the lowest
@@ -173,6 +175,10 @@ func (p *planner) cool(at cluster.NodeIndex) {
 			continue
 		}
 		if landed, best := p.least(band, by); landed != nil {
+			if !p.worthwhile(at, landed) {
+				p.destinations.takeBack(landed)
+				return
+			}
 			if !best || !first {
 				p.excess += p.beyondLeast(movable, by, priority, costOf(landed))
 			}
@@ -182,6 +188,31 @@ func (p *planner) cool(at cluster.NodeIndex) {
 		first = false
 	}
 	p.giveUp(at, movable, need)
+}
+
+// worthwhile reports whether the moves off a node save as many hot minutes as
+// their disruption is worth, and notes what each saves. If not, it declines them:
+// the node will cool by itself, or another would be hot in its place.
+func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing) bool {
+	n := &p.in.Nodes[at]
+	if !n.ByCPU || p.in.MinHotMinutesSaved <= 0 {
+		return true
+	}
+	saves := n.saves(p.in.Nodes, landed)
+	for i := range landed {
+		landed[i].saves = saves / float64(len(landed))
+	}
+	asked := p.in.MinHotMinutesSaved * float64(costOf(landed)) / strategies.PlainQuarters
+	if saves >= asked {
+		return true
+	}
+	p.notes[at] = reasons.NotWorthwhile
+	for _, l := range landed {
+		p.decline(n, l.pod, reasons.NotWorthwhile, fmt.Sprintf(
+			"%s would cool the node, and save %.0f hot minutes within %.0f hours where %.0f are asked for",
+			reasons.Count(len(landed), "move"), max(saves, 0), forecast.Horizon.Hours(), asked))
+	}
+	return false
 }
 
 // giveUp records whether a node is left alone because pods lack destinations or
@@ -372,7 +403,9 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	}
 	moves := make([]strategies.Move, len(p.landed))
 	for i, l := range p.landed {
-		move := strategies.Move{Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot}
+		move := strategies.Move{
+			Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot, HotMinutesSaved: l.saves,
+		}
 		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
 		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)
 		moves[i] = move
@@ -381,7 +414,7 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 }
 
 func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
-	s := &scale{need: need, allocatable: n.Allocatable}
+	s := &scale{need: need, allocatable: n.Allocatable, weights: map[*strategies.Pod]float64{}}
 	coolest := p.destinations.byFill[:min(nearest, len(p.destinations.byFill))]
 	for r := range need {
 		s.steep[r] = share(n.Current[r], n.Allocatable[r])
@@ -389,6 +422,9 @@ func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
 			d := &p.destinations.cool[i]
 			s.steep[r] -= share(d.predicted[r], p.in.Nodes[d.at].Allocatable[r]) / float64(len(coolest))
 		}
+	}
+	if n.ByCPU && p.in.MinHotMinutesSaved > 0 && len(coolest) > 0 {
+		s.from, s.to = n, &p.in.Nodes[p.destinations.cool[coolest[0]].at]
 	}
 	return s
 }

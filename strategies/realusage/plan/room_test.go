@@ -35,7 +35,11 @@ func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 			for b := range p.room { // entries as tight as they get
 				p.room.measure(p, b)
 			}
-			p.shift(&p.cool[rng.IntN(len(p.cool))], pod)
+			d := &p.cool[rng.IntN(len(p.cool))]
+			p.shift(d, func() {
+				d.predicted = d.predicted.Plus(pod)
+				d.load.Shift(pod[cluster.CPU])
+			})
 			for place, i := range p.byFill {
 				if !p.room.mayTake(place/blockSize, p.cool[i].headroom()) {
 					t.Fatalf("seed %d, step %d: the block of %q is taken to have no room for what just fits", seed, step, p.cool[i].name)
@@ -52,6 +56,7 @@ func randomDestinations(rng *rand.Rand, nodes int) *Input {
 	for i := range nodes {
 		n := Node{Name: fmt.Sprintf("node-%03d", i), State: thresholds.Cool, Ceiling: cluster.Amounts{1 + rng.Int64N(10_000), 1 + rng.Int64N(10_000)}}
 		n.Predicted = cluster.Amounts{rng.Int64N(12_000), rng.Int64N(12_000)}
+		n.Load.Shift(n.Predicted[cluster.CPU])
 		in.Nodes = append(in.Nodes, n)
 	}
 	return in
@@ -89,8 +94,9 @@ func TestWithRoomLearns(t *testing.T) {
 		}
 		return p.examined - before
 	}
-	p.shift(&p.cool[0], cluster.Amounts{-30_000, 0})
-	p.shift(&p.cool[0], cluster.Amounts{30_000, 0})
+	for _, milliCores := range []int64{-30_000, 30_000} {
+		p.shift(&p.cool[0], func() { p.cool[0].predicted[cluster.CPU] += milliCores })
+	}
 	if first, second := ask(), ask(); first <= 64 || second != 64 {
 		t.Errorf("looked %d times, then %d times; want once more than at the 64 blocks and then at these alone", first, second)
 	}

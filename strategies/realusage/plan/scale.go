@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // scale weighs the pods of one hot node against each other.
@@ -11,6 +12,10 @@ type scale struct {
 	// steep is how far the node is above the coolest destinations, in shares of
 	// allocatable.
 	steep cluster.Percents
+	// from is the node where it is known how long it will be hot, else nil; to is
+	// the coolest destination.
+	from, to *Node
+	weights  map[*strategies.Pod]float64 // those that were asked for
 }
 
 // othersWeigh is the weight of the squares of resources not in need relative to
@@ -21,22 +26,45 @@ const othersWeigh = 2
 // will land.
 const nearest = 4
 
-// weight is the cost of choosing a pod when others cover the need as well. It
-// adds the pod's usage of resources in need, since more would leave than has
-// to, and the rise in the sum over nodes of the squares of the others. Moving m
-// from a node at a to one at b changes a² + b² by 2m(b − a + m), all in shares
-// of allocatable.
+// weight is the cost of choosing a pod when others cover the need as well. Where
+// it is known how long the node will be hot, it is less the more hot time the move
+// saves. Else it adds the pod's usage of resources in need, since more would leave
+// than has to. To both it adds the rise in the sum over nodes of the squares of
+// the others: moving m from a node at a to one at b changes a² + b² by
+// 2m(b − a + m), all in shares of allocatable.
 func (s *scale) weight(pod *strategies.Pod) float64 {
-	total := 0.0
+	weight, known := s.weights[pod]
+	if !known {
+		weight = s.weigh(pod)
+		s.weights[pod] = weight
+	}
+	return weight
+}
+
+func (s *scale) weigh(pod *strategies.Pod) (total float64) {
 	for r := range s.need {
 		m := share(pod.Usage[r], s.allocatable[r])
 		if s.need[r] > 0 {
+			if s.from != nil && cluster.Resource(r) == cluster.CPU {
+				total -= s.worth(pod)
+				continue
+			}
 			total += m
 		} else {
 			total += othersWeigh * 2 * m * (m - s.steep[r])
 		}
 	}
 	return total
+}
+
+// worth is the share of Horizon that moving a pod to the coolest destination saves
+// in hot minutes.
+func (s *scale) worth(pod *strategies.Pod) float64 {
+	without, with := s.from.Load, s.to.Load
+	without.Remove(pod.Expected)
+	with.Add(pod.Expected)
+	saved := s.from.hotMinutes(&s.from.Load) - s.from.hotMinutes(&without) + s.to.hotMinutes(&s.to.Load) - s.to.hotMinutes(&with)
+	return saved / forecast.Horizon.Minutes()
 }
 
 func share(amount, of int64) float64 { return float64(amount) / float64(max(of, 1)) }

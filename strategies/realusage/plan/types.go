@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // Node is one node as the planner sees it.
@@ -24,6 +25,12 @@ type Node struct {
 	// and moves in flight. Ceiling is the most of it that keeps the node under
 	// its reject lines.
 	Predicted, Ceiling cluster.Amounts
+	// Load is the CPU that the node is expected to use, HotLine its evict line, in
+	// milli-cores. ByCPU: it is hot by nothing else, so whether that lasts can be
+	// told.
+	Load    forecast.Load
+	HotLine int64
+	ByCPU   bool
 	// Domain is what pods stay within: they land on nodes of their own node's
 	// domain only. Zone is what they stay within as long as that has room.
 	Domain, Zone string
@@ -35,6 +42,11 @@ type Node struct {
 	Begun bool
 	// Pods are the candidates on a hot node; nil on others.
 	Pods []strategies.Pod
+}
+
+// hotMinutes returns how long the node is expected to be hot under a load.
+func (n *Node) hotMinutes(load *forecast.Load) float64 {
+	return load.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
 
 // Placement answers which nodes would take a pod, given this plan's moves.
@@ -83,7 +95,10 @@ type Input struct {
 	// MinGainPercent is the least that a move must take off its node, in
 	// percent of allocatable, in a resource the node is hot by.
 	MinGainPercent float64
-	Placement      Placement
+	// MinHotMinutesSaved is the least that the moves off a node have to save for
+	// each that costs as much as that of a plain pod; 0 for moves at any worth.
+	MinHotMinutesSaved float64
+	Placement          Placement
 }
 
 func compareKey(a, b *strategies.Pod) int {

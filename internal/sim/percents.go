@@ -1,0 +1,27 @@
+package sim
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+func largest(p cluster.Percents) float64 { return max(p[cluster.CPU], p[cluster.Memory]) }
+
+func plus(a, b cluster.Percents) cluster.Percents {
+	for k := range a {
+		a[k] += b[k]
+	}
+	return a
+}
+
+func minus(a, b cluster.Percents) cluster.Percents {
+	for k := range a {
+		a[k] -= b[k]
+	}
+	return a
+}
+
+// over divides a load by a node's weight.
+func over(load, weight cluster.Percents) cluster.Percents {
+	for k := range load {
+		load[k] /= weight[k]
+	}
+	return load
+}

@@ -1,0 +1,52 @@
+package usage
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage/forecast"
+)
+
+// What a measured pod, and its node, are expected to use follows from all samples;
+// a pod that was not measured is expected to use its estimate.
+func TestExpected(t *testing.T) {
+	store := newStore(t)
+	snapshot := snapshotOf(nodeWith("n1", aPod("web-0", owner("web")), aPod("late-0", owner("late"))))
+	for second := 0; second <= 3600; second += 15 {
+		used := amounts(1000, 100)
+		if second > 3300 {
+			used = amounts(3000, 100)
+		}
+		node := used.Plus(amounts(500, 0))
+		store.Ingest(snapshot, readAt(second).node("n1", node).pod("web-0", used).Batch)
+		store.View(snapshot, at(second), nil)
+	}
+	node := store.View(snapshot, at(3600), nil).Nodes[0]
+	web, late := node.Pods[0], node.Pods[1]
+	if web.Used[cluster.CPU] < 2900 {
+		t.Fatalf("it used %v in the last five minutes", web.Used)
+	}
+	for of, e := range map[string]forecast.Expected{"pod": web.Expected, "node": node.Expected} {
+		if !(e[0].Mean > e[1].Mean && e[1].Mean > e[2].Mean && e[2].Mean >= 1000 && e[2].Mean < 1600 && e[2].Variance > 0) {
+			t.Errorf("a peak of five minutes makes one expect of the %s %v", of, e)
+		}
+	}
+	if diff := cmp.Diff(forecast.Constant(late.Used[cluster.CPU]), late.Expected); diff != "" || late.Measured {
+		t.Errorf("of an unmeasured pod (-want +got):\n%s", diff)
+	}
+}
+
+// A pod of the same name that follows another starts without its past.
+func TestExpectedOfANamesake(t *testing.T) {
+	store := newStore(t)
+	before := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"))))
+	feed(store, before, 0, 300, amounts(5000, 100), map[string]cluster.Amounts{"db-0": amounts(4000, 50)})
+	after := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"), uid("second"), startedAt(305))))
+	feed(store, after, 315, 600, amounts(2000, 100), map[string]cluster.Amounts{"db-0": amounts(1000, 50)})
+	pod := store.View(after, at(600), nil).Nodes[0].Pods[0]
+	if diff := cmp.Diff(forecast.Constant(1000), pod.Expected); diff != "" {
+		t.Errorf("expected (-want +got):\n%s", diff)
+	}
+}
