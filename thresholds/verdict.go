@@ -358,7 +358,7 @@ func (r *Resolved) Evidence(i int) []Evidence {
 		for j := range rules {
 			one := &rules[j]
 			e := Evidence{
-				Percent: g.kind != ofSignal || strings.HasSuffix(string(g.metric), ".pressure"),
+				Percent: g.kind != ofSignal || g.metric.OfTime(),
 				Metric:  g.metric, Window: r.view.Windows[one.window], Below: one.flip,
 				Value: r.value(i, g, one.window, r.view.Nodes[i].Current), Evict: one.levels.Evict,
 			}

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"math"
-	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -71,8 +70,7 @@ func (f *Facts) metrics(i int) []Metric {
 }
 
 func isPercent(metric usage.Metric) bool {
-	return metric == usage.CPU || metric == usage.Memory || metric == thresholds.MemoryAvailable ||
-		strings.HasSuffix(string(metric), ".pressure")
+	return metric == usage.CPU || metric == usage.Memory || metric == thresholds.MemoryAvailable || metric.OfTime()
 }
 
 func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, reversed bool) {

@@ -97,7 +97,7 @@ func (c *Config) Describe() source.Description {
 		},
 	}
 	if c.Endpoint == Summary {
-		d.Signals = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
+		d.Signals = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 	}
 	if !c.given() { // else whoever the credentials belong to has rights of its own
 		d.Rights = c.rights()
