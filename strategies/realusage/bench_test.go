@@ -36,7 +36,7 @@ func BenchmarkPlan(b *testing.B) {
 		{"anti-affinity", repelling, []way{evenkeel}},
 		{"zone-spread", spreading, []way{evenkeel}},
 	} {
-		for _, nodes := range []int{100, 500, 1000, 2000, 5000} {
+		for _, nodes := range []int{100, 500, 1000, 2000, 5000, 15000} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", kind.name, nodes), func(b *testing.B) {
 				f := newFleet(b, nodes, kind.decorate)
 				for _, way := range kind.ways {
