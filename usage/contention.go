@@ -11,8 +11,9 @@ const (
 	// longer. One container with more threads than CPUs, or whose throttling
 	// nobody noticed, does not make its node contended.
 	ContentionQuantile = 0.66
-	// ContentionBusyMilli is the usage below which a container does not count:
-	// it runs too little to have to wait.
+	// ContentionBusyMilli is what a container has to use, or to wait for at
+	// least, to count: others want too little to have to wait. Who waits for a
+	// percent of the time wants ten milli-cores more.
 	ContentionBusyMilli = 50
 	// ThrottledAtPercent is the usage, of its own CPU limit, from which on a
 	// container waits for its quota and not for others.
@@ -36,6 +37,11 @@ func Contention(waited []float64) float64 {
 	low := int(math.Floor(rank))
 	high := min(low+1, len(waited)-1)
 	return waited[low] + (rank-float64(low))*(waited[high]-waited[low])
+}
+
+// WantsCPU reports whether a container counts by what it uses and waits.
+func WantsCPU(usedMilli, waitedPercent float64) bool {
+	return usedMilli >= ContentionBusyMilli || waitedPercent*10 >= ContentionBusyMilli
 }
 
 // ThrottledBy reports whether a usage is so near to a limit that the limit

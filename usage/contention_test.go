@@ -47,6 +47,17 @@ func TestContentionIsAQuantile(t *testing.T) {
 	}
 }
 
+func TestWantsCPU(t *testing.T) {
+	for _, tc := range []struct {
+		used, waited float64
+		want         bool
+	}{{50, 0, true}, {49, 4.9, false}, {0, 5, true}, {0, 0, false}, {2000, 0, true}} {
+		if got := WantsCPU(tc.used, tc.waited); got != tc.want {
+			t.Errorf("%vm and %v%%: %t, want %t", tc.used, tc.waited, got, tc.want)
+		}
+	}
+}
+
 func TestThrottledBy(t *testing.T) {
 	cases := map[string]struct {
 		used  float64

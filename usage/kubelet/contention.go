@@ -70,7 +70,7 @@ func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, wa
 		}
 		psi = true
 		used := one.usageNanoCores
-		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || used.value < usage.ContentionBusyMilli {
+		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || !usage.WantsCPU(used.value, one.percent60.value) {
 			continue
 		}
 		if !usage.ThrottledBy(used.value, limits.Of(c.names[c.all[i].from:c.all[i].to])) {

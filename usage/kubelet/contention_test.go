@@ -55,6 +55,9 @@ func TestContentionOfANode(t *testing.T) {
 		"what hardly runs does not count": {
 			pods: []string{pod("p", 1000, aContainer("main", 900, waits(40)), aContainer("idle", 49, waits(0)), aContainer("idle2", 1, waits(0)))}, want: contended(40, 20),
 		},
+		"what others starve counts though it hardly runs": {
+			pods: []string{pod("p", 1000, aContainer("main", 10, waits(90)), aContainer("idle", 49, waits(4)))}, want: contended(90, 45),
+		},
 		"nobody runs": {
 			pods: []string{pod("p", 1, aContainer("main", 1, waits(0)))}, want: contended(0, 0),
 		},

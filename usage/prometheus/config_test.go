@@ -28,7 +28,8 @@ func window(t *testing.T, name string) usage.Window {
 func TestExpressions(t *testing.T) {
 	const (
 		contended = `(quantile without (id, image, name, namespace, pod, container) (0.66, irate(container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}[2m]) * 100` +
-			` and on (namespace, pod, container) irate(container_cpu_usage_seconds_total{container!="",container!="POD",pod!=""}[2m]) > 0.05` +
+			` and on (namespace, pod, container) (irate(container_cpu_usage_seconds_total{container!="",container!="POD",pod!=""}[2m]) > 0.05` +
+			` or irate(container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}[2m]) > 0.05)` +
 			` unless on (namespace, pod, container) irate(container_cpu_cfs_throttled_periods_total{container!="",container!="POD",pod!=""}[2m])` +
 			` / irate(container_cpu_cfs_periods_total{container!="",container!="POD",pod!=""}[2m]) > 0.1)` +
 			` or 0 * sum without (id, image, name, namespace, pod, container) (container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}))` +

@@ -27,8 +27,8 @@ func TestContentionExpression(t *testing.T) {
 	put("rules.yaml", "groups:\n- name: g\n  rules:\n  - record: contention\n    expr: '"+config.contention()+"'\n")
 	test := put("test.yaml", "rule_files: [rules.yaml]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n"+contentionSeries()+
 		"  promql_expr_test:\n  - {expr: contention, eval_time: 10m, exp_samples: ["+
-		// n1: 40 and 20 count; 20 + 0.66 × (40 - 20).
-		`{labels: 'contention{instance="n1",job="cadvisor"}', value: 33.2},`+
+		// n1: 20, 40 and 90 count; 40 + 0.32 × (90 - 40).
+		`{labels: 'contention{instance="n1",job="cadvisor"}', value: 56},`+
 		// n2: nobody runs enough to wait, so nobody waits.
 		`{labels: 'contention{instance="n2",job="cadvisor"}', value: 0}`+
 		// n3 has no PSI, so nothing is known.
@@ -58,6 +58,7 @@ func contentionSeries() string {
 	container(1, "limited-and-not-throttled", 60, 20, 5)
 	container(1, "throttled", 50, 95, 80)
 	container(1, "idle", 1, 3, -1)
+	container(1, "starved", 1, 90, -1)
 	container(2, "quiet", 2, 4, -1)
 	container(3, "blind", 90, 0, -1)
 	// The pod's own group and its sandbox do not count.

@@ -48,14 +48,15 @@ func (c *Config) contention() string {
 	container := []string{`container!="",container!="POD"`, c.PodLabel + `!=""`}
 	one := strings.Join([]string{c.NamespaceLabel, c.PodLabel, "container"}, ", ")
 	const waiting = "container_pressure_cpu_waiting_seconds_total"
-	percent := func(part float64) string { return strconv.FormatFloat(part/100, 'f', -1, 64) }
+	number := func(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+	busy := " > " + number(usage.ContentionBusyMilli/1000.0)
 	waits := c.irate(waiting, container...) + " * 100" +
-		" and on (" + one + ") " + c.irate("container_cpu_usage_seconds_total", container...) + " > " + strconv.FormatFloat(usage.ContentionBusyMilli/1000.0, 'f', -1, 64) +
+		" and on (" + one + ") (" + c.irate("container_cpu_usage_seconds_total", container...) + busy + " or " + c.irate(waiting, container...) + busy + ")" +
 		" unless on (" + one + ") " + c.irate("container_cpu_cfs_throttled_periods_total", container...) +
-		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + percent(usage.ThrottledPeriodsPercent)
+		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + number(usage.ThrottledPeriodsPercent/100.0)
 	without := "without (id, image, name, " + one + ") "
 	total := "sum " + without + "(" + selector(waiting, container...) + ")"
-	return "(quantile " + without + "(" + percent(100*usage.ContentionQuantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
+	return "(quantile " + without + "(" + number(usage.ContentionQuantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
 }
 
 // nodeWorkingSet is the working set of a node by node-exporter's names, as the
