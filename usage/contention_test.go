@@ -66,8 +66,8 @@ func TestThrottledBy(t *testing.T) {
 	}{
 		"no limit":             {5000, 0, false},
 		"half of the limit":    {500, 1000, false},
-		"just below":           {949.9, 1000, false},
-		"at 95 % of the limit": {950, 1000, true},
+		"just below":           {899.9, 1000, false},
+		"at 90 % of the limit": {900, 1000, true},
 		"above it":             {1003, 1000, true},
 		"idle":                 {0, 100, false},
 	}

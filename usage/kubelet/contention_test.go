@@ -47,7 +47,7 @@ func TestContentionOfANode(t *testing.T) {
 			pods: []string{pod("limited", 1900, aContainer("main", 960, waits(90)), aContainer("free", 940, waits(4)))}, want: contended(4, 2),
 		},
 		"below its limit it counts": {
-			pods: []string{pod("limited", 1900, aContainer("main", 900, waits(90)))}, want: contended(90, 45),
+			pods: []string{pod("limited", 1900, aContainer("main", 899, waits(90)))}, want: contended(90, 45),
 		},
 		"at the limit of the pod none counts": {
 			pods: []string{pod("whole", 1990, aContainer("main", 1000, waits(90)), aContainer("side", 990, waits(80)))}, want: contended(0, 0),

