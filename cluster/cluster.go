@@ -109,7 +109,9 @@ type Pod struct {
 	// or controller-revision-hash).
 	TemplateHash     string
 	Requests, Limits Amounts
-	Priority         int32
+	// CPULimits are those of each container.
+	CPULimits CPULimits
+	Priority  int32
 	// RunningAfter is how many seconds after Started the newest of its running
 	// containers started, sidecars included: in four bytes, because there may
 	// be a hundred thousand pods.

@@ -35,8 +35,8 @@ type Levels struct {
 // + minGapPercent <= evict and low < leave <= evict; where less is worse all is
 // reversed. cpu and memory have all four levels, in percent of allocatable, and
 // those that are not given their defaults. memory.available is in percent of
-// capacity, a pressure in percent of the time, any other metric in its own
-// unit; of these any levels may be given, and only those are lines.
+// capacity, a pressure and contention in percent of the time, any other metric
+// in its own unit; of these any levels may be given, and only those are lines.
 type MetricLines struct {
 	Levels `json:",inline"`
 
@@ -52,7 +52,9 @@ type MetricLines struct {
 }
 
 // Lines holds the lines of each judged metric: cpu, memory, memory.available,
-// cpu.pressure, memory.pressure, io.pressure and the names of usage.metrics.
+// cpu.pressure, memory.pressure, io.pressure, cpu.contention and the names of
+// usage.metrics. cpu.contention is how long two thirds of a node's containers
+// wait for a CPU at most, without those that their own limit makes wait.
 type Lines map[usage.Metric]MetricLines
 
 // NodePool is a group of nodes with lines of its own.

@@ -38,9 +38,9 @@ func validateMetric(u *Usage, metric Metric, path *field.Path) field.ErrorList {
 	switch {
 	case hasMean(metric.Name) || metric.Name == MemoryAvailable:
 		return field.ErrorList{field.Forbidden(path.Child("name"), fmt.Sprintf("%s is known already", metric.Name))}
-	case isPressure(metric.Name) && metric.LowerIsWorse:
+	case metric.Name.OfTime() && metric.LowerIsWorse:
 		return field.ErrorList{field.Forbidden(path.Child("lowerIsWorse"), "of a pressure more is worse")}
-	case !isPressure(metric.Name) && metricName.MatchString(string(metric.Name)) && !u.measures(metric.Name):
+	case !metric.Name.OfTime() && metricName.MatchString(string(metric.Name)) && !u.measures(metric.Name):
 		return field.ErrorList{field.Required(path.Child("name"),
 			fmt.Sprintf("no source measures it: a source Prometheus must have it in queries.nodes[%s]", metric.Name))}
 	}
@@ -56,11 +56,7 @@ const maxMetrics = 100
 
 // knownMetrics are the metrics that lines may name without usage.metrics.
 func knownMetrics() []usage.Metric {
-	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
-}
-
-func isPressure(name usage.Metric) bool {
-	return name == usage.CPUPressure || name == usage.MemoryPressure || name == usage.IOPressure
+	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 }
 
 var metricName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)

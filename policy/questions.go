@@ -87,7 +87,7 @@ func (u *Usage) Relieves(name usage.Metric) usage.Metric {
 		return metric.Relieves
 	}
 	switch name {
-	case usage.CPU, usage.CPUPressure:
+	case usage.CPU, usage.CPUPressure, usage.CPUContention:
 		return usage.CPU
 	case usage.Memory, usage.MemoryPressure, MemoryAvailable:
 		return usage.Memory

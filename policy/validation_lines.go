@@ -128,7 +128,7 @@ func judgeable(p *LoadPolicy, name usage.Metric, path *field.Path) field.ErrorLi
 			known = append(known, metric.Name)
 		}
 		return check.OneOf(path, name, known...)
-	case isPressure(name) && !p.Usage.measures(name):
+	case name.OfTime() && !p.Usage.measures(name):
 		return field.ErrorList{field.Forbidden(path, "no source measures it: it takes a source Prometheus with nodeMetrics NodeExporter"+
 			" or a query for it, or a source Kubelet with endpoint Summary")}
 	}

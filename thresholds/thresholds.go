@@ -153,6 +153,9 @@ type group struct {
 	rules    []rule
 	evicting []rule // those with an evict line
 	newest   []rule // for memory the newest sample, by the highest of these lines
+	// calm is, for contention alone and by window, the CPU usage in percent of
+	// allocatable up to which nobody contends.
+	calm []float64
 }
 
 type kind uint8
@@ -229,6 +232,7 @@ func (s *Set) resolvePool(r *Resolved, p int) pool {
 	for k := range resolved.groups {
 		resolved.groups[k].findNewest()
 	}
+	resolved.findCalm(len(r.view.Windows))
 	return resolved
 }
 
@@ -290,7 +294,7 @@ func (r *Resolved) mean(p int, g *group, window int) float64 {
 }
 
 // value is a group's metric on a node, by the given amounts, which signals
-// ignore; NaN if unknown.
+// ignore; NaN if unknown. Contention is that of the pods that are still there.
 func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	switch g.kind {
@@ -298,7 +302,11 @@ func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts)
 		whole := node.Capacity[g.resource]
 		return percentOf(whole-amounts[window][g.resource], whole)
 	case ofSignal:
-		return r.view.Nodes[i].Signals[g.signal][window]
+		value := r.view.Nodes[i].Signals[g.signal][window]
+		if g.calm != nil {
+			value *= r.remaining(i, g, window)
+		}
+		return value
 	case ofResource:
 	}
 	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])

@@ -164,7 +164,8 @@ func (r *Resolved) needOf(i int, g *group, rules []rule) int64 {
 }
 
 // needIn is what has to leave for one window. A signal is assumed to be
-// proportional to the resource that relieves it.
+// proportional to the resource that relieves it, contention to the part of it
+// that contends.
 func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	used := r.view.Nodes[i].Current[one.window][g.resource]
@@ -172,6 +173,9 @@ func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	case ofAvailable:
 		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is minus the percentage
 	case ofSignal:
+		if g.calm != nil {
+			used = r.contending(i, g, one.window, r.view.Nodes[i].Current[one.window])
+		}
 		return int64(math.Ceil(float64(used) * excess(r.worse(i, g, one, nil), one)))
 	case ofResource:
 	}
@@ -371,7 +375,7 @@ func (r *Resolved) Evidence(i int) []Evidence {
 		for j := range rules {
 			one := &rules[j]
 			e := Evidence{
-				Percent: g.kind != ofSignal || strings.HasSuffix(string(g.metric), ".pressure"),
+				Percent: g.kind != ofSignal || g.metric.OfTime(),
 				Metric:  g.metric, Window: r.view.Windows[one.window], Below: one.flip,
 				Value: r.value(i, g, one.window, r.view.Nodes[i].Current), Evict: one.levels.Evict,
 			}

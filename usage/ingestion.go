@@ -64,17 +64,17 @@ func absurd(used, allocatable cluster.Amounts) bool {
 }
 
 // absurdValue is absurd for one reading; a signal must be a number that a
-// history can hold. Resources and pressures are never negative; the result of a
-// policy's own query may be.
+// history can hold. Resources and shares of the time are never negative; the
+// result of a policy's own query may be.
 func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
 	least, most := 0.0, float64(math.MaxFloat32)
-	switch name := in.store.metrics[metric]; {
+	switch {
 	case metric < len(allocatable):
 		most = mostEstimated // no node is that large
 		if allocatable[metric] > 0 {
 			most = absurdFactor * float64(allocatable[metric])
 		}
-	case name != CPUPressure && name != MemoryPressure && name != IOPressure:
+	case !in.store.metrics[metric].OfTime():
 		least = -most
 	}
 	return !(v >= least && v <= most) // also when NaN

@@ -26,7 +26,19 @@ const (
 	CPUPressure    Metric = "cpu.pressure"
 	MemoryPressure Metric = "memory.pressure"
 	IOPressure     Metric = "io.pressure"
+	// CPUContention is how long the containers of a node wait for a CPU that
+	// others have: see Contention.
+	CPUContention Metric = "cpu.contention"
 )
+
+// OfTime reports whether a built-in metric is a percentage of the time.
+func (m Metric) OfTime() bool {
+	switch m {
+	case CPUPressure, MemoryPressure, IOPressure, CPUContention:
+		return true
+	}
+	return false
+}
 
 // Reading is one value of a node from a source: a metric over a window.
 type Reading struct {

@@ -76,6 +76,7 @@ func Pod(object *v1.Pod) *cluster.Pod {
 		Node:        object.Spec.NodeName,
 		Requests:    Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
 		Limits:      Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
+		CPULimits:   cpuLimits(&object.Spec),
 		Priority:    ptr.Deref(object.Spec.Priority, 0),
 		Created:     object.CreationTimestamp.Time,
 		Terminating: object.DeletionTimestamp != nil,
@@ -104,6 +105,20 @@ func ownerOf(object metav1.Object) cluster.Owner {
 		return cluster.Owner{}
 	}
 	return owner
+}
+
+// cpuLimits returns what the kernel throttles a pod and its containers at,
+// sidecars included.
+func cpuLimits(spec *v1.PodSpec) (limits cluster.CPULimits) {
+	if spec.Resources != nil {
+		limits = limits.With("", spec.Resources.Limits.Cpu().MilliValue())
+	}
+	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			limits = limits.With(containers[i].Name, containers[i].Resources.Limits.Cpu().MilliValue())
+		}
+	}
+	return limits
 }
 
 func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }

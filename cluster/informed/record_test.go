@@ -1,9 +1,11 @@
 package informed
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -123,6 +125,34 @@ func TestPodRecord(t *testing.T) {
 	}
 	if diff := cmp.Diff(any(want), held); diff != "" {
 		t.Errorf("what a reflector holds (-want +got):\n%s", diff)
+	}
+}
+
+// The CPU limits of a pod are those that the kernel throttles at: of each
+// container, and of the pod as a whole.
+func TestCPULimits(t *testing.T) {
+	limited := func(name, cpu string) v1.Container {
+		return v1.Container{Name: name, Resources: v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}
+	}
+	store := NewStore(nil)
+	var shared []cluster.CPULimits
+	for i := range 2 {
+		object := aPod(fmt.Sprint("p", i), "n1", func(p *v1.Pod) {
+			p.Spec.Containers = []v1.Container{limited("main", "1500m"), {Name: "free"}}
+			p.Spec.InitContainers = []v1.Container{limited("sidecar", "1")}
+			p.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}
+		})
+		record := store.record(object)
+		want := map[string]int64{"": 2000, "main": 1500, "free": 0, "sidecar": 1000}
+		for name, limit := range want {
+			if got := record.CPULimits.Of([]byte(name)); got != limit {
+				t.Errorf("the limit of %q is %d, want %d", name, got, limit)
+			}
+		}
+		shared = append(shared, record.CPULimits)
+	}
+	if unsafe.StringData(string(shared[0])) != unsafe.StringData(string(shared[1])) {
+		t.Error("two records have limits of their own")
 	}
 }
 

@@ -11,7 +11,7 @@ type template struct {
 	hash      string
 }
 
-// mostShared bounds the remembered templates, and the nodes. Beyond it all are
+// mostShared bounds the remembered templates, the nodes and the CPU limits. Beyond it all are
 // forgotten: records keep what they share, and later ones share among
 // themselves.
 const mostShared = 16384
@@ -20,6 +20,7 @@ const mostShared = 16384
 type shared struct {
 	templates map[template]template
 	nodes     map[string]string
+	limits    map[cluster.CPULimits]cluster.CPULimits
 }
 
 // intern replaces a record's strings by shared ones.
@@ -27,6 +28,9 @@ func (s *shared) intern(pod *cluster.Pod) {
 	of := first(&s.templates, template{pod.Namespace, pod.Owner, pod.TemplateHash})
 	pod.Namespace, pod.Owner, pod.TemplateHash = of.namespace, of.owner, of.hash
 	pod.Node = first(&s.nodes, pod.Node)
+	if pod.CPULimits != "" {
+		pod.CPULimits = first(&s.limits, pod.CPULimits)
+	}
 }
 
 // first returns the first of the values that were equal to value.

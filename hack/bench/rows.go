@@ -76,6 +76,8 @@ func planRows() []row {
 			besideLabel: "50 times that of 100", beside: at("plain", 100, "evenkeel"), times: 50, goal: goal{growth, 1.5},
 		},
 		{label: "plan, spread and anti-affinity, 5,000 nodes", figure: at("mixed", 5000, "evenkeel"), goal: goal{value, 5e9}},
+		{label: "plan, filters and scores, 15,000 nodes", figure: at("demanding", 15000, "evenkeel"), goal: goal{value, 0.5e9}},
+		{label: "plan with the snapshot's upkeep, filters and scores, 15,000 nodes", figure: at("demanding", 15000, "incremental"), goal: goal{of: informational}},
 	}
 	goals := map[string]goal{"room": {value, 20e6}} // all 3,500 moves; the crowded fleets need more attempts
 	for _, room := range []string{"room", "crowded", "full"} {

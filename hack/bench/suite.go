@@ -40,7 +40,7 @@ var suite = []entry{
 	},
 	{
 		name: "plan", pkg: planning,
-		pattern: "^BenchmarkPlan$/^plain$/^nodes=(100|5000)$|^BenchmarkPlan$/^mixed$/^nodes=5000$/^(evenkeel|incremental)$",
+		pattern: "^BenchmarkPlan$/^plain$/^nodes=(100|5000)$|^BenchmarkPlan$/^mixed$/^nodes=5000$/^(evenkeel|incremental)$|^BenchmarkPlan$/^demanding$/^nodes=15000$",
 		quick:   "^BenchmarkPlan$/^plain$/^nodes=100$",
 	},
 	{

@@ -136,12 +136,9 @@ func (p *Patient) nodesReporting(signal int) (known, with int) {
 	return known, with
 }
 
-// pressures are the metrics that kubelets have, too.
-var pressures = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
-
 func fixSignal(load *policy.LoadPolicy, metric usage.Metric) string {
 	listed := ""
-	if !slices.Contains(pressures, metric) {
+	if !metric.OfTime() {
 		listed = "  metrics:\n    - " + asListed(load, metric) + "\n"
 	}
 	query := fmt.Sprintf("a Prometheus source with an expression for it:\nusage:\n%s  sources:\n    - type: Prometheus\n      prometheus:\n"+
@@ -149,8 +146,12 @@ func fixSignal(load *policy.LoadPolicy, metric usage.Metric) string {
 	if listed != "" {
 		return "It takes " + query
 	}
+	series := "node-exporter's node_pressure_*"
+	if metric == usage.CPUContention {
+		series = "cAdvisor's container_pressure_cpu_*"
+	}
 	return "It takes pressure stall information (PSI) on the nodes (cgroup v2, kernel not booted with psi=0) and one of: a Prometheus\n" +
-		"source with node-exporter's node_pressure_*; a Kubelet source with endpoint Summary and the kubelets' feature KubeletPSI; or\n" + query
+		"source with " + series + "; a Kubelet source with endpoint Summary and the kubelets' feature KubeletPSI; or\n" + query
 }
 
 // asListed is a metric as the policy lists it.

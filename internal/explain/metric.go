@@ -2,7 +2,6 @@ package explain
 
 import (
 	"math"
-	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -30,7 +29,7 @@ type Window struct {
 	Window string `json:"window"`
 	// Measured is as measured, Current without the pods that left since,
 	// Predicted with those that came. Signals, which belong to no pod, are only
-	// measured.
+	// measured, and of contention it is known what pods that left took along.
 	Measured  *float64 `json:"measured,omitempty"`
 	Current   *float64 `json:"current,omitempty"`
 	Predicted *float64 `json:"predicted,omitempty"`
@@ -71,8 +70,7 @@ func (f *Facts) metrics(i int) []Metric {
 }
 
 func isPercent(metric usage.Metric) bool {
-	return metric == usage.CPU || metric == usage.Memory || metric == thresholds.MemoryAvailable ||
-		strings.HasSuffix(string(metric), ".pressure")
+	return metric == usage.CPU || metric == usage.Memory || metric == thresholds.MemoryAvailable || metric.OfTime()
 }
 
 func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, reversed bool) {
@@ -83,6 +81,9 @@ func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, r
 	}
 	if f.View.SignalIndex(metric) >= 0 {
 		one.Current, one.Predicted = nil, nil
+	}
+	if now, ok := f.Lines.Now(i, metric, f.View.Windows[w]); ok && metric == usage.CPUContention {
+		current, one.Current = now, finite(now)
 	}
 	levels, judged := f.Lines.Of(i, metric, f.View.Windows[w])
 	if !judged {

@@ -130,7 +130,7 @@ func mixed(t *testing.T) *Fleet {
 }
 
 // shipped is the shipped policy, near enough.
-func shipped(t *testing.T) *Policy {
+func shipped(t testing.TB) *Policy {
 	t.Helper()
 	windows := []usage.Window{usage.Avg5m, {Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}, {Kind: usage.KindAvg, Over: 15 * time.Minute}}
 	var rules []thresholds.Rule

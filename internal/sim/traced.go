@@ -44,8 +44,8 @@ func DefaultShape() Shape {
 
 func (s *Shape) validate() error {
 	switch {
-	case s.Nodes < 0 || s.Nodes > 10_000:
-		return fmt.Errorf("%d nodes: must be 1 to 10000, or 0 to derive it from the pods", s.Nodes)
+	case s.Nodes < 0 || s.Nodes > 20_000:
+		return fmt.Errorf("%d nodes: must be 1 to 20000, or 0 to derive it from the pods", s.Nodes)
 	case s.Nodes == 0 && !(s.PodsPerNode >= 1 && s.PodsPerNode <= 250):
 		return fmt.Errorf("%v pods per node: must be 1 to 250", s.PodsPerNode)
 	case s.Pods < 0 || s.Pods > 500_000:

@@ -268,6 +268,17 @@ func preferring(workload int, p *v1.Pod) {
 	}
 }
 
+// demanding has 20 % of the workloads under each: spread and anti-affinity that
+// filter, and both as preferences, which score.
+func demanding(workload int, p *v1.Pod) {
+	switch workload % 5 {
+	case 0, 1:
+		mixed(workload, p)
+	case 2, 3:
+		preferring(workload-2, p)
+	}
+}
+
 // benchHalf opens sessions of its own.
 type benchHalf struct {
 	fakeHalf

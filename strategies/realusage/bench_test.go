@@ -25,18 +25,21 @@ import (
 //     what it asks of the API server is answered at once; its log is thrown away. It moves a pod or so more from each node,
 //     because it takes pods as they are listed, and names no landing: nodeFit asks for any one node that fits.
 func BenchmarkPlan(b *testing.B) {
+	usual := []int{100, 500, 1000, 2000, 5000}
 	for _, kind := range []struct {
 		name     string
 		decorate func(workload int, pod *v1.Pod)
 		ways     []way
+		sizes    []int
 	}{
-		{"plain", plain, []way{evenkeel, incremental, walk, upstream}},
-		{"mixed", mixed, []way{evenkeel, incremental, upstream}},
-		{"preferring", preferring, []way{evenkeel}},
-		{"anti-affinity", repelling, []way{evenkeel}},
-		{"zone-spread", spreading, []way{evenkeel}},
+		{"plain", plain, []way{evenkeel, incremental, walk, upstream}, usual},
+		{"mixed", mixed, []way{evenkeel, incremental, upstream}, usual},
+		{"preferring", preferring, []way{evenkeel}, usual},
+		{"anti-affinity", repelling, []way{evenkeel}, usual},
+		{"zone-spread", spreading, []way{evenkeel}, usual},
+		{"demanding", demanding, []way{evenkeel, incremental}, []int{5000, 15000}},
 	} {
-		for _, nodes := range []int{100, 500, 1000, 2000, 5000} {
+		for _, nodes := range kind.sizes {
 			b.Run(fmt.Sprintf("%s/nodes=%d", kind.name, nodes), func(b *testing.B) {
 				f := newFleet(b, nodes, kind.decorate)
 				for _, way := range kind.ways {

@@ -6,8 +6,14 @@ import (
 )
 
 // BenchmarkDecode reads the summaries of 100 nodes with 30 pods of two
-// containers each, from bytes to samples.
+// containers each, from bytes to samples: without what the containers wait, and
+// with it.
 func BenchmarkDecode(b *testing.B) {
+	b.Run("usage", func(b *testing.B) { benchDecode(b, false, 8) })
+	b.Run("contention", func(b *testing.B) { benchDecode(b, true, 10) })
+}
+
+func benchDecode(b *testing.B, contention bool, readings int) {
 	const nodes, pods = 100, 30
 	node, text := manyPods(pods), fullSummary(b, pods)
 	reader := newScanner()
@@ -15,11 +21,11 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for range nodes {
-			s, err := decodeSummary(bytes.NewReader(text), reader, node)
+			s, err := decodeSummary(bytes.NewReader(text), reader, node, contention)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if got := summarized(node, s); len(got.pods) != pods || len(got.readings) != 8 {
+			if got := summarized(node, s); len(got.pods) != pods || len(got.readings) != readings {
 				b.Fatal(len(got.pods), len(got.readings))
 			}
 		}

@@ -134,6 +134,7 @@ func (r *report) pressures(s *summary) {
 	r.pressure(usage.CPUPressure, &s.cpu)
 	r.pressure(usage.MemoryPressure, &s.memory)
 	r.pressure(usage.IOPressure, &s.io)
+	r.contention(s)
 }
 
 func (r *report) pressure(metric usage.Metric, s *stats) {

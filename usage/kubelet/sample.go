@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
@@ -58,7 +59,7 @@ func (s *Source) read(t *target, fallback bool, body io.Reader) error {
 		reader = newScanner()
 	}
 	defer s.readers.Put(reader)
-	summary, err := decodeSummary(body, reader, t.node)
+	summary, err := decodeSummary(body, reader, t.node, slices.Contains(s.config.Metrics, usage.CPUContention))
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,8 @@ type Config struct {
 	Port int32 `json:"port"`
 	// Concurrency bounds how many nodes are asked at a time: 1 to 500.
 	Concurrency int `json:"concurrency"`
-	// Endpoint is what is read: Summary (/stats/summary, which has pressures
-	// too) or Resource (/metrics/resource).
+	// Endpoint is what is read: Summary (/stats/summary, which has pressures and
+	// contention too) or Resource (/metrics/resource).
 	Endpoint Endpoint `json:"endpoint"`
 	// TLS is how kubelets are checked and what is shown to them; only with
 	// https.
@@ -97,7 +97,7 @@ func (c *Config) Describe() source.Description {
 		},
 	}
 	if c.Endpoint == Summary {
-		d.Signals = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
+		d.Signals = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 	}
 	if !c.given() { // else whoever the credentials belong to has rights of its own
 		d.Rights = c.rights()

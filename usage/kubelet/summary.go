@@ -32,6 +32,10 @@ type podStats struct {
 	// there are several.
 	seen, exact, twice bool
 	cpu, memory        stats
+	// waits are those of its containers that count for contention, psi whether
+	// any container has PSI.
+	waits []wait
+	psi   bool
 }
 
 // summaryDecoder decodes one summary of a node.
@@ -41,14 +45,18 @@ type summaryDecoder struct {
 	namespace, name []byte
 	found           bool
 	out             summary
+	// contention: containers are read too, those of the current pod into
+	// containers.
+	contention bool
+	containers containers
 }
 
 // decodeSummary reads the stats of the node and its pods in the snapshot: a
 // kubelet is not asked about other nodes' pods. If a number is given twice,
 // neither is trusted, and the whole summary is rejected.
-func decodeSummary(from io.Reader, scanner *jsonscan.Scanner, node *cluster.NodePods) (*summary, error) {
+func decodeSummary(from io.Reader, scanner *jsonscan.Scanner, node *cluster.NodePods, contention bool) (*summary, error) {
 	scanner.Reset(from)
-	d := summaryDecoder{Scanner: scanner, own: newIndex(node)}
+	d := summaryDecoder{Scanner: scanner, own: newIndex(node), contention: contention}
 	d.out.pods = make([]podStats, len(node.Pods))
 	for key := range d.Object {
 		switch string(key) {
@@ -89,6 +97,7 @@ func (d *summaryDecoder) pod() {
 	var pod podStats
 	var uid string
 	d.namespace, d.name = d.namespace[:0], d.name[:0]
+	d.containers.reset()
 	for key := range d.Object {
 		switch string(key) {
 		case "podRef":
@@ -97,6 +106,8 @@ func (d *summaryDecoder) pod() {
 			d.stats(&pod.cpu)
 		case "memory":
 			d.stats(&pod.memory)
+		case "containers":
+			d.podContainers()
 		}
 	}
 	if d.Err() != nil {
@@ -104,6 +115,7 @@ func (d *summaryDecoder) pod() {
 	}
 	if i, ok := d.own.find(d.namespace, d.name); ok {
 		pod.exact = uid == d.own.pods[i].UID
+		pod.psi, pod.waits = d.containers.counted(&pod.cpu, d.own.pods[i].CPULimits)
 		d.out.pods[i].merge(pod)
 		return
 	}

@@ -52,7 +52,7 @@ func TestSummaryThatIsNone(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, from := range []io.Reader{strings.NewReader(tc.text), iotest.OneByteReader(strings.NewReader(tc.text))} {
-				got, err := decodeSummary(from, newScanner(), aNode("n1", aPod("shop", "p")))
+				got, err := decodeSummary(from, newScanner(), aNode("n1", aPod("shop", "p")), true)
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("error %v, want %q in it", err, tc.want)
 				}
@@ -66,7 +66,7 @@ func TestSummaryThatIsNone(t *testing.T) {
 
 // Half a character is read as encoding/json reads it: no name has it.
 func TestSummaryWithHalfACharacter(t *testing.T) {
-	got, err := decodeSummary(strings.NewReader(`{"node":{"nodeName":"\ud800x"}}`), newScanner(), aNode("n1"))
+	got, err := decodeSummary(strings.NewReader(`{"node":{"nodeName":"\ud800x"}}`), newScanner(), aNode("n1"), true)
 	if err != nil || got.nodeName != "\ufffdx" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -77,7 +77,7 @@ func TestSummarySkipsAnything(t *testing.T) {
 	long := strings.Repeat(`\\\"`, 3*windowBytes)
 	deep := strings.Repeat(`[{"a":`, 100_000) + "1" + strings.Repeat(`}]`, 100_000)
 	text := `{"x":"` + long + `","y":` + deep + `,"q":{"s":"a\"]}","t":"\\","u":["\\\"}"]},"z":[true,false,null,-1.5e-3,"\u00e4"],"node":{"nodeName":"\u006e\ud83d\ude00\n"}}`
-	got, err := decodeSummary(strings.NewReader(text), newScanner(), aNode("n1"))
+	got, err := decodeSummary(strings.NewReader(text), newScanner(), aNode("n1"), true)
 	if err != nil || got.nodeName != "n😀\n" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -86,10 +86,10 @@ func TestSummarySkipsAnything(t *testing.T) {
 // A body that breaks off, or never comes, is an error of its own, never an end.
 func TestSummaryOfABodyThatFails(t *testing.T) {
 	text := `{"node":{}}`
-	if _, err := decodeSummary(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrClosedPipe)), newScanner(), aNode("n1")); err == nil {
+	if _, err := decodeSummary(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrClosedPipe)), newScanner(), aNode("n1"), true); err == nil {
 		t.Error("the connection broke before the end of the body, and nobody noticed")
 	}
-	if _, err := decodeSummary(stuck{}, newScanner(), aNode("n1")); err == nil {
+	if _, err := decodeSummary(stuck{}, newScanner(), aNode("n1"), true); err == nil {
 		t.Error("a body that gives nothing at all was read")
 	}
 }
@@ -111,8 +111,8 @@ func FuzzSummary(f *testing.F) {
 	f.Add(`{"node":{"cpu":{"usageNanoCores":1e309}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		node := aNode("n1", aPod("shop", "web-0"), aPod("shop", "p"))
-		s, err := decodeSummary(strings.NewReader(text), newScanner(), node)
-		pieces, errOfPieces := decodeSummary(iotest.HalfReader(strings.NewReader(text)), newScanner(), node)
+		s, err := decodeSummary(strings.NewReader(text), newScanner(), node, true)
+		pieces, errOfPieces := decodeSummary(iotest.HalfReader(strings.NewReader(text)), newScanner(), node, true)
 		if (err == nil) != (errOfPieces == nil) {
 			t.Errorf("whole: %v, in pieces: %v", err, errOfPieces)
 		}

@@ -17,7 +17,7 @@ import (
 
 func reportOf(t *testing.T, node *cluster.NodePods, text string) *report {
 	t.Helper()
-	s, err := decodeSummary(strings.NewReader(text), newScanner(), node)
+	s, err := decodeSummary(strings.NewReader(text), newScanner(), node, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +67,11 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 // arrives in pieces.
 func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	node, text := manyPods(3), fullSummary(t, 3)
-	whole, err := decodeSummary(bytes.NewReader(text), newScanner(), node)
+	whole, err := decodeSummary(bytes.NewReader(text), newScanner(), node, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pieces, err := decodeSummary(iotest.OneByteReader(bytes.NewReader(text)), newScanner(), node)
+	pieces, err := decodeSummary(iotest.OneByteReader(bytes.NewReader(text)), newScanner(), node, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	if diff := cmp.Diff(got, summarized(node, pieces), cmp.AllowUnexported(report{})); diff != "" {
 		t.Errorf("in pieces (-whole +pieces):\n%s", diff)
 	}
-	if len(got.readings) != 8 || got.problems != nil {
-		t.Errorf("readings %v, problems %v; want 8 readings and no problem", got.readings, got.problems)
+	if len(got.readings) != 10 || got.problems != nil {
+		t.Errorf("readings %v, problems %v; want 10 readings and no problem", got.readings, got.problems)
 	}
 	want := podSample("shop", "pod-1", noon, 101, 2*gib) // 100.5 m rounded up
 	if diff := cmp.Diff(want, got.pods[1]); diff != "" {

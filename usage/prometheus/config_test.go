@@ -27,6 +27,13 @@ func window(t *testing.T, name string) usage.Window {
 // What a policy leads to in PromQL.
 func TestExpressions(t *testing.T) {
 	const (
+		contended = `(quantile without (id, image, name, namespace, pod, container) (0.66, irate(container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}[2m]) * 100` +
+			` and on (namespace, pod, container) (irate(container_cpu_usage_seconds_total{container!="",container!="POD",pod!=""}[2m]) > 0.05` +
+			` or irate(container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}[2m]) > 0.05)` +
+			` unless on (namespace, pod, container) irate(container_cpu_cfs_throttled_periods_total{container!="",container!="POD",pod!=""}[2m])` +
+			` / irate(container_cpu_cfs_periods_total{container!="",container!="POD",pod!=""}[2m]) > 0.1)` +
+			` or 0 * sum without (id, image, name, namespace, pod, container) (container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}))` +
+			` and sum without (id, image, name, namespace, pod, container) (container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}) > 0`
 		cores = `sum without (cpu, mode) (irate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[2m]))`
 		times = "timestamp(node_memory_MemAvailable_bytes)"
 
@@ -62,6 +69,12 @@ func TestExpressions(t *testing.T) {
 		"a shorter range": {
 			usage.CPUPressure, "last", func(c *settings) { c.RateWindow.Duration = 45 * time.Second },
 			pair{"irate(node_pressure_cpu_waiting_seconds_total[45s]) * 100", times},
+		},
+		"contention, measured when the node is": {
+			usage.CPUContention, "avg_5m", nil, pair{"avg_over_time((" + contended + ")[5m:30s])", times},
+		},
+		"contention is the kubelets' under either name": {
+			usage.CPUContention, "last", func(c *settings) { c.NodeMetrics = Kubelet }, pair{contended, "timestamp(node_memory_working_set_bytes)"},
 		},
 		"the kubelet's cpu": {
 			usage.CPU, "last", func(c *settings) { c.NodeMetrics = Kubelet },

@@ -4,17 +4,18 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // Describe implements source.Config.
 func (c *Config) Describe() source.Description {
 	signals := slices.Sorted(maps.Keys(c.Queries.Nodes))
-	measured := "node_memory_working_set_bytes"
+	measured, preset := "node_memory_working_set_bytes", []usage.Metric{usage.CPUContention}
 	if c.NodeMetrics != Kubelet {
-		measured = "node_memory_MemAvailable_bytes"
-		signals = append(signals, presetMetrics[2:]...)
+		measured, preset = "node_memory_MemAvailable_bytes", presetMetrics[2:]
 	}
+	signals = append(signals, preset...)
 	login := c.BearerTokenFile != "" || c.BearerTokenSecret.Name != "" || c.BasicAuth.Username != ""
 	return source.Description{
 		Name: Name, Server: &source.Server{Address: c.Address, Login: login}, TLS: c.TLS, GivesWindows: true, Pods: "prometheus-",

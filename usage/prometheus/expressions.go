@@ -24,6 +24,7 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	switch c.NodeMetrics {
 	case NodeExporter:
 		now := map[usage.Metric]string{
+			usage.CPUContention:  c.contention(),
 			usage.CPU:            "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode!~"idle|iowait|steal"`) + ")",
 			usage.Memory:         nodeWorkingSet + " or node_memory_MemTotal_bytes - " + available,
 			usage.CPUPressure:    c.irate("node_pressure_cpu_waiting_seconds_total") + " * 100",
@@ -33,10 +34,29 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 		return base{now[metric], available}
 	case Kubelet:
 		memory := selector("node_memory_working_set_bytes")
-		now := map[usage.Metric]string{usage.CPU: c.irate("node_cpu_usage_seconds_total"), usage.Memory: memory}
+		now := map[usage.Metric]string{usage.CPU: c.irate("node_cpu_usage_seconds_total"), usage.Memory: memory, usage.CPUContention: c.contention()}
 		return base{now[metric], memory}
 	}
 	return base{}
+}
+
+// contention is usage.Contention by cAdvisor's names: how long the containers
+// of a node wait, without those that hardly run and those that are throttled.
+// All counters of a node are zero if its kernel has no PSI, which is not zero
+// contention.
+func (c *Config) contention() string {
+	container := []string{`container!="",container!="POD"`, c.PodLabel + `!=""`}
+	one := strings.Join([]string{c.NamespaceLabel, c.PodLabel, "container"}, ", ")
+	const waiting = "container_pressure_cpu_waiting_seconds_total"
+	number := func(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+	busy := " > " + number(usage.ContentionBusyMilli/1000.0)
+	waits := c.irate(waiting, container...) + " * 100" +
+		" and on (" + one + ") (" + c.irate("container_cpu_usage_seconds_total", container...) + busy + " or " + c.irate(waiting, container...) + busy + ")" +
+		" unless on (" + one + ") " + c.irate("container_cpu_cfs_throttled_periods_total", container...) +
+		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + number(usage.ThrottledPeriodsPercent/100.0)
+	without := "without (id, image, name, " + one + ") "
+	total := "sum " + without + "(" + selector(waiting, container...) + ")"
+	return "(quantile " + without + "(" + number(usage.ContentionQuantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
 }
 
 // nodeWorkingSet is the working set of a node by node-exporter's names, as the

@@ -78,7 +78,8 @@ type Config struct {
 // Queries are expressions that take the place of the built-in ones.
 type Queries struct {
 	// Nodes are queries with one series per node: cpu, memory, cpu.pressure,
-	// memory.pressure, io.pressure and the names of usage.metrics.
+	// memory.pressure, io.pressure, cpu.contention and the names of
+	// usage.metrics.
 	Nodes map[usage.Metric]Query `json:"nodes"`
 	// Pods are queries with one series per pod: cpu and memory.
 	Pods map[usage.Metric]Query `json:"pods"`
@@ -160,7 +161,7 @@ func validateLabel(path *field.Path, name string) field.ErrorList {
 }
 
 // presetMetrics are those with built-in queries, the ones of pods first.
-var presetMetrics = []usage.Metric{usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
+var presetMetrics = []usage.Metric{usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 
 // validateQueries checks the queries of nodes or pods, which must be of the
 // known metrics.
