@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/contest"
 	"github.com/evenkeel/evenkeel/internal/sim/report"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
@@ -102,6 +103,9 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 		"none":              {},
 		"upstream-requests": {Upstream: upstreamArgs(20, 50, nil)},
 		"upstream-metrics":  {Upstream: upstreamArgs(45, 65, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})},
+		"openshift":         {Rival: contest.OpenShift},
+		"koordinator":       {Rival: contest.Koordinator},
+		"trimaran":          {Rival: contest.Trimaran, Upstream: upstreamArgs(45, 65, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})},
 		"evict-only":        {Policy: own, Evicts: true},
 		"extender-only":     {Policy: own, Steers: true},
 		"evenkeel":          {Policy: own, Evicts: true, Steers: true},
