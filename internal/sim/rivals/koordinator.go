@@ -11,8 +11,7 @@ import (
 // The values of koord-descheduler in Koordinator's chart, and the defaults of
 // its MigrationController.
 const (
-	LookInterval      = 10 * time.Second       // deschedulingInterval
-	EvictionInterval  = 100 * time.Millisecond // evictQPS 10, evictBurst 1
+	LookInterval      = 10 * time.Second // deschedulingInterval
 	migratingPerNode  = 2
 	jobTTL            = 5 * time.Minute
 	workloadLimitSpan = 5 * time.Minute // objectLimiters.workload.duration
