@@ -129,8 +129,20 @@ func challengers() []sim.Variant {
 // The rivals begin like all others, evict and leave less hot than nobody, within
 // their limits, and all of it is so twice.
 func TestRivals(t *testing.T) {
+	steep := skew(200, 48) // so that some nodes are above Koordinator's 75%
+	for _, series := range steep.Series {
+		for k := range series {
+			series[k] = 1.2*series[k] - 10
+		}
+	}
+	fleet, err := sim.NewFleet(sim.DefaultShape(), steep, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	play := func() map[string]sim.Result {
-		results, err := sim.Run(t.Context(), config(t, append(challengers(), sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream})...))
+		c := config(t, append(challengers(), sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream})...)
+		c.Fleet = fleet
+		results, err := sim.Run(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
