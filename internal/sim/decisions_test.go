@@ -217,7 +217,7 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
 	var err error
-	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: e.world, By: e}, realusage.Deps{
+	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{e.world}, By: e}, realusage.Deps{
 		Half: e.evictor, Executor: witness{r, e}, Options: e.policy.Options,
 	})
 	if err != nil {

@@ -81,7 +81,7 @@ func (e *evenkeel) join(w *world) (err error) {
 		store.SetPod(pod)
 	}
 	w.watcher = e
-	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: w, By: e}, realusage.Deps{
+	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{w}, By: e}, realusage.Deps{
 		Half: e.evictor, Executor: e, Options: e.policy.Options,
 	})
 	return err

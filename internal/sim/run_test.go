@@ -129,13 +129,14 @@ func challengers() []sim.Variant {
 // The rivals begin like all others, evict and leave less hot than nobody, within
 // their limits, and all of it is so twice.
 func TestRivals(t *testing.T) {
-	steep := skew(200, 48) // so that some nodes are above Koordinator's 75%
+	steep, shape := skew(200, 48), sim.DefaultShape()
+	shape.MeanCPUPercent = 60 // so that some nodes are above Koordinator's 75%, some below its 45%
 	for _, series := range steep.Series {
 		for k := range series {
 			series[k] = 1.2*series[k] - 10
 		}
 	}
-	fleet, err := sim.NewFleet(sim.DefaultShape(), steep, nil)
+	fleet, err := sim.NewFleet(shape, steep, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

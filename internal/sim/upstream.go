@@ -35,7 +35,7 @@ const upstreamPace = 20 * time.Millisecond
 
 func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationArgs, seed uint64, w *world, t *tally) (*upstream, error) {
 	u := &upstream{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 4))} // reproducible on purpose
-	u.handle = &deschedulerapi.Handle{World: w, By: u}
+	u.handle = &deschedulerapi.Handle{World: stage{w}, By: u}
 	plugin, err := nodeutilization.NewLowNodeUtilization(ctx, args, u.handle)
 	if err != nil {
 		return nil, fmt.Errorf("making upstream's LowNodeUtilization: %w", err)

@@ -110,11 +110,14 @@ func (w *world) places() []string {
 // pods lists the bound pods, node by node.
 func (w *world) pods() []*v1.Pod { return slices.Concat(w.assigned...) }
 
+// stage is a world as plugins of the descheduler framework see it.
+type stage struct{ *world }
+
 // PodsOn implements deschedulerapi.World.
-func (w *world) PodsOn(node string) []*v1.Pod { return w.assigned[w.index[node]] }
+func (w stage) PodsOn(node string) []*v1.Pod { return w.assigned[w.index[node]] }
 
 // Evictable implements deschedulerapi.World: fixed pods stay.
-func (w *world) Evictable(pod *v1.Pod) bool {
+func (w stage) Evictable(pod *v1.Pod) bool {
 	i, ok := w.byName(pod.Name)
 	return ok && !w.replicas[i].Fixed
 }
