@@ -55,7 +55,8 @@ const SimulateFormats = "table|json|csv"
 
 // comparisons are the variants that --compare knows by name.
 var comparisons = []string{
-	"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "evict-only", "extender-only", "evenkeel", "oracle",
+	"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "trimaran-risk",
+	"evict-only", "extender-only", "evenkeel", "oracle",
 }
 
 // AddTo defines the flags.

@@ -122,7 +122,7 @@ func TestOracleBounds(t *testing.T) {
 func challengers() []sim.Variant {
 	return []sim.Variant{
 		{Name: "openshift", Rival: contest.OpenShift}, {Name: "koordinator", Rival: contest.Koordinator},
-		{Name: "trimaran", Rival: contest.Trimaran, Upstream: upstream},
+		{Name: "trimaran", Rival: contest.Trimaran, Upstream: upstream}, {Name: "trimaran-risk", Rival: contest.TrimaranRisk, Upstream: upstream},
 	}
 }
 
@@ -174,8 +174,10 @@ func TestRivals(t *testing.T) {
 	if r := once["koordinator"]; r.OnPlan != r.Evictions || r.Pending > 0 {
 		t.Errorf("koordinator evicts %d pods, %d land on their reservations, %d wait", r.Evictions, r.OnPlan, r.Pending)
 	}
-	if r := once["trimaran"]; r.Boomerangs > once["upstream"].Boomerangs/4 {
-		t.Errorf("with trimaran %d pods come back, with kube-scheduler alone %d", r.Boomerangs, once["upstream"].Boomerangs)
+	for _, name := range []string{"trimaran", "trimaran-risk"} {
+		if back, alone := once[name].Boomerangs, once["upstream"].Boomerangs; back > alone/4 {
+			t.Errorf("with %s %d pods come back, with kube-scheduler alone %d", name, back, alone)
+		}
 	}
 }
 

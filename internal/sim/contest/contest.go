@@ -45,6 +45,8 @@ const (
 	OpenShift   Name = "openshift"
 	Koordinator Name = "koordinator"
 	Trimaran    Name = "trimaran"
+	// TrimaranRisk scores by risk, Trimaran by a target.
+	TrimaranRisk Name = "trimaran-risk"
 )
 
 // Player plays a rival.
@@ -73,7 +75,7 @@ func (p *Player) Schedule(config *kubescheduler.Config) {
 	case OpenShift: // by taints on nodes
 		return
 	case Koordinator:
-	case Trimaran: // as in its own configuration
+	case Trimaran, TrimaranRisk: // as in its own configuration
 		config.Unscored = []string{names.NodeResourcesFit, names.NodeResourcesBalancedAllocation}
 	}
 	config.Extender, config.Weight, config.Plugin = p, 1, true
@@ -96,7 +98,7 @@ func (p *Player) Cycle(ctx context.Context, until time.Time) error {
 				return err
 			}
 		}
-	case Trimaran:
+	case Trimaran, TrimaranRisk:
 	}
 	return nil
 }
@@ -168,8 +170,10 @@ func (p *Player) Prioritize(pod *v1.Pod, nodes []string) []int64 {
 		case node.Unmeasured: // the lowest score
 		case p.name == Koordinator:
 			points[k] = rivals.LeastUsed(rivals.Expect(now, &node, requests), node.Capacity)
-		default:
+		case p.name == TrimaranRisk:
 			points[k] = rivals.RiskBalancing(p.world.Past(name, rivals.WatcherWindow), node.Capacity, requests)
+		default:
+			points[k] = rivals.TargetLoad(now, &node, p.world.Past(name, rivals.WatcherWindow), requests)
 		}
 	}
 	return points

@@ -165,8 +165,9 @@ func TestPrioritize(t *testing.T) {
 		past:  map[string][]cluster.Amounts{"idle": {{0, 0}}, "busy": {{400, 0}, {600, 0}}},
 	}
 	for name, want := range map[contest.Name][]int64{
-		contest.Koordinator: {92, 67, 0}, // (91.5+93)/2 and (41.5+93)/2, each cut
-		contest.Trimaran:    {95, 65, 0}, // 1 - 0.1/2, 1 - (0.6+0.1)/2
+		contest.Koordinator:  {92, 67, 0}, // (91.5+93)/2 and (41.5+93)/2, each cut
+		contest.Trimaran:     {63, 23, 0}, // 60*15/40+40 and 40*35/60, rounded
+		contest.TrimaranRisk: {95, 65, 0}, // 1 - 0.1/2, 1 - (0.6+0.1)/2
 	} {
 		t.Run(string(name), func(t *testing.T) {
 			b.now, b.player = noon, contest.New(name)
