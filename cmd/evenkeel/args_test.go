@@ -28,7 +28,7 @@ func TestMisspeltNames(t *testing.T) {
 		"a flag without its value":        {"run --schedule", `flag needs an argument: --schedule`},
 		"an output format":                {"top -o jsn", `--output: "jsn" is not one of table|wide|json|yaml|name, did you mean "json"?`},
 		"the mode of doctor":              {"doctor --mode extendr", `--mode: "extendr" is not one of ["run" "serve" "extender" "nodesync"], did you mean "extender"?`},
-		"a variant to compare":            {"simulate --compare evict-olny", `--compare: "evict-olny" is not one of none, upstream-requests, upstream-metrics, evict-only, extender-only, evenkeel, oracle, did you mean "evict-only"?`},
+		"a variant to compare":            {"simulate --compare evict-olny", `--compare: "evict-olny" is not one of none, upstream-requests, upstream-metrics, openshift, koordinator, trimaran, trimaran-risk, evict-only, extender-only, evenkeel, oracle, did you mean "evict-only"?`},
 		"an argument where there is none": {"run now", `evenkeel run takes no arguments, got ["now"]`},
 	}
 	for name, tc := range cases {

@@ -44,6 +44,7 @@ var pureRooms = []string{
 	"strategies",                // what strategies share
 	"strategies/realusage/plan", // which pods to move where
 	"internal/sim/recording",    // what is kept of a live cluster
+	"internal/sim/rivals",       // by which rules others decide
 	"internal/explain",          // why a node is hot, why a pod moves
 	"internal/explain/preview",  // what a plan would do
 	"internal/terminal/layout",  // how what people read is laid out

@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/contest"
 	"github.com/evenkeel/evenkeel/internal/sim/report"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
@@ -101,7 +102,11 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	known := map[string]sim.Variant{
 		"none":              {},
 		"upstream-requests": {Upstream: upstreamArgs(20, 50, nil)},
-		"upstream-metrics":  {Upstream: upstreamArgs(45, 65, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})},
+		"upstream-metrics":  {Upstream: onMetrics()},
+		"openshift":         {Rival: contest.OpenShift},
+		"koordinator":       {Rival: contest.Koordinator},
+		"trimaran":          {Rival: contest.Trimaran, Upstream: onMetrics()},
+		"trimaran-risk":     {Rival: contest.TrimaranRisk, Upstream: onMetrics()},
 		"evict-only":        {Policy: own, Evicts: true},
 		"extender-only":     {Policy: own, Steers: true},
 		"evenkeel":          {Policy: own, Evicts: true, Steers: true},
@@ -127,6 +132,10 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 		all = append(all, variant)
 	}
 	return all, nil
+}
+
+func onMetrics() *nodeutilization.LowNodeUtilizationArgs {
+	return upstreamArgs(45, 65, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})
 }
 
 func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtilization) *nodeutilization.LowNodeUtilizationArgs {

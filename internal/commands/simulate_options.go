@@ -54,7 +54,10 @@ func NewSimulateOptions() SimulateOptions {
 const SimulateFormats = "table|json|csv"
 
 // comparisons are the variants that --compare knows by name.
-var comparisons = []string{"none", "upstream-requests", "upstream-metrics", "evict-only", "extender-only", "evenkeel", "oracle"}
+var comparisons = []string{
+	"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "trimaran-risk",
+	"evict-only", "extender-only", "evenkeel", "oracle",
+}
 
 // AddTo defines the flags.
 func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {

@@ -103,7 +103,7 @@ func TestADeployDuringAMove(t *testing.T) {
 			}
 			w, e := steered(t, fleet, allHot, 0)
 			planned := strategies.Plan{Moves: []strategies.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
-			cycle := e.evictor.Begin(t.Context(), &planned, e.evict)
+			cycle := e.evictor.Begin(t.Context(), &planned, e.Evict)
 			if evicted {
 				fits := fleet.Replicas[3].Requests
 				fleet.Replicas[3].Requests = fleet.Capacity.Plus(fleet.Capacity)
@@ -164,7 +164,7 @@ func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w.maxUnavailable = 10
 	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
 	moves := []strategies.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
-	e.Execute(t.Context(), realusage.Made{Plan: strategies.Plan{Moves: moves}}, e.evict)
+	e.Execute(t.Context(), realusage.Made{Plan: strategies.Plan{Moves: moves}}, e.Evict)
 	if e.err != nil || e.tally.Landed != 3 || e.tally.Refused > 0 {
 		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.Landed, e.tally.Refused, e.err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/sim/contest"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
@@ -32,6 +33,8 @@ type Variant struct {
 	// Upstream holds the arguments of upstream's LowNodeUtilization; nil leaves
 	// it out.
 	Upstream *nodeutilization.LowNodeUtilizationArgs
+	// Rival decides by another project's rules; empty leaves them out.
+	Rival contest.Name
 	// Oracle moves pods every hour to where the coming hour's usage suits best.
 	Oracle bool
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/sim/deschedulerapi"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -216,7 +217,7 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
 	var err error
-	e.plugin, err = realusage.New(e.policy.Args, &handle{world: e.world, by: e}, realusage.Deps{
+	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{e.world}, By: e}, realusage.Deps{
 		Half: e.evictor, Executor: witness{r, e}, Options: e.policy.Options,
 	})
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package sim replays usage through a cluster in virtual time. A trace says
 // what the pods of a fleet use, a Variant says who evicts and who places them,
 // and the outcome is measured. Evenkeel's own packages decide as in production,
-// and so do kube-scheduler's plugins and upstream's descheduler plugins. Only
-// the execution is simulated: an eviction restarts its pod at once, for a
-// stated time, unless a PodDisruptionBudget forbids it, and rollouts replace
-// pods a few at a time.
+// and so do kube-scheduler's plugins and upstream's descheduler plugins; other
+// projects decide by the rules that they publish. Only the execution is
+// simulated: an eviction restarts its pod at once, for a stated time, unless a
+// PodDisruptionBudget forbids it, and rollouts replace pods a few at a time.
 //
 // Invariants: time is the step of the trace and an offset within it, never the
 // machine's; the same Config gives the same Result; all variants of a run begin

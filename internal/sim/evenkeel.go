@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/sim/deschedulerapi"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -80,7 +81,7 @@ func (e *evenkeel) join(w *world) (err error) {
 		store.SetPod(pod)
 	}
 	w.watcher = e
-	e.plugin, err = realusage.New(e.policy.Args, &handle{world: w, by: e}, realusage.Deps{
+	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{w}, By: e}, realusage.Deps{
 		Half: e.evictor, Executor: e, Options: e.policy.Options,
 	})
 	return err
@@ -143,9 +144,9 @@ func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
 	return at
 }
 
-// evict ends a pod and has its replacement placed, as the API server and the
-// controllers would.
-func (e *evenkeel) evict(_ context.Context, pod *v1.Pod) error {
+// Evict implements deschedulerapi.Evicting: it ends a pod and has its
+// replacement placed, as the API server and the controllers would.
+func (e *evenkeel) Evict(_ context.Context, pod *v1.Pod) error {
 	move, _ := e.observer.Ledger().Get(string(pod.UID))
 	if reason, detail := e.evictor.Allow(&move.Intent); reason != "" {
 		return &reasons.Refusal{Reason: reason, Detail: detail}

@@ -68,7 +68,10 @@ func (w *world) replace(i int, now time.Time, away time.Duration) (string, error
 		r.waiting = w.newPod(i, now)
 		w.notify(r.waiting)
 	}
-	node, err := w.scheduler.Place(r.waiting)
+	node, err := w.reserved, error(nil)
+	if node == "" {
+		node, err = w.scheduler.Place(r.waiting)
+	}
 	if errors.Is(err, kubescheduler.ErrUnschedulable) {
 		return "", nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/sim/contest"
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
@@ -57,6 +58,7 @@ type player struct {
 	tally    *tally
 	evenkeel *evenkeel
 	upstream *upstream
+	rival    *contest.Player
 }
 
 func play(ctx context.Context, c *Config, v *Variant, places []string) (Result, error) {
@@ -88,6 +90,10 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 			scheduling.Extender = directExtender{p.evenkeel.answerer}
 		}
 	}
+	if p.variant.Rival != "" {
+		p.rival = contest.New(p.variant.Rival)
+		p.rival.Schedule(&scheduling)
+	}
 	if p.world, err = newWorld(ctx, p.config.Fleet, scheduling, p.config.Gap); err != nil {
 		return err
 	}
@@ -96,6 +102,9 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 	p.world.deploys = deploys(p.config.Fleet, p.config.DeploysPerDay, p.config.Steps, p.config.Seed)
 	if err := p.world.adopt(places); err != nil {
 		return err
+	}
+	if p.rival != nil {
+		p.rival.Join(newArena(p.config.Seed, p.world, p.tally))
 	}
 	if p.evenkeel != nil {
 		return p.evenkeel.join(p.world)
@@ -121,7 +130,7 @@ func (p *player) step(ctx context.Context, step int) error {
 
 // cycle lets the variant's evictor act on what was measured before the step.
 func (p *player) cycle(ctx context.Context, step int, begins time.Time) error {
-	due := time.Duration(step)*Step%p.config.Every == 0
+	due := time.Duration(step)*Step%p.config.Every == 0 || p.rival != nil && p.rival.PacesItself()
 	if p.evenkeel != nil && step > 0 {
 		p.evenkeel.observe(ctx, begins, p.config.Lag) // demand is still the previous step's
 	}
@@ -135,6 +144,8 @@ func (p *player) cycle(ctx context.Context, step int, begins time.Time) error {
 		return p.evenkeel.cycle(ctx)
 	case p.upstream != nil:
 		return p.upstream.cycle(ctx, begins.Add(p.config.Lag))
+	case p.rival != nil:
+		return p.rival.Cycle(ctx, begins.Add(Step))
 	case p.variant.Oracle && step%stepsPerHour == 0:
 		o := oracle{world: p.world, tally: p.tally, steps: p.config.Steps}
 		return o.arrange(step, begins.Add(p.config.Lag))

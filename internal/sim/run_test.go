@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/contest"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
 
@@ -69,7 +71,7 @@ func TestRunCanBeRepeated(t *testing.T) {
 // What the replicas demand is on some node or lost in a restart, whatever moves
 // them.
 func TestDemandIsKept(t *testing.T) {
-	c := config(t, sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream}, sim.Variant{Name: "oracle", Oracle: true})
+	c := config(t, append(challengers(), sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream}, sim.Variant{Name: "oracle", Oracle: true})...)
 	results, err := sim.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func TestDemandIsKept(t *testing.T) {
 				got += percent
 			}
 			restarts := 0.0
-			if r.Variant == "upstream" { // a pod that was moved is away for a part of the step and the next
+			if r.Variant != "oracle" { // a pod that was moved is away for a part of the step and the next
 				for _, n := range r.EvictionsAt[max(0, step-1) : step+1] {
 					restarts += float64(n)
 				}
@@ -113,6 +115,69 @@ func TestOracleBounds(t *testing.T) {
 	if oracle.HotPercent > none.HotPercent/4 || *oracle.CPUDeviationHour > *none.CPUDeviationHour/3 {
 		t.Errorf("the oracle leaves %.1f %% hot and an hourly deviation of %.2f, without it %.1f %% and %.2f",
 			oracle.HotPercent, *oracle.CPUDeviationHour, none.HotPercent, *none.CPUDeviationHour)
+	}
+}
+
+// challengers are the variants of other projects.
+func challengers() []sim.Variant {
+	return []sim.Variant{
+		{Name: "openshift", Rival: contest.OpenShift}, {Name: "koordinator", Rival: contest.Koordinator},
+		{Name: "trimaran", Rival: contest.Trimaran, Upstream: upstream}, {Name: "trimaran-risk", Rival: contest.TrimaranRisk, Upstream: upstream},
+	}
+}
+
+// The rivals begin like all others, evict and leave less hot than nobody, within
+// their limits, and all of it is so twice.
+func TestRivals(t *testing.T) {
+	steep, shape := skew(200, 48), sim.DefaultShape()
+	shape.MeanCPUPercent = 60 // so that some nodes are above Koordinator's 75%, some below its 45%
+	for _, series := range steep.Series {
+		for k := range series {
+			series[k] = 1.2*series[k] - 10
+		}
+	}
+	fleet, err := sim.NewFleet(shape, steep, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	play := func() map[string]sim.Result {
+		c := config(t, append(challengers(), sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream})...)
+		c.Fleet = fleet
+		results, err := sim.Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := map[string]sim.Result{}
+		for i := range results {
+			named[results[i].Variant] = results[i]
+		}
+		return named
+	}
+	once := play()
+	if diff := cmp.Diff(once, play()); diff != "" {
+		t.Errorf("twice the same (-once +again):\n%s", diff)
+	}
+	none := once["none"]
+	for _, rival := range challengers() {
+		r := once[rival.Name]
+		if diff := cmp.Diff(none.Usage[0], r.Usage[0]); diff != "" {
+			t.Errorf("%s begins on other nodes (-none +it):\n%s", rival.Name, diff)
+		}
+		if r.Evictions == 0 || r.HotPercent >= none.HotPercent || r.CPUDeviation >= none.CPUDeviation {
+			t.Errorf("%s leaves %.2f%% hot and a deviation of %.2f with %d evictions, nobody %.2f%% and %.2f",
+				rival.Name, r.HotPercent, r.CPUDeviation, r.Evictions, none.HotPercent, none.CPUDeviation)
+		}
+	}
+	if most := slices.Max(once["openshift"].EvictionsAt); most > 5 {
+		t.Errorf("openshift evicts %d pods in a cycle, at most five are allowed", most)
+	}
+	if r := once["koordinator"]; r.OnPlan != r.Evictions || r.Pending > 0 {
+		t.Errorf("koordinator evicts %d pods, %d land on their reservations, %d wait", r.Evictions, r.OnPlan, r.Pending)
+	}
+	for _, name := range []string{"trimaran", "trimaran-risk"} {
+		if back, alone := once[name].Boomerangs, once["upstream"].Boomerangs; back > alone/4 {
+			t.Errorf("with %s %d pods come back, with kube-scheduler alone %d", name, back, alone)
+		}
 	}
 }
 

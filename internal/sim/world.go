@@ -53,6 +53,8 @@ type world struct {
 	step              int
 	start, began, now time.Time
 	made              int // pods created so far
+	// reserved is the node on which there is a place for the next replacement.
+	reserved string
 	// containers are shared by the pods with the same requests, read-only.
 	containers map[cluster.Amounts][]v1.Container
 }
@@ -107,6 +109,18 @@ func (w *world) places() []string {
 
 // pods lists the bound pods, node by node.
 func (w *world) pods() []*v1.Pod { return slices.Concat(w.assigned...) }
+
+// stage is a world as plugins of the descheduler framework see it.
+type stage struct{ *world }
+
+// PodsOn implements deschedulerapi.World.
+func (w stage) PodsOn(node string) []*v1.Pod { return w.assigned[w.index[node]] }
+
+// Evictable implements deschedulerapi.World: fixed pods stay.
+func (w stage) Evictable(pod *v1.Pod) bool {
+	i, ok := w.byName(pod.Name)
+	return ok && !w.replicas[i].Fixed
+}
 
 // byName finds a bound pod's replica by name.
 func (w *world) byName(name string) (int, bool) {

@@ -30,12 +30,12 @@ var (
 
 // newFramework gives PodTopologySpread no default constraints, as nodes of a
 // replay have no zones.
-func newFramework(ctx context.Context, nodes *nodes) (framework.Framework, error) {
+func newFramework(ctx context.Context, nodes *nodes, unscored []string) (framework.Framework, error) {
 	placement.InitMetrics()
 	profile, err := placement.NewProfile(func(defaults *config.Plugins) *config.Plugins {
 		return &config.Plugins{
 			PreFilter: placement.PluginSet(preFilters...), Filter: placement.PluginSet(filters...),
-			PreScore: placement.PluginSet(preScores...), Score: scoreSet(defaults),
+			PreScore: placement.PluginSet(preScores...), Score: scoreSet(defaults, unscored),
 		}
 	})
 	if err != nil {
@@ -48,11 +48,12 @@ func newFramework(ctx context.Context, nodes *nodes) (framework.Framework, error
 	)
 }
 
-// scoreSet keeps the weights of the default profile.
-func scoreSet(defaults *config.Plugins) config.PluginSet {
+// scoreSet keeps the weights of the default profile, less those that are not to
+// be scored by.
+func scoreSet(defaults *config.Plugins, unscored []string) config.PluginSet {
 	var set config.PluginSet
 	for _, plugin := range slices.Concat(defaults.MultiPoint.Enabled, defaults.Score.Enabled) {
-		if slices.Contains(preScores, plugin.Name) {
+		if slices.Contains(preScores, plugin.Name) && !slices.Contains(unscored, plugin.Name) {
 			set.Enabled = append(set.Enabled, plugin)
 		}
 	}

@@ -25,7 +25,8 @@ import (
 type Extender interface {
 	// Filter returns the ascending indices of the nodes left for a pod.
 	Filter(pod *v1.Pod, nodes []string) (kept []int)
-	// Prioritize returns a score from 0 to 10 for each node.
+	// Prioritize returns a score from 0 to 10 for each node, from 0 to 100 if
+	// Config.Plugin is set.
 	Prioritize(pod *v1.Pod, nodes []string) []int64
 }
 
@@ -35,6 +36,10 @@ type Config struct {
 	// configuration; a point counts ten times as much.
 	Extender Extender
 	Weight   int64
+	// Plugin says that Extender stands for a plugin, whose points count once.
+	Plugin bool
+	// Unscored names the plugins whose scores are disabled.
+	Unscored []string
 	// Seed breaks ties between nodes of the same score.
 	Seed uint64
 }
@@ -62,7 +67,7 @@ type Scheduler struct {
 func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, error) {
 	ctx = klog.NewContext(ctx, logr.Discard())
 	nodes := newNodes(known)
-	plugins, err := newFramework(ctx, nodes)
+	plugins, err := newFramework(ctx, nodes, config.Unscored)
 	if err != nil {
 		return nil, fmt.Errorf("building kube-scheduler's plugins: %w", err)
 	}
@@ -77,6 +82,9 @@ func (s *Scheduler) Add(pod *v1.Pod) error { return s.nodes.add(pod) }
 
 // Remove reports that a bound pod is gone.
 func (s *Scheduler) Remove(pod *v1.Pod) error { return s.nodes.remove(s.ctx, pod) }
+
+// Taint gives a node these taints in place of those it has.
+func (s *Scheduler) Taint(node string, taints []v1.Taint) error { return s.nodes.taint(node, taints) }
 
 // ErrUnschedulable means that a pod fits on no node.
 var ErrUnschedulable = errors.New("no node fits")
@@ -186,8 +194,12 @@ func (s *Scheduler) score(state fwk.CycleState, pod *v1.Pod, known []remembered)
 		return err
 	}
 	if s.config.Extender != nil {
+		value := s.config.Weight
+		if !s.config.Plugin {
+			value *= pointValue
+		}
 		for k, points := range s.config.Extender.Prioritize(pod, s.feasibleNames()) {
-			s.scores[k] += points * s.config.Weight * pointValue
+			s.scores[k] += points * value
 		}
 	}
 	return nil

@@ -36,9 +36,27 @@ func newNodes(known []*v1.Node) *nodes {
 		info := framework.NewNodeInfo()
 		info.SetNode(node)
 		n.infos, n.names, n.byName[node.Name] = append(n.infos, info), append(n.names, node.Name), info
-		n.bare = n.bare && len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable
+		n.bare = n.bare && isBare(node)
 	}
 	return n
+}
+
+func isBare(node *v1.Node) bool { return len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable }
+
+// taint replaces a node's taints.
+func (n *nodes) taint(name string, taints []v1.Taint) error {
+	info, ok := n.byName[name]
+	if !ok {
+		return fmt.Errorf("node %q is unknown", name)
+	}
+	if slices.Equal(info.Node().Spec.Taints, taints) {
+		return nil
+	}
+	node := new(*info.Node()) // the caller's stays as it is
+	node.Spec.Taints = taints
+	info.SetNode(node)
+	n.bare = !slices.ContainsFunc(n.infos, func(other fwk.NodeInfo) bool { return !isBare(other.Node()) })
+	return nil
 }
 
 func (n *nodes) add(pod *v1.Pod) error {

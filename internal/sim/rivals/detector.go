@@ -1,0 +1,35 @@
+package rivals
+
+import "time"
+
+// The defaults of LowNodeLoad's anomalyCondition and detectorCacheTimeout.
+const (
+	abnormalLooks   = 5 // more than so many in a row make a node abnormal
+	anomalyTimeout  = time.Minute
+	detectorTimeout = 5 * time.Minute
+)
+
+// detector counts how often in a row a node was found over a threshold.
+type detector struct {
+	looks    int
+	abnormal bool
+	// expires ends the abnormal state. Without a look until forgotten the
+	// detector begins anew.
+	expires, forgotten time.Time
+}
+
+// over records a look at which the node was over a threshold, and reports
+// whether it is abnormal.
+func (d *detector) over(now time.Time) bool {
+	if now.After(d.forgotten) || d.abnormal && d.expires.Before(now) {
+		d.reset()
+	}
+	d.forgotten = now.Add(detectorTimeout)
+	if d.looks++; !d.abnormal && d.looks > abnormalLooks {
+		*d = detector{abnormal: true, expires: now.Add(anomalyTimeout), forgotten: d.forgotten}
+	}
+	return d.abnormal
+}
+
+// reset makes the node normal.
+func (d *detector) reset() { d.abnormal, d.looks = false, 0 }

@@ -1,0 +1,247 @@
+package rivals
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// The values of koord-descheduler in Koordinator's chart, and the defaults of
+// its MigrationController.
+const (
+	LookInterval      = 10 * time.Second // deschedulingInterval
+	migratingPerNode  = 2
+	jobTTL            = 5 * time.Minute
+	workloadLimitSpan = 5 * time.Minute // objectLimiters.workload.duration
+)
+
+// lowThresholds and highThresholds are in percent.
+var (
+	lowThresholds  = cluster.Percents{cluster.CPU: 45, cluster.Memory: 55}
+	highThresholds = cluster.Percents{cluster.CPU: 75, cluster.Memory: 80}
+)
+
+// Koordinator is LowNodeLoad with the MigrationController: what it wants to
+// evict waits as a job until there is a reservation elsewhere.
+type Koordinator struct {
+	detectors map[string]*detector
+	jobs      []Job
+	// limited is until when no further pod of an owner may be evicted.
+	limited map[int]time.Time
+}
+
+// Job is a PodMigrationJob whose pod is not evicted yet.
+type Job struct {
+	Pod     Pod
+	Node    string
+	created time.Time
+}
+
+// NewKoordinator returns one that knows nothing yet.
+func NewKoordinator() *Koordinator {
+	return &Koordinator{detectors: map[string]*detector{}, limited: map[int]time.Time{}}
+}
+
+// loaded is a node as LowNodeLoad keeps its books on it.
+type loaded struct {
+	*Node
+	used, low, high, requested cluster.Amounts
+}
+
+// Look makes jobs for pods of nodes that were over a high threshold in enough
+// looks in a row, while all low nodes together have room. owners tells of a
+// pod's owner.
+func (k *Koordinator) Look(now time.Time, nodes []Node, owners func(int) Owner) {
+	low, high := classify(nodes)
+	abnormal := slices.DeleteFunc(high, func(n *loaded) bool { return !k.detector(n.Name).over(now) })
+	if len(abnormal) == 0 || len(low) == 0 || len(low) == len(nodes) {
+		return
+	}
+	var room cluster.Amounts
+	for _, n := range low {
+		k.detector(n.Name).reset()
+		room = room.Plus(n.high.Minus(n.used))
+	}
+	slices.SortStableFunc(abnormal, func(a, b *loaded) int { return cmp.Compare(fullness(b), fullness(a)) })
+	for _, source := range abnormal {
+		for _, pod := range victims(source, low) {
+			if !exceeds(source.used, source.high) {
+				k.detector(source.Name).reset()
+				break
+			}
+			if !positive(room) {
+				break
+			}
+			if k.admits(pod, source.Name, owners(pod.Owner), now) {
+				k.jobs = append(k.jobs, Job{Pod: *pod, Node: source.Name, created: now})
+				room, source.used = room.Minus(pod.Used), source.used.Minus(pod.Used)
+			}
+		}
+	}
+}
+
+func (k *Koordinator) detector(node string) *detector {
+	if k.detectors[node] == nil {
+		k.detectors[node] = &detector{}
+	}
+	return k.detectors[node]
+}
+
+// classify finds the nodes below all low thresholds, and those above a high
+// one. A node's usage is that of the system and of the pods that it has now.
+func classify(nodes []Node) (low, high []*loaded) {
+	for i := range nodes {
+		n := &loaded{Node: &nodes[i], used: nodes[i].System}
+		for k := range nodes[i].Pods {
+			n.used = n.used.Plus(nodes[i].Pods[k].Used)
+			n.requested = n.requested.Plus(nodes[i].Pods[k].Requests)
+		}
+		for r, capacity := range n.Capacity {
+			n.low[r] = int64(lowThresholds[r] / 100 * float64(capacity))
+			n.high[r] = int64(highThresholds[r] / 100 * float64(capacity))
+		}
+		switch {
+		case !exceeds(n.used, n.low):
+			low = append(low, n)
+		case exceeds(n.used, n.high):
+			high = append(high, n)
+		}
+	}
+	return low, high
+}
+
+// exceeds reports whether any amount is above its threshold.
+func exceeds(used, thresholds cluster.Amounts) bool {
+	for r := range used {
+		if used[r] > thresholds[r] {
+			return true
+		}
+	}
+	return false
+}
+
+// positive reports whether all amounts are.
+func positive(a cluster.Amounts) bool {
+	for r := range a {
+		if a[r] <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fullness is a node's usage in per mille, the mean of its resources.
+func fullness(n *loaded) (score int64) {
+	for r, capacity := range n.Capacity {
+		if capacity > 0 {
+			score += min(n.used[r], capacity) * 1000 / capacity
+		}
+	}
+	return score / int64(len(n.Capacity))
+}
+
+// victims are the pods of a node that fit on a low one (nodeFit), in the order
+// in which they are evicted: those that cover what the node has too much of,
+// the closest first, then the others, the largest first. Every pod that fits is
+// charged to its low node, whether it will be evicted or not.
+func victims(source *loaded, low []*loaded) (pods []*Pod) {
+	for k := range source.Pods {
+		if pod := &source.Pods[k]; !pod.Fixed && slices.ContainsFunc(low, func(n *loaded) bool { return charge(n, pod) }) {
+			pods = append(pods, pod)
+		}
+	}
+	excess := source.used.Minus(source.high)
+	slices.SortStableFunc(pods, func(a, b *Pod) int {
+		return cmp.Or(cmp.Compare(coverage(b.Used, excess), coverage(a.Used, excess)), b.Bound.Compare(a.Bound))
+	})
+	return pods
+}
+
+// charge adds a pod to a node's usage if it fits there and leaves the node
+// below its high thresholds.
+func charge(n *loaded, pod *Pod) bool {
+	used := n.used.Plus(pod.Used)
+	if exceeds(n.requested.Plus(pod.Requests), n.Capacity) || exceeds(used, n.high) {
+		return false
+	}
+	n.used = used
+	return true
+}
+
+// coverage scores a pod by its share of an excess, the mean over the resources
+// that have one: above 1 it covers it, and the less it is above the better.
+func coverage(used, excess cluster.Amounts) float64 {
+	sum, n := 0.0, 0.0
+	for r := range excess {
+		if excess[r] <= 0 {
+			continue
+		}
+		ratio := float64(used[r]) / float64(excess[r])
+		if ratio >= 1 {
+			ratio = 1 + 1/ratio
+		}
+		sum, n = sum+ratio, n+1
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}
+
+// admits applies the MigrationController's limits: jobs per node and workload,
+// unavailable pods, the rate per workload.
+func (k *Koordinator) admits(pod *Pod, node string, owner Owner, now time.Time) bool {
+	here, siblings := 0, 0
+	for i := range k.jobs {
+		job := &k.jobs[i]
+		switch {
+		case job.Pod.ID == pod.ID:
+			return false
+		case job.Pod.Owner == pod.Owner:
+			siblings++
+		}
+		if job.Node == node {
+			here++
+		}
+	}
+	limit := MaxMigrating(owner.Wanted)
+	switch {
+	case owner.Wanted == 1 || owner.Wanted == limit:
+		return false
+	case here >= migratingPerNode, siblings >= limit, siblings+owner.Missing >= limit:
+		return false
+	}
+	return !k.limited[pod.Owner].After(now)
+}
+
+// MaxMigrating is how many of a workload's pods may migrate, or be unavailable,
+// at a time.
+func MaxMigrating(replicas int) int {
+	switch {
+	case replicas > 10:
+		return replicas / 10
+	case replicas >= 4:
+		return 2
+	}
+	return 1
+}
+
+// Due drops the jobs that took too long and returns those that may go on.
+func (k *Koordinator) Due(now time.Time) (due []Job) {
+	k.jobs = slices.DeleteFunc(k.jobs, func(j Job) bool { return now.Sub(j.created) >= jobTTL })
+	for _, job := range k.jobs {
+		if !k.limited[job.Pod.Owner].After(now) {
+			due = append(due, job)
+		}
+	}
+	return due
+}
+
+// Evicted ends a job whose pod was evicted. The next one of its owner, which
+// wants so many pods, has to wait.
+func (k *Koordinator) Evicted(job Job, wanted int, now time.Time) {
+	k.jobs = slices.DeleteFunc(k.jobs, func(j Job) bool { return j.Pod.ID == job.Pod.ID })
+	k.limited[job.Pod.Owner] = now.Add(workloadLimitSpan / time.Duration(MaxMigrating(wanted)))
+}

@@ -1,0 +1,77 @@
+package rivals
+
+import (
+	"math"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// The defaults of LoadVariationRiskBalancing and TargetLoadPacking.
+const (
+	varianceMargin      = 1.0
+	varianceSensitivity = 1.0
+	targetUtilization   = 40.0
+	requestsMultiplier  = 1.5
+	agentInterval       = time.Minute
+)
+
+// WatcherWindow is the window over which load-watcher averages.
+const WatcherWindow = 15 * time.Minute
+
+// RiskBalancing is LoadVariationRiskBalancing's score of a node, from 0 to 100:
+// the riskier of its resources by what it used over a window, with the pod's
+// request on top.
+func RiskBalancing(used []cluster.Amounts, capacity, requests cluster.Amounts) int64 {
+	score := 100.0
+	for r := range capacity {
+		if capacity[r] <= 0 {
+			return 0
+		}
+		mean, deviation := spread(used, r)
+		mu := unit((unit(mean/float64(capacity[r])) + float64(requests[r])/float64(capacity[r])))
+		sigma := unit(varianceMargin * math.Pow(unit(deviation/float64(capacity[r])), 1/varianceSensitivity))
+		score = min(score, 100*(1-(mu+sigma)/2))
+	}
+	return int64(math.Round(score))
+}
+
+// TargetLoad is TargetLoadPacking's score of a node, from 0 to 100, by the CPU
+// that it used over a window, and by the requests of the pod and of those bound
+// since the window or shortly before its end.
+func TargetLoad(now time.Time, node *Node, used []cluster.Amounts, requests cluster.Amounts) int64 {
+	if node.Capacity[cluster.CPU] <= 0 {
+		return 0
+	}
+	mean, _ := spread(used, int(cluster.CPU))
+	missing := requests[cluster.CPU]
+	for i := range node.Pods {
+		if now.Sub(node.Pods[i].Bound) < agentInterval {
+			missing += node.Pods[i].Requests[cluster.CPU]
+		}
+	}
+	switch percent := 100 * (mean + requestsMultiplier*float64(missing)) / float64(node.Capacity[cluster.CPU]); {
+	case percent > 100:
+		return 0
+	case percent > targetUtilization:
+		return int64(math.Round(targetUtilization * (100 - percent) / (100 - targetUtilization)))
+	default:
+		return int64(math.Round((100-targetUtilization)*percent/targetUtilization + targetUtilization))
+	}
+}
+
+// spread returns the mean and the standard deviation of a resource.
+func spread(used []cluster.Amounts, resource int) (mean, deviation float64) {
+	for i := range used {
+		mean += float64(used[i][resource]) / float64(len(used))
+	}
+	square := 0.0
+	for i := range used {
+		d := float64(used[i][resource]) - mean
+		square += d * d / float64(len(used))
+	}
+	return mean, math.Sqrt(square)
+}
+
+// unit clips a share to 0 to 1.
+func unit(share float64) float64 { return max(0, min(1, share)) }
