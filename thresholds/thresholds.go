@@ -312,9 +312,32 @@ func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts)
 	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])
 }
 
-func percentOf(used, whole int64) float64 {
-	if whole <= 0 {
-		return math.NaN()
+// findCalm sets, for the contention of a pool, up to which CPU usage nobody
+// contends: the low line of each window, 0 where there is none.
+func (p *pool) findCalm(windows int) {
+	of := func(metric usage.Metric) int {
+		return slices.IndexFunc(p.groups, func(g group) bool { return g.metric == metric })
 	}
-	return 100 * float64(used) / float64(whole)
+	contention, cpu := of(usage.CPUContention), of(usage.CPU)
+	if contention < 0 || p.groups[contention].resource != cluster.CPU {
+		return
+	}
+	calm := make([]float64, windows)
+	if cpu >= 0 {
+		for _, one := range p.groups[cpu].rules {
+			calm[one.window] = max(one.levels.Low, 0)
+		}
+	}
+	p.groups[contention].calm = calm
+}
+
+// remaining is the share of a node's contention that is left without the pods
+// that have gone since it was measured.
+func (r *Resolved) remaining(i int, g *group, window int) float64 {
+	read := &r.view.Nodes[i]
+	if window >= len(read.Measured) || window >= len(read.Current) {
+		return 1
+	}
+	return remaining(read.Measured[window][cluster.CPU], read.Current[window][cluster.CPU],
+		r.view.Snapshot.Nodes[i].Node.Allocatable[cluster.CPU], g.calm[window])
 }

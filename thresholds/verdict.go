@@ -174,7 +174,7 @@ func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is minus the percentage
 	case ofSignal:
 		if g.calm != nil {
-			used = r.contending(i, g, one.window, r.view.Nodes[i].Current[one.window])
+			used = contending(used, node.Allocatable[cluster.CPU], g.calm[one.window])
 		}
 		return int64(math.Ceil(float64(used) * excess(r.worse(i, g, one, nil), one)))
 	case ofResource:
@@ -193,11 +193,6 @@ func excess(worse float64, one *rule) float64 {
 		return 1
 	}
 	return min(max((worse-one.levels.Evict)/whole, 0), 1)
-}
-
-// ceiling is the largest amount that is not above a percentage of a whole.
-func ceiling(percent float64, whole int64) int64 {
-	return cluster.Percents{percent}.CeilingOf(cluster.Amounts{whole})[0]
 }
 
 // ForPlacing is what a node is predicted at for placing pods: the higher of the
@@ -282,6 +277,19 @@ func (r *Resolved) HighestEvict(i int, metric usage.Metric) (line float64, ok bo
 		}
 	}
 	return line, ok
+}
+
+// Now returns what a node's metric is judged at over a window, and whether it
+// is.
+func (r *Resolved) Now(i int, metric usage.Metric, window usage.Window) (value float64, judged bool) {
+	groups := r.pools[r.of[i]].groups
+	w := r.view.WindowIndex(window)
+	for k := range groups {
+		if groups[k].metric == metric && w >= 0 {
+			return r.value(i, &groups[k], w, r.view.Nodes[i].Current), true
+		}
+	}
+	return 0, false
 }
 
 // Pool returns the name of the pool that a node is judged in.

@@ -7,6 +7,14 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
+// stats are CPU, memory or IO stats, as far as they are used.
+type stats struct {
+	at                              time.Time
+	usageNanoCores, coreNanoSeconds number
+	workingSetBytes, availableBytes number
+	waited, percent60, percent300   number
+}
+
 // wait is how long some task of a container waited for a CPU.
 type wait struct {
 	at                    time.Time
@@ -31,33 +39,6 @@ const maxContainers = 1000
 
 func (c *containers) reset() { c.all, c.names = c.all[:0], c.names[:0] }
 
-// podContainers reads the CPU stats of a pod's containers, if they are wanted.
-func (d *summaryDecoder) podContainers() {
-	if !d.contention {
-		return
-	}
-	for range d.Array {
-		if len(d.containers.all) < maxContainers {
-			d.container()
-		}
-	}
-}
-
-func (d *summaryDecoder) container() {
-	one := container{}
-	for key := range d.Object {
-		switch string(key) {
-		case "name":
-			one.from = len(d.containers.names)
-			d.containers.names = append(d.containers.names, d.Bytes()...)
-			one.to = len(d.containers.names)
-		case "cpu":
-			d.stats(&one.cpu)
-		}
-	}
-	d.containers.all = append(d.containers.all, one)
-}
-
 // counted returns the waits of the containers that count, and whether any
 // container has PSI. Those do not count that their own limit, or the pod's,
 // makes wait, that hardly run, or of which something is missing.
@@ -79,38 +60,3 @@ func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, wa
 	}
 	return psi, waits
 }
-
-// staleContainer is how much older than the node's the stats of a container may
-// be: a kubelet may still have those of one that has ended.
-const staleContainer = time.Minute
-
-// contention reads the node's contention off its containers. If no container
-// has PSI, nothing is known; if none counts, nobody waits.
-func (r *report) contention(s *summary) {
-	var last, avg5m []float64
-	psi := false
-	for i := range s.pods {
-		pod := &s.pods[i]
-		if pod.twice {
-			continue
-		}
-		psi = psi || pod.psi
-		for _, w := range pod.waits {
-			switch {
-			case s.cpu.at.Sub(w.at) > staleContainer:
-			case !share(w.percent60) || !share(w.percent300):
-				r.nodeProblem(usage.Absurd, "a container of pod %q has waited for %v%% and %v%% of the time", r.node.Pods[i].Key(), w.percent60, w.percent300)
-			default:
-				last, avg5m = append(last, w.percent60), append(avg5m, w.percent300)
-			}
-		}
-	}
-	if !psi {
-		return
-	}
-	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Last, At: s.cpu.at, Value: usage.Contention(last)})
-	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Avg5m, At: s.cpu.at, Value: usage.Contention(avg5m)})
-}
-
-// share reports whether a value is a percentage of the time.
-func share(percent float64) bool { return percent >= 0 && percent <= 100 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
@@ -17,14 +16,6 @@ type summary struct {
 	// pods are in the order of the node's pods in the snapshot.
 	pods []podStats
 	unmatched
-}
-
-// stats are CPU, memory or IO stats, as far as they are used.
-type stats struct {
-	at                              time.Time
-	usageNanoCores, coreNanoSeconds number
-	workingSetBytes, availableBytes number
-	waited, percent60, percent300   number
 }
 
 type podStats struct {
@@ -205,4 +196,31 @@ const windowBytes = 16 << 10
 // bytes at most.
 func newScanner() *jsonscan.Scanner {
 	return jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: 1 << 10, Depth: 1 << 20})
+}
+
+// podContainers reads the CPU stats of a pod's containers, if they are wanted.
+func (d *summaryDecoder) podContainers() {
+	if !d.contention {
+		return
+	}
+	for range d.Array {
+		if len(d.containers.all) < maxContainers {
+			d.container()
+		}
+	}
+}
+
+func (d *summaryDecoder) container() {
+	one := container{}
+	for key := range d.Object {
+		switch string(key) {
+		case "name":
+			one.from = len(d.containers.names)
+			d.containers.names = append(d.containers.names, d.Bytes()...)
+			one.to = len(d.containers.names)
+		case "cpu":
+			d.stats(&one.cpu)
+		}
+	}
+	d.containers.all = append(d.containers.all, one)
 }
