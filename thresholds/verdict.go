@@ -182,11 +182,6 @@ func excess(worse float64, one *rule) float64 {
 	return min(max((worse-one.levels.Evict)/whole, 0), 1)
 }
 
-// ceiling is the largest amount that is not above a percentage of a whole.
-func ceiling(percent float64, whole int64) int64 {
-	return cluster.Percents{percent}.CeilingOf(cluster.Amounts{whole})[0]
-}
-
 // ForPlacing is what a node is predicted at for placing pods: the higher of the
 // last sample and the mean of five minutes.
 func ForPlacing(n *usage.NodeUsage) cluster.Amounts {
@@ -376,4 +371,17 @@ func (r *Resolved) Evidence(i int) []Evidence {
 		}
 	}
 	return all
+}
+
+// Now returns what a node's metric is judged at over a window, and whether it
+// is.
+func (r *Resolved) Now(i int, metric usage.Metric, window usage.Window) (value float64, judged bool) {
+	groups := r.pools[r.of[i]].groups
+	w := r.view.WindowIndex(window)
+	for k := range groups {
+		if groups[k].metric == metric && w >= 0 {
+			return r.value(i, &groups[k], w, r.view.Nodes[i].Current), true
+		}
+	}
+	return 0, false
 }

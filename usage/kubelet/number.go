@@ -35,3 +35,6 @@ func older(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// nanoToMilli converts nano-cores to milli-cores.
+const nanoToMilli = 1e-6

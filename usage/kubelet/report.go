@@ -64,9 +64,6 @@ func (r *report) unmatched(s unmatched) {
 	}
 }
 
-// nanoToMilli converts nano-cores to milli-cores.
-const nanoToMilli = 1e-6
-
 // summarized turns a summary into a report.
 func summarized(node *cluster.NodePods, s *summary) *report {
 	r := &report{node: node}
@@ -172,3 +169,38 @@ func (p *point) times(received time.Time) {
 		p.at = received
 	}
 }
+
+// staleContainer is how much older than the node's the stats of a container may
+// be: a kubelet may still have those of one that has ended.
+const staleContainer = time.Minute
+
+// contention reads the node's contention off its containers. If no container
+// has PSI, nothing is known; if none counts, nobody waits.
+func (r *report) contention(s *summary) {
+	var last, avg5m []float64
+	psi := false
+	for i := range s.pods {
+		pod := &s.pods[i]
+		if pod.twice {
+			continue
+		}
+		psi = psi || pod.psi
+		for _, w := range pod.waits {
+			switch {
+			case s.cpu.at.Sub(w.at) > staleContainer:
+			case !share(w.percent60) || !share(w.percent300):
+				r.nodeProblem(usage.Absurd, "a container of pod %q has waited for %v%% and %v%% of the time", r.node.Pods[i].Key(), w.percent60, w.percent300)
+			default:
+				last, avg5m = append(last, w.percent60), append(avg5m, w.percent300)
+			}
+		}
+	}
+	if !psi {
+		return
+	}
+	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Last, At: s.cpu.at, Value: usage.Contention(last)})
+	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Avg5m, At: s.cpu.at, Value: usage.Contention(avg5m)})
+}
+
+// share reports whether a value is a percentage of the time.
+func share(percent float64) bool { return percent >= 0 && percent <= 100 }

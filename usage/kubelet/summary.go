@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // summary is the used part of a /stats/summary.
@@ -205,4 +206,77 @@ const windowBytes = 16 << 10
 // bytes at most.
 func newScanner() *jsonscan.Scanner {
 	return jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: 1 << 10, Depth: 1 << 20})
+}
+
+// wait is how long some task of a container waited for a CPU.
+type wait struct {
+	at                    time.Time
+	percent60, percent300 float64
+}
+
+// containers are those of one pod, until it is known which pod that is.
+type containers struct {
+	all []container
+	// names holds all names, one after the other.
+	names []byte
+}
+
+type container struct {
+	from, to int // of its name
+	cpu      stats
+}
+
+// maxContainers bounds what is kept of one pod; a pod spec with as many would
+// be too large for the API server.
+const maxContainers = 1000
+
+func (c *containers) reset() { c.all, c.names = c.all[:0], c.names[:0] }
+
+// podContainers reads the CPU stats of a pod's containers, if they are wanted.
+func (d *summaryDecoder) podContainers() {
+	if !d.contention {
+		return
+	}
+	for range d.Array {
+		if len(d.containers.all) < maxContainers {
+			d.container()
+		}
+	}
+}
+
+func (d *summaryDecoder) container() {
+	one := container{}
+	for key := range d.Object {
+		switch string(key) {
+		case "name":
+			one.from = len(d.containers.names)
+			d.containers.names = append(d.containers.names, d.Bytes()...)
+			one.to = len(d.containers.names)
+		case "cpu":
+			d.stats(&one.cpu)
+		}
+	}
+	d.containers.all = append(d.containers.all, one)
+}
+
+// counted returns the waits of the containers that count, and whether any
+// container has PSI. Those do not count that their own limit, or the pod's,
+// makes wait, that hardly run, or of which something is missing.
+func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, waits []wait) {
+	throttled := usage.ThrottledBy(pod.usageNanoCores.value*nanoToMilli, limits.Of(nil))
+	for i := range c.all {
+		one := &c.all[i].cpu
+		if !one.percent60.known || !one.percent300.known {
+			continue
+		}
+		psi = true
+		used := one.usageNanoCores
+		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || !usage.WantsCPU(used.value, one.percent60.value) {
+			continue
+		}
+		if !usage.ThrottledBy(used.value, limits.Of(c.names[c.all[i].from:c.all[i].to])) {
+			waits = append(waits, wait{one.at, one.percent60.value, one.percent300.value})
+		}
+	}
+	return psi, waits
 }
