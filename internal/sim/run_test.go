@@ -142,7 +142,7 @@ func TestRivals(t *testing.T) {
 	}
 	play := func() map[string]sim.Result {
 		c := config(t, append(challengers(), sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream})...)
-		c.Fleet = fleet
+		c.Fleet, c.HotLinePercent = fleet, sim.DefaultHotLine
 		results, err := sim.Run(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
