@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -45,7 +46,7 @@ func Asset(path string) []byte {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"percent": percent, "target": target, "ago": ago, "join": strings.Join, "short": short, "after": after,
+	"percent": percent, "target": target, "ago": ago, "names": reasons.Names, "short": short, "after": after,
 }).ParseFS(assets, "assets/*.html"))
 
 // perPage is how many nodes are listed at once.
