@@ -68,9 +68,9 @@ type listing struct {
 }
 
 func (p *Page) list(asked Asked) listing {
-	all := p.hottest()
+	all := p.hottest
 	if asked.Find != "" {
-		all = slices.DeleteFunc(all, func(n *Node) bool { return !strings.Contains(n.Name, asked.Find) })
+		all = slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !strings.Contains(n.Name, asked.Find) })
 	}
 	l := listing{Find: asked.Find, Pages: max((len(all)+perPage-1)/perPage, 1), Matches: len(all)}
 	l.Page = min(max(asked.Page, 1), l.Pages)
