@@ -203,7 +203,10 @@ func TestSizes(t *testing.T) {
 func compressed(t *testing.T, content []byte) int {
 	t.Helper()
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // as it is sent
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}
