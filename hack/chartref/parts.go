@@ -45,6 +45,7 @@ var parts = []part{
 		{when: and(roles, evicts), source: "base/clusterrole.yaml", only: []string{"ClusterRole/evenkeel", "ClusterRoleBinding/evenkeel"}},
 		{when: and(roles, evicts, authorized), source: "base/clusterrole.yaml", only: []string{"ClusterRoleBinding/evenkeel:auth-delegator"}},
 		{when: and(roles, evicts), source: "base/role.yaml"},
+		{when: and(roles, `(eq .Values.mode "serve")`), source: "overlays/serve/rbac.yaml"},
 	}},
 	{"rbac-extender.yaml", []block{
 		{when: and(roles, apart), source: "overlays/extender/rbac.yaml", only: []string{

@@ -27,7 +27,9 @@ type options struct {
 	fleet
 	sources []string
 	settle  time.Duration
-	binary  string
+	// patience is how long a process may take until it knows all.
+	patience time.Duration
+	binary   string
 	// apiServer is the URL of the API server for the role informers.
 	apiServer string
 	// stripped lets the informers keep only the parts of pods that some filter
@@ -67,6 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&o.lines, "bench", false, "Print Go benchmark lines below the table.")
 	flags.StringSliceVar(&o.sources, "sources", []string{"MetricsServer", "Prometheus"}, "Usage sources to measure evenkeel with.")
 	flags.DurationVar(&o.settle, "settle", 3*time.Minute, "How long each process runs once it knows all.")
+	flags.DurationVar(&o.patience, "patience", 10*time.Minute, "How long each process may take until it knows all.")
 	flags.StringVar(&o.binary, "evenkeel", "bin/evenkeel", "The binary to measure.")
 	flags.StringVar(&o.apiServer, "api-server", "", "For the role informers: URL of the API server.")
 	flags.BoolVar(&o.stripped, "stripped", false, "For the role informers: strip pods hard before they are stored.")

@@ -86,7 +86,7 @@ func (o *options) subjects() ([]subject, error) {
 
 // measure runs a subject against a fleet.
 func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Duration) (memory, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute+length)
+	ctx, cancel := context.WithTimeout(ctx, b.patience+length)
 	defer cancel()
 	b.fleet = f
 	server, err := start(ctx, filepath.Join(b.folder, "server.log"), b.self, "--role=serve", fmt.Sprintf("--nodes=%d", f.nodes),

@@ -287,6 +287,60 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
+// After one mode, what a process of the other has is left to it while that runs,
+// and is no reason to fail.
+func TestCleanupAfterOneMode(t *testing.T) {
+	const evicts, marks = `"evenkeel-7d9f" holds it, so what is its stays`, `"evenkeel-nodesync-7d9f" holds it, so what is its stays`
+	cases := map[string]struct {
+		after       Mode
+		running     string // the Lease that is held
+		gone, stays []string
+		note        string
+	}{
+		"nodesync, while serve runs": {
+			NodeSync, "evenkeel", []string{"evenkeel.io/hot", "presure"}, []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, evicts,
+		},
+		"nodesync, of an other release": {
+			NodeSync, "", []string{"evenkeel.io/hot", "presure"}, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, "",
+		},
+		"serve, while nodesync runs": {
+			Evicting, "evenkeel-nodesync", []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, []string{"evenkeel.io/hot", "presure", `"name":"evenkeel-nodesync"`}, marks,
+		},
+		"serve, which wrote to nodes itself": {
+			Evicting, "", []string{gate, "evenkeel-ledger", "evenkeel.io/hot", "presure", `"web":2`}, nil, "",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := littered(t)
+			if tc.running != "" {
+				leases := s.client.CoordinationV1().Leases("evenkeel")
+				_ = leases.Delete(t.Context(), tc.running, metav1.DeleteOptions{}) // an old one is there, or is not
+				s.add(lease(tc.running, noon))
+			}
+			s.config.After, s.config.Ledger = tc.after, true
+			report := s.run()
+			if len(report.Left) > 0 {
+				t.Errorf("left %+v", report.Left)
+			}
+			if said := strings.Join(report.Notes, "; "); !strings.Contains(said, tc.note) {
+				t.Errorf("notes %q, want %q", said, tc.note)
+			}
+			after := s.state()
+			for _, text := range tc.gone {
+				if strings.Contains(after, text) {
+					t.Errorf("%s is left", text)
+				}
+			}
+			for _, text := range tc.stays {
+				if !strings.Contains(after, text) {
+					t.Errorf("%s is gone", text)
+				}
+			}
+		})
+	}
+}
+
 // A Deployment that somebody scales to 2 later is not scaled back by the next
 // run.
 func TestSurgesEndOnce(t *testing.T) {

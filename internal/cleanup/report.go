@@ -22,13 +22,30 @@ type Config struct {
 	// Namespace holds the Leases, the ledger and the kill switch.
 	Namespace string
 	// Leases are the names of the Leases, that of the process that evicts
-	// first.
+	// first, that of a nodesync of its own second.
 	Leases []string
+	// After is what is cleaned up after.
+	After Mode
 	// Ledger says that the ledger, the Leases and the kill switch go as well.
 	Ledger bool
 	// DryRun changes nothing.
 	DryRun bool
 }
+
+// Mode says which processes have ended.
+type Mode string
+
+// The modes.
+const (
+	// All: no Evenkeel runs any more.
+	All Mode = ""
+	// Evicting: what evicts has ended. A nodesync of its own may run, and what it
+	// wrote stays.
+	Evicting Mode = "evicting"
+	// NodeSync: a nodesync of its own has ended. What evicts may run, and its
+	// keys, gates, surges and ledger stay.
+	NodeSync Mode = "nodesync"
+)
 
 // Entry is one thing that was found.
 type Entry struct {
@@ -67,8 +84,9 @@ type cleaner struct {
 	Config
 	steering *admission.Leftovers
 	report   Report
-	// runs reports whether a process that evicts holds its Lease.
-	runs bool
+	// runs reports whether a process that evicts holds its Lease, marks whether a
+	// nodesync of its own holds its.
+	runs, marks bool
 }
 
 // done notes what was done, or would be: what follows "is", "are" or "would be".

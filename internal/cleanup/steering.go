@@ -11,6 +11,9 @@ import (
 // keysAndGates deletes keys first, so that no more pods are held, and then lets
 // those go that are. It looks again until it finds none.
 func (c *cleaner) keysAndGates(ctx context.Context) {
+	if c.After == NodeSync {
+		return
+	}
 	for range maxPasses {
 		failures := len(c.report.Left)
 		if found := c.keys(ctx) + c.gates(ctx); found == 0 || c.DryRun || len(c.report.Left) > failures {

@@ -21,16 +21,19 @@ import (
 func (c *cleaner) leases(ctx context.Context) {
 	for i, name := range c.Leases {
 		holder, renewed, err := c.holder(ctx, name)
+		others := i == 0 && c.After == NodeSync || i > 0 && c.After == Evicting
 		switch {
 		case err != nil:
 			c.left("Lease", c.Namespace, name, "%v", err)
 		case holder == "":
 			continue
+		case others:
+			c.note("Lease %s/%s: %q holds it, so what is its stays", c.Namespace, name, holder)
 		default:
 			c.left("Lease", c.Namespace, name, "%q holds it and renewed it at %s: stop Evenkeel first, or it makes again what is removed",
 				holder, renewed.UTC().Format(time.RFC3339))
 		}
-		c.runs = c.runs || i == 0
+		c.runs, c.marks = c.runs || i == 0, c.marks || i > 0
 	}
 }
 
@@ -58,7 +61,7 @@ func (c *cleaner) holder(ctx context.Context, name string) (holder string, renew
 // surges scales back the Deployments that the ledger says are scaled up for a
 // move. The process that evicts does so itself while it runs.
 func (c *cleaner) surges(ctx context.Context) {
-	if c.runs {
+	if c.runs || c.After == NodeSync {
 		return
 	}
 	store, err := configmap.New(configmap.Config{
@@ -126,8 +129,11 @@ type alone struct{}
 // Leads implements evictor.Leader.
 func (alone) Leads() error { return nil }
 
-// nodes removes what nodesync wrote on nodes.
+// nodes removes what nodesync wrote on nodes, whichever process ran it.
 func (c *cleaner) nodes(ctx context.Context) {
+	if c.marks && c.After == Evicting {
+		return
+	}
 	remove := nodesync.Remove
 	if c.DryRun {
 		remove = nodesync.Find
@@ -158,13 +164,19 @@ func (c *cleaner) stored(ctx context.Context) {
 	}
 	maps, leases := c.Client.CoreV1().ConfigMaps(c.Namespace), c.Client.CoordinationV1().Leases(c.Namespace)
 	names := append(configmap.SetAside(evictor.ConfigMapName), evictor.ConfigMapName, pause.Name)
+	if c.After == NodeSync {
+		names = nil
+	}
 	for _, name := range names {
 		c.deleteStored(ctx, "ConfigMap", name, func(ctx context.Context) error {
 			_, err := maps.Get(ctx, name, metav1.GetOptions{})
 			return err
 		}, maps.Delete)
 	}
-	for _, name := range c.Leases {
+	for i, name := range c.Leases {
+		if i == 0 && c.After == NodeSync || i > 0 && c.marks {
+			continue
+		}
 		c.deleteStored(ctx, "Lease", name, func(ctx context.Context) error {
 			_, err := leases.Get(ctx, name, metav1.GetOptions{})
 			return err

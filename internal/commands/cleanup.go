@@ -20,6 +20,8 @@ import (
 type CleanupOptions struct {
 	// Format is one of Formats.
 	Format string
+	// Mode is the mode whose processes have ended; empty: all of them.
+	Mode string
 	// Ledger deletes what is stored as well, DryRun nothing at all.
 	Ledger, DryRun bool
 	// Timeout bounds the whole run.
@@ -29,6 +31,7 @@ type CleanupOptions struct {
 // AddTo adds the flags.
 func (o *CleanupOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+Formats+".")
+	flags.StringVar(&o.Mode, "mode", "", "Clean up after one mode, where processes of another go on: serve|run|nodesync. Empty: after all.")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Say what would be removed, and change nothing.")
 	flags.BoolVar(&o.Ledger, "ledger", false, "Delete the ledger, the Leases and the kill switch as well, once all else is removed.")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "When to give up.")
@@ -38,8 +41,14 @@ func (o *CleanupOptions) validate() error {
 	if o.Timeout <= 0 {
 		return exit.Usagef("--timeout: %v must be above 0", o.Timeout)
 	}
+	if _, ok := after[o.Mode]; !ok {
+		return exit.Usagef("--mode: %q is none of serve, run and nodesync; leave it out to clean up after all", o.Mode)
+	}
 	return validLook(nil, o.Format, Formats, "")
 }
+
+// after are the values of --mode.
+var after = map[string]cleanup.Mode{"": cleanup.All, "serve": cleanup.Evicting, "run": cleanup.Evicting, "nodesync": cleanup.NodeSync}
 
 // Cleanup is `evenkeel cleanup`: it removes what Evenkeel left in a cluster. It
 // returns an error if something could not be removed.
@@ -62,7 +71,7 @@ func Cleanup(ctx context.Context, options app.Options, wanted CleanupOptions, ou
 	}
 	report := cleanup.Run(limited, cleanup.Config{
 		Client: connection.Client, Dynamic: client, Clock: connection.Clock, Namespace: cmp.Or(options.Namespace, app.DefaultNamespace),
-		Leases: []string{defaultLeaseName, nodeSyncLeaseName}, Ledger: wanted.Ledger, DryRun: wanted.DryRun,
+		Leases: []string{defaultLeaseName, nodeSyncLeaseName}, After: after[wanted.Mode], Ledger: wanted.Ledger, DryRun: wanted.DryRun,
 	})
 	interrupted := limited.Err()
 	if err := show(out, wanted.Format, "never", report, func(p *layout.Page) { report.Table(p, interrupted) }); err != nil {

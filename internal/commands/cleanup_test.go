@@ -33,6 +33,7 @@ func TestCleanupRefusesWrongFlags(t *testing.T) {
 	for want, wanted := range map[string]CleanupOptions{
 		"--output":  {Format: "xml", Timeout: time.Minute},
 		"--timeout": {Format: "json"},
+		"--mode":    {Format: "json", Timeout: time.Minute, Mode: "extender"},
 	} {
 		var out bytes.Buffer
 		err := Cleanup(t.Context(), app.Options{Kubeconfig: apiServer(t, "")}, wanted, &out)

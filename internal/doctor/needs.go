@@ -111,7 +111,10 @@ func (p *Process) eviction(n *needs) {
 	n.watch(forWatching, "", "namespaces")
 	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
 	n.add(Need{Resource: "pods", For: forEvicting}, "get")
-	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "list", "watch", "update")
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "update")
+	if p.Mode == ModeServe { // a cycle of run reads it once, what lasts follows it
+		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
+	}
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.PauseName, For: forPause}, "get")
 	n.add(Need{Group: "events.k8s.io", Resource: "events", For: forEvents}, "create", "patch")

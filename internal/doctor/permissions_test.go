@@ -120,6 +120,14 @@ func TestNeeds(t *testing.T) {
 			},
 			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io"},
 		},
+		"serve follows the ledger": {
+			types: []string{metricsserver.Name}, want: []string{"list configmaps evenkeel/evenkeel-ledger", "watch configmaps evenkeel/evenkeel-ledger"},
+		},
+		"run reads it once": {
+			change: func(p *doctor.Process) { p.Mode = doctor.ModeRun }, types: []string{metricsserver.Name},
+			want:   []string{"get configmaps evenkeel/evenkeel-ledger"},
+			absent: []string{"list configmaps evenkeel/evenkeel-ledger", "watch configmaps evenkeel/evenkeel-ledger"},
+		},
 		"kubelets": {
 			types: []string{kubelet.Name},
 			want:  []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source", "get nodes/stats", "get nodes/metrics"}, absent: []string{"list nodes.metrics.k8s.io", "get nodes/proxy"},

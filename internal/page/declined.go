@@ -12,7 +12,11 @@ import (
 // declined groups what a cycle would not move.
 func declined(c *explain.Cycle) []Declined {
 	type key struct{ namespace, owner, reason, detail string }
-	groups := map[key]*Declined{}
+	type place struct {
+		group *Declined
+		node  string
+	}
+	groups, listed := map[key]*Declined{}, map[place]bool{}
 	for i := range c.Plan.Declined {
 		d := &c.Plan.Declined[i]
 		k := key{d.Namespace, ownerOf(d), string(d.Reason), cmp.Or(d.Detail, d.Reason.Sentence())}
@@ -22,7 +26,8 @@ func declined(c *explain.Cycle) []Declined {
 			groups[k] = g
 		}
 		g.Pods = append(g.Pods, d.Name)
-		if !slices.Contains(g.Nodes, d.Node) {
+		if at := (place{g, d.Node}); !listed[at] {
+			listed[at] = true
 			g.Nodes = append(g.Nodes, d.Node)
 		}
 	}

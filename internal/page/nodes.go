@@ -2,9 +2,9 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -60,7 +60,7 @@ func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 		percents := read.Measured[usage.AtLast].PercentOf(info.Node.Allocatable)
 		n.CPU, n.Memory = shown(read, percents, cluster.CPU), shown(read, percents, cluster.Memory)
 	}
-	n.heat = f.heat(i, &n)
+	n.heat, n.rank = f.heat(i, &n), n.Level.rank()
 	return n
 }
 
@@ -116,17 +116,19 @@ func (f *Facts) heat(i int, n *Node) float64 {
 
 // compareHeat puts the hotter node first.
 func compareHeat(a, b *Node) int {
-	return cmp.Or(cmp.Compare(a.Level.rank(), b.Level.rank()), cmp.Compare(b.heat, a.heat), cmp.Compare(a.Name, b.Name))
+	if a.rank != b.rank {
+		return a.rank - b.rank
+	}
+	return cmp.Or(cmp.Compare(b.heat, a.heat), cmp.Compare(a.Name, b.Name))
 }
 
-// hottest returns the nodes from the hottest on.
-func (p *Page) hottest() []*Node {
-	sorted := make([]*Node, len(p.Nodes))
+// sortHottest sorts pointers to the nodes, once for all that want them so.
+func (p *Page) sortHottest() {
+	p.hottest = make([]*Node, len(p.Nodes))
 	for i := range p.Nodes {
-		sorted[i] = &p.Nodes[i]
+		p.hottest[i] = &p.Nodes[i]
 	}
-	slices.SortFunc(sorted, compareHeat)
-	return sorted
+	slices.SortFunc(p.hottest, compareHeat)
 }
 
 // lines returns the levels that a node is judged by.
@@ -159,7 +161,7 @@ func (p *Page) count() []LevelCount {
 		counts[k] = LevelCount{Level: l, Means: meanings[l]}
 	}
 	for i := range p.Nodes {
-		counts[p.Nodes[i].Level.rank()].Nodes++
+		counts[p.Nodes[i].rank].Nodes++
 	}
 	return counts
 }
@@ -169,14 +171,14 @@ func (n *Node) isHot() bool { return n.Level == Hot || n.Level == Cooling }
 
 // Uses says in words what a node uses.
 func (n *Node) Uses() string {
-	return fmt.Sprintf("cpu %s, memory %s", percent(n.CPU), percent(n.Memory))
+	return "cpu " + percent(n.CPU) + ", memory " + percent(n.Memory)
 }
 
 func percent(v *float64) string {
 	if v == nil {
 		return "unknown"
 	}
-	return fmt.Sprintf("%.1f%%", *v)
+	return strconv.FormatFloat(*v, 'f', 1, 64) + "%"
 }
 
 // Standing says in words at which level a node is.

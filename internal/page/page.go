@@ -29,6 +29,7 @@ func New(f *Facts) *Page {
 	if f.View != nil {
 		p.Observed = new(f.View.At.UTC())
 		p.addNodes(f)
+		p.sortHottest()
 		p.Moves = f.lately()
 		p.addHot(f)
 	}

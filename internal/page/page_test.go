@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,32 @@ func TestDeclined(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, New(f).Declined); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// An owner with a pod on each of many nodes, as a DaemonSet has, takes no longer
+// for each of them: compared with one another, so many nodes take minutes.
+// The JSON has all of them, and the table the first.
+func TestDeclinedOnManyNodes(t *testing.T) {
+	const nodes, generous = 60_000, 5 * time.Second
+	f := burning(t).facts()
+	f.Cycle = cycle("")
+	for i := range 2 * nodes { // two pods on each
+		pod := &cluster.Pod{Namespace: "shop", Name: fmt.Sprintf("agent-%06d", i), Owner: cluster.Owner{UID: "agent", Kind: "DaemonSet", Name: "agent"}}
+		f.Cycle.Plan.Declined = append(f.Cycle.Plan.Declined, strategies.Declined{
+			Pod: strategies.Pod{Pod: pod}, Node: fmt.Sprintf("node-%05d", i%nodes), Reason: reasons.NoLanding,
+		})
+	}
+	began := time.Now()
+	rows := declined(f.Cycle)
+	if took := time.Since(began); took > generous {
+		t.Errorf("took %v, at most %v", took, generous)
+	}
+	if len(rows) != 1 || len(rows[0].Pods) != 2*nodes || len(rows[0].Nodes) != nodes {
+		t.Fatalf("%d rows", len(rows))
+	}
+	if page := rendered(t, f, Asked{}); !strings.Contains(page, "<td>node-00000, node-00001, node-00002 and 59997 more</td>") || len(page) > 20_000 {
+		t.Errorf("a page of %d bytes, or one that does not say how many nodes there are", len(page))
 	}
 }
 

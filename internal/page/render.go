@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -45,7 +46,7 @@ func Asset(path string) []byte {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"percent": percent, "target": target, "ago": ago, "join": strings.Join, "short": short, "after": after,
+	"percent": percent, "target": target, "ago": ago, "names": reasons.Names, "short": short, "after": after,
 }).ParseFS(assets, "assets/*.html"))
 
 // perPage is how many nodes are listed at once.
@@ -67,9 +68,9 @@ type listing struct {
 }
 
 func (p *Page) list(asked Asked) listing {
-	all := p.hottest()
+	all := p.hottest
 	if asked.Find != "" {
-		all = slices.DeleteFunc(all, func(n *Node) bool { return !strings.Contains(n.Name, asked.Find) })
+		all = slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !strings.Contains(n.Name, asked.Find) })
 	}
 	l := listing{Find: asked.Find, Pages: max((len(all)+perPage-1)/perPage, 1), Matches: len(all)}
 	l.Page = min(max(asked.Page, 1), l.Pages)

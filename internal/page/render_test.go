@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -49,6 +51,26 @@ func TestNothingInline(t *testing.T) {
 	for _, f := range []*Facts{burning(t).facts(), fleet(t, 100)} {
 		if found := inline.FindAllString(rendered(t, f, Asked{}), -1); len(found) > 0 {
 			t.Errorf("the page has %q", found)
+		}
+	}
+}
+
+// What somebody has to mend is above the map, on the first screen.
+func TestProblemsComeFirst(t *testing.T) {
+	f := burning(t).facts()
+	if got := New(f).Problems(); len(got) > 0 {
+		t.Errorf("problems %q, want none", got)
+	}
+	f.Sources = append(f.Sources, Source{Name: "kubelets", Error: "no route to host"})
+	f.Process.PolicyProblem = "policy.yaml: line 3"
+	want := []string{"kubelets could not be read: no route to host", "the changed policy is not in effect: policy.yaml: line 3"}
+	if diff := cmp.Diff(want, New(f).Problems()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	first, _, _ := strings.Cut(rendered(t, f, Asked{}), `id="map"`)
+	for _, text := range want {
+		if !strings.Contains(first, "<li>"+text+"</li>") {
+			t.Errorf("%q is not above the map", text)
 		}
 	}
 }
@@ -181,7 +203,10 @@ func TestSizes(t *testing.T) {
 func compressed(t *testing.T, content []byte) int {
 	t.Helper()
 	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
+	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // as it is sent
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Write(content); err != nil {
 		t.Fatal(err)
 	}

@@ -46,11 +46,11 @@ func drawMap(p *Page) *heatMap {
 	shape := fmt.Sprintf("h%dv%dh-%dz", cell, cell, cell)
 	for i := range p.Nodes {
 		n, x, y := &p.Nodes[i], i%m.Columns*pitch, i/m.Columns*pitch
-		d := append(paths[n.Level.rank()], 'M')
+		d := append(paths[n.rank], 'M')
 		d = append(strconv.AppendInt(d, int64(x), 10), ' ')
 		d = strconv.AppendInt(d, int64(y), 10)
-		paths[n.Level.rank()] = append(d, shape...)
-		if m.First == nil || compareHeat(n, m.First) < 0 {
+		paths[n.rank] = append(d, shape...)
+		if n == p.hottest[0] {
 			m.First, m.X, m.Y = n, x, y
 		}
 	}

@@ -73,7 +73,9 @@ type Page struct {
 	// Nodes are in order of their names.
 	Nodes []Node `json:"nodes"`
 
-	now time.Time
+	// hottest are these from the hottest on.
+	hottest []*Node
+	now     time.Time
 }
 
 // Evicting is whether anything may be evicted.
@@ -189,6 +191,8 @@ type Node struct {
 	Pods   int      `json:"pods"`
 	Pool   string   `json:"pool,omitempty"`
 
+	// rank is that of Level, heat orders nodes of one level.
+	rank int
 	heat float64
 }
 

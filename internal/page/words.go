@@ -15,7 +15,7 @@ const listedHot = 20
 
 // addHot explains the hottest of the hot nodes.
 func (p *Page) addHot(f *Facts) {
-	for _, n := range p.hottest() {
+	for _, n := range p.hottest {
 		if !n.isHot() || len(p.Hot) == listedHot {
 			return
 		}
@@ -131,6 +131,25 @@ func (f *Facts) stopped() []string {
 	return all
 }
 
+// Problems are what somebody has to mend: sources that could not be read, and a
+// policy that is not in effect.
+func (p *Page) Problems() []string {
+	all := p.unreadSources()
+	if p.Process.PolicyProblem != "" {
+		all = append(all, "the changed policy is not in effect: "+p.Process.PolicyProblem)
+	}
+	return all
+}
+
+func (p *Page) unreadSources() (all []string) {
+	for i := range p.Sources {
+		if s := &p.Sources[i]; s.Error != "" {
+			all = append(all, s.Name+" could not be read: "+s.Error)
+		}
+	}
+	return all
+}
+
 // headline says what matters most.
 func (p *Page) headline() Headline {
 	if len(p.Hot) > 0 {
@@ -141,7 +160,7 @@ func (p *Page) headline() Headline {
 		}
 		return Headline{Node: first.Name, Text: text, By: first.By, Action: first.Action}
 	}
-	sorted := p.hottest()
+	sorted := p.hottest
 	if len(sorted) == 0 || sorted[0].Level == Unknown {
 		return Headline{Text: "No usage is known", By: p.unread(), Action: "Nothing is evicted."}
 	}
@@ -156,10 +175,8 @@ func (p *Page) headline() Headline {
 
 // unread says why no usage is known.
 func (p *Page) unread() string {
-	for i := range p.Sources {
-		if s := &p.Sources[i]; s.Error != "" {
-			return s.Name + " could not be read: " + s.Error
-		}
+	if unread := p.unreadSources(); len(unread) > 0 {
+		return unread[0]
 	}
 	if p.Observed == nil {
 		return "The first reading has not come yet."

@@ -1,6 +1,7 @@
 package alerts_test
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -8,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
 
@@ -94,20 +97,74 @@ func TestRunbooksAskForRightsThatAreShipped(t *testing.T) {
 // logs are commands that read logs.
 var logs = regexp.MustCompile(`(?m)^    kubectl .*\blogs .*$`)
 
-// Runbooks read the logs of a pod that is named, or those of all replicas and
-// whole: of a Deployment kubectl takes one pod, which need not lead, and with a
-// selector ten lines.
+// shippedPods returns the labels of the pods of what runs, by its kind, its name
+// and the file: of the manifests in deploy, and of the chart as it is rendered.
+func shippedPods(t *testing.T) map[string]labels.Set {
+	t.Helper()
+	all := map[string]labels.Set{}
+	for _, folder := range []string{filepath.Join("deploy", "overlays"), filepath.Join("charts", "evenkeel", "testdata")} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+				return err
+			}
+			for document := range strings.SplitSeq(contentOf(t, path), "\n---\n") {
+				var one batchv1.CronJob // it begins as a Deployment and a Job do
+				if yaml.Unmarshal([]byte(document), &one) != nil {
+					continue // another kind
+				}
+				var job batchv1.Job
+				if one.Kind != "CronJob" && yaml.Unmarshal([]byte(document), &job) != nil {
+					continue
+				}
+				switch name := fmt.Sprintf("%s %s of %s", one.Kind, one.Name, path); one.Kind {
+				case "CronJob":
+					all[name] = one.Spec.JobTemplate.Spec.Template.Labels
+				case "Deployment", "Job":
+					all[name] = job.Spec.Template.Labels
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(all) < 12 {
+		t.Fatalf("%d kinds of pods were found", len(all))
+	}
+	return all
+}
+
+var podSelector = regexp.MustCompile(` -l ('[^']+'|\S+)`)
+
+// Runbooks read the logs of a pod that is named, or those of all replicas in every
+// mode and whole: of a Deployment kubectl takes one pod, which need not lead, and
+// with a selector ten lines.
 func TestRunbooksReadTheLogsOfAllReplicas(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
-	for _, page := range pages {
+	pods, found := shippedPods(t), 0
+	for _, page := range append(pages, filepath.Join(root, "docs", "history.md")) {
 		for _, command := range logs.FindAllString(contentOf(t, page), -1) {
 			found++
-			if !strings.Contains(command, " pod/") && (!strings.Contains(command, " -l app.kubernetes.io/name=") || !strings.Contains(command, " --tail=")) {
+			if strings.Contains(command, " pod/") {
+				continue
+			}
+			by := podSelector.FindStringSubmatch(command)
+			if by == nil || !strings.Contains(command, " --tail=") {
 				t.Errorf("%s: %s", page, command)
+				continue
+			}
+			of, err := labels.Parse(strings.Trim(by[1], "'"))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", page, command, err)
+			}
+			for name, set := range pods {
+				if !of.Matches(set) {
+					t.Errorf("%s: %s: it finds no pods of the %s", page, command, name)
+				}
 			}
 		}
 	}

@@ -53,6 +53,9 @@
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+{{- with .Values.cronjob.extraArgs }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{/* A probe of the manifests. */}}

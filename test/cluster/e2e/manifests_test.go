@@ -371,10 +371,10 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 type access struct{ verb, group, resource string }
 
 // grantedAccess lists what the shipped roles grant, by user: roles and
-// ServiceAccounts have the same names.
+// ServiceAccounts have the same names, but for what serve needs besides.
 func grantedAccess(t *testing.T) map[string][]access {
 	t.Helper()
-	users := map[string]string{"evenkeel": evenkeelUser, "evenkeel-extender": extenderUser}
+	users := map[string]string{"evenkeel": evenkeelUser, "evenkeel-serve": evenkeelUser, "evenkeel-extender": extenderUser}
 	granted := map[string][]access{}
 	for _, objects := range shippedObjects(t) {
 		for _, object := range objects {

@@ -39,7 +39,7 @@ func TestChartServesTheExtender(t *testing.T) {
 	})
 	onPlan(t, f, story, mark)
 	allAsked(t, f)
-	h.checkRights(f, mark, "evenkeel", nil)
+	h.checkRights(f, mark, "evenkeel")
 	stop()
 
 	served, granted := h.lasting(), h.grants("evenkeel")
@@ -79,8 +79,8 @@ func TestChartCronJobs(t *testing.T) {
 	h.cycles(f, story)
 	onPlan(t, f, story, mark)
 	allAsked(t, f)
-	h.checkRights(f, mark, "evenkeel", jobsNever)
-	h.checkRights(f, mark, "evenkeel-extender", nil)
+	h.checkRights(f, mark, "evenkeel")
+	h.checkRights(f, mark, "evenkeel-extender")
 	stop()
 	h.goes(f, made, before)
 }

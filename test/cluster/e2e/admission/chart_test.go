@@ -34,7 +34,7 @@ func TestChart(t *testing.T) {
 	o := asShipped(t, f)
 	cooled(t, f, o, story)
 	onPlan(t, f, story, mark)
-	h.checkRights(f, mark, "evenkeel", nil)
+	h.checkRights(f, mark, "evenkeel")
 
 	byGate, patchPods := h.grants("evenkeel"), right{"patch", "", "pods"}
 	h.run("upgrade", "evenkeel", h.chart, "--reuse-values", "--set", "steering.variant=names")
