@@ -78,8 +78,8 @@ release: ## Write the release VERSION=v1.2.3 to bin/release; docs/release.md say
 	  $(if $(CHART),--chart '$(CURDIR)/$(CHART)') $(RELEASE_FLAGS)
 
 .PHONY: demo
-demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender; UI=1: keep its page.
-	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING) $(if $(UI),--ui)
+demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender; UI=1: keep its page; DASHBOARD=1: list panels without data.
+	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING) $(if $(UI),--ui) $(if $(DASHBOARD),--dashboard)
 
 .PHONY: transcript
 transcript: ## Write docs/transcript.md: what a new user types and sees on a local cluster, with times.
