@@ -78,8 +78,8 @@ release: ## Write the release VERSION=v1.2.3 to bin/release; docs/release.md say
 	  $(if $(CHART),--chart '$(CURDIR)/$(CHART)') $(RELEASE_FLAGS)
 
 .PHONY: demo
-demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender; UI=1: keep its page.
-	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING) $(if $(UI),--ui)
+demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender; UI=1: keep its page; DASHBOARD=1: list panels without data.
+	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING) $(if $(UI),--ui) $(if $(DASHBOARD),--dashboard)
 
 .PHONY: transcript
 transcript: ## Write docs/transcript.md: what a new user types and sees on a local cluster, with times.
@@ -102,6 +102,7 @@ test: vet lint test-unit chart-test test-e2e ## Run all checks and tests; the fi
 .PHONY: test-all
 test-all: vet lint test-unit chart-test ## Run the cases that test leaves out too, and each fuzz target for ten seconds.
 	$(MAKE) test-e2e E2E_TIER=all
+	$(MAKE) test-matrix E2E_FLAGS='--run TestChartIsAccepted'
 	$(MAKE) test-browser
 	$(MAKE) fuzz FUZZ_TIME=10s
 
@@ -139,7 +140,7 @@ test-browser: ## Test the page of the report listener in Chromium.
 	cd $(CLUSTER) && go test $(TEST_FLAGS) ./browser
 
 .PHONY: test-matrix
-test-matrix: ## Run the core cases on each Kubernetes of MATRIX; the first time builds each control plane.
+test-matrix: chart-tools ## Run the core cases on each Kubernetes of MATRIX; the first time builds each control plane.
 	@failed=; for release in $(MATRIX); do \
 	  (cd $(CLUSTER) && go run ./cmd/e2e --tier matrix --kubernetes $$release $(E2E_FLAGS)) || failed+=" $$release"; \
 	done; test -z "$$failed" || { echo "core cases failed on Kubernetes$$failed"; exit 1; }

@@ -45,19 +45,33 @@ func (s *Server) writeConfig() error {
 			"scrape_timeout":      promDuration(min(s.config.ScrapeInterval, 5*time.Second)),
 			"evaluation_interval": promDuration(s.config.ScrapeInterval),
 		},
-		"rule_files": []string{rulesFile},
-		"scrape_configs": []object{{
-			"job_name":        job,
-			"file_sd_configs": []object{{"files": []string{targetsFile}, "refresh_interval": "1s"}},
-			"metric_relabel_configs": []object{
-				{"source_labels": []string{"__name__"}, "regex": s.droppedNames(), "action": "drop"},
-			},
-		}},
+		"rule_files":     append([]string{rulesFile}, s.config.RuleFiles...),
+		"scrape_configs": s.scrapeConfigs(),
 	})
 	if err != nil {
 		return fmt.Errorf("encoding prometheus's configuration: %w", err)
 	}
 	return s.replace("prometheus.yaml", content)
+}
+
+// scrapeConfigs are a job for the nodes, and one for the processes.
+func (s *Server) scrapeConfigs() (jobs []object) {
+	if s.config.Cluster != nil {
+		jobs = append(jobs, object{
+			"job_name":        job,
+			"file_sd_configs": []object{{"files": []string{targetsFile}, "refresh_interval": "1s"}},
+			"metric_relabel_configs": []object{
+				{"source_labels": []string{"__name__"}, "regex": s.droppedNames(), "action": "drop"},
+			},
+		})
+	}
+	if len(s.config.Processes) > 0 {
+		jobs = append(jobs, object{
+			"job_name":       "processes",
+			"static_configs": []object{{"targets": s.config.Processes, "labels": s.config.Labels}},
+		})
+	}
+	return jobs
 }
 
 // writeRules writes the recording rules, sorted by name.
@@ -86,6 +100,9 @@ func promDuration(d time.Duration) string { return fmt.Sprintf("%dms", d.Millise
 
 // SetTargets scrapes the given nodes, or else all, from the next second on.
 func (s *Server) SetTargets(ctx context.Context, nodes ...string) error {
+	if s.config.Cluster == nil {
+		return nil
+	}
 	truths, err := s.nodes(ctx, nodes)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ const (
 
 // Config says what to scrape and how to name it.
 type Config struct {
-	// Cluster is the cluster to scrape.
+	// Cluster is the cluster to scrape; nil scrapes no nodes.
 	Cluster *cluster.Cluster
 	// Dir holds configuration, data and log; it must exist.
 	Dir string
@@ -69,6 +69,12 @@ type Config struct {
 	// Rules are recorded at every scrape interval: expressions by the names of
 	// their series.
 	Rules map[string]string
+	// Processes are addresses of metrics that are scraped as well, with these
+	// labels.
+	Processes []string
+	Labels    map[string]string
+	// RuleFiles are evaluated at every scrape interval, too.
+	RuleFiles []string
 	// History, if positive, is how far back the server knows the nodes' present
 	// usage at its first start, as if nothing had changed since; for pods that
 	// is 15 minutes. It needs promtool, which is in the same package.
@@ -94,8 +100,8 @@ func Installed() bool {
 // Start runs a server that scrapes the given nodes, or else all, and waits
 // until it answers. It runs until Stop or the end of the context.
 func Start(ctx context.Context, config Config, nodes ...string) (*Server, error) {
-	if config.Cluster == nil || config.Dir == "" {
-		return nil, errors.New("starting prometheus: Cluster or Dir is not set")
+	if config.Cluster == nil && len(config.Processes) == 0 || config.Dir == "" {
+		return nil, errors.New("starting prometheus: Dir is not set, or neither Cluster nor Processes is")
 	}
 	if config.ScrapeInterval == 0 {
 		config.ScrapeInterval = 5 * time.Second

@@ -55,6 +55,8 @@ type Report struct {
 	LedgerPeakBytes         int       `json:"ledgerPeakBytes"`
 	Processes               []Process `json:"processes"`
 	Timeline                []Minute  `json:"timeline"`
+	// Alerts are those that were evaluated meanwhile; nil if none were.
+	Alerts *Alerts `json:"alerts,omitempty"`
 	// Trouble is what was done to Evenkeel; nil if nothing was.
 	Trouble *Trouble `json:"trouble,omitempty"`
 	// Pending are pods that stayed pending.
@@ -73,6 +75,16 @@ type Trouble struct {
 	HostileAnswered int64 `json:"hostileAnswered,omitempty"`
 	// EvictedTwice are pods for which two evictions were granted.
 	EvictedTwice []string `json:"evictedTwice,omitempty"`
+}
+
+// Alerts is what became of the shipped alerts in a run. None should fire: what a
+// run does to Evenkeel on purpose is over sooner than any of them waits.
+type Alerts struct {
+	// Watched are those that a run of this length could have had firing, TooLong
+	// those that wait for longer.
+	Watched []string `json:"watched"`
+	TooLong []string `json:"tooLong,omitempty"`
+	Fired   []string `json:"fired,omitempty"`
 }
 
 // troubleFailures are the reasons why a run with trouble has failed, besides those of
@@ -115,6 +127,9 @@ func (r *Report) Finish(step time.Duration) {
 			r.Failures = append(r.Failures, fmt.Sprintf("%s has more and more goroutines: %d in the second quarter, %d in the last one",
 				p.Name, p.Goroutines.SecondQuarter, p.Goroutines.LastQuarter))
 		}
+	}
+	if r.Alerts != nil && len(r.Alerts.Fired) > 0 {
+		r.Failures = append(r.Failures, "alerts fired: "+strings.Join(r.Alerts.Fired, ", "))
 	}
 	r.Failures = append(r.Failures, r.troubleFailures()...)
 	if len(r.Pending) > 0 {
@@ -160,6 +175,10 @@ func (r *Report) Table(w io.Writer) error {
 	if r.Trouble != nil {
 		row("trouble", "faults %v; a hostile client sent %d requests, %d answered; %d moves doubled", r.Trouble.Faults,
 			r.Trouble.HostileSent, r.Trouble.HostileAnswered, r.Moves.Doubled+len(r.Trouble.EvictedTwice))
+	}
+	if r.Alerts != nil {
+		row("alerts", "%d of %d could fire in this time, fired %q; too short for %q", len(r.Alerts.Watched),
+			len(r.Alerts.Watched)+len(r.Alerts.TooLong), r.Alerts.Fired, r.Alerts.TooLong)
 	}
 	if !r.Baseline {
 		row("ledger", "%.1f kB, %.1f kB at most", kilobytes(r.LedgerBytes), kilobytes(r.LedgerPeakBytes))

@@ -96,9 +96,14 @@ func TestReportJudges(t *testing.T) {
 		report Report
 		want   []string
 	}{
-		"all well":           {Report{Processes: []Process{{Name: "evenkeel-0", RSS: Trend{Verdict: Grew}}}}, nil},
-		"a process died":     {Report{Processes: []Process{{Name: "evenkeel-0", Restarts: 2}}}, []string{"died 2 times"}},
-		"goroutines leak":    {Report{Processes: []Process{growing}}, []string{"more and more goroutines"}},
+		"all well":                      {Report{Processes: []Process{{Name: "evenkeel-0", RSS: Trend{Verdict: Grew}}}}, nil},
+		"a process died":                {Report{Processes: []Process{{Name: "evenkeel-0", Restarts: 2}}}, []string{"died 2 times"}},
+		"goroutines leak":               {Report{Processes: []Process{growing}}, []string{"more and more goroutines"}},
+		"alerts could fire and did not": {Report{Alerts: &Alerts{Watched: []string{"EvenkeelDown"}}}, nil},
+		"alerts fired": {
+			Report{Alerts: &Alerts{Watched: []string{"EvenkeelDown", "EvenkeelNotEvicting"}, Fired: []string{"EvenkeelDown", "EvenkeelNotEvicting"}}},
+			[]string{"alerts fired: EvenkeelDown, EvenkeelNotEvicting"},
+		},
 		"pods found no node": {Report{Pending: []string{"app-1", "app-2"}}, []string{"2 pods stayed Pending, such as app-1, app-2"}},
 		"memory grew under trouble, which is no failure otherwise": {
 			Report{Trouble: &Trouble{}, Processes: []Process{{Name: "evenkeel-0", RSS: Trend{SecondQuarter: 100 << 20, LastQuarter: 300 << 20, Verdict: Grew}}}},
@@ -130,6 +135,7 @@ func TestReportIsWrittenBothWays(t *testing.T) {
 		Totals:    Totals{NodeMinutes: 120, HotNodeMinutes: 6},
 		Processes: []Process{NewProcess("evenkeel-0", 0, []Vitals{{RSSBytes: 100 << 20, Goroutines: 50}}, &LogErrors{})},
 		Timeline:  []Minute{{Minute: 1, Vitals: map[string]*Vitals{"evenkeel-0": nil}}},
+		Alerts:    &Alerts{Watched: []string{"EvenkeelDown"}, TooLong: []string{"EvenkeelNotEvicting"}, Fired: []string{"EvenkeelDown"}},
 	}
 	report.Finish(time.Minute)
 	// 10 evictions of 100 pods in an hour: 0.1 an hour, 2.4 a day; a minute of
@@ -141,7 +147,8 @@ func TestReportIsWrittenBothWays(t *testing.T) {
 	if err := report.Table(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2.400 per pod and day", "6.0 of 120 (5.00 %)", "100 / 100 / 100 MiB (too short)"} {
+	for _, want := range []string{"2.400 per pod and day", "6.0 of 120 (5.00 %)", "100 / 100 / 100 MiB (too short)",
+		`1 of 2 could fire in this time, fired ["EvenkeelDown"]; too short for ["EvenkeelNotEvicting"]`} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, table.String())
 		}

@@ -26,21 +26,22 @@ const (
 func main() {
 	steering := flag.String("steering", byExtender, "how replacements are steered: extender, or admission where kube-scheduler asks nobody")
 	ui := flag.Bool("ui", false, "print the address of Evenkeel's page, and keep it open after the story until Ctrl-C")
+	dashboard := flag.Bool("dashboard", false, "have Prometheus scrape Evenkeel, and list the queries of its dashboard that have no data in the end")
 	flag.Parse()
 	if *steering != byExtender && *steering != byAdmission || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	os.Exit(workshop.Main("\ndemo", func(ctx context.Context) error { return run(ctx, *steering, *ui) }))
+	os.Exit(workshop.Main("\ndemo", func(ctx context.Context) error { return run(ctx, *steering, *ui, *dashboard) }))
 }
 
-func run(ctx context.Context, steering string, ui bool) error {
+func run(ctx context.Context, steering string, ui, dashboard bool) error {
 	s, err := newShow(ctx, os.Stdout, steering)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	s.ui = ui
+	s.ui, s.dashboard = ui, dashboard
 	if err := s.tell(ctx); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func run(ctx context.Context, steering string, ui bool) error {
 func (s *show) tell(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for _, act := range []func(context.Context) error{s.raise, s.before, s.cool, s.newPods, s.after} {
+	for _, act := range []func(context.Context) error{s.raise, s.before, s.cool, s.newPods, s.after, s.panels} {
 		if err := act(ctx); err != nil {
 			return err
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/monitoring"
+	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
@@ -26,18 +28,21 @@ type show struct {
 	style layout.Style
 	// steering is byExtender or byAdmission.
 	steering string
-	// ui says that the address of the page is printed.
-	ui      bool
-	started time.Time
-	dir     string
-	binary  string
-	cluster *cluster.Cluster
-	story   *scenario.Story
-	server  *evenkeel.Process
-	listen  string
-	metrics string
-	watch   *watch
-	asked   bool
+	// ui says that the address of the page is printed, and dashboard that a
+	// Prometheus scrapes Evenkeel; empty are the queries without data.
+	ui, dashboard bool
+	prometheus    *prometheus.Server
+	empty         []monitoring.Query
+	started       time.Time
+	dir           string
+	binary        string
+	cluster       *cluster.Cluster
+	story         *scenario.Story
+	server        *evenkeel.Process
+	listen        string
+	metrics       string
+	watch         *watch
+	asked         bool
 }
 
 func newShow(ctx context.Context, out io.Writer, steering string) (*show, error) {
@@ -70,6 +75,9 @@ func (s *show) close() {
 		s.watch.stop()
 	}
 	var errs []error
+	if s.prometheus != nil {
+		errs = append(errs, s.prometheus.Stop())
+	}
 	if s.server != nil {
 		errs = append(errs, s.server.Stop())
 	}
@@ -128,7 +136,30 @@ func (s *show) serve(ctx context.Context) error {
 	if s.ui {
 		s.say("Watch its page: %s/", evenkeel.Reports(s.listen))
 	}
-	return s.server.WaitServing(ctx, "http://"+s.listen+"/livez")
+	if err := s.server.WaitServing(ctx, "http://"+s.listen+"/livez"); err != nil || !s.dashboard {
+		return err
+	}
+	s.prometheus, err = monitoring.Watch(ctx, s.dir, scrapeEvery, s.metrics)
+	return err
+}
+
+// scrapeEvery is often enough for rates over a minute.
+const scrapeEvery = 5 * time.Second
+
+// panels lists the queries of the dashboard that have no data.
+func (s *show) panels(ctx context.Context) (err error) {
+	if !s.dashboard {
+		return nil
+	}
+	s.chapter("The dashboard")
+	if s.empty, err = monitoring.Empty(ctx, s.prometheus); err != nil {
+		return err
+	}
+	for _, query := range s.empty {
+		s.say("no data: %s: %s", query.Panel, query.Expr)
+	}
+	s.say("%d queries have no data.", len(s.empty))
+	return nil
 }
 
 // letSteer has the API server steer, where kube-scheduler asks nobody.

@@ -58,17 +58,23 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 		return nil, err
 	}
 	d.reset()
+	alerts, err := s.watchAlerts(alive)
+	if err != nil {
+		return nil, err
+	}
 	end, err := s.makeTrouble(driving)
 	if err != nil {
 		return nil, err
 	}
 	report, err := s.measure(ctx, d)
 	trouble, failed := end()
-	if report != nil && trouble != nil {
-		report.Trouble = trouble
-		report.Finish(s.flags.step)
+	if report == nil {
+		return nil, errors.Join(err, failed)
 	}
-	return report, errors.Join(err, failed)
+	fired, unknown := alerts(alive)
+	report.Trouble, report.Alerts = trouble, fired
+	report.Finish(s.flags.step)
+	return report, errors.Join(err, failed, unknown)
 }
 
 // settle waits until every pod uses what its series says and metrics-server has

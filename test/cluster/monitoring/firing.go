@@ -1,0 +1,102 @@
+package monitoring
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// lasts is how many minutes a state goes on: longer than any alert waits, and
+// than its expression looks back before that.
+const lasts = 4 * 60
+
+// Installed reports whether promtool is on the PATH.
+func Installed() bool {
+	_, err := exec.LookPath("promtool")
+	return err == nil
+}
+
+// CheckFiring returns an error unless exactly these of the shipped alerts fire
+// once processes have gone on for hours as they were recorded. Without a
+// recording there is nothing that Prometheus could scrape.
+func CheckFiring(ctx context.Context, dir string, want []string, recordings ...Recording) error {
+	rules, err := RulesFile(ctx)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		return fmt.Errorf("reading the alerts: %w", err)
+	}
+	content, err := yaml.Marshal(ruleTest(rules, named(string(text)), want, recordings))
+	if err != nil {
+		return fmt.Errorf("writing a test of rules: %w", err)
+	}
+	path := filepath.Join(dir, "firing.yaml")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("writing a test of rules: %w", err)
+	}
+	out, err := exec.CommandContext(ctx, "promtool", "test", "rules", path).CombinedOutput()
+	if err != nil {
+		return errors.Join(fmt.Errorf("want these alerts to fire: %q", want), fmt.Errorf("promtool: %w: %s", err, bytes.TrimSpace(out)))
+	}
+	return nil
+}
+
+// metric is a name in an expression.
+var metric = regexp.MustCompile(`\b(evenkeel|process|go|rest_client)_[a-z_]+`)
+
+// named are the metrics that rules name.
+func named(rules string) map[string]bool {
+	names := map[string]bool{}
+	for _, name := range metric.FindAllString(rules, -1) {
+		names[name] = true
+	}
+	return names
+}
+
+type object = map[string]any
+
+// ruleTest is a test for promtool: at its end the alerts that fire are those.
+func ruleTest(rules string, names map[string]bool, want []string, recordings []Recording) object {
+	series := []object{}
+	for i := range recordings {
+		r := &recordings[i]
+		for _, one := range slices.Sorted(maps.Keys(r.last.values)) {
+			name, _, _ := strings.Cut(one, "{")
+			if !names[name] || math.IsNaN(r.last.values[one]) {
+				continue
+			}
+			values := []string{}
+			for _, value := range r.goOn(one, lasts) {
+				values = append(values, strconv.FormatFloat(value, 'g', -1, 64))
+			}
+			series = append(series, object{"series": r.labelled(one), "values": strings.Join(values, " ")})
+		}
+	}
+	samples := []object{}
+	for _, alert := range want {
+		samples = append(samples, object{"labels": fmt.Sprintf("{alertname=%q}", alert), "value": 1})
+	}
+	return object{
+		"rule_files": []string{rules}, "evaluation_interval": "1m",
+		"tests": []object{{
+			"interval": "1m", "input_series": series,
+			"promql_expr_test": []object{{
+				"expr": `group by (alertname) (ALERTS{alertstate="firing"})`, "eval_time": fmt.Sprintf("%dm", lasts), "exp_samples": samples,
+			}},
+		}},
+	}
+}
