@@ -33,11 +33,7 @@ const (
 
 // OfTime reports whether a built-in metric is a percentage of the time.
 func (m Metric) OfTime() bool {
-	switch m {
-	case CPUPressure, MemoryPressure, IOPressure, CPUContention:
-		return true
-	}
-	return false
+	return m == CPUPressure || m == MemoryPressure || m == IOPressure || m == CPUContention
 }
 
 // Reading is one value of a node from a source: a metric over a window.
