@@ -20,7 +20,11 @@ import (
 // replacements land as planned.
 func TestInstallWithoutExtender(t *testing.T) {
 	f, o, story := nobodyAsks(t, "admission-steering")
-	objects, deployment := rendered(t, "admission")
+	root, err := evenkeel.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, deployment := rendered(t, root, "admission")
 	if err := evenkeel.Apply(t.Context(), f.Cluster, objects, false); err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +47,10 @@ func TestInstallWithoutExtender(t *testing.T) {
 	onPlan(t, f, story, mark)
 }
 
-// rendered writes what kubectl apply -k would apply into a file, all but the
-// Deployment, which it returns.
-func rendered(t *testing.T, overlay string) (file string, deployment *appsv1.Deployment) {
+// rendered writes what kubectl apply -k would apply of a checkout into a file, all
+// but the Deployment, which it returns.
+func rendered(t *testing.T, root, overlay string) (file string, deployment *appsv1.Deployment) {
 	t.Helper()
-	root, err := evenkeel.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "deploy", "overlays", overlay))
 	if err != nil {
 		t.Fatal(err)

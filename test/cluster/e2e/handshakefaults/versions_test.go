@@ -1,14 +1,10 @@
 package handshakefaults
 
 import (
-	"fmt"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
-	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
 // versionBefore is the commit of the version before, whose ledger this one has
@@ -22,7 +18,7 @@ const versionBefore = "7824752"
 // one version would have needed, none of a replacement, and each lands as
 // planned.
 func TestUpgradeAndRollback(t *testing.T) {
-	before := buildBefore(t)
+	before := stage.At(t, versionBefore).Binary
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(3*time.Second))
 	service := f.serve()
@@ -60,37 +56,4 @@ func (f *fixture) takesOver(leader, next *replica) {
 		f.T.Fatalf("%s had no move in flight when it was killed: its successor proves nothing", leader.name)
 	}
 	f.leads(next)
-}
-
-// buildBefore compiles the version before from the repository's history.
-func buildBefore(t *testing.T) string {
-	t.Helper()
-	root, err := evenkeel.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "before")
-	run := func(folder, name string, args ...string) error {
-		command := exec.CommandContext(t.Context(), name, args...)
-		command.Dir = folder
-		if out, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s %q: %w\n%s", name, args, err, out)
-		}
-		return nil
-	}
-	if err := run(root, "git", "worktree", "add", "--detach", dir, versionBefore); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		command := exec.Command("git", "worktree", "remove", "--force", dir)
-		command.Dir = root
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Errorf("removing the version before: %v\n%s", err, out)
-		}
-	})
-	binary := filepath.Join(t.TempDir(), "evenkeel-before")
-	if err := run(dir, "go", "build", "-o", binary, "./cmd/evenkeel"); err != nil {
-		t.Fatal(err)
-	}
-	return binary
 }

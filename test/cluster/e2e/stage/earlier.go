@@ -1,9 +1,11 @@
 package stage
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
@@ -31,4 +33,18 @@ func (f *Fixture) EarlierYAML(name string) []string {
 		}
 	}
 	return blocks
+}
+
+// At is Evenkeel as of an earlier commit; the case is skipped where the checkout
+// lacks it.
+func At(t *testing.T, commit string) evenkeel.Earlier {
+	t.Helper()
+	e, err := evenkeel.At(t.Context(), commit)
+	if errors.Is(err, evenkeel.ErrNoHistory) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
