@@ -11,7 +11,7 @@ type template struct {
 	hash      string
 }
 
-// mostShared bounds the remembered templates, the nodes and the CPU limits. Beyond it all are
+// mostShared bounds the remembered templates, nodes and CPU limits. Beyond it all are
 // forgotten: records keep what they share, and later ones share among
 // themselves.
 const mostShared = 16384

@@ -14,17 +14,17 @@ import (
 	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
-// longestGap is how much time one view stands for at most: what was between is
-// not known.
+// longestGap is how much time may pass between two views. After more, as after a
+// term of another leader, all begins anew: what was between is not known.
 const longestGap = 2 * time.Minute
 
 // Watch adds up what landed moves save. It holds nothing but the moves that the
 // ledger has. The zero value is ready; it is safe for concurrent use.
 type Watch struct {
-	mu    sync.Mutex
-	began time.Time                // by the first view
-	at    time.Time                // of the last view
-	saves map[string]time.Duration // by the UID of the evicted pod
+	mu sync.Mutex
+	// began and at are the times of the first and the last view without a gap.
+	began, at time.Time
+	saves     map[string]time.Duration // by the UID of the evicted pod
 }
 
 // Look takes account of a view and of the moves that have ended. It returns, in
@@ -33,13 +33,12 @@ type Watch struct {
 func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledger.Move) (minutes []float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	passed := min(view.At.Sub(w.at), longestGap)
-	if passed <= 0 {
+	passed := view.At.Sub(w.at)
+	switch {
+	case passed <= 0:
 		return nil
-	}
-	began := w.began
-	if began.IsZero() {
-		began, w.began = view.At, view.At
+	case passed > longestGap:
+		w.began, w.saves = view.At, nil
 	}
 	w.at = view.At
 	watched := make(map[string]time.Duration, len(ended))
@@ -48,7 +47,7 @@ func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledge
 		if move.State != ledger.Landed || view.At.Sub(move.Ended) >= forecast.Horizon {
 			continue
 		}
-		if !move.Ended.Before(began) { // what landed before was not watched from the beginning
+		if !move.Ended.Before(w.began) { // what landed before was not watched from the beginning
 			watched[move.PodUID] = w.saves[move.PodUID] + time.Duration(hotter(view, lines, move))*passed
 		}
 	}
@@ -81,13 +80,8 @@ func hotter(view *usage.View, lines *thresholds.Resolved, move *ledger.Move) (no
 // hot returns 1 if a known node would be above its evict line of CPU with so much
 // more usage, else 0.
 func hot(view *usage.View, lines *thresholds.Resolved, i int, more int64) int {
-	line, ok := lines.HighestEvict(i, usage.CPU)
-	used := view.Nodes[i].Current
-	if !ok || !view.Nodes[i].Known() {
-		return 0
-	}
-	with := cluster.Amounts{used[usage.AtAvg5m][cluster.CPU] + more}
-	if with.PercentOf(view.Snapshot.Nodes[i].Node.Allocatable)[cluster.CPU] > line {
+	node := &view.Nodes[i]
+	if node.Known() && node.Current[usage.AtAvg5m][cluster.CPU]+more > lines.HotLine(i, cluster.CPU) {
 		return 1
 	}
 	return 0

@@ -109,3 +109,24 @@ func TestWatchHoldsWhatTheLedgerHolds(t *testing.T) {
 		t.Errorf("of a move that was never made: %v", w.saves)
 	}
 }
+
+// After a time in which nobody watched, as in a term of another leader, moves
+// that landed before are not counted: what they saved meanwhile is not known.
+func TestWatchBeginsAnewAfterAGap(t *testing.T) {
+	w := &Watch{}
+	look(t, w, -1, 1, use{60, 40, 20})
+	look(t, w, 0, 10, use{60, 40, 20}, aMove())
+	if len(w.saves) != 1 {
+		t.Fatalf("%v is watched, want the move", w.saves)
+	}
+	meanwhile := aMove()
+	meanwhile.PodUID, meanwhile.Ended = "other", landed.Add(20*time.Minute)
+	later := aMove()
+	later.PodUID, later.Ended = "later", landed.Add(45*time.Minute)
+	if got := look(t, w, 40, 20, use{60, 40, 20}, aMove(), meanwhile, later); got != nil {
+		t.Errorf("counted %v", got)
+	}
+	if _, watched := w.saves["later"]; len(w.saves) != 1 || !watched {
+		t.Errorf("%v is watched, want only what landed after the gap", w.saves)
+	}
+}

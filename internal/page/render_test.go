@@ -55,7 +55,7 @@ func TestNothingInline(t *testing.T) {
 	}
 }
 
-// What somebody has to mend is above the map, on the first screen.
+// What needs attention is above the map, on the first screen.
 func TestProblemsComeFirst(t *testing.T) {
 	f := burning(t).facts()
 	if got := New(f).Problems(); len(got) > 0 {

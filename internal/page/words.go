@@ -131,7 +131,7 @@ func (f *Facts) stopped() []string {
 	return all
 }
 
-// Problems are what somebody has to mend: sources that could not be read, and a
+// Problems are what needs attention: sources that could not be read, and a
 // policy that is not in effect.
 func (p *Page) Problems() []string {
 	all := p.unreadSources()

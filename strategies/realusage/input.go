@@ -3,7 +3,6 @@ package realusage
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -137,42 +136,43 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	}
 	node.Predicted, _ = g.observed.Board.Predicted(cluster.NodeIndex(i))
 	node.Ceiling = g.observed.Board.Ceiling(cluster.NodeIndex(i))
-	stays := g.expect(&node, i)
 	if node.State != thresholds.Hot {
+		rest := node.Predicted[cluster.CPU]
+		for j := range read.Pods {
+			node.Load.Add(read.Pods[j].Expected)
+			rest -= read.Pods[j].Used[cluster.CPU]
+		}
+		g.expect(&node, i, rest)
 		return node, nil
 	}
 	pods, left, err := g.pods(info, read)
-	for k := range pods {
-		pods[k].Expected = pods[k].Expected.Toward(stays)
-	}
 	if err != nil {
 		return plan.Node{}, err
 	}
 	node.Pods, node.Begun = pods, g.observed.Begun[info.Node.Name]
 	node.Current = node.Current.Minus(left).AtLeastZero()
+	rest := node.Current[cluster.CPU]
+	for k := range pods {
+		node.Load.Add(pods[k].Expected)
+		rest -= pods[k].Usage[cluster.CPU]
+	}
+	stays := g.expect(&node, i, rest)
+	for k := range pods {
+		pods[k].Expected = pods[k].Expected.Toward(stays)
+	}
 	node.Need = g.observed.Lines.Need(i, left)
 	node.ByCPU = g.observed.Lines.OverOnly(i, usage.CPU)
 	return node, nil
 }
 
-// expect sets what a node is expected to use: each pod what it is expected to, and
-// what is predicted beyond the pods that are there for as long as one can see. It
-// returns how much of that is believed to stay as it is.
-func (g *gathering) expect(node *plan.Node, i int) (stays [forecast.Spans]float64) {
-	beyond := node.Predicted[cluster.CPU]
-	for j := range g.observed.View.Nodes[i].Pods {
-		pod := &g.observed.View.Nodes[i].Pods[j]
-		node.Load.Add(pod.Expected)
-		beyond -= pod.Used[cluster.CPU]
-	}
-	node.Load.Shift(beyond)
+// expect completes what a node is expected to use: besides its pods, so much as
+// long as one can see. It returns how much of that is believed to stay as it is.
+func (g *gathering) expect(node *plan.Node, i int, rest int64) [forecast.Spans]float64 {
+	node.Load.Shift(rest)
 	node.Load.Correlate(g.observed.View.Nodes[i].Expected)
-	stays = node.Load.Stays(node.Allocatable[cluster.CPU])
+	stays := node.Load.Stays(node.Allocatable[cluster.CPU])
 	node.Load = node.Load.Toward(stays)
-	node.HotLine = math.MaxInt64
-	if percent, ok := g.observed.Lines.HighestEvict(i, usage.CPU); ok {
-		node.HotLine = cluster.Percents{percent}.CeilingOf(node.Allocatable)[cluster.CPU]
-	}
+	node.HotLine = g.observed.Lines.HotLine(i, cluster.CPU)
 	return stays
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 	"github.com/evenkeel/evenkeel/internal/sim/rivals"
 )
@@ -182,8 +183,7 @@ func (p *Player) Prioritize(pod *v1.Pod, nodes []string) []int64 {
 // requestsOf sums up what a pod's containers request.
 func requestsOf(pod *v1.Pod) (requests cluster.Amounts) {
 	for i := range pod.Spec.Containers {
-		list := pod.Spec.Containers[i].Resources.Requests
-		requests = requests.Plus(cluster.Amounts{list.Cpu().MilliValue(), list.Memory().Value()})
+		requests = requests.Plus(informed.Amounts(pod.Spec.Containers[i].Resources.Requests))
 	}
 	return requests
 }

@@ -22,6 +22,13 @@ type landing struct {
 	saves float64
 }
 
+func costOf(landed []landing) (total int) {
+	for i := range landed {
+		total += landed[i].pod.Disruption.Cost()
+	}
+	return total
+}
+
 // land puts every pod on a destination, the largest first. If one finds no
 // place, it puts none and returns that pod. If the preferred order of
 // destinations leaves a pod without a place, the other order is tried.

@@ -124,30 +124,11 @@ func (p *planner) better(other *planner) bool {
 		-cmp.Compare(costOf(p.landed), costOf(other.landed)), -cmp.Compare(len(p.landed), len(other.landed))) > 0
 }
 
-func costOf(landed []landing) (total int) {
-	for i := range landed {
-		total += landed[i].pod.Disruption.Cost()
-	}
-	return total
-}
-
 // priority returns the highest priority of the moved pods.
 func (p *planner) priority() int32 {
 	highest := int32(math.MinInt32)
 	for i := range p.landed {
 		highest = max(highest, p.landed[i].pod.Priority)
-	}
-	return highest
-}
-
-// heat returns how far a node is above its evict line, as a factor, in its
-// hottest resource.
-func heat(n *Node) float64 {
-	highest := 0.0
-	for r, need := range n.Need {
-		if need > 0 {
-			highest = max(highest, float64(n.Current[r])/max(float64(n.Current[r]-need), 1))
-		}
 	}
 	return highest
 }
@@ -257,18 +238,6 @@ func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
 	return movable
 }
 
-// gain returns what moving a pod takes off its node in the resources that have
-// to leave, in percent of allocatable.
-func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
-	most := 0.0
-	for r, percent := range pod.Usage.PercentOf(n.Allocatable) {
-		if need[r] > 0 {
-			most = max(most, percent)
-		}
-	}
-	return most
-}
-
 // landable separates the pods that would have a destination as the only move
 // from those that would not.
 func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategies.Pod) {
@@ -360,15 +329,6 @@ func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 		l.from = at
 		p.landed = append(p.landed, l)
 	}
-}
-
-// used returns the usage that a node's change is reported from: what makes it
-// hot if it is, its prediction otherwise.
-func (n *Node) used() cluster.Amounts {
-	if n.State == thresholds.Hot {
-		return n.Current
-	}
-	return n.Predicted
 }
 
 func (p *planner) plan() strategies.Plan {

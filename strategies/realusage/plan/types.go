@@ -49,6 +49,39 @@ func (n *Node) hotMinutes(load *forecast.Load) float64 {
 	return load.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
 
+// heat returns how far a node is above its evict line, as a factor, in its
+// hottest resource.
+func heat(n *Node) float64 {
+	highest := 0.0
+	for r, need := range n.Need {
+		if need > 0 {
+			highest = max(highest, float64(n.Current[r])/max(float64(n.Current[r]-need), 1))
+		}
+	}
+	return highest
+}
+
+// gain returns what moving a pod takes off its node in the resources that have
+// to leave, in percent of allocatable.
+func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
+	most := 0.0
+	for r, percent := range pod.Usage.PercentOf(n.Allocatable) {
+		if need[r] > 0 {
+			most = max(most, percent)
+		}
+	}
+	return most
+}
+
+// used returns the usage that a node's change is reported from: what makes it
+// hot if it is, its prediction otherwise.
+func (n *Node) used() cluster.Amounts {
+	if n.State == thresholds.Hot {
+		return n.Current
+	}
+	return n.Predicted
+}
+
 // Placement answers which nodes would take a pod, given this plan's moves.
 type Placement interface {
 	// Fits reports whether the replacement of pod could run on node, and if
