@@ -24,7 +24,7 @@ RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/
 RACE := $(if $(shell command -v gcc),-race)
 # Relative to test/cluster: what needs a cluster is left to test-e2e, and what
 # needs a browser that is not kept waiting to test-browser.
-NEEDS_CLUSTER := /test/cluster(/e2e.*|/cmd/throughput|/browser)?$$
+NEEDS_CLUSTER := /test/cluster(/e2e.*|/cmd/demo|/cmd/throughput|/browser)?$$
 
 # What go test vets by itself, dependencies included, vet has vetted.
 TEST_FLAGS ?= -shuffle=on -vet=off
@@ -78,7 +78,7 @@ release: ## Write the release VERSION=v1.2.3 to bin/release; docs/release.md say
 	  $(if $(CHART),--chart '$(CURDIR)/$(CHART)') $(RELEASE_FLAGS)
 
 .PHONY: demo
-demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission: without an extender; UI=1: keep its page; DASHBOARD=1: list panels without data.
+demo: ## Watch Evenkeel cool two hot nodes on a local cluster; STEERING=admission or webhook: without an extender; UI=1: keep its page; DASHBOARD=1: list panels without data.
 	cd $(CLUSTER) && go run ./cmd/demo --steering $(STEERING) $(if $(UI),--ui) $(if $(DASHBOARD),--dashboard)
 
 .PHONY: transcript

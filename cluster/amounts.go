@@ -49,6 +49,16 @@ func (a Amounts) Minus(b Amounts) Amounts {
 	return a
 }
 
+// Exceeds reports whether any amount is above that of limits.
+func (a Amounts) Exceeds(limits Amounts) bool {
+	for r := range a {
+		if a[r] > limits[r] {
+			return true
+		}
+	}
+	return false
+}
+
 // AtLeastZero returns a with negative amounts raised to zero.
 func (a Amounts) AtLeastZero() Amounts {
 	for r := range a {

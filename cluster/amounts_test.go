@@ -68,6 +68,9 @@ func TestAmounts(t *testing.T) {
 	if a.Plus(b) != (Amounts{7, 4}) || a.Minus(b) != (Amounts{3, -2}) || a.Minus(b).AtLeastZero() != (Amounts{3, 0}) {
 		t.Error("sums are wrong")
 	}
+	if a.Exceeds(Amounts{5, 1}) || !a.Exceeds(Amounts{4, 9}) || !a.Exceeds(Amounts{9, 0}) {
+		t.Error("the limits that are exceeded are wrong")
+	}
 	if (Percents{10, 90}).Max() != 90 || (Percents{-1, -2}).Max() != -1 {
 		t.Error("the highest percentage is wrong")
 	}

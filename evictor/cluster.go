@@ -13,7 +13,7 @@ import (
 )
 
 // Cluster is what the evictor reads of the cluster: Watched in production, the
-// simulated world in a replay.
+// simulated world in a replay. It is asked about several pods at once.
 type Cluster interface {
 	// Pod returns the pod as the watch has it, nil when it is gone.
 	Pod(namespace, name string) *v1.Pod

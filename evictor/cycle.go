@@ -20,9 +20,14 @@ const tick = 200 * time.Millisecond
 // After it the rest is planned anew, from a newer observation.
 const waitLimit = 30 * time.Second
 
-// settleTimeout bounds storing the results of a cycle, and what takes back the
-// steering of its moves, even when it was told to stop.
-const settleTimeout = 5 * time.Second
+// storeTimeout bounds storing the results of a cycle, which is a read and a write
+// of five seconds at most, and settleTimeout what takes back the steering of its
+// moves, even when it was told to stop. Without time for both calls a slow API
+// server would look like one that stores nothing.
+const (
+	storeTimeout  = 10 * time.Second
+	settleTimeout = 5 * time.Second
+)
 
 // BeginCycle starts a cycle, whose moves settle none of each other's nodes. It
 // first judges the outcomes that are due, and takes back what the steering of
@@ -170,20 +175,19 @@ func (c *Cycle) End(ctx context.Context) []Outcome {
 	}
 	c.ledger().CancelIntended(c.config.Clock.Now())
 	ctx = context.WithoutCancel(ctx)
-	bounded(ctx, func(ctx context.Context) {
+	bounded(ctx, storeTimeout, func(ctx context.Context) {
 		if err := c.config.Evictions.Commit(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
 		}
 	})
 	if c.config.Steering != nil {
-		bounded(ctx, c.config.Steering.Settle)
+		bounded(ctx, settleTimeout, c.config.Steering.Settle)
 	}
 	return c.outcomes
 }
 
-// bounded gives a call of the end of a cycle settleTimeout.
-func bounded(ctx context.Context, call func(context.Context)) {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+func bounded(ctx context.Context, limit time.Duration, call func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	call(ctx)
 }
@@ -259,7 +263,7 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 		return Outcome{Move: move, Reason: reason}, wait
 	}
 	a := &attempt{move: move}
-	err := c.evict(withAttempt(ctx, a), pod)
+	err := c.evict(withAttempt(ctx, a), pod, move.Reason)
 	if a.err != nil {
 		err = a.err // the original, which the framework flattened
 	}

@@ -390,8 +390,8 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 			name := string(rune('a' + i))
 			moves[i], p.pods[name] = moveOf(name), aPod(name)
 		}
-		outcomes := executor.begin(t.Context(), moves, func(ctx context.Context, pod *v1.Pod) error {
-			err := evict(ctx, pod)
+		outcomes := executor.begin(t.Context(), moves, func(ctx context.Context, pod *v1.Pod, why reasons.Reason) error {
+			err := evict(ctx, pod, why)
 			inFlight, _ := p.ledger.Moves()
 			onTheMove := 0
 			for i := range inFlight {
@@ -515,7 +515,7 @@ func TestExecutorDryRun(t *testing.T) {
 		executor := p.evictor()
 		moves := []Move{moveOf("a"), moveOf("b")}
 		p.pods["a"], p.pods["b"] = aPod("a"), aPod("b")
-		outcomes := executor.begin(t.Context(), moves, func(context.Context, *v1.Pod) error { return nil }).run(t.Context())
+		outcomes := executor.begin(t.Context(), moves, func(context.Context, *v1.Pod, reasons.Reason) error { return nil }).run(t.Context())
 		for _, outcome := range outcomes {
 			if outcome.Reason != "" {
 				t.Errorf("outcome %+v", outcome)
@@ -536,7 +536,7 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 		p.pods["a"] = aPod("a")
 		p.ledger.Record(time.Now(), move.Intent)
 		refusal := &reasons.Refusal{Reason: reasons.PodChanged}
-		outcomes := p.evictor().begin(t.Context(), []Move{move}, func(context.Context, *v1.Pod) error { return refusal }).run(t.Context())
+		outcomes := p.evictor().begin(t.Context(), []Move{move}, func(context.Context, *v1.Pod, reasons.Reason) error { return refusal }).run(t.Context())
 		if len(outcomes) != 1 || outcomes[0].Reason != reasons.PodChanged || !p.ledger.Moving("uid-a") {
 			t.Errorf("outcomes %+v, still moving %v", outcomes, p.ledger.Moving("uid-a"))
 		}
@@ -566,11 +566,41 @@ func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 		p.config.proven = func() (bool, error) { return true, nil }
 		p.pods["a"] = aPod("a")
 		ctx, stop := context.WithCancel(t.Context())
-		c := p.evictor().begin(ctx, []Move{moveOf("a")}, func(context.Context, *v1.Pod) error { return nil })
+		c := p.evictor().begin(ctx, []Move{moveOf("a")}, func(context.Context, *v1.Pod, reasons.Reason) error { return nil })
 		stop()
 		c.End(ctx)
 		if p.settled != 1 {
 			t.Errorf("settled %d times", p.settled)
 		}
 	})
+}
+
+// The results of a cycle are stored although the API server takes four seconds
+// each to read and to write the ledger, and a cycle ends all the same if it does
+// not answer at all.
+func TestResultsAreStoredSlowly(t *testing.T) {
+	for name, tc := range map[string]struct{ takes, want time.Duration }{
+		"slow": {takes: 8 * time.Second, want: 8 * time.Second},
+		"away": {takes: time.Hour, want: 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				stored := false
+				p.config.commit = func(ctx context.Context) error {
+					select {
+					case <-ctx.Done():
+						return ctx.Err()
+					case <-time.After(tc.takes):
+						stored = true
+						return nil
+					}
+				}
+				began := time.Now()
+				p.evictor().begin(t.Context(), nil, func(context.Context, *v1.Pod, reasons.Reason) error { return nil }).End(t.Context())
+				if took := time.Since(began); took != tc.want || stored != (took == tc.takes) {
+					t.Errorf("took %v, want %v; stored: %v", took, tc.want, stored)
+				}
+			})
+		})
+	}
 }

@@ -43,6 +43,9 @@ type Config struct {
 	Metrics  *metrics.Metrics
 	// Outcomes counts the outcomes of moves; may be nil.
 	Outcomes *metrics.Outcomes
+	// Saved watches what moves save, for as long as the process runs; nil: for as
+	// long as the Evictor does.
+	Saved *saved.Watch
 	// Progress is called while a cycle makes progress, so that a long, paced
 	// one is not taken for a hang; may be nil.
 	Progress func()
@@ -93,8 +96,6 @@ type Evictor struct {
 	unrest     safeguards.Unrest
 	// trial holds the moves that a dry run would have made.
 	trial trial.Trial
-	// saved is what landed moves have saved so far.
-	saved saved.Watch
 	// forbiddenLogged: the log already reports that scaling is forbidden.
 	forbiddenLogged bool
 }
@@ -104,6 +105,9 @@ func New(config Config) (*Evictor, error) {
 	if config.Observer == nil || config.Cluster == nil || config.Evictions == nil || config.Clock == nil ||
 		config.Settings.Safeguards == nil || config.Settings.Deadline <= 0 {
 		return nil, errors.New("evictor: Observer, Cluster, Evictions, Clock, Safeguards and Deadline must be set")
+	}
+	if config.Saved == nil {
+		config.Saved = &saved.Watch{}
 	}
 	return &Evictor{config: config}, nil
 }

@@ -11,6 +11,10 @@ type Move struct {
 	// Surge names the Deployment that is scaled up before its only pod is
 	// evicted; empty for a pod without a surge.
 	Surge string
+	// Reason is why the pod is moved; NodeHotAhead: its source is not hot yet.
+	Reason reasons.Reason
+	// Wanted: it is moved for what the pods of its source want and do not get.
+	Wanted bool
 }
 
 // Outcome is the result of a Move: evicted if Reason is empty.

@@ -31,7 +31,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline, TTL: wait + set.MoveTTL,
 			Decision: decision(e, m),
 		},
-		Surge: surge,
+		Surge: surge, Reason: m.Reason, Wanted: m.Unserved > 0,
 	}
 }
 

@@ -18,7 +18,10 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 	}
 	e.trial.Judge(ctx, latest, e.config.Cluster, e.config.Clock.Now().Add(-e.config.Settings.OutcomeAfter))
 	_, ended := e.ledger().Moves()
-	e.config.Outcomes.Saved(e.saved.Look(latest.View, latest.Lines, ended))
+	e.config.Outcomes.Saved(e.config.Saved.Look(latest.View, latest.Lines, ended))
+	for uid, saved := range e.config.Saved.SoFar() {
+		e.ledger().SetOutcome(uid, nil, &saved)
+	}
 	for i := range ended {
 		move := &ended[i]
 		if !assessable(move, e.config.Clock.Now(), e.config.Settings.OutcomeAfter) {
@@ -29,7 +32,7 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 			continue
 		}
 		outcome := ledger.Assess(*move, facts)
-		e.ledger().SetOutcome(move.PodUID, outcome)
+		e.ledger().SetOutcome(move.PodUID, &outcome, nil)
 		e.config.Outcomes.Evaluated(&outcome)
 		history.LogJudged(ctx, move, &outcome)
 	}

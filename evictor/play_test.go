@@ -349,7 +349,7 @@ func (p *play) after(d time.Duration, do func()) {
 }
 
 // evict is the framework down to the API server.
-func (p *play) evict(ctx context.Context, pod *v1.Pod) error {
+func (p *play) evict(ctx context.Context, pod *v1.Pod, _ reasons.Reason) error {
 	a := ctx.Value(attemptKey{}).(*attempt)
 	if answers := p.answers[pod.Name]; len(answers) > 0 {
 		p.answers[pod.Name] = answers[1:]

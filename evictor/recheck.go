@@ -146,7 +146,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 		return reasons.LandingGone
 	case from < 0 || !latest.View.Nodes[from].Known():
 		return reasons.SourceUsageUnknown
-	case !e.stillHot(latest, from):
+	case move.Reason != reasons.NodeHotAhead && !e.stillHot(latest, from, move.Wanted):
 		return reasons.SourceNoLongerHot
 	case !e.lands(latest, to, move):
 		return reasons.LandingGone
@@ -170,22 +170,26 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
 }
 
 // stillHot reports whether a node is above its evict line without the pods that
-// were evicted or left since the observation.
-func (e *Evictor) stillHot(latest *observer.Observation, node int) bool {
+// were evicted or left since the observation; for what is moved because pods want
+// more than a full node has, by what those want that stay.
+func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) bool {
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
+	var stay []strategies.Pod
 	for j, pod := range info.Pods {
 		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(e.config.Cluster.Pod(pod.Namespace, pod.Name), pod.UID)
-		if !pod.Terminating && !stays {
+		switch {
+		case pod.Terminating:
+		case stays:
+			stay = append(stay, strategies.Pod{Pod: pod, Usage: read.Pods[j].Used, PeakMilliCores: read.Pods[j].PeakMilliCores})
+		default:
 			left = left.Plus(read.Pods[j].Used)
 		}
 	}
-	for _, need := range latest.Lines.Need(node, left) {
-		if need > 0 {
-			return true
-		}
+	if wanted && strategies.Full(&info.Node, read.Measured[usage.AtAvg5m]) {
+		left[cluster.CPU] -= strategies.EstimateUnserved(stay) // they take what the others leave
 	}
-	return false
+	return latest.Lines.Need(node, left).Exceeds(cluster.Amounts{})
 }
 
 // used returns a node's measured usage; zero if not known.

@@ -14,8 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// EvictFunc takes one pod through the framework's filters and its evictor.
-type EvictFunc = func(ctx context.Context, pod *v1.Pod) error
+// EvictFunc takes one pod through the framework's filters and its evictor, which
+// counts it by the reason.
+type EvictFunc = func(ctx context.Context, pod *v1.Pod, why reasons.Reason) error
 
 // Cycle makes the moves of one plan, a step at a time. It must not be used
 // concurrently.

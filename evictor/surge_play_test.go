@@ -190,7 +190,7 @@ func (p *surgePlay) all() []*v1.Pod {
 }
 
 // evictOne is the framework down to the API server.
-func (p *surgePlay) evictOne(ctx context.Context, pod *v1.Pod) error {
+func (p *surgePlay) evictOne(ctx context.Context, pod *v1.Pod, _ reasons.Reason) error {
 	a := ctx.Value(attemptKey{}).(*attempt)
 	p.mu.Lock()
 	defer p.mu.Unlock()

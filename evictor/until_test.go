@@ -68,7 +68,7 @@ func TestDryRunSaysWouldEvict(t *testing.T) {
 			From: move.From, To: move.To,
 		}}
 		ctx, log := logging(t)
-		p.evictor().Execute(ctx, &plan, func(context.Context, *v1.Pod) error { return nil })
+		p.evictor().Execute(ctx, &plan, func(context.Context, *v1.Pod, reasons.Reason) error { return nil })
 		if said := log.String(); !strings.Contains(said, "wouldEvict=1") || strings.Contains(said, "evicted=") {
 			t.Errorf("the log of a dry run:\n%s", said)
 		}

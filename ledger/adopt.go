@@ -34,6 +34,9 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 			ended.Outcome = theirs.Outcome
 		}
 		ended.Accepted = ended.Accepted || theirs.Accepted
+		if theirs.Saved.longer(ended.Saved) {
+			ended.Saved = theirs.Saved
+		}
 		b.learnSurge(ended, theirs)
 	case theirs.InFlight():
 		b.adopt(theirs, now)
@@ -112,6 +115,7 @@ func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 		}
 		b.end(ours, theirs.State, now)
 		ours.Ended, ours.Evicted, ours.Outcome, ours.Denied = theirs.Ended, theirs.Evicted, theirs.Outcome, theirs.Denied
+		ours.Saved = theirs.Saved
 	}
 }
 

@@ -154,7 +154,7 @@ func TestAdoptsHoldAndOutcomes(t *testing.T) {
 	leader.move(0, web(1))
 	leader.Bound(webPod("x"), "cool", at(1))
 	follower.Adopt(leader.Export(), at(2))
-	leader.SetOutcome("uid-1", Outcome{Judged: at(300), Healthy: true})
+	leader.SetOutcome("uid-1", &Outcome{Judged: at(300), Healthy: true}, nil)
 	document := leader.Export()
 	follower.Adopt(document, at(301))
 	document.Moves[0].Outcome.Healthy = false

@@ -36,7 +36,7 @@ func lived() *books {
 	b.Bound(webPod("y"), "n2", at(2))
 	b.Cancel("uid-4", at(3))
 	b.Record(at(4), web(4, statefulSet))
-	b.SetOutcome("uid-2", Outcome{Judged: at(4), Healthy: true})
+	b.SetOutcome("uid-2", &Outcome{Judged: at(4), Healthy: true}, nil)
 	b.SetHold(Hold{Reason: "TooManyPending", Since: at(4), Until: at(64)})
 	return b
 }

@@ -162,16 +162,24 @@ func (l *Ledger) Expire(now time.Time) {
 	l.prune(now)
 }
 
-// SetOutcome records the outcome of a landed move.
-func (l *Ledger) SetOutcome(podUID string, outcome Outcome) {
+// SetOutcome records the outcome of a landed move, and what it has saved; nil leaves
+// it as it is. Of the latter other processes learn with the next change: it is told
+// to people only.
+func (l *Ledger) SetOutcome(podUID string, outcome *Outcome, saved *Saved) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, move := range slices.Backward(l.ended) {
-		if move.PodUID == podUID && move.State == Landed {
-			move.Outcome = &outcome
-			l.revision.Add(1)
-			return
+		if move.PodUID != podUID || move.State != Landed {
+			continue
 		}
+		if saved != nil {
+			move.Saved = saved
+		}
+		if outcome != nil {
+			move.Outcome = outcome
+			l.revision.Add(1)
+		}
+		return
 	}
 }
 

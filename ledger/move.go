@@ -105,6 +105,10 @@ type Decision struct {
 	// Exceeded are the evict lines that the source was beyond, at most
 	// maxExceeded of them; none for an eviction by a plugin of descheduler.
 	Exceeded []Exceeded `json:"exceeded,omitempty"`
+	// HotMinutesSaved is by how many minutes the move is expected to shorten hot
+	// time, WithinMinutes in how many; 0 if that was not asked.
+	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
+	WithinMinutes   float64 `json:"withinMinutes,omitempty"`
 	// Policy identifies the policy file, Cycle the cycle.
 	Policy string `json:"policy,omitempty"`
 	Cycle  string `json:"cycle,omitempty"`
@@ -166,6 +170,9 @@ type Move struct {
 	Denied string `json:"denied,omitempty"`
 	// Outcome is the judged result of a landed move; nil until then.
 	Outcome *Outcome `json:"outcome,omitempty"`
+	// Saved is what a landed move has saved since; nil if nobody watched. A Saved is
+	// never changed, only replaced.
+	Saved *Saved `json:"saved,omitempty"`
 	// Surge is nil unless the move's replacement comes before its pod leaves.
 	Surge *Surge `json:"surge,omitempty"`
 
@@ -278,6 +285,18 @@ func (s *Surge) validate() error {
 		return fmt.Errorf("its surge is of %d replicas, want 1 to %d", s.Replicas, maxSurgeReplicas)
 	}
 	return nil
+}
+
+// Saved is by how many minutes a move has shortened hot time, and for how many
+// minutes that was watched.
+type Saved struct {
+	HotMinutes float64 `json:"hotMinutes"`
+	Watched    float64 `json:"watchedMinutes"`
+}
+
+// longer reports whether it was watched for longer than another.
+func (s *Saved) longer(than *Saved) bool {
+	return s != nil && (than == nil || s.Watched > than.Watched)
 }
 
 // Outcome is the result of a landed move, judged some time later.

@@ -106,3 +106,46 @@ func TestAssess(t *testing.T) {
 		})
 	}
 }
+
+// What a move has saved is told to whoever asks, and what was watched for longer
+// replaces what was watched for less.
+func TestSaved(t *testing.T) {
+	b := lived()
+	var landed string
+	_, ended := b.Moves()
+	for i := range ended {
+		if ended[i].State == Landed {
+			landed = ended[i].PodUID
+		}
+	}
+	if landed == "" {
+		t.Fatal("no move has landed")
+	}
+	saved := func(l *Ledger) *Saved {
+		_, ended := l.Moves()
+		for i := range ended {
+			if ended[i].PodUID == landed {
+				return ended[i].Saved
+			}
+		}
+		return nil
+	}
+	before := b.Revision()
+	b.SetOutcome(landed, nil, &Saved{HotMinutes: 12, Watched: 60})
+	b.SetOutcome("unknown", nil, &Saved{HotMinutes: 1})
+	if diff := cmp.Diff(&Saved{HotMinutes: 12, Watched: 60}, saved(b.Ledger)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if b.Revision() != before {
+		t.Error("the ledger has to be stored for it")
+	}
+	document := b.Export()
+	other := New(Config{})
+	other.Adopt(document, at(10))
+	b.SetOutcome(landed, nil, &Saved{HotMinutes: 20, Watched: 120})
+	other.Adopt(b.Export(), at(11))
+	other.Adopt(document, at(12)) // late
+	if diff := cmp.Diff(&Saved{HotMinutes: 20, Watched: 120}, saved(other)); diff != "" {
+		t.Errorf("in another process (-want +got):\n%s", diff)
+	}
+}

@@ -34,9 +34,15 @@ type podEntry struct {
 	moved bool
 	// hidden: excluded from both worlds while a state is computed without it.
 	hidden bool
+	// deleted: the pod has a deletion time.
+	deleted bool
 }
 
 var _ fwk.PodInfo = (*podEntry)(nil)
+
+func newEntry(pod *v1.Pod, on *nodeEntry, requests *fwk.PodResource) *podEntry {
+	return &podEntry{pod: pod, node: on, requests: requests, deleted: pod.DeletionTimestamp != nil}
+}
 
 // GetPod returns the pod.
 func (p *podEntry) GetPod() *v1.Pod { return p.pod }
@@ -90,12 +96,15 @@ type group struct {
 	labels    labels.Set
 	affinity  *v1.Affinity // pod affinity and anti-affinity; nil for neither
 	terms     framework.PodInfo
-	members   []*podEntry
-	requests  []*fwk.PodResource
+	// unreadable: some of the affinity's terms do not parse.
+	unreadable bool
+	members    []*podEntry
+	requests   []*fwk.PodResource
 
 	// version counts the session's moves of members, for states that depend on
-	// them.
+	// them; away are those that are moved now.
 	version uint64
+	away    int
 	// podsEpoch marks the group as already in focus.
 	podsEpoch uint64
 }

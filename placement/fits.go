@@ -75,10 +75,15 @@ func (s *Session) compute(w world) *state {
 // baseIn returns the template's state with all its pods in place.
 func (s *Session) baseIn(w world) *state {
 	t := s.last.template.like
-	if v := t.currentVersion(); v != t.version {
-		t.base, t.version = [2]*state{}, v
+	version, away := t.currentVersion()
+	if version != t.version {
+		t.base, t.version = [2]*state{}, version
 	}
-	if t.base[w] == nil {
+	switch {
+	case t.base[w] != nil:
+	case w == terminating && away == 0: // then the worlds differ in nothing else
+		t.base[w] = s.baseIn(gone).unspread()
+	default:
 		t.base[w] = s.filters.preFilter(t, w)
 	}
 	return t.base[w]

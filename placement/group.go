@@ -20,7 +20,7 @@ func newGroup(pod *v1.Pod) *group {
 	if g.affinity != nil {
 		// A term that does not parse is dropped, as in kube-scheduler's cache;
 		// PreFilter refuses the pod itself.
-		_ = g.terms.Update(pod)
+		g.unreadable = g.terms.Update(pod) != nil
 		g.terms.Pod = nil
 	}
 	return g

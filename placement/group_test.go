@@ -36,3 +36,26 @@ func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
 		})
 	}
 }
+
+// Versions come and go for as long as a process lasts: what is updated pod by pod
+// keeps no more groups of theirs than are worth looking for.
+func TestUpdatesForgetEmptyGroups(t *testing.T) {
+	f := offline(t)
+	syncAll(t, f, []*v1.Node{aNode("a")}, nil)
+	var last []*v1.Pod
+	for i := range 10 * minCompaction {
+		next := []*v1.Pod{aPod(numbered("pod", i), "a", podLabel("pod-template-hash", numbered("hash", i)))}
+		if err := f.Update(next, last); err != nil {
+			t.Fatal(err)
+		}
+		last = next
+	}
+	if groups := len(f.snapshot.index.byHash); groups > minCompaction {
+		t.Errorf("%d groups are kept of one pod", groups)
+	}
+	s := f.Begin()
+	defer s.Close()
+	if got := s.Fits(last[0], "a"); !got.OK {
+		t.Errorf("the only pod does not fit: %+v", got)
+	}
+}

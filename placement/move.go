@@ -20,9 +20,10 @@ func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	if t.requests == nil {
 		t.requests = old.requestsAnew(t.replacement)
 	}
-	m := &move{old: old, replacement: &podEntry{pod: t.replacement, node: to, requests: t.requests}}
+	m := &move{old: old, replacement: newEntry(t.replacement, to, t.requests)}
 	s.moves[old] = m
 	old.moved = true
+	old.group.away++
 	snap.count(m.replacement, old.group)
 	old.node.touch().left++
 	to.arrive(m.replacement)
@@ -36,6 +37,7 @@ func (s *Session) undo(m *move) {
 	}
 	delete(s.moves, m.old)
 	m.old.moved = false
+	m.old.group.away--
 	m.old.node.touch().left--
 	m.old.node.settle()
 	m.replacement.node.touch().remove(m.replacement)
@@ -58,7 +60,7 @@ func (s *Session) Expect(pod *v1.Pod, node string) error {
 	}
 	snap := s.filters.snapshot
 	g := snap.index.groupOf(pod)
-	p := &podEntry{pod: pod, node: to, requests: g.shareRequests(pod)}
+	p := newEntry(pod, to, g.shareRequests(pod))
 	snap.count(p, g)
 	to.arrive(p)
 	s.expected = append(s.expected, p)

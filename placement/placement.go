@@ -22,6 +22,7 @@ package placement
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -37,9 +38,9 @@ type Filters struct {
 	// mu guards all fields. Begin locks it and Session.Close unlocks it.
 	mu sync.Mutex
 
-	// ctx is passed to the plugins. Its logger discards, and it is never
-	// cancelled: a plugin that stops halfway would leave a wrong count, not an
-	// error.
+	// ctx is passed to the plugins. It is never cancelled: a plugin that stops
+	// halfway would leave a wrong count, not an error. Its logger discards; it is
+	// the outermost value because plugins look it up more often than any other.
 	ctx context.Context
 
 	plugins, scores  framework.Framework
@@ -62,7 +63,7 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 		return nil, fmt.Errorf("building scheduler framework for scores: %w", err)
 	}
 	return &Filters{
-		ctx:              context.WithoutCancel(ctx),
+		ctx:              klog.NewContext(context.WithoutCancel(ctx), logr.Discard()),
 		plugins:          plugins,
 		scores:           scores,
 		scorers:          scorers,
@@ -75,12 +76,7 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 // HasSynced reports whether the plugins' own caches have caught up with the
 // informers. Wait for it once after the informers have synced.
 func (f *Filters) HasSynced() bool {
-	for _, done := range f.synced {
-		if !done() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.synced, func(done cache.InformerSynced) bool { return !done() })
 }
 
 // Sync updates the snapshot to these complete lists of nodes and pods. What is
@@ -93,4 +89,13 @@ func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.snapshot.sync(nodes, pods)
+}
+
+// Update changes single pods of the snapshot to what Sync would make of them, so
+// that nobody has to list the others: gone are those that it would find missing.
+// Nodes stay as Sync found them.
+func (f *Filters) Update(changed, gone []*v1.Pod) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.snapshot.update(changed, gone)
 }

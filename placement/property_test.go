@@ -23,6 +23,8 @@ func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
 		for range 3 {
 			w.syncChanged()
 			w.session()
+			w.updateChanged()
+			w.session()
 		}
 	}
 }
@@ -126,6 +128,8 @@ func (w *randomWalk) pod() *v1.Pod {
 		spreadCounting(v1.NodeInclusionPolicyHonor),
 		nodeSelector(zoneKey, "zone-0"), onNodesNamed("node-1", "node-2"),
 		func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}} },
+		spreadSoftly(zoneKey, selecting("app", app)), avoidsPods(v1.LabelHostname, selecting("app", app)),
+		avoidsPods(zoneKey, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "unreadable"}}}),
 		awsVolume, claim("mine"), claim("zonal"), resized("300m"),
 	}
 	for range w.rnd.IntN(4) {
@@ -162,20 +166,40 @@ func awsVolume(p *v1.Pod) {
 	}})
 }
 
-// syncChanged replaces some of the pods and nodes and syncs.
-func (w *randomWalk) syncChanged() {
-	for i := range w.o.pods {
+// changePods replaces some of the pods, and some by newer ones of themselves.
+func (w *randomWalk) changePods() (changed, gone []*v1.Pod) {
+	for i, pod := range w.o.pods {
 		switch w.rnd.IntN(8) {
 		case 0:
-			w.o.pods[i] = w.pod()
+			w.o.pods[i], gone = w.pod(), append(gone, pod)
 		case 1:
-			changed := w.o.pods[i].DeepCopy()
-			podLabel("app", numbered("app", w.rnd.IntN(3)))(changed)
-			w.o.pods[i] = changed
+			w.o.pods[i] = pod.DeepCopy()
+			podLabel("app", numbered("app", w.rnd.IntN(3)))(w.o.pods[i])
 		case 2:
-			w.o.pods[i] = w.newer(w.o.pods[i])
+			w.o.pods[i] = w.newer(pod)
+		case 3:
+			w.o.pods[i] = pod.DeepCopy()
+			w.o.pods[i].Spec.NodeName = w.o.nodes[w.rnd.IntN(len(w.o.nodes))].Name
+		default:
+			continue
 		}
+		changed = append(changed, w.o.pods[i])
 	}
+	return changed, gone
+}
+
+// updateChanged replaces some of the pods and updates the filters with them.
+func (w *randomWalk) updateChanged() {
+	changed, gone := w.changePods()
+	w.steps = append(w.steps, "update")
+	if err := w.f.Update(changed, append(gone, gone...)); err != nil {
+		w.t.Fatalf("Update: %v", err)
+	}
+}
+
+// syncChanged replaces some of the pods and nodes and syncs.
+func (w *randomWalk) syncChanged() {
+	w.changePods()
 	i := w.rnd.IntN(len(w.o.nodes))
 	w.o.nodes[i] = w.node(i)
 	w.rnd.Shuffle(len(w.o.pods), func(i, j int) { w.o.pods[i], w.o.pods[j] = w.o.pods[j], w.o.pods[i] })

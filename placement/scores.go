@@ -34,7 +34,7 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	s.prepare(p)
 	t := s.last.template
 	if t.preferred == nil {
-		t.preferred = s.filters.snapshot.preferencesOf(t)
+		t.preferred = s.filters.snapshot.preferencesOf(t, p.group)
 	}
 	if s.alike(p, t.preferred, nodes) {
 		return nil
@@ -91,7 +91,7 @@ func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 // a pod that counts is in one of them. By hostname each node counts for itself,
 // whatever its label.
 func (p *preferences) apart(key string, spreads bool, nodes []*v1.Node) bool {
-	domains, outside := sets.New[string](), 0
+	domains, outside := make(sets.Set[string], len(nodes)), 0
 	for _, node := range nodes {
 		domain, ok := node.Labels[key]
 		if !ok {
@@ -177,7 +177,7 @@ func (s *snapshot) focusPreferred(t *template) {
 	}
 }
 
-func (s *snapshot) preferencesOf(t *template) *preferences {
+func (s *snapshot) preferencesOf(t *template, of *group) *preferences {
 	p, seen := &preferences{keys: map[string]bool{}}, map[*group]struct{}{}
 	collect := func(g *group) {
 		if _, ok := seen[g]; !ok {
@@ -196,14 +196,13 @@ func (s *snapshot) preferencesOf(t *template) *preferences {
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
 		p.nodes = true
 	}
-	if podAffinity(t.replacement) != nil {
-		if info, err := framework.NewPodInfo(t.replacement); err == nil {
-			for _, terms := range [][]fwk.WeightedAffinityTerm{info.PreferredAffinityTerms, info.PreferredAntiAffinityTerms} {
-				for i := range terms {
-					p.counts(terms[i].TopologyKey)
-					s.index.matchTerm(&terms[i].AffinityTerm, collect)
-				}
+	for _, terms := range [][]fwk.WeightedAffinityTerm{of.terms.PreferredAffinityTerms, of.terms.PreferredAntiAffinityTerms} {
+		for i := range terms {
+			if of.unreadable {
+				break // then kube-scheduler scores by none
 			}
+			p.counts(terms[i].TopologyKey)
+			s.index.matchTerm(&terms[i].AffinityTerm, collect)
 		}
 	}
 	s.index.soft.match(t.replacement.Namespace, t.replacement.Labels, func(soft groupTerm) {

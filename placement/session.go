@@ -60,6 +60,9 @@ func (s *Session) entry(pod *v1.Pod) *podEntry {
 	case s.last.pod != nil && s.last.pod.pod == pod:
 		return s.last.pod
 	}
+	if p := s.filters.snapshot.byObject[pod]; p != nil {
+		return p // without reading the pod, which is in no CPU cache
+	}
 	return s.filters.snapshot.pods[keyOf(pod)]
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Three replicas repel each other by host, on three nodes; one node is free.
@@ -38,6 +39,38 @@ func TestAntiAffinityLeavesOneLandingForOneMove(t *testing.T) {
 	want.Terminating = false
 	if diff := cmp.Diff(want, s.Fits(pods[1], "a")); diff != "" {
 		t.Errorf("second replica beside the first after undo (-want +got):\n%s", diff)
+	}
+}
+
+// Filters see no preferences, so pods that differ in nothing else share a state;
+// not with one whose preferences cannot be read, which is refused.
+func TestPreferencesAreFilteredAsPlainPods(t *testing.T) {
+	unreadable := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "unreadable"}}}
+	pods := []*v1.Pod{
+		aPod("plain", "a", podLabel("app", "plain")),
+		aPod("spread", "a", podLabel("app", "spread"), spreadSoftly(zoneKey, selecting("app", "spread"))),
+		aPod("apart", "a", podLabel("app", "apart"), avoidsPods(v1.LabelHostname, selecting("app", "apart"))),
+		aPod("unreadable", "a", podLabel("app", "unreadable"), avoidsPods(v1.LabelHostname, unreadable)),
+	}
+	f := offline(t)
+	syncAll(t, f, []*v1.Node{aNode("a"), aNode("b")}, pods)
+	s := f.Begin()
+	defer s.Close()
+	alike, fits := map[string]bool{}, map[string]bool{}
+	var first *template
+	for _, pod := range pods {
+		fits[pod.Name] = s.Fits(pod, "b").OK
+		if first == nil {
+			first = s.last.template
+		}
+		alike[pod.Name] = s.last.template.like == first
+	}
+	want := map[string]bool{"plain": true, "spread": true, "apart": true, "unreadable": false}
+	if diff := cmp.Diff(want, fits); diff != "" {
+		t.Errorf("fits (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, alike); diff != "" {
+		t.Errorf("shares the plain pod's state (-want +got):\n%s", diff)
 	}
 }
 
@@ -178,6 +211,38 @@ func TestSyncWaitsForTheSession(t *testing.T) {
 	defer s.Close()
 	if v := s.Fits(pod, "b"); v.OK {
 		t.Error("the snapshot still has what Sync dropped")
+	}
+}
+
+// What ends or leaves for an unknown node is in no snapshot, however it is told;
+// and names that nobody has are an error, not a change.
+func TestUpdateDropsWhatSyncWould(t *testing.T) {
+	ended, lost := aPod("ended", "a", cpu("3")), aPod("lost", "a", cpu("3"))
+	for name, change := range map[string]func(*v1.Pod){
+		"has ended":              func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded },
+		"is on an unknown node":  func(p *v1.Pod) { p.Spec.NodeName = "gone" },
+		"has no node any longer": func(p *v1.Pod) { p.Spec.NodeName = "" },
+	} {
+		f, asked := offline(t), aPod("asked", "b", cpu("3"))
+		syncAll(t, f, []*v1.Node{aNode("a"), aNode("b")}, []*v1.Pod{asked, ended})
+		newer := ended.DeepCopy()
+		change(newer)
+		if err := f.Update([]*v1.Pod{newer}, []*v1.Pod{lost}); err != nil {
+			t.Fatal(err)
+		}
+		s := f.Begin()
+		if got := s.Fits(asked, "a"); !got.OK {
+			t.Errorf("the pod %s and counts: %+v", name, got)
+		}
+		s.Close()
+		if err := f.Update([]*v1.Pod{nil, lost}, []*v1.Pod{{}}); !errors.Is(err, errSkipped) {
+			t.Errorf("unnamed pods: %v", err)
+		}
+		s = f.Begin()
+		if s.Fits(asked, "a").OK {
+			t.Error("a pod that came beside unnamed ones is left out")
+		}
+		s.Close()
 	}
 }
 

@@ -26,6 +26,8 @@ type snapshot struct {
 	claims    map[string][]*podEntry // users of "namespace/name"
 	// softTainted: some nodes have taints that pods would rather avoid.
 	softTainted bool
+	dirty       []*nodeEntry // those to rebuild
+	updated     int          // pods that were updated since groups were compacted
 	lens        *lens
 }
 
@@ -48,16 +50,69 @@ func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	s.generation++
 	badNodes := s.syncNodes(nodes)
 	badPods := s.syncPods(pods)
-	for _, n := range s.nodes {
-		if n.dirty {
-			n.rebuild()
-		}
-	}
-	s.index = s.index.compacted()
+	s.rebuild()
+	s.index, s.updated = s.index.compacted(), 0
 	if badNodes+badPods > 0 {
 		return fmt.Errorf("synchronising snapshot: left out %d nodes and %d pods: %w", badNodes, badPods, errSkipped)
 	}
 	return nil
+}
+
+// update changes single pods.
+func (s *snapshot) update(changed, gone []*v1.Pod) error {
+	bad := 0
+	for _, pod := range changed {
+		if unnamed(pod) {
+			bad++
+			continue
+		}
+		key := keyOf(pod)
+		if p := s.pods[key]; p != nil {
+			p.generation-- // not listed yet
+		}
+		s.syncPod(pod)
+		if p := s.pods[key]; p != nil && p.generation != s.generation {
+			s.drop(key, p)
+		}
+	}
+	for _, pod := range gone {
+		if unnamed(pod) {
+			bad++
+		} else if p := s.pods[keyOf(pod)]; p != nil {
+			s.drop(keyOf(pod), p)
+		}
+	}
+	s.rebuild()
+	if s.updated += len(changed) + len(gone); s.updated > len(s.pods) {
+		s.index, s.updated = s.index.compacted(), 0
+	}
+	if bad > 0 {
+		return fmt.Errorf("updating snapshot: left out %d pods: %w", bad, errSkipped)
+	}
+	return nil
+}
+
+func unnamed(pod *v1.Pod) bool { return pod == nil || (pod.UID == "" && pod.Name == "") }
+
+func (s *snapshot) drop(key types.UID, p *podEntry) {
+	s.detach(p)
+	delete(s.pods, key)
+}
+
+// change marks a node whose pods or object have changed.
+func (s *snapshot) change(n *nodeEntry) {
+	if !n.dirty {
+		n.dirty, s.dirty = true, append(s.dirty, n)
+	}
+}
+
+// rebuild completes the nodes that have changed.
+func (s *snapshot) rebuild() {
+	for _, n := range s.dirty {
+		n.rebuild()
+	}
+	clear(s.dirty)
+	s.dirty = s.dirty[:0]
 }
 
 // syncNodes returns how many nodes it had to leave out.
@@ -71,13 +126,15 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 		n := s.nodes[node.Name]
 		switch {
 		case n == nil:
-			n = &nodeEntry{node: node, dirty: true}
+			n = &nodeEntry{node: node}
 			n.view = &nodeView{lens: s.lens}
+			s.change(n)
 			s.nodes[node.Name] = n
 		case n.generation == s.generation:
 			continue // listed twice
 		case !sameNode(n.node, node):
-			n.node, n.dirty = node, true
+			n.node = node
+			s.change(n)
 		}
 		n.generation = s.generation
 		s.views, s.softTainted = append(s.views, n.view), s.softTainted || softTainted(node)
@@ -110,7 +167,7 @@ func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
 			}
 			continue
 		}
-		if pod == nil || (pod.UID == "" && pod.Name == "") {
+		if unnamed(pod) {
 			bad++
 			continue
 		}
@@ -123,8 +180,7 @@ func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
 	}
 	for key, p := range s.pods {
 		if p.generation != s.generation {
-			s.detach(p)
-			delete(s.pods, key)
+			s.drop(key, p)
 		}
 	}
 	return bad
@@ -182,12 +238,12 @@ func keyOf(pod *v1.Pod) types.UID {
 
 func (s *snapshot) attach(pod *v1.Pod, n *nodeEntry) *podEntry {
 	g := s.index.groupOf(pod)
-	p := &podEntry{pod: pod, node: n, requests: g.shareRequests(pod)}
+	p := newEntry(pod, n, g.shareRequests(pod))
 	s.count(p, g)
 	s.byObject[pod] = p
 	s.nominate(p)
 	n.pods = append(n.pods, p)
-	n.dirty = true
+	s.change(n)
 	return p
 }
 
@@ -195,14 +251,14 @@ func (s *snapshot) detach(p *podEntry) {
 	s.discount(p)
 	delete(s.byObject, p.pod)
 	delete(s.nominated, p)
-	p.node.dirty = true
+	s.change(p.node)
 	p.node = nil
 }
 
 // renew replaces an older copy of a pod.
 func (s *snapshot) renew(p *podEntry, pod *v1.Pod) {
 	delete(s.byObject, p.pod)
-	p.pod = pod
+	p.pod, p.deleted = pod, pod.DeletionTimestamp != nil
 	s.byObject[pod] = p
 	s.nominate(p)
 }

@@ -13,6 +13,12 @@ import (
 // specs of pods in the same group. Specs of one controller's pods usually share
 // their parts, so most comparisons compare pointers.
 func sameSpec(a, b *v1.PodSpec) bool {
+	return sameOnNode(a, b) && sameSpread(a.TopologySpreadConstraints, b.TopologySpreadConstraints)
+}
+
+// sameOnNode reports whether the filters that look at no other node see no
+// difference.
+func sameOnNode(a, b *v1.PodSpec) bool {
 	return maps.Equal(a.NodeSelector, b.NodeSelector) &&
 		sameNodeAffinity(a.Affinity, b.Affinity) &&
 		slices.EqualFunc(a.Tolerations, b.Tolerations, func(x, y v1.Toleration) bool { return x.MatchToleration(&y) }) &&
@@ -20,7 +26,6 @@ func sameSpec(a, b *v1.PodSpec) bool {
 		sameContainers(a.InitContainers, b.InitContainers) &&
 		sameList(a.Overhead, b.Overhead) &&
 		samePodResources(a.Resources, b.Resources) &&
-		sameSpread(a.TopologySpreadConstraints, b.TopologySpreadConstraints) &&
 		a.HostNetwork == b.HostNetwork
 }
 

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,12 +15,10 @@ func (f *Filters) preFilter(t *template, w world) *state {
 	f.snapshot.focus(t, w)
 	cycle := framework.NewCycleState()
 	result, status, plugins := f.plugins.RunPreFilterPlugins(f.ctx, cycle, t.replacement)
-	st := &state{cycle: cycle, plugins: strings.Join(sets.List(plugins), ", ")}
+	st := &state{cycle: cycle, skip: cycle.GetSkipFilterPlugins(), plugins: strings.Join(sets.List(plugins), ", ")}
 	if !status.IsSuccess() {
 		v := refusalOf(status)
-		if v.Plugin == "" {
-			v.Plugin = st.plugins
-		}
+		v.Plugin = cmp.Or(v.Plugin, st.plugins)
 		st.refused = &v
 		return st
 	}
@@ -27,11 +26,21 @@ func (f *Filters) preFilter(t *template, w world) *state {
 		st.nodes = result.NodeNames
 	}
 	if w == terminating {
-		// Terminating pods do not count for spread constraints
-		// (kubernetes/kubernetes#87621): the world gone has decided them.
-		cycle.SetSkipFilterPlugins(cycle.GetSkipFilterPlugins().Union(sets.New(names.PodTopologySpread)))
+		return st.unspread()
 	}
 	return st
+}
+
+// unspread returns the state without spread constraints, which do not count
+// terminating pods (kubernetes/kubernetes#87621): the world gone has decided
+// them.
+func (st *state) unspread() *state {
+	if st.skip.Has(names.PodTopologySpread) {
+		return st
+	}
+	derived := *st
+	derived.skip = st.skip.Union(sets.New(names.PodTopologySpread))
+	return &derived
 }
 
 // without derives the state without one pod from the state with it.
@@ -41,6 +50,7 @@ func (f *Filters) without(st *state, replacement *v1.Pod, p *podEntry) *state {
 	}
 	derived := *st
 	derived.cycle = st.cycle.Clone()
+	derived.cycle.SetSkipFilterPlugins(st.skip)
 	status := f.plugins.RunPreFilterExtensionRemovePod(f.ctx, derived.cycle, replacement, p, p.node.view)
 	if !status.IsSuccess() {
 		v := refusalOf(status)
@@ -57,6 +67,7 @@ func (f *Filters) filter(st *state, replacement *v1.Pod, info *framework.NodeInf
 	if st.nodes != nil && !st.nodes.Has(info.Node().Name) {
 		return Result{Plugin: st.plugins, Reason: "the pod may run on named nodes only, of which this is none"}
 	}
+	st.cycle.SetSkipFilterPlugins(st.skip)
 	if status := f.plugins.RunFilterPlugins(f.ctx, st.cycle, replacement, info); !status.IsSuccess() {
 		return refusalOf(status)
 	}

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // template represents pods whose replacements the filters cannot tell apart,
@@ -24,6 +23,7 @@ type template struct {
 	spread, affinity, anti []*group
 	groups                 map[*group]struct{} // all of these
 	spreads                bool                // has constraints that filter
+	refers                 bool                // has required affinity to pods, or none that can be read
 	// domains are the topology keys of those constraints if nothing else
 	// determines which nodes count, or else nil.
 	domains []string
@@ -56,14 +56,14 @@ type preferences struct {
 }
 
 // plain reports whether the filters see nothing of the replacement but what
-// sameSpec compares: such pods get equal results whatever their labels.
+// sameOnNode compares: such pods get equal results whatever their labels and
+// preferences.
 func (t *template) plain() bool {
-	return t.shared && t.refused == nil && len(t.groups) == 0 && podAffinity(t.replacement) == nil &&
-		len(t.replacement.Spec.TopologySpreadConstraints) == 0
+	return t.shared && t.refused == nil && len(t.groups) == 0 && !t.spreads && !t.refers
 }
 
 // newTemplate finds which pods the filters will count for the replacement.
-func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
+func newTemplate(x *podIndex, g *group, pod *v1.Pod, dynamicResources bool) *template {
 	t := &template{replacement: replacementOf(pod), subtractable: true}
 	t.like = t
 	if len(pod.Spec.ResourceClaims) > 0 && !dynamicResources {
@@ -72,7 +72,7 @@ func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
 	}
 	t.findSpread(x)
 	t.domains = domainsOf(&t.replacement.Spec)
-	t.findAffinity(x)
+	t.findAffinity(x, g)
 	collect := t.collector(&t.anti)
 	x.anti.match(pod.Namespace, pod.Labels, func(anti groupTerm) { collect(anti.group) })
 	return t
@@ -118,29 +118,27 @@ func (t *template) findSpread(x *podIndex) {
 	}
 }
 
-func (t *template) findAffinity(x *podIndex) {
-	if podAffinity(t.replacement) == nil {
-		return
-	}
-	info, err := framework.NewPodInfo(t.replacement)
-	if err != nil {
+// findAffinity reads the terms of the pod's group, which are the replacement's.
+func (t *template) findAffinity(x *podIndex, g *group) {
+	required := [][]fwk.AffinityTerm{g.terms.RequiredAffinityTerms, g.terms.RequiredAntiAffinityTerms}
+	if t.refers = g.unreadable || len(required[0])+len(required[1]) > 0; g.unreadable {
 		return // PreFilter refuses the pod
 	}
 	collect := t.collector(&t.affinity)
-	for _, terms := range [][]fwk.AffinityTerm{info.RequiredAffinityTerms, info.RequiredAntiAffinityTerms} {
+	for _, terms := range required {
 		for i := range terms {
 			x.matchTerm(&terms[i], collect)
 		}
 	}
 }
 
-// currentVersion changes with every move of a pod that the states depend on.
-func (t *template) currentVersion() uint64 {
-	var sum uint64
+// currentVersion changes with every move of a pod that the states depend on; away
+// are those that are moved now.
+func (t *template) currentVersion() (version uint64, away int) {
 	for g := range t.groups {
-		sum += g.version
+		version, away = version+g.version, away+g.away
 	}
-	return sum
+	return version, away
 }
 
 // domainsOf returns the topology keys of the constraints that filter, or nil if
@@ -166,8 +164,9 @@ func domainsOf(spec *v1.PodSpec) []string {
 
 // state is the result of PreFilter for Filter.
 type state struct {
-	cycle   fwk.CycleState
-	refused *Result // on every node
+	cycle   fwk.CycleState   // may be another state's as well
+	skip    sets.Set[string] // plugins that refuse no node
+	refused *Result          // on every node
 	// nodes are the only nodes that PreFilter leaves, nil for all; plugins are
 	// those that narrowed them.
 	nodes   sets.Set[string]

@@ -27,7 +27,7 @@ func (s *Session) templateOf(p *podEntry) *template {
 			}
 		}
 	}
-	t := newTemplate(f.snapshot.index, pod, f.dynamicResources)
+	t := newTemplate(f.snapshot.index, p.group, pod, f.dynamicResources)
 	t.shared = shareable
 	if t.plain() {
 		t.like = s.standIn(t, p.requests)
@@ -54,7 +54,7 @@ func (s *Session) beforeResize(pod *v1.Pod) *v1.Pod {
 func (s *Session) standIn(t *template, requests *fwk.PodResource) *template {
 	asked := size{requests.Resource.GetMilliCPU(), requests.Resource.GetMemory()}
 	for _, other := range s.plain[asked] {
-		if sameSpec(&other.replacement.Spec, &t.replacement.Spec) {
+		if sameOnNode(&other.replacement.Spec, &t.replacement.Spec) {
 			return other
 		}
 	}

@@ -86,6 +86,8 @@ func defaultEviction() Eviction {
 		MaxMovesPerHour:  300,
 		MinGainPercent:   0.5,
 		MinHotTimeSaved:  duration(10 * time.Minute),
+		Forecast:         ForecastRecurring,
+		ForecastPeriod:   duration(24 * time.Hour),
 		NodeSettle:       duration(time.Minute),
 		Cooldown:         Cooldown{Base: duration(10 * time.Minute), Max: duration(6 * time.Hour)},
 		OutcomeAfter:     duration(5 * time.Minute),

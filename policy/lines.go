@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -99,10 +100,8 @@ func (m MetricLines) clone() MetricLines {
 
 // either returns a copy of the first that is not nil.
 func either(first, second *float64) *float64 {
-	for _, value := range []*float64{first, second} {
-		if value != nil {
-			return new(*value)
-		}
+	if value := cmp.Or(first, second); value != nil {
+		return new(*value)
 	}
 	return nil
 }

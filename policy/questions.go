@@ -50,11 +50,7 @@ func (p *LoadPolicy) AllLines() []Lines {
 func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	windows := slices.Clone(p.Hot.Windows)
 	for _, metric := range lines.Metrics() {
-		for _, own := range check.SortedWindows(lines[metric].Windows) {
-			if !slices.Contains(windows, own) {
-				windows = append(windows, own)
-			}
-		}
+		windows = usage.Distinct(windows, check.SortedWindows(lines[metric].Windows))
 	}
 	return windows
 }

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -174,6 +176,27 @@ const (
 	SteeringNone Steering = "none"
 )
 
+// Forecast says what usage is expected, and so what a move is worth.
+type Forecast string
+
+const (
+	// ForecastRecurring expects what comes back in each period, and of all else that
+	// it lasts; pods may be moved before what recurs makes their node hot.
+	ForecastRecurring Forecast = "recurring"
+	// ForecastLasting expects that usage goes on as it was.
+	ForecastLasting Forecast = "lasting"
+	// ForecastNone expects nothing and moves whatever that saves.
+	ForecastNone Forecast = "none"
+)
+
+// Recurs returns after how long usage is expected to come back; 0 for never.
+func (e *Eviction) Recurs() time.Duration {
+	if e.Forecast == ForecastRecurring {
+		return e.ForecastPeriod.Duration
+	}
+	return 0
+}
+
 // Eviction says how fast and how carefully pods are moved.
 type Eviction struct {
 	// DefaultProfile runs RealUsageLowNodeUtilization with its defaults where
@@ -215,6 +238,12 @@ type Eviction struct {
 	// CPU, within four hours, for each move that costs as much as that of a plain
 	// pod. 0s moves whatever that saves.
 	MinHotTimeSaved metav1.Duration `json:"minHotTimeSaved"`
+	// Forecast is what usage is expected: recurring, lasting or none. With none, a
+	// move off a hot node is made whatever it saves.
+	Forecast Forecast `json:"forecast"`
+	// ForecastPeriod is after how long usage comes back where it recurs: 5m to
+	// 168h.
+	ForecastPeriod metav1.Duration `json:"forecastPeriod"`
 	// NodeSettle is how long after a move from or to it no more pods are moved
 	// away from a node, until measurements have caught up: 0s to 1h.
 	NodeSettle metav1.Duration `json:"nodeSettle"`

@@ -32,6 +32,7 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 		"nodes not ready NaN":     func(p *LoadPolicy) { p.Eviction.Breaker.MaxNotReadyPercent = math.NaN() },
 		"a breaker of zeros":      func(p *LoadPolicy) { p.Eviction.Breaker = Breaker{} },
 		"a budget that overflows": func(p *LoadPolicy) { p.Eviction.MaxMovesPerHour = math.MaxInt },
+		"a fraction of a second":  func(p *LoadPolicy) { p.Eviction.ForecastPeriod = duration(time.Hour + time.Millisecond) },
 		"the longest cooldown":    func(p *LoadPolicy) { p.Eviction.Cooldown.Max = duration(math.MaxInt64) },
 		"the longest of periods": func(p *LoadPolicy) {
 			p.Eviction.Windows = []Period{{Schedule: "@daily", Duration: duration(math.MaxInt64)}}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -34,6 +35,8 @@ func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
 		check.Between(path.Child("maxMovesPerHourOfNodePool"), e.MaxMovesPerHourOfNodePool, 0, maxMovesAnHour),
 		check.Between(path.Child("minGainPercent"), e.MinGainPercent, 0, 50),
 		check.Duration(path.Child("minHotTimeSaved"), e.MinHotTimeSaved, 0, time.Hour),
+		check.OneOf(path.Child("forecast"), e.Forecast, ForecastRecurring, ForecastLasting, ForecastNone),
+		validatePeriod(e.ForecastPeriod, path.Child("forecastPeriod")),
 		check.Duration(path.Child("nodeSettle"), e.NodeSettle, 0, time.Hour),
 		validateCooldown(&e.Cooldown, path.Child("cooldown")),
 		check.Duration(path.Child("outcomeAfter"), e.OutcomeAfter, 30*time.Second, time.Hour),
@@ -49,6 +52,13 @@ func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
 		validateList(e.ClosingTaints, path.Child("closingTaints"), validateTaint),
 		validateList(e.RecreatingControllers, path.Child("recreatingControllers"), validateController),
 	)
+}
+
+func validatePeriod(period metav1.Duration, path *field.Path) field.ErrorList {
+	if period.Duration%time.Second != 0 {
+		return field.ErrorList{field.Invalid(path, period.Duration.String(), "must be whole seconds")}
+	}
+	return check.Duration(path, period, 5*time.Minute, 7*day)
 }
 
 func validatePace(e *Eviction, path *field.Path) field.ErrorList {

@@ -22,6 +22,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 			e.MaxMovesPerHour = 0
 			e.MinGainPercent = 0
 			e.MinHotTimeSaved = duration(0)
+			e.ForecastPeriod = duration(5 * time.Minute)
 			e.NodeSettle = duration(0)
 			e.Cooldown = Cooldown{}
 			e.OutcomeAfter = duration(30 * time.Second)
@@ -37,6 +38,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 			e.MaxMovesPerHourOfOwner, e.MaxMovesPerHourOfNodePool = 2000, 2000
 			e.MinGainPercent = 50
 			e.MinHotTimeSaved = duration(time.Hour)
+			e.ForecastPeriod = duration(168 * time.Hour)
 			e.NodeSettle = duration(time.Hour)
 			e.Cooldown = Cooldown{Base: duration(24 * time.Hour), Max: duration(24 * time.Hour)}
 			e.OutcomeAfter = duration(time.Hour)

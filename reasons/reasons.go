@@ -91,6 +91,9 @@ const (
 // NodeHot is why a pod is moved.
 const NodeHot Reason = "NodeHot"
 
+// NodeHotAhead is why a pod is moved before its node is hot.
+const NodeHotAhead Reason = "NodeHotAhead"
+
 // Why a node does not take a pod.
 const (
 	NodeNotCool     Reason = "NodeNotCool"

@@ -61,7 +61,8 @@ var sentences = map[Reason]string{
 	NodeNotHot:    "its node is not hot",
 	OthersSuffice: "the fewest and least disruptive moves that cool its node are others",
 
-	NodeHot: "its node is hot",
+	NodeHot:      "its node is hot",
+	NodeHotAhead: "its node is expected to be hot again at a time at which it was before",
 
 	NodeNotCool:     "only cool nodes take moved pods",
 	NodeClosed:      "it takes no pods",

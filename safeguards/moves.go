@@ -1,6 +1,7 @@
 package safeguards
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -145,11 +146,7 @@ func (v *Verdict) settle(move *ledger.Move, cycleStart time.Time) {
 		v.touch(move.From, move.Ended, move)
 		v.touch(move.Node, move.Ended, move)
 	case ledger.Evicted, ledger.Booked:
-		to := move.Node
-		if to == "" {
-			to = move.To
-		}
-		v.touch(to, evicted, move)
+		v.touch(cmp.Or(move.Node, move.To), evicted, move)
 	case ledger.Intended, ledger.Cancelled, ledger.Expired:
 	}
 }

@@ -7,6 +7,9 @@ package strategies
 import (
 	"fmt"
 	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -55,10 +58,24 @@ type Pod struct {
 	// Usage is the pod's measured usage, Expected the CPU that it will use.
 	Usage    cluster.Amounts
 	Expected forecast.Expected
+	// PeakMilliCores is the most CPU that it used in the last hours.
+	PeakMilliCores int64
+	// Unserved is how much more CPU it is estimated to want than its node gives it, in
+	// milli-cores.
+	Unserved int64
+	// Pattern is what it uses again and again, if it does.
+	Pattern forecast.PodPattern
 	// Refused is why the pod may not be moved; empty if it may.
 	Refused reasons.Reason
 	// Disruption is what moving the pod costs.
 	Disruption Disruption
+}
+
+// Wanted is what the pod's node is asked for by it.
+func (p *Pod) Wanted() cluster.Amounts {
+	wanted := p.Usage
+	wanted[cluster.CPU] += p.Unserved
+	return wanted
 }
 
 // Move is one planned move.
@@ -73,11 +90,26 @@ type Move struct {
 	// hot within forecast.Horizon: the mean of the moves off this source. 0 where
 	// it is not known how long the source will be hot.
 	HotMinutesSaved float64
+	// Ahead is what is expected of a source that is not hot yet; nil for a hot one.
+	Ahead *Ahead
+}
+
+// Ahead is the time that a node is expected to be hot again and again.
+type Ahead struct {
+	// Within is a period, or forecast.Horizon if that is longer.
+	Within time.Duration
+	// HotMinutes is for how long of that it will be hot, PeakPercent how much CPU of
+	// its allocatable is used at most, PeakAt when next.
+	HotMinutes, PeakPercent float64
+	PeakAt                  time.Time
 }
 
 // Sentence explains with numbers why the pod is moved. It becomes the pod's
 // Event.
 func (m *Move) Sentence(evidence []thresholds.Evidence) string {
+	if m.Ahead != nil {
+		return m.aheadSentence()
+	}
 	hottest := cluster.CPU
 	if m.FromBefore[cluster.Memory]-m.FromAfter[cluster.Memory] > m.FromBefore[cluster.CPU]-m.FromAfter[cluster.CPU] {
 		hottest = cluster.Memory
@@ -94,9 +126,24 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 		m.From, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], saves)
 }
 
+func (m *Move) aheadSentence() string {
+	return fmt.Sprintf("Node %s is expected to be hot for %.0f minutes of each %s, next at %s with %.1f%% of its CPU. Pod uses %s, and then more. "+
+		"Planned destination: %s. Expected to save %.0f hot minutes in each %s.",
+		m.From, m.Ahead.HotMinutes, duration.HumanDuration(m.Ahead.Within), m.Ahead.PeakAt.UTC().Format("15:04 UTC"), m.Ahead.PeakPercent, m.Usage.InWords(),
+		m.To, m.HotMinutesSaved, duration.HumanDuration(m.Ahead.Within))
+}
+
 // Decision returns the same for the ledger, with the lines and windows.
 func (m *Move) Decision(evidence []thresholds.Evidence) ledger.Decision {
-	return ledger.Decision{Message: m.Sentence(evidence), Exceeded: Exceeded(evidence)}
+	within := forecast.Horizon
+	if m.Ahead != nil {
+		within = m.Ahead.Within
+	}
+	d := ledger.Decision{Message: m.Sentence(evidence), Exceeded: Exceeded(evidence), HotMinutesSaved: math.Round(m.HotMinutesSaved)}
+	if d.HotMinutesSaved > 0 {
+		d.WithinMinutes = within.Minutes()
+	}
+	return d
 }
 
 // Exceeded returns the lines and windows of evidence, rounded.

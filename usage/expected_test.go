@@ -28,6 +28,9 @@ func TestExpected(t *testing.T) {
 	if web.Used[cluster.CPU] < 2900 {
 		t.Fatalf("it used %v in the last five minutes", web.Used)
 	}
+	if web.PeakMilliCores != web.Used[cluster.CPU] || late.PeakMilliCores != 0 {
+		t.Errorf("peaks of %d where %d is the most, and of %d where nothing was measured", web.PeakMilliCores, web.Used[cluster.CPU], late.PeakMilliCores)
+	}
 	for of, e := range map[string]forecast.Expected{"pod": web.Expected, "node": node.Expected} {
 		if !(e[0].Mean > e[1].Mean && e[1].Mean > e[2].Mean && e[2].Mean >= 1000 && e[2].Mean < 1600 && e[2].Variance > 0) {
 			t.Errorf("a peak of five minutes makes one expect of the %s %v", of, e)
@@ -46,7 +49,7 @@ func TestExpectedOfANamesake(t *testing.T) {
 	after := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"), uid("second"), startedAt(305))))
 	feed(store, after, 315, 600, amounts(2000, 100), map[string]cluster.Amounts{"db-0": amounts(1000, 50)})
 	pod := store.View(after, at(600), nil).Nodes[0].Pods[0]
-	if diff := cmp.Diff(forecast.Constant(1000), pod.Expected); diff != "" {
-		t.Errorf("expected (-want +got):\n%s", diff)
+	if diff := cmp.Diff(forecast.Constant(1000), pod.Expected); diff != "" || pod.PeakMilliCores != 1000 {
+		t.Errorf("a peak of %d, expected (-want +got):\n%s", pod.PeakMilliCores, diff)
 	}
 }

@@ -20,6 +20,10 @@ func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]
 		in.second = max(in.second, s.second(batches[i].Received))
 	}
 	s.advance(&in, len(batches) > 0)
+	if s.config.Recurs.Period > 0 {
+		in.part = s.config.Recurs.Part(s.time(in.second).Unix())
+		s.owners.begin(in.part)
+	}
 	in.adopt(snapshot)
 	for i := range batches {
 		in.sources[i] = in.open(&batches[i])
@@ -47,7 +51,10 @@ func (s *Store) advance(in *ingestion, hasBatches bool) {
 		return
 	}
 	if in.second < s.newest {
+		patterns := s.owners.workloads
 		s.nodes, s.order, s.index, s.owners, s.families = map[string]*nodeSeries{}, nil, newPodIndex(), newOwners(s.owners.seed), nil
+		s.owners.workloads = patterns
+		s.owners.workloads.release()
 		clear(s.batches)
 	}
 	s.newest = in.second
@@ -181,8 +188,9 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 		return
 	}
 	used, average := newest.amounts(), in.store.podMean(ps, in.second)
-	if !in.store.starting(pod, in.second) {
-		ps.trend.Add(ps.newest.second, average[cluster.CPU])
+	if !in.store.starting(pod, in.second) && ps.trend.Add(ps.newest.second, average[cluster.CPU]) {
+		ps.peak.Add(ps.newest.second, average[cluster.CPU])
+		in.recur(ps, used[cluster.CPU])
 	}
 	sums.used, sums.average = sums.used.Plus(used), sums.average.Plus(average)
 	if ps.newest.fresh(in.second) {
@@ -203,3 +211,17 @@ func (s *Store) podMean(ps *podSeries, now uint32) cluster.Amounts {
 	}
 	return average
 }
+
+// recur has a pod's sample, in milli-cores, looked at for what comes back.
+func (in *ingestion) recur(ps *podSeries, milliCores int64) {
+	workload, clock := in.store.owners.list[ps.owner].workload, in.store.config.Recurs
+	if in.part == 0 || workload == nil {
+		return
+	}
+	ps.unlike.Add(workload.pattern(), in.part, milliCores, in.store.config.SampleInterval.Seconds()/(lookedBack*clock.Length().Seconds()))
+	workload.add(in.part, milliCores)
+}
+
+// lookedBack is over how many busy parts it is seen how unlike its workload's other
+// pods one is.
+const lookedBack = 6

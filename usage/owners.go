@@ -10,6 +10,8 @@ import (
 // without hashing its UID for each of its pods. An owner without pods is
 // dropped and its number reused.
 type owners struct {
+	workloads
+
 	seed    maphash.Seed
 	numbers map[ownerKey]ownerNumber
 	list    []knownOwner // by number
@@ -22,7 +24,9 @@ type ownerNumber int32
 type knownOwner struct {
 	ownerKey
 
-	pods int
+	pods     int
+	key      Workload // 0 for none
+	workload *workload
 	// family is that of the pod it was first seen with.
 	family familyKey
 }
@@ -31,7 +35,9 @@ type knownOwner struct {
 const noOwner ownerNumber = 0
 
 func newOwners(seed maphash.Seed) owners {
-	return owners{seed: seed, numbers: map[ownerKey]ownerNumber{}, list: make([]knownOwner, 1)}
+	return owners{
+		seed: seed, numbers: map[ownerKey]ownerNumber{}, list: make([]knownOwner, 1), workloads: workloads{known: map[Workload]*workload{}},
+	}
 }
 
 // hold returns the number of a pod's owner, and counts the pod.
@@ -49,9 +55,13 @@ func (o *owners) hold(pod *cluster.Pod) ownerNumber {
 		}
 		kin := kinOf(pod)
 		o.list[number] = knownOwner{ownerKey: key, family: keyOf(o.seed, &kin)}
+		if pod.Owner.Kind != jobKind {
+			o.list[number].key = workloadOf(&kin)
+			o.list[number].workload = o.workloads.hold(o.list[number].key)
+		}
 		o.numbers[key] = number
 	}
-	o.list[number].pods++
+	o.list[number].count(1)
 	return number
 }
 
@@ -60,8 +70,33 @@ func (o *owners) release(number ownerNumber) {
 	if number == noOwner {
 		return
 	}
-	if o.list[number].pods--; o.list[number].pods == 0 {
+	if o.list[number].count(-1); o.list[number].pods == 0 {
+		o.workloads.drop(o.list[number].key, o.list[number].workload)
 		delete(o.numbers, o.list[number].ownerKey)
 		o.list[number], o.free = knownOwner{}, append(o.free, number)
+	}
+}
+
+// count counts pods of the owner, and of its workload.
+func (o *knownOwner) count(by int) {
+	o.pods += by
+	if o.workload != nil {
+		o.workload.pods += by
+	}
+}
+
+// begin begins a part of a period. Owners that came while too many workloads were
+// known get one when there is room.
+func (o *owners) begin(part int64) {
+	if part == o.part {
+		return
+	}
+	o.workloads.begin(part)
+	for number := range o.list {
+		if owner := &o.list[number]; owner.key != 0 && owner.workload == nil && owner.pods > 0 {
+			if owner.workload = o.workloads.hold(owner.key); owner.workload != nil {
+				owner.workload.pods += owner.pods
+			}
+		}
 	}
 }

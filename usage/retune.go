@@ -16,6 +16,9 @@ func (s *Store) Retune(config Config) error {
 	if !same {
 		return errors.New("retuning the usage store: windows, signals and sample interval must not change")
 	}
+	if config.Recurs != s.config.Recurs {
+		s.owners.forgetPatterns()
+	}
 	s.config = config
 	return nil
 }

@@ -27,6 +27,10 @@ type podSeries struct {
 	given point
 	// trend is what its usage is expected to go on as.
 	trend forecast.Trend
+	// peak is the most that it used lately.
+	peak forecast.Peak
+	// unlike is how it differs from what its workload's pattern says.
+	unlike forecast.Unlike
 }
 
 func (p *podSeries) isOf(namespace, name string) bool {

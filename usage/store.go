@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // Config sets how samples are kept and when they suffice.
@@ -38,6 +39,9 @@ type Config struct {
 	SignalsOnly bool
 	// Estimate applies to pods that have not been measured long enough.
 	Estimate Estimate
+	// Recurs is after how long usage is looked at for what comes back; without a
+	// Period nothing is.
+	Recurs forecast.Clock
 }
 
 // Store keeps samples per node and pod. It is not safe for concurrent use.

@@ -108,7 +108,14 @@ type PodUsage struct {
 	// Used is the mean of five minutes, or of the pod's life if that is
 	// shorter.
 	Used cluster.Amounts
+	// PeakMilliCores is the most CPU that it used in the last hours; 0 if unknown.
+	PeakMilliCores int64
 	// Expected is the CPU that it will use: Used, for ever, where it has not been
 	// measured.
 	Expected forecast.Expected
+	// Pattern is what it uses again and again, if it does.
+	Pattern forecast.PodPattern
+	// Lasts reports whether it, or another in its place, is expected to be there a
+	// period later.
+	Lasts bool
 }

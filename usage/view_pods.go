@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // measurePods reads the usage of pods and adds it up for each owner.
@@ -20,7 +21,11 @@ func (r *reading) measurePods(view *View) {
 		r.newest[i].sampled = cut(&sampled, len(node.Pods))
 		for j, pod := range node.Pods {
 			ps := r.store.series(pod, &r.next)
-			if ps == nil || !ps.newest.fresh(r.second) {
+			if ps == nil {
+				continue
+			}
+			if !ps.newest.fresh(r.second) {
+				view.Nodes[i].Pods[j].Pattern, view.Nodes[i].Pods[j].Lasts = r.recurs(pod, ps)
 				continue
 			}
 			usage := r.pod(pod, ps)
@@ -31,6 +36,19 @@ func (r *reading) measurePods(view *View) {
 			}
 		}
 	}
+}
+
+// recurs returns what comes back of a pod's usage, if anything does, and whether it
+// is expected to be there a period later.
+func (r *reading) recurs(pod *cluster.Pod, ps *podSeries) (of forecast.PodPattern, lasts bool) {
+	clock, workload := r.store.config.Recurs, r.store.owners.list[ps.owner].workload
+	if clock.Period == 0 {
+		return of, false
+	}
+	if pattern := workload.pattern(); pattern.Recurs() {
+		of = forecast.PodPattern{Pattern: pattern, Unlike: ps.unlike, Limit: pod.Limits[cluster.CPU]}
+	}
+	return of, workload.lasts(pod, clock, r.now)
 }
 
 func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
@@ -45,7 +63,11 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	}
 	usage.Span = min(usage.Span, r.now.Sub(pod.Started))
 	usage.Measured = !usage.Starting && usage.Span >= r.store.config.MinWindow
-	usage.Expected = ps.trend.Expect()
+	usage.Expected, usage.PeakMilliCores = ps.trend.Expect(), ps.peak.MilliCores()
+	if usage.Pattern, usage.Lasts = r.recurs(pod, ps); usage.Pattern.Recurs() {
+		clock := r.store.config.Recurs
+		usage.Expected = usage.Pattern.Foresee(usage.Expected, r.store.owners.list[ps.owner].workload.aheadAt(clock, r.now), clock, r.now)
+	}
 	return usage
 }
 

@@ -1,6 +1,6 @@
-// Package saved tells what moves have really saved: by how many minutes their
-// source and destination were hot for less than they would have been with the pod
-// where it was, by what its replacement used.
+// Package saved tells what moves have really saved: by how many minutes nodes were
+// hot for less than they would have been with the moved pods where they were, by
+// what their replacements used.
 package saved
 
 import (
@@ -24,12 +24,30 @@ type Watch struct {
 	mu sync.Mutex
 	// began and at are the times of the first and the last view without a gap.
 	began, at time.Time
-	saves     map[string]time.Duration // by the UID of the evicted pod
+	watched   map[string]progress // by the UID of the evicted pod
+}
+
+// progress is what a move has saved so far, and for how long it was watched.
+type progress struct {
+	saved   float64 // minutes
+	watched time.Duration
+}
+
+// SoFar returns what the moves that are watched have saved until now, by the UID of
+// the evicted pod.
+func (w *Watch) SoFar() map[string]ledger.Saved {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make(map[string]ledger.Saved, len(w.watched))
+	for uid, p := range w.watched {
+		all[uid] = ledger.Saved{HotMinutes: p.saved, Watched: p.watched.Minutes()}
+	}
+	return all
 }
 
 // Look takes account of a view and of the moves that have ended. It returns, in
-// minutes, what those have saved that landed forecast.Horizon ago, or that the
-// ledger no longer has.
+// minutes, what those have saved that landed as long ago as they were expected to
+// save something within, or that the ledger no longer has.
 func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledger.Move) (minutes []float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,51 +56,124 @@ func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledge
 	case passed <= 0:
 		return nil
 	case passed > longestGap:
-		w.began, w.saves = view.At, nil
+		w.began, w.watched, passed = view.At, nil, 0
 	}
 	w.at = view.At
-	watched := make(map[string]time.Duration, len(ended))
+	var moves []*ledger.Move
 	for i := range ended {
-		move := &ended[i]
-		if move.State != ledger.Landed || view.At.Sub(move.Ended) >= forecast.Horizon {
-			continue
-		}
-		if !move.Ended.Before(w.began) { // what landed before was not watched from the beginning
-			watched[move.PodUID] = w.saves[move.PodUID] + time.Duration(hotter(view, lines, move))*passed
+		// What landed before w.began was not watched from the beginning.
+		if m := &ended[i]; m.State == ledger.Landed && view.At.Sub(m.Ended) < within(m) && !m.Ended.Before(w.began) {
+			moves = append(moves, m)
 		}
 	}
-	for uid, saved := range w.saves {
+	watched := make(map[string]progress, len(moves))
+	for uid, share := range shares(view, lines, moves) {
+		p := w.watched[uid]
+		watched[uid] = progress{p.saved + share*passed.Minutes(), p.watched + passed}
+	}
+	for uid, p := range w.watched {
 		if _, still := watched[uid]; !still {
-			minutes = append(minutes, saved.Minutes())
+			minutes = append(minutes, p.saved)
 		}
 	}
-	w.saves = watched
+	w.watched = watched
 	return minutes
 }
 
-// hotter returns how many more nodes would be hot without the move: -1 to 1.
-func hotter(view *usage.View, lines *thresholds.Resolved, move *ledger.Move) (nodes int) {
-	used := move.Usage[cluster.CPU]
-	if i := view.Snapshot.Index(move.Node); i >= 0 {
-		for j, pod := range view.Snapshot.Nodes[i].Pods {
-			if pod.UID == move.Replacement && view.Nodes[i].Pods[j].Measured {
-				used = view.Nodes[i].Pods[j].Used[cluster.CPU]
-			}
-		}
-		nodes += hot(view, lines, i, -used) - hot(view, lines, i, 0)
+// within is the time in which a move was expected to save something.
+func within(m *ledger.Move) time.Duration {
+	if m.Decision == nil {
+		return forecast.Horizon
 	}
-	if i := view.Snapshot.Index(move.From); i >= 0 {
-		nodes += hot(view, lines, i, used) - hot(view, lines, i, 0)
-	}
-	return nodes
+	return max(forecast.Horizon, time.Duration(m.Decision.WithinMinutes*float64(time.Minute)))
 }
 
-// hot returns 1 if a known node would be above its evict line of CPU with so much
-// more usage, else 0.
-func hot(view *usage.View, lines *thresholds.Resolved, i int, more int64) int {
-	node := &view.Nodes[i]
-	if node.Known() && node.Current[usage.AtAvg5m][cluster.CPU]+more > lines.HotLine(i, cluster.CPU) {
-		return 1
+// onNode is what moves have changed on a node: the pods that would be there without
+// them, and those that would not.
+type onNode struct{ gone, came []placed }
+
+// placed is the pod of a move with the CPU that it uses.
+type placed struct {
+	uid  string // of the evicted pod
+	used int64
+}
+
+// shares returns which share of a node that would be hot without the moves each has
+// cooled, below zero for one that it made hot. The moves off one node share it by
+// what they took off. A pod that was moved twice would be where it was at first.
+func shares(view *usage.View, lines *thresholds.Resolved, moves []*ledger.Move) map[string]float64 {
+	of, nodes := make(map[string]float64, len(moves)), map[string]onNode{}
+	next, again := make(map[string]*ledger.Move, len(moves)), make(map[string]bool, len(moves)) // by the evicted pod
+	for _, m := range moves {
+		of[m.PodUID], next[m.PodUID], again[m.Replacement] = 0, m, true
+	}
+	for _, m := range moves {
+		last := m
+		for steps := 0; next[last.Replacement] != nil && steps < len(moves); steps++ {
+			last = next[last.Replacement]
+		}
+		pod := placed{m.PodUID, uses(view, last)}
+		if from := nodes[m.From]; !again[m.PodUID] {
+			from.gone = append(from.gone, pod)
+			nodes[m.From] = from
+		}
+		if to := nodes[m.Node]; last == m {
+			to.came = append(to.came, pod)
+			nodes[m.Node] = to
+		}
+	}
+	for name, node := range nodes {
+		if i := view.Snapshot.Index(name); i >= 0 {
+			node.share(of, view, lines, i)
+		}
+	}
+	return of
+}
+
+// share adds to the moves' shares what became of a node.
+func (n *onNode) share(of map[string]float64, view *usage.View, lines *thresholds.Resolved, i int) {
+	gone, came := total(n.gone), total(n.came)
+	switch is, would := hot(view, lines, i, 0), hot(view, lines, i, gone-came); {
+	case would && !is:
+		for _, p := range n.gone {
+			of[p.uid] += float64(p.used) / float64(gone)
+		}
+	case is && !would:
+		for _, p := range n.came {
+			of[p.uid] -= float64(p.used) / float64(came)
+		}
+	}
+}
+
+func total(pods []placed) (used int64) {
+	for _, p := range pods {
+		used += p.used
+	}
+	return used
+}
+
+// uses returns the CPU that a move's replacement uses, 0 if it is gone: as long as
+// it is not measured, what its predecessor did.
+func uses(view *usage.View, m *ledger.Move) int64 {
+	i := view.Snapshot.Index(m.Node)
+	if i < 0 {
+		return 0
+	}
+	for j, pod := range view.Snapshot.Nodes[i].Pods {
+		if pod.UID != m.Replacement {
+			continue
+		}
+		if view.Nodes[i].Pods[j].Measured {
+			return view.Nodes[i].Pods[j].Used[cluster.CPU]
+		}
+		return m.Usage[cluster.CPU]
 	}
 	return 0
+}
+
+// hot reports whether a known node would be above its evict line of CPU with so much
+// more usage.
+func hot(view *usage.View, lines *thresholds.Resolved, i int, more int64) bool {
+	node := &view.Nodes[i]
+	return node.Known() && node.Current[usage.AtAvg5m][cluster.CPU]+more > lines.HotLine(i, cluster.CPU)
 }

@@ -20,8 +20,8 @@ var landed = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 // negative for not known.
 type use struct{ source, destination, replacement int64 }
 
-// look lets a watch see usage for so many minutes, by one view each.
-func look(t *testing.T, w *Watch, from, minutes int, u use, moves ...ledger.Move) (saved []float64) {
+// lines are those by which a node is hot above 65% of CPU.
+func lines(t *testing.T) *thresholds.Set {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{
 		{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
@@ -29,6 +29,13 @@ func look(t *testing.T, w *Watch, from, minutes int, u use, moves ...ledger.Move
 	if err != nil {
 		t.Fatal(err)
 	}
+	return set
+}
+
+// look lets a watch see usage for so many minutes, by one view each.
+func look(t *testing.T, w *Watch, from, minutes int, u use, moves ...ledger.Move) (saved []float64) {
+	t.Helper()
+	set := lines(t)
 	for minute := from; minute < from+minutes; minute++ {
 		view := &usage.View{At: landed.Add(time.Duration(minute) * time.Minute), Windows: []usage.Window{usage.Last, usage.Avg5m}, Snapshot: &cluster.Snapshot{}}
 		for name, percent := range map[string]int64{"from": u.source, "to": u.destination} {
@@ -38,9 +45,9 @@ func look(t *testing.T, w *Watch, from, minutes int, u use, moves ...ledger.Move
 			if percent < 0 {
 				n.Unknown = reasons.UsageStale
 			}
-			if name == "to" && u.replacement >= 0 {
+			if name == "to" {
 				info.Pods = append(info.Pods, &cluster.Pod{UID: "second"})
-				n.Pods = append(n.Pods, usage.PodUsage{Measured: true, Used: cluster.Amounts{100 * u.replacement}})
+				n.Pods = append(n.Pods, usage.PodUsage{Measured: u.replacement >= 0, Used: cluster.Amounts{100 * u.replacement}})
 			}
 			view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, n)
 		}
@@ -91,22 +98,22 @@ func TestWatch(t *testing.T) {
 // landed before anybody watched is not.
 func TestWatchHoldsWhatTheLedgerHolds(t *testing.T) {
 	w := &Watch{}
-	if got := look(t, w, 30, 10, use{60, 40, 20}, aMove()); got != nil || len(w.saves) != 0 {
-		t.Errorf("of a move that landed half an hour ago: %v, %v", got, w.saves)
+	if got := look(t, w, 30, 10, use{60, 40, 20}, aMove()); got != nil || len(w.watched) != 0 {
+		t.Errorf("of a move that landed half an hour ago: %v, %v", got, w.watched)
 	}
 	w = &Watch{}
 	look(t, w, -1, 1, use{60, 40, 20})
 	look(t, w, 0, 10, use{60, 40, 20}, aMove())
-	if got := look(t, w, 10, 5, use{60, 40, 20}); len(got) != 1 || len(w.saves) != 0 {
-		t.Errorf("of a move that the ledger dropped: %v, %v", got, w.saves)
+	if got := look(t, w, 10, 5, use{60, 40, 20}); len(got) != 1 || len(w.watched) != 0 {
+		t.Errorf("of a move that the ledger dropped: %v, %v", got, w.watched)
 	}
 	w = &Watch{}
 	look(t, w, -1, 1, use{60, 40, 20})
 	cancelled := aMove()
 	cancelled.State = ledger.Cancelled
 	look(t, w, 0, 10, use{60, 40, 20}, cancelled)
-	if len(w.saves) != 0 {
-		t.Errorf("of a move that was never made: %v", w.saves)
+	if len(w.watched) != 0 {
+		t.Errorf("of a move that was never made: %v", w.watched)
 	}
 }
 
@@ -116,8 +123,8 @@ func TestWatchBeginsAnewAfterAGap(t *testing.T) {
 	w := &Watch{}
 	look(t, w, -1, 1, use{60, 40, 20})
 	look(t, w, 0, 10, use{60, 40, 20}, aMove())
-	if len(w.saves) != 1 {
-		t.Fatalf("%v is watched, want the move", w.saves)
+	if len(w.watched) != 1 {
+		t.Fatalf("%v is watched, want the move", w.watched)
 	}
 	meanwhile := aMove()
 	meanwhile.PodUID, meanwhile.Ended = "other", landed.Add(20*time.Minute)
@@ -126,7 +133,7 @@ func TestWatchBeginsAnewAfterAGap(t *testing.T) {
 	if got := look(t, w, 40, 20, use{60, 40, 20}, aMove(), meanwhile, later); got != nil {
 		t.Errorf("counted %v", got)
 	}
-	if _, watched := w.saves["later"]; len(w.saves) != 1 || !watched {
-		t.Errorf("%v is watched, want only what landed after the gap", w.saves)
+	if _, watched := w.watched["later"]; len(w.watched) != 1 || !watched {
+		t.Errorf("%v is watched, want only what landed after the gap", w.watched)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/patterns"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
@@ -354,7 +355,7 @@ func TestCleanupMayDeleteWhatIsStored(t *testing.T) {
 	}
 	want := map[string][]string{
 		"leases":     {"evenkeel", "evenkeel-nodesync"},
-		"configmaps": append([]string{evictor.ConfigMapName, pause.Name}, configmap.SetAside(evictor.ConfigMapName)...),
+		"configmaps": append([]string{evictor.ConfigMapName, pause.Name, patterns.Name}, configmap.SetAside(evictor.ConfigMapName)...),
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("(-stored +may be deleted)\n%s", diff)

@@ -24,9 +24,9 @@ type child struct {
 	ended chan struct{}
 }
 
-// start runs a program with the garbage collector's defaults; its log goes to a
-// file.
-func start(ctx context.Context, logPath, program string, args ...string) (*child, error) {
+// start runs a program with the garbage collector's defaults, or with a limit of
+// memory as GOMEMLIMIT has it; its log goes to a file.
+func start(ctx context.Context, limit, logPath, program string, args ...string) (*child, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program, err)
@@ -37,6 +37,9 @@ func start(ctx context.Context, logPath, program string, args ...string) (*child
 	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "GOGC=") || strings.HasPrefix(v, "GOMEMLIMIT=") || strings.HasPrefix(v, "GODEBUG=")
 	})
+	if limit != "" {
+		command.Env = append(command.Env, "GOMEMLIMIT="+limit)
+	}
 	command.Stderr = log
 	out, err := command.StdoutPipe()
 	if err != nil {

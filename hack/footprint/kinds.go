@@ -67,6 +67,8 @@ var emptyKinds = map[string]schema.GroupVersionKind{
 	"/api/v1/persistentvolumes":                    {Version: "v1", Kind: "PersistentVolume"},
 	"/api/v1/persistentvolumeclaims":               {Version: "v1", Kind: "PersistentVolumeClaim"},
 	"/apis/apps/v1/statefulsets":                   {Group: "apps", Version: "v1", Kind: "StatefulSet"},
+	"/api/v1/replicationcontrollers":               {Version: "v1", Kind: "ReplicationController"},
+	"/api/v1/resourcequotas":                       {Version: "v1", Kind: "ResourceQuota"},
 	"/apis/scheduling.k8s.io/v1/priorityclasses":   {Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
 	"/apis/storage.k8s.io/v1/storageclasses":       {Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},
 	"/apis/storage.k8s.io/v1/csidrivers":           {Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"},

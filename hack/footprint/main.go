@@ -26,6 +26,7 @@ import (
 type options struct {
 	fleet
 	sources []string
+	limit   string
 	settle  time.Duration
 	// patience is how long a process may take until it knows all.
 	patience time.Duration
@@ -68,6 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&o.empty, "empty", true, "Measure each with an empty cluster first.")
 	flags.BoolVar(&o.lines, "bench", false, "Print Go benchmark lines below the table.")
 	flags.StringSliceVar(&o.sources, "sources", []string{"MetricsServer", "Prometheus"}, "Usage sources to measure evenkeel with.")
+	flags.StringVar(&o.limit, "memory-limit", "", "GOMEMLIMIT of evenkeel's processes, such as 900MiB; without it none.")
 	flags.DurationVar(&o.settle, "settle", 3*time.Minute, "How long each process runs once it knows all.")
 	flags.DurationVar(&o.patience, "patience", 10*time.Minute, "How long each process may take until it knows all.")
 	flags.StringVar(&o.binary, "evenkeel", "bin/evenkeel", "The binary to measure.")

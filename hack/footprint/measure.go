@@ -60,7 +60,7 @@ func compare(ctx context.Context, o *options, out io.Writer) error {
 			r.whole, r.took, err = b.measure(ctx, s, o.fleet, o.settle)
 		}
 		if err != nil {
-			return fmt.Errorf("measuring %s (logs in %s): %w", s.name, folder, err)
+			return errors.Join(o.print(out, rows), fmt.Errorf("measuring %s (logs in %s): %w", s.name, folder, err))
 		}
 		rows = append(rows, r)
 	}
@@ -89,7 +89,7 @@ func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Dur
 	ctx, cancel := context.WithTimeout(ctx, b.patience+length)
 	defer cancel()
 	b.fleet = f
-	server, err := start(ctx, filepath.Join(b.folder, "server.log"), b.self, "--role=serve", fmt.Sprintf("--nodes=%d", f.nodes),
+	server, err := start(ctx, "", filepath.Join(b.folder, "server.log"), b.self, "--role=serve", fmt.Sprintf("--nodes=%d", f.nodes),
 		fmt.Sprintf("--pods-per-node=%d", f.podsPerNode), fmt.Sprintf("--updates=%d", f.updates), fmt.Sprintf("--churn=%g", f.churn), fmt.Sprintf("--watch-list=%t", f.watchList))
 	if err != nil {
 		return memory{}, 0, err

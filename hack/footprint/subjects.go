@@ -15,7 +15,7 @@ import (
 
 func beginInformers(stripped bool) func(context.Context, *bench) (*child, error) {
 	return func(ctx context.Context, b *bench) (*child, error) {
-		c, err := start(ctx, filepath.Join(b.folder, "informers.log"), b.self, "--role=informers", "--api-server="+b.url, fmt.Sprintf("--stripped=%t", stripped))
+		c, err := start(ctx, "", filepath.Join(b.folder, "informers.log"), b.self, "--role=informers", "--api-server="+b.url, fmt.Sprintf("--stripped=%t", stripped))
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func beginEvenkeel(command, source string) func(context.Context, *bench) (*child
 			command, "--kubeconfig=" + config.kube, "--policy-config-file=" + config.policy, "--listen-address=" + address, "--report-address=" + reports,
 			"--metrics-address=0",
 		}, evenkeelArgs[command]...)
-		c, err := start(ctx, filepath.Join(b.folder, command+".log"), b.binary, args...)
+		c, err := start(ctx, b.limit, filepath.Join(b.folder, command+".log"), b.binary, args...)
 		if err != nil {
 			return nil, err
 		}

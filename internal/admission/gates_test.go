@@ -120,6 +120,7 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 		factory := informers.NewSharedInformerFactory(client, 0)
 		gates := NewGates(client, keys, factory, p)
 		factory.Start(ctx.Done())
+		synctest.Wait() // the client answers one call at a time, and some answers to Gates take time
 		done := make(chan error)
 		go func() { done <- gates.Run(ctx, planner.land) }()
 		time.Sleep(lasts)

@@ -18,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/evictor/saved"
 	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
@@ -60,6 +61,7 @@ type App struct {
 	// explainer answers requests to explain; nil in a process without them.
 	explainer *live.Explainer
 	outcomes  *metrics.Outcomes
+	saved     saved.Watch // outlives policies
 	// waited reports whether the process has waited for usage; only cycles use
 	// it.
 	waited bool

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/patterns"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -51,6 +52,10 @@ func (a *App) cycles(ctx context.Context) error {
 		group.Go(func() error {
 			return a.authority.Keep(ctx, func(ctx context.Context) { a.current().evictor.AssessMoves(ctx) })
 		})
+	}
+	if !a.options.DryRun {
+		keeper := patterns.Keeper{Client: a.kube.Client, Namespace: a.options.Namespace, Known: a.observer}
+		group.Go(func() error { return keeper.Run(ctx) })
 	}
 	group.Go(func() error { return a.publish(ctx) })
 	group.Go(func() error {

@@ -112,7 +112,7 @@ func (a *App) wireEvictor(g *generation) error {
 	evicting.GracePeriodSeconds, evicting.Policy = g.profiles.GracePeriodSeconds, policyfile.Hash(g.content)
 	config := evictor.Config{
 		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
-		Settings: evicting, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.Progress,
+		Settings: evicting, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Saved: &a.saved, Progress: a.health.Progress,
 		Steering: a.steering.by(g.load.Eviction.Steering),
 	}
 	if g.evictor, err = evictor.New(config); err != nil {

@@ -34,8 +34,6 @@ type generation struct {
 	classes []policyfile.PriorityClass
 	// content is that of the policy file.
 	content []byte
-	// sourcesGiven reports whether the policy names its usage sources.
-	sourcesGiven bool
 	// signalsOnly reports whether cpu, memory and pods are not needed.
 	signalsOnly bool
 	// number counts the generations of the process, from 1.
@@ -56,7 +54,7 @@ type generation struct {
 func newGeneration(file *policy.File, content []byte, number int, marking bool) *generation {
 	load := &file.Load
 	return &generation{
-		load: load, file: file, content: content, sourcesGiven: file.SourcesGiven, number: number, retired: make(chan struct{}),
+		load: load, file: file, content: content, number: number, retired: make(chan struct{}),
 		signalsOnly: marking && !load.JudgesResources() && !load.NodeSync.Annotations.Enabled,
 	}
 }
@@ -153,7 +151,7 @@ func (g *generation) askedSources() []policy.Source {
 			sources = append(sources, policy.NewSource(prometheus.Name, kinds.All))
 		}
 	}
-	if g.sourcesGiven || len(sources) == 0 {
+	if g.file.SourcesGiven || len(sources) == 0 {
 		return g.load.Usage.Sources
 	}
 	return sources

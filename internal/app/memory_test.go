@@ -73,7 +73,7 @@ func memoryApp(t *testing.T, address string, threshold float64, now func() time.
 	}
 	a := &App{options: options, kube: &kube.Connection{REST: &rest.Config{}, Clock: servertime.New(now)}, registry: serve.NewRegistry()}
 	g := newGeneration(file, nil, 1, false)
-	g.sourcesGiven, g.profiles = true, &api.DeschedulerPolicy{}
+	g.file.SourcesGiven, g.profiles = true, &api.DeschedulerPolicy{}
 	a.active.Store(g)
 	return a
 }

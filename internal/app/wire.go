@@ -15,6 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
@@ -154,7 +155,7 @@ type planExecutor struct {
 var _ realusage.Executor = (*planExecutor)(nil)
 
 // Execute implements realusage.Executor.
-func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
 	if execute := p.app.parts.execute; execute != nil {
 		execute(ctx, made)
 		return

@@ -12,7 +12,7 @@ import (
 // Limits of the product's figures. They are never raised, but for maxCode: by
 // what a new capability needs, from 40,500 before "Judgement".
 const (
-	maxCode            = 56_600 // lines without blanks and comments; the rules of other projects in simulate took 800
+	maxCode            = 57_800 // lines without blanks and comments; what recurs, and moving ahead of it, took 800
 	maxPackageLines    = 3_000
 	maxMethods         = 40
 	maxFuncFields      = 40 // clocks aside

@@ -33,6 +33,7 @@ var pureRooms = []string{
 	"internal/jsonscan",         // how JSON is read
 	"reasons",                   // why something is not done
 	"usage",                     // what is really used
+	"usage/contention",          // how long containers wait
 	"usage/forecast",            // what will be used
 	"usage/source",              // what a usage source is
 	"thresholds",                // which levels of it mean something
@@ -44,6 +45,7 @@ var pureRooms = []string{
 	"strategies",                // what strategies share
 	"strategies/realusage/plan", // which pods to move where
 	"internal/sim/recording",    // what is kept of a live cluster
+	"internal/sim/fairshare",    // what each pod gets of a full node
 	"internal/sim/rivals",       // by which rules others decide
 	"internal/explain",          // why a node is hot, why a pod moves
 	"internal/explain/preview",  // what a plan would do

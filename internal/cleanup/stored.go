@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
+	"github.com/evenkeel/evenkeel/internal/patterns"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -163,7 +164,7 @@ func (c *cleaner) stored(ctx context.Context) {
 		return
 	}
 	maps, leases := c.Client.CoreV1().ConfigMaps(c.Namespace), c.Client.CoordinationV1().Leases(c.Namespace)
-	names := append(configmap.SetAside(evictor.ConfigMapName), evictor.ConfigMapName, pause.Name)
+	names := append(configmap.SetAside(evictor.ConfigMapName), evictor.ConfigMapName, pause.Name, patterns.Name)
 	if c.After == NodeSync {
 		names = nil
 	}

@@ -39,7 +39,7 @@ func candidates(ctx context.Context, client kubernetes.Interface, namespace stri
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, in := range slices.Compact([]string{namespace, shippedNamespace}) {
+	for _, in := range searched(namespace) {
 		pods, failed := client.CoreV1().Pods(in).List(ctx, metav1.ListOptions{
 			LabelSelector: nameLabel + " in (" + serveName + ", " + extenderName + ")", Limit: 100,
 		})
@@ -50,6 +50,11 @@ func candidates(ctx context.Context, client kubernetes.Interface, namespace stri
 		found = append(found, pods.Items...)
 	}
 	return found, err
+}
+
+// searched returns the namespaces that candidates looks in.
+func searched(namespace string) []string {
+	return slices.Compact([]string{namespace, shippedNamespace})
 }
 
 // reporting returns the first ready pod that serves reports, or nil.

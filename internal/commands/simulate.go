@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,9 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 	o.Run.Progress = func(variant string, step, steps int) {
 		far.Say(time.Now(), fmt.Sprintf("%s: %d%%", layout.Printable(variant), 100*step/max(1, steps)))
 	}
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(sim.GCPercent))
+	}
 	results, err := sim.Run(ctx, o.Run)
 	far.Done()
 	if err != nil {
@@ -81,12 +85,9 @@ func (o *SimulateOptions) scored() error {
 
 func (o *SimulateOptions) heading() report.Heading {
 	h := report.Heading{
-		Version: o.Version, Trace: o.replayed, MemoryTrace: o.replayedMemory, Pods: len(o.Run.Fleet.Replicas), Nodes: o.Run.Fleet.Nodes, Steps: o.Run.Steps,
+		Version: o.Version, Trace: o.replayed, MemoryTrace: o.replayedMemory, Pods: len(o.Run.Fleet.Replicas), Nodes: o.Run.Fleet.Nodes, Steps: cmp.Or(o.Run.Steps, o.Run.Fleet.Steps),
 		WarmUpSteps: o.Run.WarmUp, Policies: o.Policies, Seed: o.Run.Seed, HotLinePercent: o.Run.HotLinePercent,
-		LagSeconds: o.Run.Lag.Seconds(), GapSeconds: o.Run.Gap.Seconds(), CycleSeconds: o.Run.Every.Seconds(),
-	}
-	if h.Steps == 0 {
-		h.Steps = o.Run.Fleet.Steps
+		LagSeconds: o.Run.Lag.Seconds(), GapSeconds: o.Run.Gap.Seconds(), CycleSeconds: o.Run.Every.Seconds(), MeasureServed: o.Run.MeasureServed,
 	}
 	h.WarmUpSteps = min(h.WarmUpSteps, h.Steps-1)
 	return h

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"strings"
@@ -18,9 +19,11 @@ type SimulateOptions struct {
 	Trace, MemoryTrace string
 	// Recording is a file that `evenkeel record` wrote; Stretch plays each of
 	// its readings as a step.
-	Recording      string
-	Stretch        bool
-	Recipe         trace.Recipe
+	Recording string
+	Stretch   bool
+	Recipe    trace.Recipe
+	// Generate is what is generated without a trace: one of generators.
+	Generate       string
 	Shape          sim.Shape
 	Run            sim.Config
 	Policies       []string
@@ -40,7 +43,7 @@ type SimulateOptions struct {
 // NewSimulateOptions returns the defaults.
 func NewSimulateOptions() SimulateOptions {
 	return SimulateOptions{
-		Recipe: trace.DefaultRecipe(), Shape: sim.DefaultShape(), Compare: []string{"none", "upstream-metrics", "evenkeel"},
+		Recipe: trace.DefaultRecipe(), Generate: generators[0], Shape: sim.DefaultShape(), Compare: []string{"none", "upstream-metrics", "evenkeel"},
 		Run: sim.Config{
 			WarmUp: sim.DefaultWarmUp, Every: sim.DefaultEvery, Lag: sim.DefaultLag, Gap: sim.DefaultGap,
 			HotLinePercent: sim.DefaultHotLine, ExtenderWeight: sim.DefaultExtenderWeight,
@@ -58,6 +61,10 @@ var comparisons = []string{
 	"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "trimaran-risk",
 	"evict-only", "extender-only", "evenkeel", "oracle",
 }
+
+// generators are what --generate knows: waves, noise, leaks and deploys; a burst of
+// each group of pods at the same hour of each day; and one at any hour.
+var generators = []string{"mixed", "daily-bursts", "random-bursts"}
 
 // AddTo defines the flags.
 func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
@@ -83,11 +90,13 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.Run.HotLinePercent, "hot-line", o.Run.HotLinePercent, "Usage in percent above which node-time counts as hot.")
 	flags.Int64Var(&o.Run.ExtenderWeight, "extender-weight", o.Run.ExtenderWeight, "Weight of the extender in kube-scheduler's configuration.")
 	flags.Float64Var(&o.Run.DeploysPerDay, "deploys", o.Run.DeploysPerDay, "Average number of rollouts per workload per day.")
+	flags.BoolVar(&o.Run.MeasureServed, "measure-served", false, "On full nodes, measure pods at the CPU that they get, as in life, not at what they ask for.")
 	flags.IntVar(&o.Run.MaxUnavailablePercent, "max-unavailable", o.Run.MaxUnavailablePercent, "maxUnavailable of each owner's PodDisruptionBudget, in percent; 100 has none.")
 	flags.Uint64Var(&o.Run.Seed, "seed", o.Run.Seed, "Random seed.")
 	flags.StringVarP(&o.Output, "output", "o", o.Output, "Output format: "+SimulateFormats+".")
 	AddColor(flags, &o.Color)
 	flags.StringVar(&o.Report, "report", o.Report, "File to write an HTML report to.")
+	flags.StringVar(&o.Generate, "generate", o.Generate, "What to generate without --trace: "+strings.Join(generators, "|")+".")
 	flags.IntVar(&o.Recipe.Series, "generate-series", o.Recipe.Series, "Series to generate without --trace.")
 }
 
@@ -96,7 +105,14 @@ func (o *SimulateOptions) traces() (cpu, memory *trace.Trace, err error) {
 		if o.MemoryTrace != "" {
 			return nil, nil, errors.New("--memory-trace needs --trace")
 		}
-		return trace.Generate(o.Recipe)
+		switch o.Generate {
+		case generators[0]:
+			return trace.Generate(o.Recipe)
+		case generators[1], generators[2]:
+			cpu, err = trace.Bursts(o.Recipe, o.Generate == generators[1])
+			return cpu, nil, err
+		}
+		return nil, nil, fmt.Errorf("--generate: want %s, got %q", strings.Join(generators, ", "), o.Generate)
 	}
 	if cpu, err = trace.Open(o.Trace); err != nil {
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +71,11 @@ func pageOf(ctx context.Context, client kubernetes.Interface, namespace, lease s
 		if err != nil {
 			return nil, fmt.Errorf("looking for pods of serve or extender: %w", err)
 		}
-		return nil, fmt.Errorf("no ready pod of serve or extender is in the namespace %q (-n names another)", namespace)
+		var in []string
+		for _, name := range searched(namespace) {
+			in = append(in, strconv.Quote(name))
+		}
+		return nil, fmt.Errorf("no ready pod of serve or extender is in the namespace %s (-n names another)", strings.Join(in, " or "))
 	}
 	held, err := client.CoordinationV1().Leases(pod.Namespace).Get(ctx, lease, metav1.GetOptions{})
 	if err != nil || held.Spec.HolderIdentity == nil {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -37,6 +38,7 @@ func TestPageOf(t *testing.T) {
 	three := []runtime.Object{servePod("serve-1"), servePod("serve-2"), starting}
 	cases := map[string]struct {
 		objects   []runtime.Object
+		in        string // the namespace asked for, unless it is evenkeel
 		forbidden string // a resource that may not be read
 		want, err string
 	}{
@@ -46,6 +48,8 @@ func TestPageOf(t *testing.T) {
 		"a leader that is not ready":   {objects: append(three, lease("serve-3_uid")), want: "serve-1"},
 		"a leader that is gone":        {objects: append(three, lease("serve-4_uid")), want: "serve-1"},
 		"no pod":                       {err: `no ready pod of serve or extender is in the namespace "evenkeel" (-n names another)`},
+		"no pod, nor in the default":   {in: "kube-system", err: `no ready pod of serve or extender is in the namespace "kube-system" or "evenkeel" (-n names another)`},
+		"in the default":               {in: "kube-system", objects: three, want: "serve-1"},
 		"pods that may not be listed":  {objects: three, forbidden: "pods", err: "looking for pods of serve or extender: pods is forbidden"},
 	}
 	for name, tc := range cases {
@@ -57,7 +61,7 @@ func TestPageOf(t *testing.T) {
 				}
 				return false, nil, nil
 			})
-			pod, err := pageOf(t.Context(), client, "evenkeel", "evenkeel")
+			pod, err := pageOf(t.Context(), client, cmp.Or(tc.in, "evenkeel"), "evenkeel")
 			got, failed := "", ""
 			if pod != nil {
 				got = pod.Name

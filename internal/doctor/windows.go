@@ -58,17 +58,12 @@ func (p *Patient) filling(n *notes, windows string) {
 }
 
 // judgedWindows are the windows that the policy judges by.
-func (p *Patient) judgedWindows() (windows []usage.Window) {
+func (p *Patient) judgedWindows() []usage.Window {
 	var all []usage.Window
 	for _, lines := range p.Load.AllLines() {
 		all = append(all, p.Load.Windows(lines)...)
 	}
-	for _, window := range append(all, p.Load.Scoring.Measured.Windows()...) {
-		if !slices.Contains(windows, window) {
-			windows = append(windows, window)
-		}
-	}
-	return windows
+	return usage.Distinct(nil, append(all, p.Load.Scoring.Measured.Windows()...))
 }
 
 // sourceSpan reports whether sources provide a window for at least
@@ -78,18 +73,8 @@ func (p *Patient) sourceSpan(window usage.Window) bool {
 	if w < 0 {
 		return false
 	}
-	known, sourceSpan := 0, 0
-	for i := range p.Readings.View.Nodes {
-		node := &p.Readings.View.Nodes[i]
-		if node.Sampled.IsZero() {
-			continue
-		}
-		known++
-		if node.SourceSpan[w] >= window.Over {
-			sourceSpan++
-		}
-	}
-	return known > 0 && 100*float64(sourceSpan) >= p.Load.Usage.MinCoveragePercent*float64(known)
+	known, with := p.nodesWith(func(node *usage.NodeUsage) bool { return node.SourceSpan[w] >= window.Over })
+	return known > 0 && 100*float64(with) >= p.Load.Usage.MinCoveragePercent*float64(known)
 }
 
 // remembers reports whether a source that answers has history.
@@ -107,7 +92,9 @@ func examineMetrics(p *Patient, n *notes) {
 		if !judged[metric] {
 			continue
 		}
-		known, with := p.nodesReporting(k)
+		known, with := p.nodesWith(func(node *usage.NodeUsage) bool {
+			return slices.ContainsFunc(node.Signals[k], func(v float64) bool { return !math.IsNaN(v) })
+		})
 		summary := fmt.Sprintf("It has lines, and %d of %s with usage report it.", with, reasons.Count(known, "node"))
 		switch {
 		case known == 0:
@@ -121,15 +108,16 @@ func examineMetrics(p *Patient, n *notes) {
 	}
 }
 
-// nodesReporting counts the nodes with usage, and those that report a signal.
-func (p *Patient) nodesReporting(signal int) (known, with int) {
+// nodesWith counts the nodes with usage, and those of them that have something
+// besides.
+func (p *Patient) nodesWith(has func(*usage.NodeUsage) bool) (known, with int) {
 	for i := range p.Readings.View.Nodes {
 		node := &p.Readings.View.Nodes[i]
 		if node.Sampled.IsZero() {
 			continue
 		}
 		known++
-		if slices.ContainsFunc(node.Signals[signal], func(v float64) bool { return !math.IsNaN(v) }) {
+		if has(node) {
 			with++
 		}
 	}

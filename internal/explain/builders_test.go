@@ -120,32 +120,64 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 		n := plan.Node{
 			Name: info.Node.Name, Allocatable: info.Node.Allocatable, State: h.states[info.Node.Name].State,
 			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(cluster.NodeIndex(i)), Closed: info.Node.Closed(),
+			HotLine: f.Lines.HotLine(i, cluster.CPU), ByCPU: f.Lines.OverOnly(i, usage.CPU), Course: new(forecast.Course),
 		}
 		n.Predicted, _ = f.Board.Predicted(cluster.NodeIndex(i))
 		n.Load.Shift(n.Predicted[cluster.CPU])
+		n.Course.Shift(n.Predicted[cluster.CPU])
 		for j, record := range info.Pods {
-			pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: forecast.Constant(read.Pods[j].Used[cluster.CPU])}
+			pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: forecast.Constant(read.Pods[j].Used[cluster.CPU]), Pattern: read.Pods[j].Pattern}
+			n.Course.Shift(-pod.Usage[cluster.CPU])
+			n.Course.Add(pod.Expected, pod.Pattern)
 			if !read.Pods[j].Measured {
 				pod.Refused = reasons.PodUsageUnknown
 			}
 			if record.Name == asked {
 				f.Planned.Pod = &pod
 			}
-			if n.State == thresholds.Hot {
+			if n.State == thresholds.Hot || pod.Pattern.Recurs() {
 				n.Pods = append(n.Pods, pod)
 			}
 		}
 		if n.State == thresholds.Hot {
 			n.Need = f.Lines.Need(i, cluster.Amounts{})
 		}
+		n.Certain = n.Course
 		in.Nodes = append(in.Nodes, n)
 	}
-	in.Placement = filters(refuse)
+	in.Placement, in.MinHotMinutesSaved, in.Recurs, in.At = filters(refuse), 10, daily, now
 	f.Planned.Plan = plan.New(*in)
 	if f.Planned.Pod != nil {
 		f.Planned.Landings = plan.Landings(in, f.Planned.Pod)
 	}
 	return f
+}
+
+var daily = forecast.Clock{Period: 24 * time.Hour}
+
+// nightly is what a pod uses that works from two to four at night.
+func nightly(quiet, busy int64) *forecast.Pattern {
+	var r forecast.Recurrence
+	for second := int64(0); second < 3*86400; second += 300 {
+		used := quiet
+		if hour := second % 86400 / 3600; hour == 2 || hour == 3 {
+			used = busy
+		}
+		r.Add(daily.Part(second), used)
+	}
+	r.Finish(daily.Part(3*86400), 0)
+	return r.Pattern()
+}
+
+// beforeDawn is a fleet where n2 will be hot at night.
+func beforeDawn(t testing.TB) *harbor {
+	h := newHarbor(t)
+	h.node("n1", thresholds.Cool, 1000, 1000, 1000)
+	h.node("n2", thresholds.Cool, 1500, 1500, 1500)
+	for _, name := range []string{"report-1", "report-2"} {
+		h.pod(name, 200, func(_ *cluster.Pod, u *usage.PodUsage) { u.Pattern.Pattern, u.Lasts = nightly(200, 4000), true })
+	}
+	return h
 }
 
 // filters refuse the nodes that they name.
@@ -184,11 +216,14 @@ func fleet(t testing.TB) *harbor {
 		Recorded: now.Add(-time.Minute),
 	}}
 	h.moves[1] = []ledger.Move{{
-		Intent:   ledger.Intent{Namespace: "shop", Pod: "web-old", PodUID: "uid-web-old", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "n2", To: "n3", Usage: cluster.Amounts{400, gib}},
+		Intent: ledger.Intent{
+			Namespace: "shop", Pod: "web-old", PodUID: "uid-web-old", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "n2", To: "n3",
+			Usage: cluster.Amounts{400, gib}, Decision: &ledger.Decision{HotMinutesSaved: 74, WithinMinutes: 240},
+		},
 		State:    ledger.Landed,
 		Node:     "n4",
 		Recorded: now.Add(-time.Hour), Ended: now.Add(-59 * time.Minute), ReplacementName: "web-3",
-		Outcome: &ledger.Outcome{SourceCooler: true, DestinationUnder: true, Healthy: true},
+		Outcome: &ledger.Outcome{SourceCooler: true, DestinationUnder: true, Healthy: true}, Saved: &ledger.Saved{HotMinutes: 31, Watched: 58},
 	}}
 	return h
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -26,6 +27,16 @@ type Move struct {
 	Evicted  *time.Time `json:"evicted,omitempty"`
 	Ended    *time.Time `json:"ended,omitempty"`
 	Outcome  *Outcome   `json:"outcome,omitempty"`
+	// Expected is what it was expected to save, Saved what it has saved so far;
+	// absent where that is not known.
+	Expected *Saved `json:"expected,omitempty"`
+	Saved    *Saved `json:"saved,omitempty"`
+}
+
+// Saved is by how many minutes a move shortens hot time, in how many minutes.
+type Saved struct {
+	HotMinutes float64 `json:"hotMinutes"`
+	Within     float64 `json:"withinMinutes"`
 }
 
 // Outcome is the result of a move that landed.
@@ -48,6 +59,12 @@ func moveOf(m *ledger.Move) Move {
 		move.Outcome = &Outcome{
 			Helped: o.Helped(), Planned: o.Planned, SourceCooler: o.SourceCooler, DestinationUnder: o.DestinationUnder, Healthy: o.Healthy,
 		}
+	}
+	if d := m.Decision; d != nil && d.WithinMinutes > 0 {
+		move.Expected = &Saved{d.HotMinutesSaved, d.WithinMinutes}
+	}
+	if s := m.Saved; s != nil {
+		move.Saved = &Saved{math.Round(s.HotMinutes), math.Round(s.Watched)}
 	}
 	return move
 }
@@ -81,6 +98,8 @@ type PlannedMove struct {
 	// of the plan.
 	ToBefore Percents `json:"toBefore"`
 	ToAfter  Percents `json:"toAfter"`
+	// Expected is what it is expected to save, absent where that is not known.
+	Expected *Saved `json:"expected,omitempty"`
 }
 
 // plannedMoves returns the plan's moves that match a condition.
@@ -92,10 +111,14 @@ func (f *Facts) plannedMoves(pick func(*strategies.Move) bool) []PlannedMove {
 	for i := range f.Planned.Plan.Moves {
 		m := &f.Planned.Plan.Moves[i]
 		if pick(m) {
-			picked = append(picked, PlannedMove{
+			move := PlannedMove{
 				Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Usage: AmountsOf(m.Usage),
 				ToBefore: PercentsOf(m.ToBefore), ToAfter: PercentsOf(m.ToAfter),
-			})
+			}
+			if d := m.Decision(nil); d.WithinMinutes > 0 {
+				move.Expected = &Saved{d.HotMinutesSaved, d.WithinMinutes}
+			}
+			picked = append(picked, move)
 		}
 	}
 	return picked

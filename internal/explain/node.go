@@ -1,7 +1,13 @@
 package explain
 
 import (
+	"fmt"
+	"math"
 	"time"
+
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // Node is the explanation of a node.
@@ -45,6 +51,8 @@ type Node struct {
 	Ceiling          Ceiling   `json:"ceiling"`
 	// InFlight is what bindings and moves changed since it was observed.
 	InFlight Amounts `json:"inFlight"`
+	// Expected is for how long it will be hot; absent where that is not known.
+	Expected *Expected `json:"expected,omitempty"`
 	// Closed is why it takes no moved pods whatever its usage; empty if it may.
 	Closed string `json:"closed,omitempty"`
 	// MovesFrom and MovesTo are the ledger's moves in flight.
@@ -62,6 +70,65 @@ type Node struct {
 	Leave    []PlannedMove `json:"leave"`
 	Arrive   []PlannedMove `json:"arrive"`
 	Declined []Declined    `json:"declined"`
+}
+
+// Expected is for how long a node is expected to be hot by CPU.
+type Expected struct {
+	// HotMinutes are those of the next WithinMinutes, if nothing is moved.
+	HotMinutes    float64 `json:"hotMinutes"`
+	WithinMinutes float64 `json:"withinMinutes"`
+	// UnservedCPUMilli is how much more its pods are estimated to want than it has.
+	UnservedCPUMilli int64 `json:"unservedCPUMilli,omitempty"`
+	// Recurring is what comes back on it; absent if nothing does that would make it
+	// hot.
+	Recurring *Recurring `json:"recurring,omitempty"`
+}
+
+// Recurring is the time that a node is expected to be hot in each period, or in each
+// four hours if that is longer.
+type Recurring struct {
+	HotMinutes    float64   `json:"hotMinutes"`
+	WithinMinutes float64   `json:"withinMinutes"`
+	PeakPercent   float64   `json:"peakPercent"`
+	PeakAt        time.Time `json:"peakAt"`
+}
+
+func expected(in *plan.Input, n *plan.Node) *Expected {
+	if in.Unforeseen || n.HotLine <= 0 || n.HotLine == math.MaxInt64 {
+		return nil
+	}
+	e := &Expected{HotMinutes: math.Round(n.HotMinutes()), WithinMinutes: forecast.Horizon.Minutes(), UnservedCPUMilli: n.Unserved}
+	if n.WillBeHot(in.Recurs) {
+		e.Recurring = RecurringOf(n.Expect(in.Recurs, in.At))
+	}
+	return e
+}
+
+// RecurringOf returns what recurs as it is reported.
+func RecurringOf(a *strategies.Ahead) *Recurring {
+	return &Recurring{
+		HotMinutes: math.Round(a.HotMinutes), WithinMinutes: a.Within.Minutes(), PeakPercent: round(a.PeakPercent), PeakAt: a.PeakAt.UTC(),
+	}
+}
+
+// String says it in words; nothing of a nil one.
+func (e *Expected) String() string {
+	if e == nil {
+		return ""
+	}
+	words := fmt.Sprintf("hot for %.0f of the next %.0f minutes", e.HotMinutes, e.WithinMinutes)
+	if e.UnservedCPUMilli > 0 {
+		words += fmt.Sprintf(", and asked for %.1f cores more than it has", float64(e.UnservedCPUMilli)/1000)
+	}
+	r := e.Recurring
+	if r == nil {
+		return words
+	}
+	recurs := fmt.Sprintf("hot for %.0f minutes of each %s, most at %s (%.1f%% cpu)", r.HotMinutes, InMinutes(r.WithinMinutes), r.PeakAt.Format("15:04 UTC"), r.PeakPercent)
+	if e.HotMinutes == 0 {
+		return recurs
+	}
+	return words + ", and " + recurs
 }
 
 // Declined is one pod that is not moved off its node.

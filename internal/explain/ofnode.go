@@ -59,12 +59,10 @@ func (f *Facts) addPlan(n *Node) {
 	}
 	planned := f.Planned.node(n.Name)
 	if planned == nil {
-		if n.NoPlan == "" {
-			n.NoPlan = "the policy's nodeSelector leaves this node out, or it is not ready"
-		}
+		n.NoPlan = cmp.Or(n.NoPlan, "the policy's nodeSelector leaves this node out, or it is not ready")
 		return
 	}
-	n.Closed = planned.Closed
+	n.Closed, n.Expected = planned.Closed, expected(&f.Planned.Input, planned)
 	if planned.State == thresholds.Hot {
 		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // excludes what left since the node was observed
 	}

@@ -25,12 +25,12 @@ func TestPodSummary(t *testing.T) {
 	}{
 		"it is moved": {
 			asked: "web-1", candidate: true,
-			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024Mi memory. n4 would be at 29.0% cpu and 21.0% memory with it.",
+			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024Mi memory. n4 would be at 29.0% cpu and 21.0% memory with it. Expected to save 19 hot minutes in 4h.",
 		},
 		"it is moved, but not now": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Paused = "evicting is paused by somebody" },
 			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024Mi memory. " +
-				"n4 would be at 29.0% cpu and 21.0% memory with it. Not now: evicting is paused by somebody.",
+				"n4 would be at 29.0% cpu and 21.0% memory with it. Expected to save 19 hot minutes in 4h. Not now: evicting is paused by somebody.",
 		},
 		"others suffice": {
 			asked: "web-3", candidate: true,

@@ -20,14 +20,20 @@ func (n *Node) name(now time.Time) string {
 	return fmt.Sprintf("%s is %s%s", n.Name, n.State, since(n.Since, now))
 }
 
+// OverEvict says how the node is above its evict lines; empty if it is not.
+func (n *Node) OverEvict() string { return strings.Join(phrases(n.Metrics, evictLine), "; ") }
+
+// OverLeave says how the node is above its leave lines; empty if it is not.
+func (n *Node) OverLeave() string { return strings.Join(phrases(n.Metrics, leaveLine), "; ") }
+
 func (n *Node) why(now time.Time) string {
-	over := strings.Join(phrases(n.Metrics, evictLine), "; ")
+	over := n.OverEvict()
 	switch thresholds.State(n.State) {
 	case thresholds.Hot:
 		if over != "" {
 			return ": " + over + "."
 		}
-		return ": it is under its evict lines again, but not under every leave line: " + strings.Join(phrases(n.Metrics, leaveLine), "; ") + "."
+		return ": it is under its evict lines again, but not under every leave line: " + n.OverLeave() + "."
 	case thresholds.Unknown:
 		return fmt.Sprintf(" (%s): nothing is decided on its usage.", n.Unknown)
 	case thresholds.Cool, thresholds.Warm:
@@ -55,7 +61,9 @@ func (n *Node) whyNotHot() string {
 func (n *Node) todo() string {
 	switch {
 	case n.NoPlan != "":
-		return sentence(n.NoPlan)
+		return Sentence(n.NoPlan)
+	case thresholds.State(n.State) != thresholds.Hot && len(n.Leave) > 0:
+		return fmt.Sprintf("%s would be moved before that: it is expected to be %s.", reasons.Count(len(n.Leave), "pod"), n.Expected)
 	case thresholds.State(n.State) != thresholds.Hot && len(n.Arrive) > 0:
 		return reasons.Count(len(n.Arrive), "pod") + " would be moved here."
 	case thresholds.State(n.State) != thresholds.Hot && n.Closed != "":
@@ -84,8 +92,9 @@ func unless(paused string, moves bool) string {
 func (p *Pod) summary() string {
 	name := p.Namespace + "/" + p.Name
 	if p.Move != nil {
-		return fmt.Sprintf("%s would be moved from %s to %s: its node is hot, and it uses %s. %s would be at %.1f%% cpu and %.1f%% memory with it.",
-			name, p.Move.From, p.Move.To, p.Usage, p.Move.To, p.Move.ToAfter.CPU, p.Move.ToAfter.Memory)
+		return fmt.Sprintf("%s would be moved from %s to %s: %s, and it uses %s. %s would be at %.1f%% cpu and %.1f%% memory with it.%s",
+			name, p.Move.From, p.Move.To, cmp.Or(reasons.Reason(p.Move.Reason), reasons.NodeHot).Sentence(), p.Usage, p.Move.To, p.Move.ToAfter.CPU,
+			p.Move.ToAfter.Memory, p.Move.Expected.words())
 	}
 	where := fmt.Sprintf("It runs on %s (%s) and uses %s", p.Node, p.NodeState, p.Usage)
 	if !p.Measured {
@@ -112,4 +121,12 @@ func (p *Pod) summaryOfMoved() string {
 		text += fmt.Sprintf(": %s replaces it, booked on %s", m.Replacement, cmp.Or(m.Node, "no node"))
 	}
 	return text + "."
+}
+
+// words say what is expected of a move; nothing of a nil one.
+func (s *Saved) words() string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf(" Expected to save %.0f hot minutes in %s.", s.HotMinutes, InMinutes(s.Within))
 }

@@ -36,6 +36,7 @@ func (n *Node) Table(p *layout.Page) {
 		"predicted", predicted,
 		"limit after placement", n.Ceiling.String(),
 		"usage", fmt.Sprintf("%s, %ds old, %ds of history", cmp.Or(n.Source, "none"), n.AgeSeconds, n.WindowSeconds),
+		"expected", n.Expected.String(),
 		"takes no pods", n.Closed,
 		"node pool", n.Pool,
 		"nothing is evicted now", n.Paused)
@@ -127,7 +128,7 @@ func (m *PlannedMove) cells() []string {
 }
 
 func (m *Move) cells() []string {
-	return []string{m.Namespace + "/" + m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), m.Outcome.String()}
+	return []string{m.Namespace + "/" + m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), m.result()}
 }
 
 func (d *Declined) cells() []string {
@@ -219,4 +220,16 @@ func stamp(at *time.Time) string {
 		return "-"
 	}
 	return at.Format(time.RFC3339)
+}
+
+// result puts into words what was expected of a move and what came.
+func (m *Move) result() string {
+	words := m.Outcome.String()
+	if m.Saved != nil {
+		words += fmt.Sprintf(", saved %.0f hot minutes in %s", m.Saved.HotMinutes, InMinutes(m.Saved.Within))
+	}
+	if m.Expected != nil {
+		words += fmt.Sprintf(", expected %.0f in %s", m.Expected.HotMinutes, InMinutes(m.Expected.Within))
+	}
+	return strings.TrimPrefix(words, "-, ")
 }

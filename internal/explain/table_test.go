@@ -38,6 +38,8 @@ func TestTables(t *testing.T) {
 	for name, usable := range map[string]Explanation{
 		"node-hot":     node(fleet(t).planned(""), "n1"),
 		"node-cool":    node(fleet(t).planned(""), "n4"),
+		"node-ahead":   node(beforeDawn(t).planned(""), "n2"),
+		"pod-ahead":    pod(beforeDawn(t).planned("report-1"), "report-1"),
 		"node-limits":  node(limited(t).facts(), "n3"),
 		"node-unknown": node(fleet(t).facts(), "n6"),
 		"node-long":    longNames(node(fleet(t).planned(""), "n1")),

@@ -3,10 +3,12 @@ package explain
 import (
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// sentence makes words begin with a capital letter and end with a period.
-func sentence(words string) string {
+// Sentence makes words begin with a capital letter and end with a period.
+func Sentence(words string) string {
 	if words == "" {
 		return ""
 	}
@@ -44,4 +46,9 @@ func clock(at, now time.Time) string {
 		layout = "2006-01-02 " + layout
 	}
 	return at.Format(layout)
+}
+
+// InMinutes is a number of minutes as a duration in words.
+func InMinutes(minutes float64) string {
+	return duration.HumanDuration(time.Duration(minutes * float64(time.Minute)))
 }

@@ -9,6 +9,7 @@
 package filewatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +48,7 @@ func Run(ctx context.Context, config Config) error {
 	if config.Path == "" || config.Changed == nil || config.Interval < 0 || config.MaxBytes <= 0 {
 		return errors.New("filewatch: Path, Changed and MaxBytes must be set, Interval must not be negative")
 	}
-	if config.Interval == 0 {
-		config.Interval = DefaultInterval
-	}
-	ticker := time.NewTicker(config.Interval)
+	ticker := time.NewTicker(cmp.Or(config.Interval, DefaultInterval))
 	defer ticker.Stop()
 	reported := state{content: string(config.Known)}
 	last := reported

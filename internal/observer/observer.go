@@ -104,6 +104,20 @@ func (o *Observer) Adopt(document ledger.Document) {
 // Latest returns the newest Observation, or nil before the first.
 func (o *Observer) Latest() *Observation { return o.latest.Load() }
 
+// Patterns returns what recurs in the usage of workloads, in at most so many bytes.
+func (o *Observer) Patterns(most int) []byte {
+	o.sampling.Lock()
+	defer o.sampling.Unlock()
+	return o.at.usage.Patterns(most)
+}
+
+// AdoptPatterns takes in what another process has seen to recur.
+func (o *Observer) AdoptPatterns(data []byte) error {
+	o.sampling.Lock()
+	defer o.sampling.Unlock()
+	return o.at.usage.AdoptPatterns(data, o.now())
+}
+
 // Run samples until the context ends. The first sample is taken as soon as
 // nodes and pods are known.
 func (o *Observer) Run(ctx context.Context) error {

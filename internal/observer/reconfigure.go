@@ -37,6 +37,7 @@ func (o *Observer) reconfigure(config Config) (err error) {
 	if err != nil {
 		return err
 	}
+	next.usage.InheritPatterns(o.at.usage)
 	if o.at.last == nil { // nothing has been published yet
 		o.at = next
 		return nil

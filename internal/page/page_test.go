@@ -58,7 +58,7 @@ func TestLevels(t *testing.T) {
 
 // The headline names the hottest node, by what it is hot, and what happens.
 func TestHeadline(t *testing.T) {
-	const over = "cpu 96.0% (avg_5m) is above the 65% evict line"
+	const over = "cpu avg_5m 96.0% is above the evict line 65%"
 	hot := func(action string) Headline {
 		return Headline{Node: "node-b", Text: "node-b is hot", By: over, Action: action}
 	}
@@ -94,7 +94,14 @@ func TestHeadline(t *testing.T) {
 		"another process plans": {
 			func(f *Facts) { f.NoPlan = "another replica leads" }, hot("Another replica leads."),
 		},
-		"planned": {func(f *Facts) { f.Cycle = cycle("", "web-1", "web-2") }, hot("The cycle at 11:59:00 UTC planned 2 moves off it.")},
+		"planned": {func(f *Facts) { f.Cycle = cycle("", "web-1", "web-2") }, hot("The cycle at 11:59:00 UTC planned 2 moves off it; 0 landed.")},
+		"planned, and landed since": {
+			func(f *Facts) {
+				f.Cycle = cycle("", "web-1", "web-2")
+				f.Ended = []ledger.Move{move("before", ledger.Landed, "node-a", 2*time.Minute), move("web-1", ledger.Landed, "node-a", 50*time.Second)}
+			},
+			hot("The cycle at 11:59:00 UTC planned 2 moves off it; 1 landed."),
+		},
 		"left hot": {
 			func(f *Facts) { f.Cycle = cycle(reasons.NoLanding) },
 			hot("The cycle at 11:59:00 UTC left it hot: " + reasons.NoLanding.Sentence() + " (NoLanding)."),
@@ -116,6 +123,26 @@ func TestHeadline(t *testing.T) {
 				f.NoPlan = "no plan"
 			},
 			Headline{Node: "node-b", Text: "node-b is the hottest of 2 hot nodes", By: over, Action: "No plan."},
+		},
+		"cooling": {
+			func(f *Facts) {
+				f.View.Nodes[1].Current[1][0], f.Cycle = 6000, cycle("")
+				f.Ended = []ledger.Move{move("web-1", ledger.Landed, "node-a", 30*time.Minute), move("web-2", ledger.Expired, "node-a", time.Minute)}
+			},
+			Headline{
+				Node: "node-b", Text: "node-b is cooling", By: "no longer above an evict line in all windows; cpu avg_5m 60.0% is above the leave line 55%",
+				Action: "1 move off it landed in the last hour; the cycle at 11:59:00 UTC found nothing more that has to leave.",
+			},
+		},
+		"two are cooling": {
+			func(f *Facts) {
+				f.View.Nodes[1].Current[1][0], f.View.Nodes[2].Current[1][0] = 6000, 5800
+				f.States["node-c"], f.NoPlan = thresholds.NodeState{State: thresholds.Hot, Since: noon}, "no plan"
+			},
+			Headline{
+				Node: "node-b", Text: "2 nodes are cooling; node-b is the fullest of them",
+				By: "no longer above an evict line in all windows; cpu avg_5m 60.0% is above the leave line 55%", Action: "No plan.",
+			},
 		},
 		"none is hot": {
 			func(f *Facts) { f.States["node-b"] = thresholds.NodeState{State: thresholds.Warm} },

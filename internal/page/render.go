@@ -52,9 +52,13 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // perPage is how many nodes are listed at once.
 const perPage = 50
 
-// Asked is what of the table of nodes is asked for.
+// Asked is what of the page is asked for.
 type Asked struct {
-	// Page counts from 1; Find is a part of the names.
+	// Brief leaves out the map and the tables, which the script then asks for: what
+	// matters is seen at once.
+	Brief bool
+	// Page is that of the table of nodes and counts from 1; Find is a part of the
+	// names.
 	Page int
 	Find string
 }
@@ -109,19 +113,26 @@ func (l listing) Next() string {
 func (p *Page) Render(out io.Writer, asked Asked) error {
 	view := struct {
 		*Page
-		Now  time.Time
-		Map  *heatMap
-		Line *moveLine
-		List listing
+		Now   time.Time
+		Brief bool
+		Map   *heatMap
+		Line  *moveLine
+		List  listing
 		// Few are the newest moves, Owners the first of those that declined pods
 		// belong to.
 		Few    []explain.Move
 		Owners []Declined
-	}{
-		p, p.now.UTC(), drawMap(p), drawMoves(p), p.list(asked), p.Moves[:min(len(p.Moves), drawn)], p.Declined[:min(len(p.Declined), perPage)],
+	}{Page: p, Now: p.now.UTC(), Brief: asked.Brief}
+	if !asked.Brief {
+		view.Map, view.Line, view.List = drawMap(p), drawMoves(p), p.list(asked)
+		view.Few, view.Owners = p.Moves[:min(len(p.Moves), drawn)], p.Declined[:min(len(p.Declined), perPage)]
 	}
-	if err := templates.ExecuteTemplate(out, "page.html", view); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
+	return execute(out, "page.html", view)
+}
+
+func execute(out io.Writer, name string, values any) error {
+	if err := templates.ExecuteTemplate(out, name, values); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
 }
@@ -173,12 +184,7 @@ func (x *Explained) addPods(view *usage.View, node string) {
 }
 
 // Render writes the explanation as HTML.
-func (x *Explained) Render(out io.Writer) error {
-	if err := templates.ExecuteTemplate(out, "explain.html", x); err != nil {
-		return fmt.Errorf("writing the explanation: %w", err)
-	}
-	return nil
-}
+func (x *Explained) Render(out io.Writer) error { return execute(out, "explain.html", x) }
 
 // ago says how long before now a moment was.
 func ago(now time.Time, at *time.Time) string {

@@ -21,10 +21,15 @@ import (
 func rendered(t testing.TB, f *Facts, asked Asked) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := New(f).Render(&out, asked); err != nil {
+	render(t, New(f), &out, asked)
+	return out.String()
+}
+
+func render(t testing.TB, p *Page, out io.Writer, asked Asked) {
+	t.Helper()
+	if err := p.Render(out, asked); err != nil {
 		t.Fatal(err)
 	}
-	return out.String()
 }
 
 // inline finds what the Content-Security-Policy forbids: scripts and styles that
@@ -183,9 +188,7 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var html bytes.Buffer
-	if err := p.Render(&html, Asked{}); err != nil {
-		t.Fatal(err)
-	}
+	render(t, p, &html, Asked{})
 	for name, tc := range map[string]struct {
 		content []byte
 		most    int
@@ -221,9 +224,7 @@ func BenchmarkPage(b *testing.B) {
 		f := fleet(b, nodes)
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
 			for b.Loop() {
-				if err := New(f).Render(io.Discard, Asked{}); err != nil {
-					b.Fatal(err)
-				}
+				render(b, New(f), io.Discard, Asked{})
 			}
 		})
 	}

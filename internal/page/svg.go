@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -142,13 +143,7 @@ func target(m *explain.Move) string { return "/explain/pod/" + m.Namespace + "/"
 
 // told says a move in words.
 func told(m *explain.Move) string {
-	to := m.To
-	if m.Node != "" {
-		to = m.Node
-	}
-	if to == "" {
-		to = "a node that kube-scheduler chooses"
-	}
+	to := cmp.Or(m.Node, m.To, "a node that kube-scheduler chooses")
 	text := fmt.Sprintf("%s/%s from %s to %s: %s", m.Namespace, m.Pod, m.From, to, m.State)
 	if m.State == string(ledger.Landed) && m.To != "" && m.Node != m.To {
 		text += ", planned to " + m.To

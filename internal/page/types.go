@@ -142,6 +142,8 @@ type HotNode struct {
 	// happens.
 	Summary string `json:"summary"`
 	Action  string `json:"action"`
+	// cooling says that nothing is over its evict lines any more.
+	cooling bool
 }
 
 // Headline is what matters most.

@@ -2,10 +2,10 @@ package page
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
@@ -37,11 +37,12 @@ func (f *Facts) hot(name string) (HotNode, bool) {
 	if err != nil { // the observation knows all of its nodes
 		return HotNode{}, false
 	}
-	by := strings.Join(n.Over, "; ")
-	if by == "" {
-		by = "below its evict lines again, not yet below its leave lines"
+	by := n.OverEvict()
+	cooling := by == ""
+	if cooling {
+		by = "no longer above an evict line in all windows; " + n.OverLeave()
 	}
-	return HotNode{Name: name, By: by, Summary: n.Summary, Action: sentence(facts.NoPlan)}, true
+	return HotNode{Name: name, By: by, cooling: cooling, Summary: n.Summary, Action: explain.Sentence(facts.NoPlan)}, true
 }
 
 // action says what happens about a hot node.
@@ -69,7 +70,10 @@ func (f *Facts) action(name string) string {
 		case report.Reason != "":
 			return fmt.Sprintf("the cycle at %s left it hot: %s (%s)", at, report.Reason.Sentence(), report.Reason)
 		case f.planned(name) > 0:
-			return fmt.Sprintf("the cycle at %s planned %s off it", at, reasons.Count(f.planned(name), "move"))
+			return fmt.Sprintf("the cycle at %s planned %s off it; %d landed", at, reasons.Count(f.planned(name), "move"), f.landed(name, f.Cycle.At))
+		}
+		if landed := f.landed(name, f.Now.Add(-timeLine)); landed > 0 {
+			return fmt.Sprintf("%s off it landed in the last hour; the cycle at %s found nothing more that has to leave", reasons.Count(landed, "move"), at)
 		}
 		return fmt.Sprintf("the cycle at %s found nothing that has to leave", at)
 	}
@@ -80,6 +84,16 @@ func (f *Facts) action(name string) string {
 func (f *Facts) planned(name string) (moves int) {
 	for i := range f.Cycle.Plan.Moves {
 		if f.Cycle.Plan.Moves[i].From == name {
+			moves++
+		}
+	}
+	return moves
+}
+
+// landed counts the moves off a node that were recorded since then and landed.
+func (f *Facts) landed(name string, since time.Time) (moves int) {
+	for i := range f.Ended {
+		if m := &f.Ended[i]; m.From == name && m.State == ledger.Landed && !m.Recorded.Before(since) {
 			moves++
 		}
 	}
@@ -155,8 +169,13 @@ func (p *Page) headline() Headline {
 	if len(p.Hot) > 0 {
 		first := &p.Hot[0]
 		text := first.Name + " is hot"
-		if p.HotNodes > 1 {
+		switch {
+		case p.HotNodes > 1 && first.cooling: // and so are those behind it
+			text = fmt.Sprintf("%d nodes are cooling; %s is the fullest of them", p.HotNodes, first.Name)
+		case p.HotNodes > 1:
 			text = fmt.Sprintf("%s is the hottest of %d hot nodes", first.Name, p.HotNodes)
+		case first.cooling:
+			text = first.Name + " is cooling"
 		}
 		return Headline{Node: first.Name, Text: text, By: first.By, Action: first.Action}
 	}
@@ -185,11 +204,3 @@ func (p *Page) unread() string {
 }
 
 func clock(at time.Time) string { return at.UTC().Format("15:04:05") + " UTC" }
-
-// sentence gives words a capital and a full stop.
-func sentence(words string) string {
-	if words == "" {
-		return ""
-	}
-	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], ".") + "."
-}

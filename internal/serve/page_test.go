@@ -115,6 +115,23 @@ func TestPageIsNegotiated(t *testing.T) {
 	}
 }
 
+// The first answer has what matters; where no script asks for the rest, the browser
+// goes there.
+func TestFirstAnswerIsBrief(t *testing.T) {
+	pages, _ := shown(t)
+	handler := pages.Handler(t.Context())
+	brief, whole := body(t, get(t, handler, "/", "Accept", "text/html")), body(t, get(t, handler, "/?page=1", "Accept", "text/html"))
+	for text, in := range map[string][2]bool{
+		"burning is hot</a></h1>": {true, true}, "Usage known": {true, true}, `id="explained"`: {true, true},
+		`id="map"`: {false, true}, `id="nodes"`: {false, true},
+		`<noscript><meta http-equiv="refresh" content="0; url=/?page=1"></noscript>`: {true, false},
+	} {
+		if got := [2]bool{strings.Contains(brief, text), strings.Contains(whole, text)}; got != in {
+			t.Errorf("%s is in the first answer, and in the whole page: %v, want %v", text, got, in)
+		}
+	}
+}
+
 // The page's values are those of /status and /nodes.
 func TestPageSaysWhatStatusSays(t *testing.T) {
 	pages, _ := shown(t)
@@ -158,7 +175,7 @@ func TestPageSaysWhatStatusSays(t *testing.T) {
 	if source.Name != status.Sources[0].Name || source.Nodes != status.Sources[0].Chosen || strings.Join(made.Evicting.Stopped, "; ") != status.GateDetail {
 		t.Errorf("sources %+v, stopped %q; status: %+v, %q", made.Sources, made.Evicting.Stopped, status.Sources, status.GateDetail)
 	}
-	const by, action = "cpu 96.6% (avg_5m) is above the 65% evict line", "1 pod is on the way off it: shop/a to idle."
+	const by, action = "cpu avg_5m 96.6% is above the evict line 65%", "1 pod is on the way off it: shop/a to idle."
 	if diff := cmp.Diff(page.Headline{Node: "burning", Text: "burning is hot", By: by, Action: action}, made.Headline); diff != "" {
 		t.Errorf("headline (-want +got):\n%s", diff)
 	}
@@ -179,7 +196,7 @@ func TestPageBeforeTheFirstReading(t *testing.T) {
 	} else if text := body(t, response); !strings.Contains(text, "It cannot be explained now: usage has not been read yet") {
 		t.Errorf("the explanation is %s", text)
 	}
-	text := body(t, get(t, handler, "/", "Accept", "text/html"))
+	text := body(t, get(t, handler, "/?page=1", "Accept", "text/html"))
 	for _, want := range []string{"No usage is known", "No nodes are known yet.", "nothing observed yet"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)

@@ -4,6 +4,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/annotations"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // resourceNames maps resources to the names that the policy uses for them.
@@ -55,6 +57,7 @@ func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizati
 // Usage returns the settings of the usage store.
 func Usage(load *policy.LoadPolicy) usage.Config {
 	return usage.Config{
+		Recurs:         forecast.Clock{Period: load.Eviction.Recurs()},
 		SampleInterval: load.Usage.SampleInterval.Duration,
 		MaxAge:         load.Usage.MaxAge.Duration,
 		MinWindow:      load.Hot.MinWindow.Duration,
@@ -108,12 +111,8 @@ func Measured(given *policy.MeasuredScoring) *scorer.Measured {
 		})
 	}
 	for _, limit := range given.Limits {
-		at := limit.AbovePercent
-		if at == nil {
-			at = limit.FromPercent
-		}
 		measured.Limits = append(measured.Limits, scorer.Limit{
-			Resource: resourceOf(limit.Metric), Window: limit.Window, Percent: *at, From: limit.AbovePercent == nil,
+			Resource: resourceOf(limit.Metric), Window: limit.Window, Percent: *cmp.Or(limit.AbovePercent, limit.FromPercent), From: limit.AbovePercent == nil,
 		})
 	}
 	return measured

@@ -60,7 +60,7 @@ func (a *arena) Node(name string) rivals.Node {
 		k := a.byUID[pod.UID]
 		r := &a.replicas[k]
 		node.Pods = append(node.Pods, rivals.Pod{
-			ID: k, Owner: r.Owner, Used: r.last, Requests: r.Requests, Bound: r.born, Ready: r.ready, Fixed: r.Fixed,
+			ID: k, Owner: r.Owner, Used: r.measured, Requests: r.Requests, Bound: r.born, Ready: r.ready, Fixed: r.Fixed,
 		})
 	}
 	return node

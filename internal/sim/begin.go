@@ -13,11 +13,10 @@ import (
 )
 
 // settle binds the pods whose first node the fleet names.
-func (w *world) settle() error {
+func (w *world) settle(began time.Time) error {
 	for i := range w.replicas {
 		if home := w.replicas[i].Home; home != "" && w.replicas[i].From == 0 {
-			at := w.start.Add(-24 * time.Hour)
-			if err := w.bind(i, w.newPod(i, at), home, at); err != nil {
+			if err := w.bind(i, w.newPod(i, began), home, began); err != nil {
 				return err
 			}
 		}
@@ -53,19 +52,20 @@ func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, ga
 // the node that the fleet names, otherwise where kube-scheduler puts them. No
 // watcher sees it.
 func (w *world) populate() error {
-	if err := w.settle(); err != nil {
+	began := w.start.Add(-24 * time.Hour)
+	if err := w.settle(began); err != nil {
 		return err
 	}
 	for _, i := range w.fleet.order() {
 		if w.replicas[i].node >= 0 || w.replicas[i].From > 0 {
 			continue
 		}
-		pod := w.newPod(i, w.start.Add(-24*time.Hour))
+		pod := w.newPod(i, began)
 		node, err := w.scheduler.Place(pod)
 		if err != nil {
 			return fmt.Errorf("placing initial pod %d of %d: %w", w.made, len(w.replicas), err)
 		}
-		if err := w.bind(i, pod, node, w.start.Add(-24*time.Hour)); err != nil {
+		if err := w.bind(i, pod, node, began); err != nil {
 			return err
 		}
 	}

@@ -22,15 +22,16 @@ func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
 	bound := new(*pod) // what they share is read-only
 	bound.Spec.NodeName = name
 	bound.ResourceVersion += ".1"
-	bound.Status = v1.PodStatus{
-		Phase: v1.PodRunning, StartTime: new(metav1.NewTime(at)), Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}},
-	}
+	bound.Status = v1.PodStatus{Phase: v1.PodRunning, StartTime: new(metav1.NewTime(at)), Conditions: isReady}
 	if err := w.scheduler.Add(bound); err != nil {
 		return nil, err
 	}
 	w.notify(bound)
 	return bound, nil
 }
+
+// isReady is shared by all pods, read-only.
+var isReady = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 
 // seat makes a bound pod the one that fills a replica.
 func (w *world) seat(i int, bound *v1.Pod, at time.Time) {

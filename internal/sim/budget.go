@@ -19,26 +19,23 @@ func (w *world) missing(owner int, now time.Time) (n int) {
 }
 
 // budget returns an owner's PodDisruptionBudget as the disruption controller
-// keeps it, or an empty list without one. It is valid until the next call.
+// keeps it, or an empty list without one. Each call returns a new one, because a
+// plan asks about several pods at once.
 func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget {
 	if w.maxUnavailable >= noBudget {
 		return nil
 	}
-	o := &w.owners[owner]
-	if o.budget == nil {
-		share := intstr.FromString(strconv.Itoa(w.maxUnavailable) + "%")
-		o.budget = []*policyv1.PodDisruptionBudget{{Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &share}}}
-	}
-	expected := w.wanted(owner)
-	away, err := intstr.GetScaledValueFromIntOrPercent(o.budget[0].Spec.MaxUnavailable, expected, true) // up, as the controller does
+	share, expected := intstr.FromString(strconv.Itoa(w.maxUnavailable)+"%"), w.wanted(owner)
+	away, err := intstr.GetScaledValueFromIntOrPercent(&share, expected, true) // up, as the controller does
 	if err != nil {
 		away = 0 // never: Config.Validate checked the range
 	}
-	s := &o.budget[0].Status
+	budget := &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &share}}
+	s := &budget.Status
 	s.ExpectedPods, s.DesiredHealthy = int32(expected), int32(expected-away) // a fleet has fewer than 2^31 pods
 	s.CurrentHealthy = int32(expected - w.missing(owner, now))
 	s.DisruptionsAllowed = max(0, s.CurrentHealthy-s.DesiredHealthy)
-	return o.budget
+	return []*policyv1.PodDisruptionBudget{budget}
 }
 
 // exhausted reports whether the API server refuses to evict an owner's pod.

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"context"
 	"testing"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
@@ -77,7 +80,6 @@ func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.D
 	if err := w.proceed(1, e.clock); err != nil {
 		t.Fatal(err)
 	}
-	e.began = e.clock
 	return w, e
 }
 
@@ -103,7 +105,7 @@ func TestADeployDuringAMove(t *testing.T) {
 			}
 			w, e := steered(t, fleet, allHot, 0)
 			planned := strategies.Plan{Moves: []strategies.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
-			cycle := e.evictor.Begin(t.Context(), &planned, e.Evict)
+			cycle := e.evictor.Begin(t.Context(), &planned, byAPI(e))
 			if evicted {
 				fits := fleet.Replicas[3].Requests
 				fleet.Replicas[3].Requests = fleet.Capacity.Plus(fleet.Capacity)
@@ -143,7 +145,7 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	} {
 		w, e := steered(t, fleetOf(t, 40, 50), usual, tc.settle)
 		w.deploys = []Deploy{{Owner: 0, At: e.clock.Sub(w.start) + time.Second}}
-		at := e.began.Add(tc.after)
+		at := e.clock.Add(tc.after)
 		if err := w.until(at); err != nil {
 			t.Fatal(err)
 		}
@@ -163,15 +165,20 @@ func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w, e := steered(t, fleetOf(t, 40, 50), allHot, 0)
 	w.maxUnavailable = 10
 	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
-	moves := []strategies.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
-	e.Execute(t.Context(), realusage.Made{Plan: strategies.Plan{Moves: moves}}, e.Evict)
+	moves, began := []strategies.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}, e.clock
+	e.Execute(t.Context(), realusage.Made{Plan: strategies.Plan{Moves: moves}}, byAPI(e))
 	if e.err != nil || e.tally.Landed != 3 || e.tally.Refused > 0 {
 		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.Landed, e.tally.Refused, e.err)
 	}
 	for k, want := range []time.Duration{10 * time.Second, 40 * time.Second, 20 * time.Second} {
 		move, _ := e.observer.Ledger().Get(moves[k].UID)
-		if got := move.Evicted.Sub(e.began); got != want {
+		if got := move.Evicted.Sub(began); got != want {
 			t.Errorf("move %d of pod %q is made after %v, want %v", k, move.Pod, got, want)
 		}
 	}
+}
+
+// byAPI is the framework's half that evicts.
+func byAPI(e *evenkeel) evictor.EvictFunc {
+	return func(ctx context.Context, pod *v1.Pod, _ reasons.Reason) error { return e.Evict(ctx, pod) }
 }

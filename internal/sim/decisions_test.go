@@ -31,6 +31,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -183,7 +184,7 @@ type witness struct {
 	evenkeel  *evenkeel
 }
 
-func (w witness) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+func (w witness) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
 	w.chronicle.plan(&made)
 	w.evenkeel.Execute(ctx, made, evict)
 }

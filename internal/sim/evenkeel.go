@@ -3,11 +3,11 @@ package sim
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -29,23 +29,19 @@ type evenkeel struct {
 	observer *observer.Observer
 	answerer *steering.Answerer
 	filters  *placement.Filters
-	evictor  *evictor.Evictor
-	plugin   *realusage.Plugin
-	// clock is the time of the run, began the start of the cycle, step the
-	// start of its step.
-	clock, began, step time.Time
-	err                error
+	// synced: the filters know the pods but for those that have changed or gone.
+	synced        bool
+	changed, gone []*v1.Pod
+	evictor       *evictor.Evictor
+	plugin        *realusage.Plugin
+	// clock is the time of the run, step the start of the cycle's step.
+	clock, step time.Time
+	err         error
 }
 
 func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error) {
 	e := &evenkeel{policy: p, tally: tally, clock: beginning}
-	windows := []usage.Window{usage.Last, usage.Avg5m}
-	for _, window := range p.Observer.Usage.Windows {
-		if !slices.Contains(windows, window) {
-			windows = append(windows, window)
-		}
-	}
-	e.source = &source{now: e.Now, windows: windows}
+	e.source = &source{now: e.Now, windows: usage.Distinct([]usage.Window{usage.Last, usage.Avg5m}, p.Observer.Usage.Windows)}
 	config := p.Observer
 	config.Now, config.Sources = e.Now, []observer.Source{e.source}
 	var err error
@@ -95,7 +91,7 @@ func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Dura
 
 // cycle plans and executes the plan.
 func (e *evenkeel) cycle(ctx context.Context) error {
-	e.began, e.err = e.clock, nil
+	e.err = nil
 	e.observer.Ledger().Expire(e.clock)
 	e.evictor.BeginCycle(ctx)
 	if status := e.plugin.Balance(ctx, e.world.nodes); status != nil && status.Err != nil {
@@ -106,7 +102,7 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 
 // Execute implements realusage.Executor: it lets time pass between the steps of
 // the evictor's cycle.
-func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
 	cycle := e.evictor.Begin(ctx, &made.Plan, evict)
 	defer cycle.End(ctx)
 	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
@@ -133,7 +129,7 @@ func (e *evenkeel) inTime(at time.Time) bool { return !at.IsZero() && at.Sub(e.s
 // becomes ready; zero if none will.
 func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
 	for i := range moves {
-		replica, ok := e.world.replicaOf(moves[i].PodUID)
+		replica, ok := e.world.byUID[types.UID(moves[i].PodUID)]
 		if !ok {
 			continue
 		}
@@ -151,7 +147,7 @@ func (e *evenkeel) Evict(_ context.Context, pod *v1.Pod) error {
 	if reason, detail := e.evictor.Allow(&move.Intent); reason != "" {
 		return &reasons.Refusal{Reason: reason, Detail: detail}
 	}
-	replica, _ := e.world.replicaOf(move.PodUID)
+	replica := e.world.byUID[pod.UID]
 	node, err := e.world.evict(pod.UID, e.clock)
 	switch {
 	case err == nil:

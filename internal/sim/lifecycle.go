@@ -92,10 +92,7 @@ func (w *world) giveUp(i int) {
 	if r.waiting == nil {
 		return
 	}
-	owner := ownerOf(r.waiting)
 	w.forget(r.waiting)
+	w.scaledDown(r.waiting)
 	r.waiting = nil
-	if w.watcher != nil {
-		w.watcher.ScaledDown(owner, 1)
-	}
 }

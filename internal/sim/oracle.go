@@ -29,7 +29,7 @@ func (o *oracle) arrange(step int, now time.Time) error {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(largest(coming[b]), largest(coming[a])) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(coming[b].Max(), coming[a].Max()) })
 	weights := make([]cluster.Percents, len(w.nodes))
 	for n := range weights {
 		weights[n] = w.fleet.weight(n)
@@ -37,7 +37,7 @@ func (o *oracle) arrange(step int, now time.Time) error {
 	for _, i := range order {
 		best := 0
 		for n := range loads {
-			if largest(over(plus(loads[n], coming[i]), weights[n])) < largest(over(plus(loads[best], coming[i]), weights[best])) {
+			if over(plus(loads[n], coming[i]), weights[n]).Max() < over(plus(loads[best], coming[i]), weights[best]).Max() {
 				best = n
 			}
 		}

@@ -20,23 +20,33 @@ var (
 )
 
 // SetPod implements watcher.
-func (e *evenkeel) SetPod(pod *v1.Pod) { e.observer.Store().SetPod(pod) }
+func (e *evenkeel) SetPod(pod *v1.Pod) {
+	e.observer.Store().SetPod(pod)
+	if e.synced {
+		e.changed = append(e.changed, pod)
+	}
+}
 
 // DeletePod implements watcher.
-func (e *evenkeel) DeletePod(pod *v1.Pod) { e.observer.Store().DeletePod(pod.Namespace, pod.Name) }
+func (e *evenkeel) DeletePod(pod *v1.Pod) {
+	e.observer.Store().DeletePod(pod.Namespace, pod.Name)
+	if e.synced {
+		e.gone = append(e.gone, pod)
+	}
+}
 
 // Passed implements watcher.
 func (e *evenkeel) Passed(now time.Time) { e.clock = now }
 
 // ScaledDown implements watcher: an owner that wants fewer pods replaces that
 // many fewer of its evicted ones.
-func (e *evenkeel) ScaledDown(ownerUID string, by int) {
-	e.observer.Ledger().CancelOwner(namespace, ownerUID, by, e.clock)
+func (e *evenkeel) ScaledDown(ownerUID string) {
+	e.observer.Ledger().CancelOwner(namespace, ownerUID, 1, e.clock)
 }
 
 // Pod implements evictor.Cluster.
 func (e *evenkeel) Pod(_, name string) *v1.Pod {
-	if i, ok := e.world.byName(name); ok {
+	if i, ok := e.world.names[name]; ok {
 		return e.world.replicas[i].pod
 	}
 	return nil
@@ -45,7 +55,7 @@ func (e *evenkeel) Pod(_, name string) *v1.Pod {
 // Siblings implements evictor.Cluster. A pod that waits for a node, or has not
 // begun to run, is not ready.
 func (e *evenkeel) Siblings(pod *v1.Pod) (siblings []*v1.Pod) {
-	i, ok := e.world.replicaOf(string(pod.UID))
+	i, ok := e.world.byUID[pod.UID]
 	if !ok {
 		return nil
 	}
@@ -66,7 +76,7 @@ func (e *evenkeel) Siblings(pod *v1.Pod) (siblings []*v1.Pod) {
 
 // Owner implements evictor.Cluster.
 func (e *evenkeel) Owner(pod *v1.Pod) owners.Owner {
-	i, ok := e.world.replicaOf(string(pod.UID))
+	i, ok := e.world.byUID[pod.UID]
 	if !ok {
 		return owners.Owner{Missing: true}
 	}
@@ -84,7 +94,7 @@ func (e *evenkeel) Unschedulable() int { return 0 }
 
 // Budgets implements evictor.Cluster.
 func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
-	if i, ok := e.world.replicaOf(string(pod.UID)); ok {
+	if i, ok := e.world.byUID[pod.UID]; ok {
 		return e.world.budget(e.world.replicas[i].Owner, e.clock)
 	}
 	return nil
@@ -96,18 +106,24 @@ func (e *evenkeel) Quotas(string) []*v1.ResourceQuota { return nil }
 // Replacement implements evictor.Cluster: a pod becomes ready some time after
 // it was bound, and never restarts.
 func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
-	i, ok := e.world.byName(move.ReplacementName)
+	i, ok := e.world.names[move.ReplacementName]
 	if !ok || string(e.world.replicas[i].pod.UID) != move.Replacement {
 		return ledger.Replacement{}
 	}
 	return ledger.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
 }
 
-// Session implements evictor.Cluster.
+// Session implements evictor.Cluster. Each move opens one, and little has changed
+// since the last: all pods are listed for the first only.
 func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
-	if err := e.filters.Sync(e.world.nodes, e.world.pods()); err != nil {
-		return nil, fmt.Errorf("syncing the filters: %w", err)
+	update := func() error { return e.filters.Update(e.changed, e.gone) }
+	if !e.synced {
+		update = func() error { return e.filters.Sync(e.world.nodes, e.world.pods()) }
 	}
+	if err := update(); err != nil {
+		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
+	}
+	e.synced, e.changed, e.gone = true, e.changed[:0], e.gone[:0]
 	return e.filters.Begin(), nil
 }
 

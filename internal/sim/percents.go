@@ -2,8 +2,6 @@ package sim
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-func largest(p cluster.Percents) float64 { return max(p[cluster.CPU], p[cluster.Memory]) }
-
 func plus(a, b cluster.Percents) cluster.Percents {
 	for k := range a {
 		a[k] += b[k]

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -18,10 +19,7 @@ func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 		r.Home = b.Recording.Nodes[p.Node].Name
 	}
 	r.shift = -r.From
-	end := r.Until
-	if end == 0 {
-		end = b.fleet.Steps
-	}
+	end := cmp.Or(r.Until, b.fleet.Steps)
 	template := &b.Recording.Templates[p.Template]
 	r.Requests = informed.Amounts(template.Requests)
 	fallback, measured := b.means[p.Template]

@@ -138,9 +138,7 @@ func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err err
 // takeOver replaces old pods by the new ones.
 func (w *world) takeOver(newcomers []newcomer) error {
 	for _, n := range newcomers {
-		if w.watcher != nil {
-			w.watcher.ScaledDown(ownerOf(w.replicas[n.replica].pod), 1)
-		}
+		w.scaledDown(w.replicas[n.replica].pod)
 		if err := w.depart(n.replica, w.now); err != nil {
 			return err
 		}

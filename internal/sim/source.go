@@ -82,7 +82,7 @@ func (s *source) pods(at time.Time) []usage.PodSample {
 		if r.node < 0 || life <= r.away {
 			continue
 		}
-		used := r.demand
+		used := r.measured
 		if life < Step {
 			for k := range used {
 				used[k] = int64(float64(used[k]) * float64(life-r.away) / float64(life))

@@ -8,7 +8,7 @@ func (w *world) advance(step int) error {
 	w.now = w.began
 	for i := range w.replicas {
 		r := &w.replicas[i]
-		r.demand, r.last, r.from, r.since = r.Replica.Demand(step), r.demand, max(0, r.from-Step), 0
+		r.demand, r.from, r.since = r.Replica.Demand(step), max(0, r.from-Step), 0
 		if r.Until != step || step == 0 {
 			continue
 		}
@@ -16,9 +16,7 @@ func (w *world) advance(step int) error {
 		if r.node < 0 {
 			continue
 		}
-		if w.watcher != nil {
-			w.watcher.ScaledDown(ownerOf(r.pod), 1)
-		}
+		w.scaledDown(r.pod)
 		if err := w.depart(i, w.began); err != nil {
 			return err
 		}

@@ -236,7 +236,7 @@ func (t *tally) helped(rows [][]cluster.Percents, i int, line float64) bool {
 }
 
 func above(used cluster.Percents, line float64) int {
-	if largest(used) > line {
+	if used.Max() > line {
 		return 1
 	}
 	return 0

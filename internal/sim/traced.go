@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -72,10 +73,7 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	if err := paired(cpu, memory); err != nil {
 		return nil, err
 	}
-	pods := shape.Pods
-	if pods == 0 {
-		pods = len(cpu.Series)
-	}
+	pods := cmp.Or(shape.Pods, len(cpu.Series))
 	fleet := &Fleet{Name: cpu.Name, Steps: cpu.Steps(), Memory: memory != nil, seed: shape.Seed, Replicas: make([]Replica, pods)}
 	for i := range fleet.Replicas {
 		fleet.Replicas[i] = newReplica(&shape, i, cpu, memory)

@@ -83,7 +83,7 @@ func (u *upstream) Evict(_ context.Context, pod *v1.Pod) error {
 
 // evictFor evicts a pod for whoever plans no destination.
 func evictFor(w *world, t *tally, uid types.UID, now time.Time) error {
-	replica, ok := w.replicaOf(string(uid))
+	replica, ok := w.byUID[uid]
 	if !ok {
 		return errGone
 	}
@@ -118,9 +118,9 @@ func (m measured) NodeUsage(name string) v1.ResourceList {
 
 // PodUsage implements deschedulerapi.Usage.
 func (m measured) PodUsage(name string) v1.ResourceList {
-	i, ok := m.world.byName(name)
+	i, ok := m.world.names[name]
 	if !ok {
 		return nil
 	}
-	return listOf(m.world.replicas[i].last)
+	return listOf(m.world.replicas[i].measured)
 }

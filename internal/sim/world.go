@@ -7,11 +7,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/sim/fairshare"
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
@@ -19,8 +19,8 @@ import (
 type watcher interface {
 	SetPod(pod *v1.Pod)
 	DeletePod(pod *v1.Pod)
-	// ScaledDown reports that an owner wants fewer pods.
-	ScaledDown(ownerUID string, by int)
+	// ScaledDown reports that an owner wants one pod fewer.
+	ScaledDown(ownerUID string)
 	// Passed sets the time before a rollout continues.
 	Passed(now time.Time)
 }
@@ -37,8 +37,9 @@ type world struct {
 	// in percent.
 	maxUnavailable int
 	replicas       []replica
-	byUID          map[types.UID]int
-	names          map[string]int
+	// byUID and names find the replicas of bound pods.
+	byUID map[types.UID]int
+	names map[string]int
 	// assigned holds the pods of each node, in an arbitrary but reproducible
 	// order.
 	assigned [][]*v1.Pod
@@ -70,8 +71,8 @@ type replica struct {
 	// since up to when its usage has been added up.
 	demand      cluster.Amounts
 	from, since time.Duration
-	// last is the demand of the previous step.
-	last cluster.Amounts
+	// measured is what the pod was measured at in the last step that ended.
+	measured cluster.Amounts
 	// waiting is a pod that fits on no node.
 	waiting *v1.Pod
 	// born is when the pod was bound, away how long after that it begins to
@@ -118,14 +119,8 @@ func (w stage) PodsOn(node string) []*v1.Pod { return w.assigned[w.index[node]] 
 
 // Evictable implements deschedulerapi.World: fixed pods stay.
 func (w stage) Evictable(pod *v1.Pod) bool {
-	i, ok := w.byName(pod.Name)
+	i, ok := w.names[pod.Name]
 	return ok && !w.replicas[i].Fixed
-}
-
-// byName finds a bound pod's replica by name.
-func (w *world) byName(name string) (int, bool) {
-	i, ok := w.names[name]
-	return i, ok
 }
 
 // noBudget is the share of an owner's pods from which on a PodDisruptionBudget
@@ -141,6 +136,10 @@ type meter struct {
 	// now is what each node's pods demand in the step, weighted by the time
 	// they spend on it.
 	now []cluster.Percents
+	// byShare: pods of a full node are measured at their shares of it. gone holds
+	// what those that left in the step asked of it, by node.
+	byShare bool
+	gone    map[int][]fairshare.Claim
 	// lost is what replicas would have used while they had no running pod.
 	lost cluster.Percents
 	// past holds what each node was measured at, a row per step, in the order
@@ -179,7 +178,6 @@ type ownerState struct {
 	// plain is the newest version of plain pods, plainAs its number.
 	plain   *plain
 	plainAs int
-	budget  []*policyv1.PodDisruptionBudget
 }
 
 // wanted returns how many pods an owner wants now.
@@ -211,10 +209,11 @@ func (w *world) forget(pod *v1.Pod) {
 	}
 }
 
-// replicaOf finds a pod's replica.
-func (w *world) replicaOf(uid string) (int, bool) {
-	i, ok := w.byUID[types.UID(uid)]
-	return i, ok
+// scaledDown notifies the watcher that a pod's owner wants one pod fewer.
+func (w *world) scaledDown(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.ScaledDown(ownerOf(pod))
+	}
 }
 
 const stepsPerHour = int(time.Hour / Step)

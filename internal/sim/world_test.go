@@ -23,10 +23,10 @@ type onlooker struct {
 	scaled int
 }
 
-func (o *onlooker) SetPod(pod *v1.Pod)          { o.pods[pod.Name] = pod }
-func (o *onlooker) DeletePod(pod *v1.Pod)       { delete(o.pods, pod.Name) }
-func (o *onlooker) ScaledDown(_ string, by int) { o.scaled += by }
-func (o *onlooker) Passed(time.Time)            {}
+func (o *onlooker) SetPod(pod *v1.Pod)    { o.pods[pod.Name] = pod }
+func (o *onlooker) DeletePod(pod *v1.Pod) { delete(o.pods, pod.Name) }
+func (o *onlooker) ScaledDown(string)     { o.scaled++ }
+func (o *onlooker) Passed(time.Time)      {}
 
 // fleetOf makes a fleet of pods that use half of what they have, ten to an
 // owner, and request so much of the nodes.

@@ -22,7 +22,6 @@ func Describe(pod *v1.Pod) *extender.Pod {
 		Namespace: record.Namespace, Name: record.Name, UID: record.UID,
 		OwnerUID: record.Owner.UID, OwnerKind: record.Owner.Kind, OwnerName: record.Owner.Name,
 		Created: created, TemplateHash: record.TemplateHash,
-		SchedulerName: pod.Spec.SchedulerName, NominatedNodeName: pod.Status.NominatedNodeName,
 		HasClaims: record.HasClaims,
 		CPUMilli:  record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
 		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],

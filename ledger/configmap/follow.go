@@ -42,7 +42,7 @@ func (s *Store) gone(object any) {
 	}
 	if configMap, ok := object.(*v1.ConfigMap); ok && configMap.Name == s.config.Name {
 		s.mu.Lock()
-		defer s.mu.Unlock()
+		defer s.unlock()
 		s.unreadable = nil
 	}
 }
@@ -50,7 +50,7 @@ func (s *Store) gone(object any) {
 // seen reads an object from the watch.
 func (s *Store) seen(object *v1.ConfigMap) (ledger.Document, bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	document, err := s.read(object)
 	if err != nil || document.Format == 0 {
 		return document, false

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -60,7 +61,10 @@ type Leader interface {
 type Store struct {
 	config Config
 
-	mu sync.Mutex
+	// mu is held during calls to the API server, which may be slow; known is what
+	// others read meanwhile, as of the last time it was released.
+	mu    sync.Mutex
+	known atomic.Pointer[known]
 	// generation is that of the document that this process last loaded or
 	// saved, newest that of the newest one it knows of.
 	generation, newest int64
@@ -76,54 +80,59 @@ type Store struct {
 	aside      aside
 }
 
+// known is what a Store reports of itself.
+type known struct {
+	newest     int64
+	size       int
+	unreadable *Unreadable
+}
+
+// unlock releases what Store knows.
+func (s *Store) unlock() {
+	s.known.Store(&known{newest: s.newest, size: s.size, unreadable: s.unreadable})
+	s.mu.Unlock()
+}
+
 // New returns a Store.
 func New(config Config) (*Store, error) {
 	if config.Client == nil || config.Namespace == "" || config.Name == "" || config.Now == nil || config.Timeout <= 0 {
 		return nil, errors.New("configmap: Client, Namespace, Name, Now and Timeout must be set")
 	}
 	config.WriteTimeout = cmp.Or(config.WriteTimeout, config.Timeout)
-	return &Store{config: config, aside: aside{client: config.Client, timeout: config.WriteTimeout, now: config.Now}}, nil
+	s := &Store{config: config, aside: aside{client: config.Client, timeout: config.WriteTimeout, now: config.Now}}
+	s.known.Store(&known{})
+	return s, nil
 }
 
 // Release makes this process one that does not hold the ledger: another may
 // have written it in the meantime, in whatever format.
 func (s *Store) Release() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	s.held = false
 }
 
 // Generation returns that of the newest document read or written.
-func (s *Store) Generation() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.newest
-}
+func (s *Store) Generation() int64 { return s.known.Load().newest }
 
 // Size returns how many bytes the stored ledger had when last read or written,
 // compressed as it is stored. The API server takes a MiB.
-func (s *Store) Size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.size
-}
+func (s *Store) Size() int { return s.known.Load().size }
 
 // Unreadable returns why the stored ledger stops evicting; nil if it does not.
 func (s *Store) Unreadable() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unreadable == nil || s.unreadable.replaceable() {
+	unreadable := s.known.Load().unreadable
+	if unreadable == nil || unreadable.replaceable() {
 		return nil
 	}
-	return s.unreadable
+	return unreadable
 }
 
 // Damaged reports whether the stored ledger is to be written again because it
 // could not be read.
 func (s *Store) Damaged() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.unreadable != nil && s.unreadable.replaceable()
+	unreadable := s.known.Load().unreadable
+	return unreadable != nil && unreadable.replaceable()
 }
 
 // Load reads the ledger for a process that will write it. Without a ConfigMap
@@ -132,7 +141,7 @@ func (s *Store) Damaged() bool {
 // ErrUnreadable otherwise.
 func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	object, err := s.get(ctx)
 	if err != nil {
 		return ledger.Document{}, err
@@ -156,7 +165,7 @@ func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 // another process has written in the meantime.
 func (s *Store) Save(ctx context.Context, document ledger.Document) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	document.Format, document.Writer, document.Written = ledger.Format, s.config.Writer, s.config.Now().UTC()
 	for try := 1; ; try++ {
 		err := s.write(ctx, document)

@@ -689,3 +689,24 @@ func TestNewWants(t *testing.T) {
 		t.Error("saved without having read")
 	}
 }
+
+// Who asks what the store knows, as metrics do, does not wait for the API server
+// to respond to it.
+func TestKnowledgeDoesNotWait(t *testing.T) {
+	d := newDesk()
+	s := d.store(t, "a")
+	if err := s.Save(t.Context(), documentOf("web-1")); err != nil {
+		t.Fatal(err)
+	}
+	asked := false
+	d.client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked = true // Save is waiting for this response
+		if s.Generation() != 1 || s.Size() == 0 || s.Unreadable() != nil || s.Damaged() {
+			t.Errorf("generation %d, %d bytes, unreadable %v, damaged %v", s.Generation(), s.Size(), s.Unreadable(), s.Damaged())
+		}
+		return false, nil, nil
+	})
+	if err := s.Save(t.Context(), documentOf("web-1", "web-2")); err != nil || !asked || s.Generation() != 2 {
+		t.Errorf("error %v, asked %v, generation %d", err, asked, s.Generation())
+	}
+}

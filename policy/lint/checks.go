@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // converted adds the notes of converters.
@@ -82,6 +83,15 @@ func (s *survey) hot() {
 		s.warn("hot.windows", "only %s decides, %s: one spike makes a node hot", windowNames(windows), samples(s.load))
 	case !slices.ContainsFunc(windows, func(w usage.Window) bool { return last(w) || w.Kind == usage.KindQuantile }):
 		s.note("hot.windows", "averages alone decide: a spike of less than a minute can carry them over a line for minutes; p50_5m beside them does not follow it")
+	}
+}
+
+// recurs finds a period whose parts are too short for how often usage is read.
+func (s *survey) recurs() {
+	period, interval := s.load.Eviction.Recurs(), s.load.Usage.SampleInterval.Duration
+	if part := period / forecast.Parts; s.args != nil && period > 0 && part < interval {
+		s.warn("eviction.forecastPeriod", "%s has %d parts of %s, and usage is read every %s: parts without a sample are not known",
+			span(period), forecast.Parts, part.Round(10*time.Millisecond), span(interval))
 	}
 }
 

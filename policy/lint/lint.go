@@ -11,8 +11,8 @@ package lint
 func Examine(of Subject) (findings []Finding, does []string) {
 	s := newSurvey(of)
 	for _, part := range []func(){
-		s.converted, s.scope, s.plugins, s.levels, s.hot, s.rising, s.observation, s.pace, s.times, s.steering, s.sources, s.measured,
-		s.readsWords, s.evictsWords, s.landsWords, s.paceWords, s.timesWords, s.pluginsWords, s.limitsWords, s.schedulingWords, s.syncWords,
+		s.converted, s.scope, s.plugins, s.levels, s.hot, s.rising, s.recurs, s.observation, s.pace, s.times, s.steering, s.sources, s.measured,
+		s.readsWords, s.evictsWords, s.worthWords, s.landsWords, s.paceWords, s.timesWords, s.pluginsWords, s.limitsWords, s.schedulingWords, s.syncWords,
 	} {
 		part()
 	}

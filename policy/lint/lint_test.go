@@ -67,6 +67,10 @@ func TestFindings(t *testing.T) {
 		"moving in the dark": {
 			load: "usage: {minCoveragePercent: 20}", balance: []string{ours}, want: "warning usage.minCoveragePercent: pods are moved while most nodes may be unknown (20%)",
 		},
+		"a period of parts without samples": {
+			load: "eviction: {forecastPeriod: 10m}", balance: []string{ours},
+			want: "warning eviction.forecastPeriod: 10m has 48 parts of 12.5s, and usage is read every 15s",
+		},
 		"too little patience": {load: "usage: {sampleInterval: 30s, maxAge: 45s}", want: "warning usage.maxAge: 45s is less than two samples (sampleInterval 30s)"},
 		"jobs":                {load: "eviction: {evictJobs: true}", balance: []string{ours}, want: "note eviction.evictJobs"},
 		"windows that blackouts cover": {
@@ -217,6 +221,8 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled
 	}
 	for _, want := range []string{
 		"Takes no usage as evidence that is of the first 3m after a node became ready or a pod's newest container started.",
+		"Moves a pod off a node that is hot by cpu alone only if that saves 10m of hot time.",
+		"Expects what recurs every 24h, and relieves nodes before that makes them hot.",
 		"Moves pods only to nodes whose cpu is at or below 40% and memory is at least 5 points below the mean.",
 		"Lands no pod where cpu would be predicted above 55% or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
 		"Makes at most 1 move a cycle, which ends after 10m; 300 evictions an hour; 5 evictions an hour of one controller.",

@@ -50,6 +50,20 @@ func (s *survey) evictsWords() {
 	}
 }
 
+// worthWords says what a move has to save, and what usage is expected to be.
+func (s *survey) worthWords() {
+	e := &s.load.Eviction
+	if s.args == nil || e.Forecast == policy.ForecastNone {
+		return
+	}
+	if saves := e.MinHotTimeSaved.Duration; saves > 0 {
+		s.say("Moves a pod off a node that is hot by cpu alone only if that saves %s of hot time.", span(saves))
+	}
+	if period := e.Recurs(); period > 0 {
+		s.say("Expects what recurs every %s, and relieves nodes before that makes them hot.", span(period))
+	}
+}
+
 // hotWords says which nodes are hot by some lines. does is what happens to
 // them.
 func (s *survey) hotWords(lines policy.Lines, does string) {

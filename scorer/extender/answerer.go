@@ -21,9 +21,6 @@ type Pod struct {
 	// pod-template-hash.
 	TemplateHash string
 
-	SchedulerName     string
-	NominatedNodeName string
-
 	// HasClaims reports whether volumes come by PersistentVolumeClaims, which
 	// may have to be provisioned before the pod is bound.
 	HasClaims bool

@@ -181,7 +181,6 @@ func decodedNames(r *request) (names []string) {
 func podOf(pod *v1.Pod) Pod {
 	p := Pod{
 		Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID),
-		SchedulerName: pod.Spec.SchedulerName, NominatedNodeName: pod.Status.NominatedNodeName,
 		CPUMilli: Absent, MemoryBytes: Absent,
 	}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {

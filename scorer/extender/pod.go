@@ -1,12 +1,11 @@
 package extender
 
 var (
-	podFields    = []string{"metadata", "spec", "status"}
+	podFields    = []string{"metadata", "spec"}
 	metaFields   = []string{"name", "namespace", "uid", "labels", "ownerReferences", "creationTimestamp"}
 	ownerFields  = []string{"controller", "uid", "kind", "name"}
-	specFields   = []string{"schedulerName", "containers", "initContainers", "overhead", "resources", "volumes"}
+	specFields   = []string{"containers", "initContainers", "overhead", "resources", "volumes"}
 	volumeFields = []string{"persistentVolumeClaim", "ephemeral"}
-	statusFields = []string{"nominatedNodeName"}
 )
 
 // readPod fills in a pod. It reports whether the value is not null.
@@ -19,10 +18,6 @@ func (r *reader) readPod(pod *Pod) bool {
 			r.readMeta(pod)
 		case "spec":
 			r.readSpec(pod, &acc)
-		case "status":
-			for range r.members(statusFields) {
-				pod.NominatedNodeName = r.scan.Text()
-			}
 		}
 	}
 	acc.settle(pod)
@@ -109,8 +104,6 @@ func (r *reader) readOwner() (owner ownerReference) {
 func (r *reader) readSpec(pod *Pod, acc *resources) {
 	for field := range r.members(specFields) {
 		switch field {
-		case "schedulerName":
-			pod.SchedulerName = r.scan.Text()
 		case "containers":
 			r.readContainers(acc.addContainer)
 		case "initContainers":

@@ -39,10 +39,6 @@ var podCases = map[string]struct {
 			`{"uid":"\u0078","kind":"\u0079","name":"\u007a"}]}}`,
 		want: Pod{OwnerUID: "a-1", OwnerKind: "ReplicaSet", OwnerName: "b-2", CPUMilli: Absent, MemoryBytes: Absent},
 	},
-	"scheduler and nomination": {
-		pod:  `{"spec":{"schedulerName":"mine"},"status":{"nominatedNodeName":"n1","phase":"Pending"}}`,
-		want: Pod{SchedulerName: "mine", NominatedNodeName: "n1", CPUMilli: Absent, MemoryBytes: Absent},
-	},
 	"requests: containers and sidecars add up, init containers need the larger, overhead comes on top": {
 		// containers 300m + sidecar 100m = 400m; init after the sidecar 900m +
 		// 100m = 1000m; + 50m overhead. memory: 64Mi + 32Mi = 96Mi; init 16Mi +
@@ -77,8 +73,8 @@ var podCases = map[string]struct {
 		want: Pod{Name: "ab\"😀\ufffd", Namespace: "\ufffdé", UID: "u", CPUMilli: Absent, MemoryBytes: Absent},
 	},
 	"keys: upper and lower case alike, Kelvin sign and long s included": {
-		pod:  `{"METADATA":{"Name":"p"},"\u017fpec":{"ſchedulerName":"x"},"ſtatus":{"nominatednodename":"n"}}`,
-		want: Pod{Name: "p", SchedulerName: "x", NominatedNodeName: "n", CPUMilli: Absent, MemoryBytes: Absent},
+		pod:  `{"METADATA":{"Name":"p"},"\u017fpec":{"volumeſ":[{"EPHEMERAL":{}}]}}`,
+		want: Pod{Name: "p", HasClaims: true, CPUMilli: Absent, MemoryBytes: Absent},
 	},
 	"volumes: a claim": {
 		pod: `{"spec":{"volumes":[{"name":"a","configMap":{"name":"c"}},null,{"name":"b","persistentVolumeClaim":{"claimName":"c"}},` +

@@ -50,14 +50,14 @@ func logDeclined(logger klog.Logger, declined []strategies.Declined) {
 
 // evict takes one pod through the framework: its filters, as the pod is now, its
 // limits and its eviction.
-func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
+func (p *Plugin) evict(ctx context.Context, pod *v1.Pod, why reasons.Reason) error {
 	switch {
 	case !p.handle.Evictor().Filter(p.filtered(pod)):
 		return &reasons.Refusal{Reason: reasons.ProtectedByDefaultEvictor}
 	case !p.handle.Evictor().PreEvictionFilter(pod):
 		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}
 	}
-	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(reasons.NodeHot)})
+	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(why)})
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", pod.Namespace+"/"+pod.Name, err)
 	}

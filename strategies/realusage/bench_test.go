@@ -3,13 +3,16 @@ package realusage
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -139,4 +142,30 @@ func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nodes are asked about on all processors; the plan is the same on any number.
+func TestPlanIsTheSameOnMoreProcessors(t *testing.T) {
+	f := newFleet(t, 3*nodesEach, mixed)
+	var plans []strategies.Plan
+	plugin := f.plugin(t, f.begin, func(m Made) { plans = append(plans, m.Plan) })
+	for _, processors := range []int{1, 3} {
+		before := runtime.GOMAXPROCS(processors)
+		status := plugin.Balance(t.Context(), f.nodes)
+		runtime.GOMAXPROCS(before)
+		if status != nil {
+			t.Fatal(status.Err)
+		}
+	}
+	if diff := cmp.Diff(keysOf(plans[0]), keysOf(plans[1])); diff != "" || len(plans[0].Moves) != 3*nodesEach/10*hotMoves {
+		t.Errorf("%d moves on one processor, on three others (-one +three):\n%s", len(plans[0].Moves), diff)
+	}
+}
+
+// keysOf says which pods move where.
+func keysOf(plan strategies.Plan) (keys []string) {
+	for i := range plan.Moves {
+		keys = append(keys, plan.Moves[i].Pod.Key()+" to "+plan.Moves[i].To)
+	}
+	return keys
 }

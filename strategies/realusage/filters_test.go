@@ -58,9 +58,9 @@ func TestEvictAsksTheFiltersAgain(t *testing.T) {
 	pod := y.pods["node-00000"][0].DeepCopy()
 	y.before.refuses = pod.OwnerReferences[0].UID
 	want := map[string]reasons.Reason{"refused before eviction": reasons.PreEvictionFilter, "protected by now": reasons.ProtectedByDefaultEvictor}
-	got := map[string]reasons.Reason{"refused before eviction": refusedFor(y.evict(t.Context(), pod))}
+	got := map[string]reasons.Reason{"refused before eviction": refusedFor(y.evict(t.Context(), pod, reasons.NodeHot))}
 	pod.Spec.Priority = new(int32(2_000_000_000))
-	got["protected by now"] = refusedFor(y.evict(t.Context(), pod))
+	got["protected by now"] = refusedFor(y.evict(t.Context(), pod, reasons.NodeHot))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}

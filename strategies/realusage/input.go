@@ -3,15 +3,17 @@ package realusage
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/utils"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
@@ -30,29 +32,22 @@ type gathering struct {
 	// objects holds the API objects of the pods that may be moved, for the
 	// scheduler's filters.
 	objects map[*cluster.Pod]*v1.Pod
-	// passing holds what the pre-eviction filters said.
+	// passing holds what the pre-eviction filters said of the current node's pods.
 	passing map[template]bool
 }
 
-// template is what the pre-eviction filters distinguish pods by: the
+// template is what the pre-eviction filters distinguish pods of a node by: the
 // DefaultEvictor's, the only one that there is, asks for the namespace's labels
 // and for another node that the pod fits on. Pods of one owner are in several
 // namespaces if it is in none.
-type template struct{ namespace, owner, hash, node string }
+type template struct{ namespace, owner, hash string }
 
 // input also returns the API objects of the pods that may be moved.
 func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
-	g := &gathering{
-		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, passing: make(map[template]bool, observed.PodsOnHotNodes()),
-		objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
-	}
-	eligible := make(map[string]struct{}, len(nodes))
-	for _, node := range nodes {
-		eligible[node.Name] = struct{}{}
-	}
 	in := plan.Input{
 		MaxMoves: p.deps.Options.MaxMoves, MinGainPercent: p.deps.Options.MinGainPercent,
-		MinHotMinutesSaved: p.deps.Options.MinHotTimeSaved.Minutes(),
+		MinHotMinutesSaved: p.deps.Options.MinHotTimeSaved.Minutes(), Recurs: p.deps.Options.Recurs, At: observed.View.At,
+		Unforeseen: p.deps.Options.Unforeseen,
 	}
 	if observed.MaxMoves > 0 && (in.MaxMoves == 0 || observed.MaxMoves < in.MaxMoves) {
 		in.MaxMoves = observed.MaxMoves
@@ -60,21 +55,51 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 	if limits := p.args.EvictionLimits; limits != nil && limits.Node != nil {
 		in.MaxPerNode = int(*limits.Node)
 	}
-	in.Nodes = make([]plan.Node, 0, min(len(eligible), len(observed.View.Nodes)))
-	for i := range observed.View.Nodes {
-		if _, ok := eligible[observed.View.Snapshot.Nodes[i].Node.Name]; !ok {
-			continue
-		}
-		node, err := g.node(i)
-		if err != nil {
-			return plan.Input{}, nil, err
-		}
-		node.Domain, node.Zone = p.within(observed.View.Snapshot.Nodes[i].Node.Site())
-		in.Nodes = append(in.Nodes, node)
+	g := &gathering{Plugin: p, observed: observed, objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes())}
+	var err error
+	if in.Nodes, err = g.nodes(nodes); err != nil {
+		return plan.Input{}, nil, err
 	}
 	in.Residents = g.residents(in.Nodes)
 	return in, g.objects, nil
 }
+
+// nodes converts the nodes of the view that the policy names, on all processors:
+// what is asked about each pod takes a third of a plan.
+func (g *gathering) nodes(named []*v1.Node) ([]plan.Node, error) {
+	eligible := make(map[string]struct{}, len(named))
+	for _, node := range named {
+		eligible[node.Name] = struct{}{}
+	}
+	places := make([]int, 0, len(named))
+	for i, info := range g.observed.View.Snapshot.Nodes {
+		if _, ok := eligible[info.Node.Name]; ok {
+			places = append(places, i)
+		}
+	}
+	nodes, parts := make([]plan.Node, len(places)), make([]*gathering, min(runtime.GOMAXPROCS(0), 1+len(places)/nodesEach))
+	var group errgroup.Group
+	for first := range parts {
+		part := &gathering{Plugin: g.Plugin, observed: g.observed, byUID: map[string]*v1.Pod{}, passing: map[template]bool{}, objects: map[*cluster.Pod]*v1.Pod{}}
+		parts[first] = part
+		group.Go(func() (err error) {
+			for k := first; k < len(places) && err == nil; k += len(parts) {
+				nodes[k], err = part.node(places[k])
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		maps.Copy(g.objects, part.objects)
+	}
+	return nodes, nil
+}
+
+// nodesEach is for how many nodes another processor is worth asking.
+const nodesEach = 500
 
 // residents finds the candidates and their siblings, replacements that are on
 // their way included.
@@ -82,20 +107,18 @@ func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 	if len(g.objects) == 0 {
 		return nil // most of the time nothing is hot
 	}
-	place, lists := make(map[plan.Owner]int, len(g.objects)), [][]cluster.NodeIndex(nil)
-	for candidate := range g.objects {
-		owner := plan.OwnerOf(candidate)
-		if _, ok := place[owner]; !ok && owner.UID != "" {
-			place[owner], lists = len(lists), append(lists, nil)
+	place, i := owners(nodes), 0
+	lists := make([][]cluster.NodeIndex, len(place))
+	for _, info := range g.observed.View.Snapshot.Nodes {
+		if i == len(nodes) || info.Node.Name != nodes[i].Name {
+			continue
 		}
-	}
-	for i := range nodes {
-		at := g.observed.View.Snapshot.Index(nodes[i].Name)
-		for _, pod := range g.observed.View.Snapshot.Nodes[at].Pods {
+		for _, pod := range info.Pods {
 			if k, ok := place[plan.OwnerOf(pod)]; ok && !pod.Terminating {
 				lists[k] = append(lists[k], cluster.NodeIndex(i))
 			}
 		}
+		i++
 	}
 	for _, a := range g.observed.Coming {
 		k, ok := place[plan.Owner{Namespace: a.Namespace, UID: a.OwnerUID}]
@@ -110,6 +133,20 @@ func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 		residents[owner] = lists[k]
 	}
 	return residents
+}
+
+// owners numbers the owners of the candidates.
+func owners(nodes []plan.Node) map[plan.Owner]int {
+	place := map[plan.Owner]int{}
+	for i := range nodes {
+		for k := range nodes[i].Pods {
+			owner := plan.OwnerOf(nodes[i].Pods[k].Pod)
+			if _, known := place[owner]; !known && owner.UID != "" && nodes[i].Pods[k].Refused == "" {
+				place[owner] = len(place)
+			}
+		}
+	}
+	return place
 }
 
 // within returns what pods of a node stay within by the policy, and the zone
@@ -134,6 +171,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		Current:     read.Current[usage.AtAvg5m],
 		Closed:      info.Node.Closed(),
 	}
+	node.Domain, node.Zone = g.within(info.Node.Site())
 	node.Predicted, _ = g.observed.Board.Predicted(cluster.NodeIndex(i))
 	node.Ceiling = g.observed.Board.Ceiling(cluster.NodeIndex(i))
 	if node.State != thresholds.Hot {
@@ -143,7 +181,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 			rest -= read.Pods[j].Used[cluster.CPU]
 		}
 		g.expect(&node, i, rest)
-		return node, nil
+		return node, g.ahead(&node, info, read)
 	}
 	pods, left, err := g.pods(info, read)
 	if err != nil {
@@ -161,8 +199,54 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		pods[k].Expected = pods[k].Expected.Toward(stays)
 	}
 	node.Need = g.observed.Lines.Need(i, left)
+	if !g.deps.Options.Unforeseen && strategies.Full(&info.Node, read.Measured[usage.AtAvg5m]) {
+		node.Unserved = strategies.EstimateUnserved(pods)
+	}
 	node.ByCPU = g.observed.Lines.OverOnly(i, usage.CPU)
 	return node, nil
+}
+
+// ahead tells what recurs on a node that is not hot, and finds the candidates if it
+// will be; not while replacements are on their way, whose patterns it would miss.
+func (g *gathering) ahead(node *plan.Node, info *cluster.NodePods, read *usage.NodeUsage) (err error) {
+	recurs := func(p usage.PodUsage) bool { return p.Pattern.Recurs() }
+	if !read.Known() || g.deps.Options.Recurs.Period == 0 || !slices.ContainsFunc(read.Pods, recurs) {
+		return nil
+	}
+	node.Course = new(forecast.Course)
+	for j := range read.Pods {
+		node.Course.Add(read.Pods[j].Expected, read.Pods[j].Pattern)
+	}
+	node.Course.Shift(read.System[cluster.CPU])
+	if node.Certain = node.Course; len(g.observed.Coming) > 0 || !node.WillBeHot(g.deps.Options.Recurs) {
+		return nil
+	}
+	node.Certain = new(*node.Course)
+	without(node.Certain, read, func(j int) bool { return read.Pods[j].Lasts && !info.Pods[j].Terminating })
+	if !node.WillBeHot(g.deps.Options.Recurs) {
+		return nil
+	}
+	if node.Pods, _, err = g.pods(info, read); err != nil {
+		return err
+	}
+	k := 0
+	without(node.Certain, read, func(j int) bool {
+		listed := k < len(node.Pods) && node.Pods[k].Pod == info.Pods[j]
+		if listed {
+			k++
+		}
+		return listed || !read.Pods[j].Lasts || info.Pods[j].Terminating // the others have begun to leave
+	})
+	return nil
+}
+
+// without takes those pods out of what is certain of a node that do not stay.
+func without(certain *forecast.Course, read *usage.NodeUsage, stays func(j int) bool) {
+	for j := range read.Pods {
+		if !stays(j) {
+			certain.Remove(read.Pods[j].Expected, read.Pods[j].Pattern)
+		}
+	}
 }
 
 // expect completes what a node is expected to use: besides its pods, so much as
@@ -189,7 +273,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 		if record.Terminating {
 			continue
 		}
-		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: read.Pods[j].Expected}
+		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: read.Pods[j].Expected, Pattern: read.Pods[j].Pattern, PeakMilliCores: read.Pods[j].PeakMilliCores}
 		object := g.byUID[record.UID]
 		if object == nil || object.DeletionTimestamp != nil || g.deps.Half.Moving(record.UID) {
 			left = left.Plus(pod.Usage) // a lower bound, until the next sample
@@ -214,7 +298,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 // passes asks the pre-eviction filters, once for pods that are alike: they may
 // look at every node for an answer, and they log it.
 func (g *gathering) passes(object *v1.Pod, record *cluster.Pod) bool {
-	like := template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID), record.Node}
+	like := template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID)}
 	passes, asked := g.passing[like]
 	if !asked {
 		passes = g.handle.Evictor().PreEvictionFilter(object)
@@ -223,13 +307,14 @@ func (g *gathering) passes(object *v1.Pod, record *cluster.Pod) bool {
 	return passes
 }
 
-// list looks up the objects of the pods on a node.
+// list looks up the objects of the pods on a node, which becomes the current one.
 func (g *gathering) list(node string) error {
 	objects, err := podutil.ListPodsOnANode(node, g.handle.GetPodsAssignedToNodeFunc(), nil)
 	if err != nil {
 		return fmt.Errorf("listing the pods of node %q: %w", node, err)
 	}
 	clear(g.byUID)
+	clear(g.passing)
 	for _, object := range objects {
 		g.byUID[string(object.UID)] = object
 	}
@@ -286,43 +371,4 @@ func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
 	twice := *object
 	twice.OwnerReferences = slices.Concat(object.OwnerReferences, object.OwnerReferences)
 	return &twice
-}
-
-// sessionPlacement is a placement.Session as the planner's Placement.
-type sessionPlacement struct {
-	session *placement.Session
-	objects map[*cluster.Pod]*v1.Pod
-}
-
-var _ plan.Placement = sessionPlacement{}
-
-func (s sessionPlacement) Fits(pod *cluster.Pod, node string) (bool, string) {
-	object := s.objects[pod]
-	if object == nil {
-		return false, "the pod is gone"
-	}
-	result := s.session.Fits(object, node)
-	if result.OK {
-		return true, ""
-	}
-	if result.Plugin == "" {
-		return false, result.Reason
-	}
-	return false, result.Plugin + ": " + result.Reason
-}
-
-func (s sessionPlacement) Scores(pod *cluster.Pod, nodes []string) []int64 {
-	return s.session.Scores(s.objects[pod], nodes)
-}
-
-func (s sessionPlacement) Move(pod *cluster.Pod, to string) (func(), error) {
-	object := s.objects[pod]
-	if object == nil {
-		return nil, fmt.Errorf("moving pod %q: it is gone", pod.Key())
-	}
-	undo, err := s.session.Move(object, to)
-	if err != nil {
-		return nil, fmt.Errorf("moving pod %q to %q: %w", pod.Key(), to, err)
-	}
-	return undo, nil
 }

@@ -20,12 +20,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // Name is the plugin's name in a DeschedulerPolicy.
 const Name = policy.RealUsageLowNodeUtilizationName
 
-// Half is the evicting half as the plugin uses it.
+// Half is the evicting half as the plugin uses it: about several pods at once.
 type Half interface {
 	// Observe returns what is known now and whether that suffices to evict.
 	Observe() strategies.Observed
@@ -49,7 +50,7 @@ type Half interface {
 type Executor interface {
 	// Execute gets evict, which takes one pod through the framework's filters
 	// and evictor.
-	Execute(ctx context.Context, made Made, evict func(context.Context, *v1.Pod) error)
+	Execute(ctx context.Context, made Made, evict func(context.Context, *v1.Pod, reasons.Reason) error)
 }
 
 // Deps is what the plugin needs beyond the framework's handle.
@@ -79,8 +80,13 @@ type Options struct {
 	MinGainPercent float64
 	// MinHotTimeSaved is how much less nodes have to be hot for a move.
 	MinHotTimeSaved time.Duration
-	EvictJobs       bool
-	SchedulerNames  []string
+	// Recurs is after how long usage comes back; without a Period no pod is moved
+	// before its node is hot.
+	Recurs forecast.Clock
+	// Unforeseen: nothing is expected, so moves have to save nothing.
+	Unforeseen     bool
+	EvictJobs      bool
+	SchedulerNames []string
 	// AcrossZones and AcrossCapacityTypes allow moves to nodes of another zone,
 	// and between spot and other nodes.
 	AcrossZones, AcrossCapacityTypes bool
@@ -88,10 +94,15 @@ type Options struct {
 
 // OptionsOf returns what a policy says of pods and plans.
 func OptionsOf(e *policy.Eviction) Options {
-	return Options{
+	options := Options{
 		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, MinHotTimeSaved: e.MinHotTimeSaved.Duration, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
 		AcrossZones: e.AcrossZones, AcrossCapacityTypes: e.AcrossCapacityTypes,
+		Recurs: forecast.Clock{Period: e.Recurs()}, Unforeseen: e.Forecast == policy.ForecastNone,
 	}
+	if options.Unforeseen {
+		options.MinHotTimeSaved = 0
+	}
+	return options
 }
 
 // Register adds the plugin to a registry of the framework. deps is called only

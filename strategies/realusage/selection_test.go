@@ -43,7 +43,7 @@ type ruled struct {
 	shared informers.SharedInformerFactory
 	args   runtime.Object // the DefaultEvictor's
 	made   Made
-	tried  func(context.Context, *v1.Pod) error
+	tried  func(context.Context, *v1.Pod, reasons.Reason) error
 }
 
 // newRuled marks all pods of the hot node but movable. All pods are alike to
@@ -128,7 +128,7 @@ func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) balancer {
 }
 
 // Execute implements Executor: it keeps the plan.
-func (r *ruled) Execute(_ context.Context, made Made, evict func(context.Context, *v1.Pod) error) {
+func (r *ruled) Execute(_ context.Context, made Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
 	r.made, r.tried = made, evict
 }
 
@@ -209,7 +209,7 @@ func TestSelections(t *testing.T) {
 			if diff := cmp.Diff([]string{movable}, r.planned()); diff != "" {
 				t.Errorf("planned (-want +got):\n%s", diff)
 			}
-			if err := r.tried(t.Context(), r.pods["node-00000"][2]); err != nil {
+			if err := r.tried(t.Context(), r.pods["node-00000"][2], reasons.NodeHot); err != nil {
 				t.Errorf("evicting %s: %v", movable, err)
 			}
 			for _, pod := range r.marked() {
@@ -219,7 +219,7 @@ func TestSelections(t *testing.T) {
 				if tc.ours != "" {
 					continue // a pod does not change its namespace
 				}
-				if got := refusedFor(r.tried(t.Context(), pod)); got != tc.reason {
+				if got := refusedFor(r.tried(t.Context(), pod, reasons.NodeHot)); got != tc.reason {
 					t.Errorf("%s is refused for %q before the call, want %q", pod.Name, got, tc.reason)
 				}
 			}

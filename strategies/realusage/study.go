@@ -10,6 +10,7 @@ import (
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
@@ -92,7 +93,7 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 	if object == nil || read == nil {
 		return nil
 	}
-	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected}
+	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern}
 	pod.Refused = p.refuse(object, asked.Pod, read)
 	switch {
 	case pod.Refused != "":
@@ -145,4 +146,43 @@ func count(nodes []plan.Node, state thresholds.State) int {
 		}
 	}
 	return n
+}
+
+// sessionPlacement is a placement.Session as the planner's Placement.
+type sessionPlacement struct {
+	session *placement.Session
+	objects map[*cluster.Pod]*v1.Pod
+}
+
+var _ plan.Placement = sessionPlacement{}
+
+func (s sessionPlacement) Fits(pod *cluster.Pod, node string) (bool, string) {
+	object := s.objects[pod]
+	if object == nil {
+		return false, "the pod is gone"
+	}
+	result := s.session.Fits(object, node)
+	if result.OK {
+		return true, ""
+	}
+	if result.Plugin == "" {
+		return false, result.Reason
+	}
+	return false, result.Plugin + ": " + result.Reason
+}
+
+func (s sessionPlacement) Scores(pod *cluster.Pod, nodes []string) []int64 {
+	return s.session.Scores(s.objects[pod], nodes)
+}
+
+func (s sessionPlacement) Move(pod *cluster.Pod, to string) (func(), error) {
+	object := s.objects[pod]
+	if object == nil {
+		return nil, fmt.Errorf("moving pod %q: it is gone", pod.Key())
+	}
+	undo, err := s.session.Move(object, to)
+	if err != nil {
+		return nil, fmt.Errorf("moving pod %q to %q: %w", pod.Key(), to, err)
+	}
+	return undo, nil
 }

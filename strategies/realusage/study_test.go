@@ -274,6 +274,6 @@ func (h *fakeHalf) Moving(string) bool { return false }
 // executorFunc is told plans.
 type executorFunc func(Made)
 
-func (f executorFunc) Execute(_ context.Context, made Made, _ func(context.Context, *v1.Pod) error) {
+func (f executorFunc) Execute(_ context.Context, made Made, _ func(context.Context, *v1.Pod, reasons.Reason) error) {
 	f(made)
 }

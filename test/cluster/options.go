@@ -32,6 +32,9 @@ type Options struct {
 	// that, which on a thousand nodes is noticeable work. 0: 40 seconds, as on
 	// a kubelet.
 	NodeLease time.Duration
+	// PodPorts are ports of pods that can be forwarded, each with the port of
+	// this machine that it leads to, in whichever pod it is.
+	PodPorts map[int]int
 }
 
 // defaultNodeLease is a kubelet's.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	componentconfigv1 "k8s.io/component-base/config/v1alpha1"
@@ -65,11 +67,26 @@ func (c *Cluster) writeFiles() error {
 		if err != nil {
 			return fmt.Errorf("reading embedded %s: %w", name, err)
 		}
+		if name == "kwok.yaml" {
+			content = append(content, forwards(c.options.PodPorts)...)
+		}
 		if err := os.WriteFile(c.file(name), content, 0o644); err != nil {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}
 	return c.writeSchedulerConfig()
+}
+
+// forwards has kwok forward ports of pods.
+func forwards(ports map[int]int) (document string) {
+	if len(ports) == 0 {
+		return ""
+	}
+	document = "---\napiVersion: kwok.x-k8s.io/v1alpha1\nkind: ClusterPortForward\nmetadata: {name: pod-ports}\nspec:\n  forwards:\n"
+	for _, port := range slices.Sorted(maps.Keys(ports)) {
+		document += fmt.Sprintf("  - {ports: [%d], target: {address: %s, port: %d}}\n", port, loopback, ports[port])
+	}
+	return document
 }
 
 func (c *Cluster) writeSchedulerConfig() error {

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,10 +28,7 @@ type Endpoint struct {
 // Hostname. A path that names another host is an error, because paths may come
 // from annotations.
 func (e Endpoint) URL(node *cluster.Node) (string, error) {
-	host := node.InternalIP
-	if host == "" {
-		host = node.Hostname
-	}
+	host := cmp.Or(node.InternalIP, node.Hostname)
 	if host == "" {
 		return "", errNoAddress
 	}

@@ -52,14 +52,14 @@ type Trend struct {
 }
 
 // Add adds the mean of the five minutes before a second, in milli-cores. One that
-// is not newer than the newest is ignored.
-func (t *Trend) Add(second uint32, milliCores int64) {
+// is not newer than the newest is ignored, and false returned.
+func (t *Trend) Add(second uint32, milliCores int64) bool {
 	switch {
 	case second <= t.last:
-		return
+		return false
 	case t.last == 0:
 		t.first, t.last, t.spans = second, second, Constant(milliCores)
-		return
+		return true
 	}
 	since, known := float64(second-t.last), float64(second-t.first)+sampleSeconds
 	for s := range t.spans {
@@ -71,6 +71,7 @@ func (t *Trend) Add(second uint32, milliCores int64) {
 		m.Drift = blend(m.Drift, gain, float64(t.spans[0].Mean-m.Mean))
 	}
 	t.last = second
+	return true
 }
 
 // weight is the weight of so many seconds in an exponential mean.

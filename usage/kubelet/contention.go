@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/contention"
 )
 
 // stats are CPU, memory or IO stats, as far as they are used.
@@ -43,7 +43,7 @@ func (c *containers) reset() { c.all, c.names = c.all[:0], c.names[:0] }
 // container has PSI. Those do not count that their own limit, or the pod's,
 // makes wait, that hardly run, or of which something is missing.
 func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, waits []wait) {
-	throttled := usage.ThrottledBy(pod.usageNanoCores.value*nanoToMilli, limits.Of(nil))
+	throttled := contention.ThrottledBy(pod.usageNanoCores.value*nanoToMilli, limits.Of(nil))
 	for i := range c.all {
 		one := &c.all[i].cpu
 		if !one.percent60.known || !one.percent300.known {
@@ -51,10 +51,10 @@ func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, wa
 		}
 		psi = true
 		used := one.usageNanoCores
-		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || !usage.WantsCPU(used.value, one.percent60.value) {
+		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || !contention.WantsCPU(used.value, one.percent60.value) {
 			continue
 		}
-		if !usage.ThrottledBy(used.value, limits.Of(c.names[c.all[i].from:c.all[i].to])) {
+		if !contention.ThrottledBy(used.value, limits.Of(c.names[c.all[i].from:c.all[i].to])) {
 			waits = append(waits, wait{one.at, one.percent60.value, one.percent300.value})
 		}
 	}

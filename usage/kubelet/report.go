@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/contention"
 )
 
 // report is the result of one node's answer.
@@ -198,8 +199,8 @@ func (r *report) contention(s *summary) {
 	if !psi {
 		return
 	}
-	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Last, At: s.cpu.at, Value: usage.Contention(last)})
-	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Avg5m, At: s.cpu.at, Value: usage.Contention(avg5m)})
+	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Last, At: s.cpu.at, Value: contention.Of(last)})
+	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Avg5m, At: s.cpu.at, Value: contention.Of(avg5m)})
 }
 
 // share reports whether a value is a percentage of the time.

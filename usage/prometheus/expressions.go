@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/contention"
 )
 
 // base holds the expression of a metric's current value and the one whose times
@@ -40,7 +41,7 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	return base{}
 }
 
-// contention is usage.Contention by cAdvisor's names: how long the containers
+// contention is contention.Of by cAdvisor's names: how long the containers
 // of a node wait, without those that hardly run and those that are throttled.
 // All counters of a node are zero if its kernel has no PSI, which is not zero
 // contention.
@@ -49,14 +50,14 @@ func (c *Config) contention() string {
 	one := strings.Join([]string{c.NamespaceLabel, c.PodLabel, "container"}, ", ")
 	const waiting = "container_pressure_cpu_waiting_seconds_total"
 	number := func(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
-	busy := " > " + number(usage.ContentionBusyMilli/1000.0)
+	busy := " > " + number(contention.BusyMilli/1000.0)
 	waits := c.irate(waiting, container...) + " * 100" +
 		" and on (" + one + ") (" + c.irate("container_cpu_usage_seconds_total", container...) + busy + " or " + c.irate(waiting, container...) + busy + ")" +
 		" unless on (" + one + ") " + c.irate("container_cpu_cfs_throttled_periods_total", container...) +
-		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + number(usage.ThrottledPeriodsPercent/100.0)
+		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + number(contention.ThrottledPeriodsPercent/100.0)
 	without := "without (id, image, name, " + one + ") "
 	total := "sum " + without + "(" + selector(waiting, container...) + ")"
-	return "(quantile " + without + "(" + number(usage.ContentionQuantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
+	return "(quantile " + without + "(" + number(contention.Quantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
 }
 
 // nodeWorkingSet is the working set of a node by node-exporter's names, as the

@@ -142,6 +142,19 @@ func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	}
 }
 
+// ahead has a node that is not hot yet.
+func ahead() *Facts {
+	f := idle()
+	m := move(pod("shop", "report-6f7d", "report-6f7d-m4x8c", cluster.Amounts{500, 900 * mib}), "node-02", "node-04",
+		cluster.Percents{18, 30}, cluster.Percents{16.4, 29.6}, cluster.Percents{12, 20}, cluster.Percents{13.6, 20.4})
+	m.Reason, m.HotMinutesSaved = reasons.NodeHotAhead, 88
+	m.Ahead = &strategies.Ahead{Within: 24 * time.Hour, HotMinutes: 90, PeakPercent: 81.25, PeakAt: noon.Add(14 * time.Hour)}
+	f.Plan.Moves = []strategies.Move{m}
+	f.Plan.Nodes = append(f.Plan.Nodes,
+		node("node-02", thresholds.Cool, "", m.FromBefore, m.FromAfter), node("node-04", thresholds.Cool, "", m.ToBefore, m.ToAfter))
+	return f
+}
+
 // closed is no plan at all.
 func closed() *Facts {
 	return &Facts{
@@ -156,7 +169,7 @@ func closed() *Facts {
 func TestPrint(t *testing.T) {
 	long := busy()
 	long.Plan.Moves[0].Name += "-of-a-deployment-with-a-long-name-in-a-region-far-away"
-	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "young": young(), "closed": closed(), "long": long} {
+	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "young": young(), "ahead": ahead(), "closed": closed(), "long": long} {
 		for _, width := range []int{80, 100, 160} {
 			for _, wide := range []bool{false, true} {
 				file := fmt.Sprintf("%s-%d", name, width)

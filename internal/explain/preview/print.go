@@ -36,6 +36,7 @@ func (r *Report) Print(page *layout.Page) {
 	p := &printer{page}
 	p.summary(r)
 	p.hotNodes(r)
+	p.aheadNodes(r)
 	p.declined(r)
 	if p.Wide {
 		p.nodes(r)
@@ -187,12 +188,33 @@ func (p *printer) hotNodes(r *Report) {
 	}
 }
 
-func (p *printer) hotNode(n *Node, moves []*Move) {
-	words := beyond(n.Exceeded)
-	if words == "" {
-		words = "under its evict lines again, and not yet under its leave lines"
+// aheadNodes prints the nodes that pods are moved off before they are hot.
+func (p *printer) aheadNodes(r *Report) {
+	leave := r.leave()
+	var ahead []*Node
+	for i := range r.Nodes {
+		if n := &r.Nodes[i]; thresholds.State(n.State) != thresholds.Hot && len(leave[n.Name]) > 0 {
+			ahead = append(ahead, n)
+		}
 	}
-	words += "."
+	if len(ahead) == 0 {
+		return
+	}
+	p.heading("NODES THAT WILL BE HOT")
+	for _, n := range ahead {
+		moves := leave[n.Name]
+		words := ""
+		if a := moves[0].Ahead; a != nil {
+			words = fmt.Sprintf("expected to be hot for %.0f minutes of each %s, next at %s with %s of its CPU.%s", a.HotMinutes,
+				explain.InMinutes(a.WithinMinutes), a.PeakAt.Format("15:04 UTC"), percent(a.PeakPercent), saves(moves))
+		}
+		p.Text(n.Name+": ", layout.Yellow, indent, words)
+		p.moves(moves)
+	}
+}
+
+func (p *printer) hotNode(n *Node, moves []*Move) {
+	words := cmp.Or(beyond(n.Exceeded), "under its evict lines again, and not yet under its leave lines") + "."
 	if len(moves) > 0 {
 		verb := "bring"
 		if len(moves) == 1 {

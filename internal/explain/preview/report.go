@@ -74,13 +74,17 @@ func New(f *Facts) *Report {
 }
 
 func moveOf(m *strategies.Move, evidence []thresholds.Evidence) Move {
-	return Move{
+	move := Move{
 		Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
 		Reason: string(m.Reason), Message: m.Sentence(evidence), Usage: explain.AmountsOf(m.Usage), Cost: m.Disruption.InPlainPods(),
 		FromBefore: explain.PercentsOf(m.FromBefore), FromAfter: explain.PercentsOf(m.FromAfter),
 		ToBefore: explain.PercentsOf(m.ToBefore), ToAfter: explain.PercentsOf(m.ToAfter),
 		HotMinutesSaved: math.Round(m.HotMinutesSaved),
 	}
+	if m.Ahead != nil {
+		move.Ahead = explain.RecurringOf(m.Ahead)
+	}
+	return move
 }
 
 func (f *Facts) declined(d *strategies.Declined) Declined {

@@ -53,6 +53,9 @@ type Move struct {
 	// hot within four hours, absent where it is not known how long the source will
 	// be hot.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
+	// Ahead is what is expected of a source that is not hot yet; absent of a hot
+	// one. HotMinutesSaved is then within its withinMinutes.
+	Ahead *explain.Recurring `json:"ahead,omitempty"`
 }
 
 // Declined is one pod that is not moved off a hot node.

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -54,16 +55,16 @@ func saves(moves []*Move) string {
 	if total <= 0 {
 		return ""
 	}
+	if a := moves[0].Ahead; a != nil {
+		return fmt.Sprintf(" %s expected to save %.0f of them.", reasons.Are(len(moves), "move"), total)
+	}
 	return fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", total, forecast.Horizon.Hours())
 }
 
 // why says why a pod is not moved, and for how long.
 func (d *Declined) why(at time.Time) string {
 	reason := reasons.Reason(d.Reason)
-	words := d.Detail
-	if words == "" {
-		words = reason.Sentence()
-	}
+	words := cmp.Or(d.Detail, reason.Sentence())
 	switch {
 	case d.Until != nil:
 		if brief := short[reason]; brief != "" {

@@ -1,6 +1,7 @@
 package openshift
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,10 +97,7 @@ func (c *conversion) utilization(at string) plugin {
 // mean.
 func relieve(c *conversion, at string) []plugin {
 	given := &c.in.ProfileCustomizations
-	query, thresholds, byMean := given.DevActualUtilizationProfile, pair{0, 10}, true
-	if query == "" {
-		query = "PrometheusCPUMemoryCombinedProfile"
-	}
+	query, thresholds, byMean := cmp.Or(given.DevActualUtilizationProfile, "PrometheusCPUMemoryCombinedProfile"), pair{0, 10}, true
 	switch {
 	case given.DevDeviationThresholds != "":
 		thresholds = deviations[given.DevDeviationThresholds]

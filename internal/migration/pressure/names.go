@@ -1,6 +1,7 @@
 package pressure
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,10 +24,7 @@ func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.
 	named, taken := make(map[string]string, len(given)), map[string]string{}
 	var errs field.ErrorList
 	for i, original := range slices.Sorted(maps.Keys(given)) {
-		name := metricName(original)
-		if name == "" {
-			name = fmt.Sprintf("rule-%d", i+1)
-		}
+		name := cmp.Or(metricName(original), fmt.Sprintf("rule-%d", i+1))
 		if first, clash := taken[name]; clash {
 			errs = append(errs, field.Invalid(path.Key(original), original,
 				fmt.Sprintf("is called %q here, as is %q; call one of them otherwise", name, first)))

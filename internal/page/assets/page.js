@@ -39,6 +39,10 @@
     choose(Math.max(i, 0));
   }
 
+  // whole is where the page is with its map and tables, which the first answer may
+  // leave out.
+  const whole = location.pathname + (location.search || "?page=1");
+
   const parsed = async response => new DOMParser().parseFromString(await response.text(), "text/html");
 
   // explain shows an explanation in place. What fails is left to the browser.
@@ -109,7 +113,7 @@
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const response = await fetch(location.pathname + location.search, { headers: { Accept: "text/html" } });
+      const response = await fetch(whole, { headers: { Accept: "text/html" } });
       if (!response.ok) throw new Error(response.status);
       const next = await parsed(response);
       if (next.querySelectorAll("[data-live]").length !== document.querySelectorAll("[data-live]").length) { location.reload(); return; }
@@ -152,13 +156,6 @@
       retry = setTimeout(follow, 15000);
     });
   }
-  document.addEventListener("visibilitychange", () => {
-    stream.close();
-    clearTimeout(retry);
-    if (document.hidden) return;
-    refresh();
-    follow();
-  });
 
   // Ages go on while nothing comes.
   setInterval(() => {
@@ -168,6 +165,44 @@
     }
   }, 1000);
 
-  readCells();
-  follow();
+  // complete adds what the first answer left out, once that is painted. It follows
+  // before it asks, so as to miss nothing.
+  async function complete() {
+    busy = true;
+    follow();
+    await new Promise(known => { for (const kind of ["open", "error"]) stream.addEventListener(kind, known); });
+    try {
+      const response = await fetch(whole, { headers: { Accept: "text/html" } });
+      if (!response.ok) throw new Error(response.status);
+      const next = await parsed(response);
+      for (const part of ["header", "main"]) document.querySelector(part).replaceWith(document.adoptNode(next.querySelector(part)));
+      for (const part of next.querySelectorAll("body > footer, body > script")) dialog.before(document.adoptNode(part));
+      document.title = next.title;
+    } catch {
+      location.replace(whole); // the browser says it better
+      return;
+    }
+    $(location.hash.slice(1))?.scrollIntoView();
+    busy = false;
+    if (again) { again = false; refresh(); }
+    start();
+  }
+
+  function start() {
+    readCells();
+    document.addEventListener("visibilitychange", () => {
+      stream.close();
+      clearTimeout(retry);
+      if (document.hidden) return;
+      refresh();
+      follow();
+    });
+  }
+
+  if (document.body.hasAttribute("data-brief")) {
+    requestAnimationFrame(() => setTimeout(complete));
+  } else {
+    follow();
+    start();
+  }
 })();

@@ -45,6 +45,8 @@ type Heading struct {
 	HotLinePercent float64  `json:"hotLinePercent"`
 	LagSeconds     float64  `json:"lagSeconds"`
 	GapSeconds     float64  `json:"gapSeconds"`
+	// MeasureServed: pods of a full node were measured at what it served them.
+	MeasureServed bool `json:"measureServed,omitempty"`
 	// CycleSeconds is the time between two evicting cycles.
 	CycleSeconds float64 `json:"cycleSeconds"`
 }

@@ -105,6 +105,9 @@ func played(h *Heading) string {
 func timing(h *Heading) string {
 	text := fmt.Sprintf("A cycle every %s on metrics %s old; an evicted pod is away for %s. Seed %d.",
 		seconds(h.CycleSeconds), seconds(h.LagSeconds), seconds(h.GapSeconds), h.Seed)
+	if h.MeasureServed {
+		text += " Pods of full nodes are measured at the CPU that they get."
+	}
 	if len(h.Policies) > 0 {
 		text += " Policies: " + strings.Join(h.Policies, ", ") + "."
 	}

@@ -67,11 +67,11 @@ func (k *Koordinator) Look(now time.Time, nodes []Node, owners func(int) Owner) 
 	slices.SortStableFunc(abnormal, func(a, b *loaded) int { return cmp.Compare(fullness(b), fullness(a)) })
 	for _, source := range abnormal {
 		for _, pod := range victims(source, low) {
-			if !exceeds(source.used, source.high) {
+			if !source.used.Exceeds(source.high) {
 				k.detector(source.Name).reset()
 				break
 			}
-			if !positive(room) {
+			if slices.Min(room[:]) <= 0 {
 				break
 			}
 			if k.admits(pod, source.Name, owners(pod.Owner), now) {
@@ -103,33 +103,13 @@ func classify(nodes []Node) (low, high []*loaded) {
 			n.high[r] = int64(highThresholds[r] / 100 * float64(capacity))
 		}
 		switch {
-		case !exceeds(n.used, n.low):
+		case !n.used.Exceeds(n.low):
 			low = append(low, n)
-		case exceeds(n.used, n.high):
+		case n.used.Exceeds(n.high):
 			high = append(high, n)
 		}
 	}
 	return low, high
-}
-
-// exceeds reports whether any amount is above its threshold.
-func exceeds(used, thresholds cluster.Amounts) bool {
-	for r := range used {
-		if used[r] > thresholds[r] {
-			return true
-		}
-	}
-	return false
-}
-
-// positive reports whether all amounts are.
-func positive(a cluster.Amounts) bool {
-	for r := range a {
-		if a[r] <= 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // fullness is a node's usage in per mille, the mean of its resources.
@@ -163,7 +143,7 @@ func victims(source *loaded, low []*loaded) (pods []*Pod) {
 // below its high thresholds.
 func charge(n *loaded, pod *Pod) bool {
 	used := n.used.Plus(pod.Used)
-	if exceeds(n.requested.Plus(pod.Requests), n.Capacity) || exceeds(used, n.high) {
+	if n.requested.Plus(pod.Requests).Exceeds(n.Capacity) || used.Exceeds(n.high) {
 		return false
 	}
 	n.used = used

@@ -155,9 +155,7 @@ func (o *OpenShift) cools(id int, now time.Time) bool {
 func Cooldown(moves int) time.Duration {
 	cooldown := baseCooldown
 	for range moves - 1 {
-		if cooldown *= 2; cooldown >= longestCooldown {
-			return longestCooldown
-		}
+		cooldown = min(2*cooldown, longestCooldown)
 	}
 	return cooldown
 }

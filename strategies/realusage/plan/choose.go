@@ -46,7 +46,7 @@ func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 			}
 		}
 		chosen = append(chosen, remaining[best])
-		left = left.Minus(remaining[best].Usage)
+		left = left.Minus(remaining[best].Wanted())
 		remaining = slices.Delete(remaining, best, best+1)
 	}
 	for i := range slices.Backward(chosen) {
@@ -121,7 +121,7 @@ func (s *search) reach(r cluster.Resource) []int64 {
 		row, next := most[i*s.best:(i+1)*s.best], most[(i+1)*s.best:(i+2)*s.best]
 		copy(row, next)
 		for c := s.costs[i]; c < s.best; c++ {
-			row[c] = max(row[c], pod.Usage[r]+next[c-s.costs[i]])
+			row[c] = max(row[c], pod.Wanted()[r]+next[c-s.costs[i]])
 		}
 	}
 	return most
@@ -162,7 +162,7 @@ func (s *search) descend(from, c int, left cluster.Amounts) bool {
 			continue
 		}
 		s.path = append(s.path, s.pods[i])
-		if s.descend(i+1, c-s.costs[i], left.Minus(s.pods[i].Usage)) {
+		if s.descend(i+1, c-s.costs[i], left.Minus(s.pods[i].Wanted())) {
 			return true
 		}
 		s.path = s.path[:len(s.path)-1]
@@ -175,7 +175,10 @@ func (s *search) descend(from, c int, left cluster.Amounts) bool {
 func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	others := slices.DeleteFunc(slices.Clone(pods), func(pod *strategies.Pod) bool { return slices.Contains(chosen, pod) })
 	slices.SortStableFunc(others, func(a, b *strategies.Pod) int {
-		return cmp.Or(compareDisruption(a, b), cmp.Compare(by.weight(a), by.weight(b)), compareKey(a, b))
+		if c := cmp.Or(compareDisruption(a, b), cmp.Compare(by.weight(a), by.weight(b))); c != 0 {
+			return c
+		}
+		return compareKey(a, b)
 	})
 	slices.SortStableFunc(chosen, func(a, b *strategies.Pod) int { return -compareDisruption(a, b) })
 	total := sum(chosen)
@@ -184,7 +187,7 @@ func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 			if c := compareDisruption(other, pod); c > 0 || c == 0 && by.weight(other) >= by.weight(pod) {
 				continue
 			}
-			if with := total.Minus(pod.Usage).Plus(other.Usage); covers(with, by.need) {
+			if with := total.Minus(pod.Wanted()).Plus(other.Wanted()); covers(with, by.need) {
 				total, chosen[i], others[j] = with, other, pod
 				break
 			}
@@ -199,7 +202,7 @@ func relief(pod *strategies.Pod, need cluster.Amounts) float64 {
 	total := 0.0
 	for r := range need {
 		if need[r] > 0 {
-			total += min(float64(pod.Usage[r])/float64(need[r]), 1)
+			total += min(float64(pod.Wanted()[r])/float64(need[r]), 1)
 		}
 	}
 	return total
@@ -224,7 +227,7 @@ func upTo(pods []*strategies.Pod, priority int32) []*strategies.Pod {
 func sum(pods []*strategies.Pod) cluster.Amounts {
 	var total cluster.Amounts
 	for _, pod := range pods {
-		total = total.Plus(pod.Usage)
+		total = total.Plus(pod.Wanted())
 	}
 	return total
 }

@@ -21,9 +21,19 @@ type destination struct {
 	ceiling   cluster.Amounts // the highest prediction allowed
 	predicted cluster.Amounts
 	load      forecast.Load
-	fill      float64           // destinations are ordered by it
-	index     coolIndex         // among the destinations
-	at        cluster.NodeIndex // among the input's nodes
+	course    *forecast.Course
+	// hotAhead is for how many minutes of a period it is expected to be hot; below
+	// zero until that is asked for.
+	hotAhead float64
+	index    coolIndex         // among the destinations
+	at       cluster.NodeIndex // among the input's nodes
+}
+
+// nearby is a destination with what speaks for it.
+type nearby struct {
+	to            *destination
+	score         int64
+	owned, inZone int // pods of the same owner
 }
 
 // site is where a node is.
@@ -32,12 +42,7 @@ type site struct{ domain, zone string }
 // takes reports whether the destination would stay at or below its ceiling with
 // another pod.
 func (d *destination) takes(pod cluster.Amounts) bool {
-	for r := range pod {
-		if d.predicted[r]+pod[r] > d.ceiling[r] {
-			return false
-		}
-	}
-	return true
+	return !d.predicted.Plus(pod).Exceeds(d.ceiling)
 }
 
 // headroom returns what a destination has left below its ceiling.
@@ -52,10 +57,13 @@ func fill(used, ceiling cluster.Amounts) float64 {
 	return highest
 }
 
-// lasting is what a destination will use when what varies has evened out.
-func lasting(predicted cluster.Amounts, load *forecast.Load) cluster.Amounts {
-	predicted[cluster.CPU] = load.Lasting()
-	return predicted
+// fillOf returns how full a destination will be when what varies has evened out.
+func (p *destinations) fillOf(d *destination) float64 {
+	used := d.predicted
+	if !p.unforeseen {
+		used[cluster.CPU] = d.load.Lasting()
+	}
+	return fill(used, d.ceiling)
 }
 
 // order is the order in which destinations are tried.
@@ -68,51 +76,55 @@ const (
 
 // destinations are the destinations of a plan.
 type destinations struct {
-	placement Placement
-	cool      []destination
-	byFill    []coolIndex       // indices of cool, coolest first; indices, because every landing shifts them
-	left      []cluster.Amounts // the headroom of each of cool, contiguous because every landing reads many
-	room      room
-	first     order
-	examined  int             // how many destinations were examined for pods
-	sites     map[string]site // by the names of hot nodes
-	nodes     []Node          // of the input
-	residents Residents
-	zones     map[Owner]map[string]int // residents by zone, counted when needed
-	came      map[residence]int        // pods that the plan has placed
-	cameTo    map[zoneResidence]int    // and what that changed in zones
-	names     []string                 // reused
+	placement  Placement
+	cool       []destination
+	byFill     []coolIndex       // indices of cool, coolest first; indices, because every landing shifts them
+	left       []cluster.Amounts // the headroom of each of cool, contiguous because every landing reads many
+	fills      []float64         // how full each of cool is, likewise: destinations are ordered by it
+	room       room
+	first      order
+	unforeseen bool
+	recurs     bool             // the course of a destination is known
+	pod        *forecast.Course // that of a pod: those that would be hot at its hour are left out
+	looks      int              // how many more of them are looked at for that
+	examined   int              // how many destinations were examined for pods
+	sites      map[string]site  // by the names of hot nodes
+	nodes      []Node           // of the input
+	residents  Residents
+	zones      map[Owner]map[string]int // residents by zone, counted when needed
+	came       Residents                // pods that the plan has placed
+	cameTo     map[zoneResidence]int    // and what that changed in zones
+	names      []string                 // reused
+	nearby     []nearby                 // reused
 }
 
-// residence is an owner's place on a node, zoneResidence one in a zone.
-type (
-	residence struct {
-		owner Owner
-		node  cluster.NodeIndex
-	}
-	zoneResidence struct {
-		owner Owner
-		zone  string
-	}
-)
+// zoneResidence is an owner's place in a zone.
+type zoneResidence struct {
+	owner Owner
+	zone  string
+}
 
 func newDestinations(in *Input, first order) *destinations {
 	p := &destinations{
-		placement: in.Placement, first: first, sites: map[string]site{}, nodes: in.Nodes, residents: in.Residents,
-		zones: map[Owner]map[string]int{}, came: map[residence]int{}, cameTo: map[zoneResidence]int{},
+		placement: in.Placement, first: first, unforeseen: in.Unforeseen, sites: map[string]site{}, nodes: in.Nodes, residents: in.Residents,
+		zones: map[Owner]map[string]int{}, came: Residents{}, cameTo: map[zoneResidence]int{},
 	}
 	size := len(in.Nodes)
-	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)
+	p.cool, p.byFill = make([]destination, 0, size), make([]coolIndex, 0, size)
+	p.left, p.fills = make([]cluster.Amounts, 0, size), make([]float64, 0, size)
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.open() {
 			index := coolIndex(len(p.cool))
+			p.recurs = p.recurs || n.Course != nil
 			p.cool = append(p.cool, destination{
-				name: n.Name, site: site{n.Domain, n.Zone}, ceiling: n.Ceiling, predicted: n.Predicted, fill: fill(lasting(n.Predicted, &n.Load), n.Ceiling),
-				load: n.Load, index: index, at: cluster.NodeIndex(i),
+				name: n.Name, site: site{n.Domain, n.Zone}, ceiling: n.Ceiling, predicted: n.Predicted,
+				load: n.Load, course: n.Course, hotAhead: -1, index: index, at: cluster.NodeIndex(i),
 			})
 			p.byFill, p.left = append(p.byFill, index), append(p.left, n.Ceiling.Minus(n.Predicted))
-		} else if at := (site{n.Domain, n.Zone}); at != (site{}) {
-			p.sites[n.Name] = at
+			p.fills = append(p.fills, p.fillOf(&p.cool[index]))
+		}
+		if at := (site{in.Nodes[i].Domain, in.Nodes[i].Zone}); at != (site{}) && in.Nodes[i].Pods != nil {
+			p.sites[in.Nodes[i].Name] = at
 		}
 	}
 	slices.SortFunc(p.byFill, p.compareFill)
@@ -122,7 +134,7 @@ func newDestinations(in *Input, first order) *destinations {
 
 // compareFill orders destinations by fill, then by index, which is by name.
 func (p *destinations) compareFill(a, b coolIndex) int {
-	if c := cmp.Compare(p.cool[a].fill, p.cool[b].fill); c != 0 {
+	if c := cmp.Compare(p.fills[a], p.fills[b]); c != 0 {
 		return c
 	}
 	return cmp.Compare(a, b)
@@ -142,18 +154,55 @@ func (p *destinations) size(pod *strategies.Pod) float64 {
 func (d *destination) add(pod *strategies.Pod) {
 	d.predicted = d.predicted.Plus(pod.Usage)
 	d.load.Add(pod.Expected)
+	d.course = d.courseWith(pod)
+	d.hotAhead = -1
 }
 
 func (d *destination) remove(pod *strategies.Pod) {
 	d.predicted = d.predicted.Minus(pod.Usage)
 	d.load.Remove(pod.Expected)
+	if d.course != nil {
+		without := *d.course
+		without.Remove(pod.Expected, pod.Pattern)
+		d.course = &without
+	}
+	d.hotAhead = -1
+}
+
+// courseWith returns the course with another pod; nil where none is known.
+func (d *destination) courseWith(pod *strategies.Pod) *forecast.Course {
+	if d.course == nil {
+		return nil
+	}
+	with := *d.course
+	with.Add(pod.Expected, pod.Pattern)
+	return &with
+}
+
+// expected returns the course; where none is known, what lasts.
+func (d *destination) expected() *forecast.Course {
+	if d.course != nil {
+		return d.course
+	}
+	course := new(forecast.Course)
+	course.Shift(d.load.Lasting())
+	return course
+}
+
+// peakWith returns the most that is expected to be used at some hour with a pod.
+func (d *destination) peakWith(pod *forecast.Course) int64 {
+	if d.course != nil {
+		return d.course.PeakWith(pod)
+	}
+	_, peak := pod.Peak()
+	return d.load.Lasting() + peak
 }
 
 // shift changes a destination and re-sorts it.
 func (p *destinations) shift(d *destination, change func()) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
 	change()
-	d.fill, p.left[d.index] = fill(lasting(d.predicted, &d.load), d.ceiling), d.headroom()
+	p.fills[d.index], p.left[d.index] = p.fillOf(d), d.headroom()
 	left, right := p.byFill[:from], p.byFill[from+1:]
 	to, _ := slices.BinarySearchFunc(left, d.index, p.compareFill)
 	if to < from {
@@ -217,14 +266,7 @@ func (r room) shifted(p *destinations, from, to int) {
 }
 
 // mayTake reports whether a destination of the block may have room for a pod.
-func (r room) mayTake(b int, pod cluster.Amounts) bool {
-	for k := range pod {
-		if pod[k] > r[b][k] {
-			return false
-		}
-	}
-	return true
-}
+func (r room) mayTake(b int, pod cluster.Amounts) bool { return !pod.Exceeds(r[b]) }
 
 // block returns the range of places of a block.
 func (p *destinations) block(b int) (from, to int) {
@@ -238,7 +280,18 @@ func (p *destinations) withRoom(of *strategies.Pod, by order, ownZone bool) iter
 	pod, home := of.Usage, p.sites[of.Node]
 	return func(yield func(*destination) bool) {
 		within := func(d *destination) bool {
-			return d.site.domain != home.domain || ownZone && d.site.zone != home.zone || yield(d)
+			if d.site.domain != home.domain || ownZone && d.site.zone != home.zone {
+				return true
+			}
+			if p.pod != nil {
+				if p.looks--; p.looks < 0 {
+					return false
+				}
+				if p.peaks(d) {
+					return true
+				}
+			}
+			return yield(d)
 		}
 		for b := range p.room {
 			if by == tightestFirst {
@@ -250,6 +303,11 @@ func (p *destinations) withRoom(of *strategies.Pod, by order, ownZone bool) iter
 			}
 		}
 	}
+}
+
+// peaks reports whether what recurs would make a destination hot with the pod.
+func (p *destinations) peaks(d *destination) bool {
+	return d.peakWith(p.pod) > p.nodes[d.at].HotLine
 }
 
 // offer yields the destinations of one block and reports whether more are

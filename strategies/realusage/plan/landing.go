@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // landing is a pod on a destination, with its undo.
@@ -20,6 +21,7 @@ type landing struct {
 	// in the plan.
 	from  cluster.NodeIndex
 	saves float64
+	ahead *strategies.Ahead // of a move off a node that is not hot yet
 }
 
 func costOf(landed []landing) (total int) {
@@ -75,11 +77,27 @@ const (
 	spreadMargin = 0.1
 	spreadWidth  = 64
 	scoredWidth  = 16
+	// peakWidth is how many destinations are looked at for what recurs.
+	peakWidth = 512
 )
 
-// landOne puts a pod on a destination of its own zone or, if none takes it, of
-// another.
+// landOne puts a pod on a destination that is not expected to be hot with it at the
+// hour at which both are busy, or, if none takes it, on another.
 func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
+	if p.recurs || pod.Pattern.Recurs() {
+		p.pod, p.looks = new(forecast.Course), peakWidth
+		p.pod.Add(pod.Expected, pod.Pattern)
+		l, ok := p.landWithin(pod, by)
+		if p.pod = nil; ok {
+			return l, true
+		}
+	}
+	return p.landWithin(pod, by)
+}
+
+// landWithin puts a pod on a destination of its own zone or, if none takes it, of
+// another.
+func (p *destinations) landWithin(pod *strategies.Pod, by order) (landing, bool) {
 	if p.sites[pod.Node].zone != "" {
 		if l, ok := p.landAmong(pod, by, true); ok {
 			return l, true
@@ -121,9 +139,10 @@ func (p *destinations) landNear(pod *strategies.Pod, ownZone bool) (l landing, t
 	}
 	scores := p.placement.Scores(pod.Pod, p.names)
 	byZone := !ownZone && p.sites[pod.Node].zone != ""
-	var others []nearby
+	others, siblings := p.nearby[:0], p.siblings(pod)
+	defer func() { p.nearby = others }()
 	for to := range p.near(pod, ownZone, spreadWidth) {
-		n := nearby{to: to, owned: p.owned(pod, to), score: -1}
+		n := nearby{to: to, owned: siblings.on(to.at), score: -1}
 		switch {
 		case tried < len(scores):
 			n.score = scores[tried]
@@ -157,26 +176,32 @@ func (p *destinations) near(pod *strategies.Pod, ownZone bool, most int) iter.Se
 		limit := -1.0 // no fill is negative
 		for to := range p.withRoom(pod, coolestFirst, ownZone) {
 			if limit < 0 {
-				limit = to.fill + spreadMargin
+				limit = p.fills[to.index] + spreadMargin
 			}
-			if most--; most < 0 || to.fill > limit || !yield(to) {
+			if most--; most < 0 || p.fills[to.index] > limit || !yield(to) {
 				return
 			}
 		}
 	}
 }
 
-// nearby is a destination with what speaks for it.
-type nearby struct {
-	to            *destination
-	score         int64
-	owned, inZone int // pods of the same owner
+// siblings are the nodes of an owner's pods: of those that are there, and of those
+// that the plan has placed.
+type siblings [2][]cluster.NodeIndex
+
+func (p *destinations) siblings(of *strategies.Pod) siblings {
+	owner := OwnerOf(of.Pod)
+	return siblings{p.residents[owner], p.came[owner]}
 }
 
-// owned counts the pods of a pod's owner on a destination.
-func (p *destinations) owned(pod *strategies.Pod, to *destination) int {
-	owner := OwnerOf(pod.Pod)
-	return p.residents.on(owner, to.at) + p.came[residence{owner, to.at}]
+// on counts the pods on a node.
+func (s siblings) on(node cluster.NodeIndex) (pods int) {
+	for _, nodes := range s {
+		for i, _ := slices.BinarySearch(nodes, node); i < len(nodes) && nodes[i] == node; i++ {
+			pods++
+		}
+	}
+	return pods
 }
 
 // inZone counts an owner's pods in a zone.
@@ -206,13 +231,15 @@ func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool)
 }
 
 func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
-	if pod.Owner.UID == "" {
+	owner, zone := OwnerOf(pod.Pod), p.sites[pod.Node].zone
+	if owner.UID == "" {
 		return
 	}
-	owner := OwnerOf(pod.Pod)
-	p.came[residence{owner, to.at}] += by
-	p.cameTo[zoneResidence{owner, to.site.zone}] += by
-	p.cameTo[zoneResidence{owner, p.sites[pod.Node].zone}] -= by
+	p.came.count(owner, to.at, by)
+	if to.site.zone != zone {
+		p.cameTo[zoneResidence{owner, to.site.zone}] += by
+		p.cameTo[zoneResidence{owner, zone}] -= by
+	}
 }
 
 // takeBack undoes landings, newest first.

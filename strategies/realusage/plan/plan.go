@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -19,44 +18,6 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage/forecast"
 )
-
-// New makes the plan. It cools each hot node with the pods of the lowest
-// sufficient priorities that have a destination and together cost least: the
-// fewest, if all disrupt alike. If that cannot cool a node, it is left alone
-// with the reason: partial relief costs evictions, and room that a node which
-// can be cooled needs.
-//
-// Nodes that come first take the room. So if starting with the hottest leaves a
-// node without destinations, or costs more than cooling each node alone would,
-// other orders are tried as well.
-func New(in Input) strategies.Plan {
-	best := attempt(&in, orders[0])
-	examined := best.destinations.examined
-	for _, o := range orders[1:] {
-		if best.ideal() || examined > maxExamined {
-			break
-		}
-		other := attempt(&in, o)
-		examined += other.destinations.examined
-		if other.better(best) {
-			best = other
-		}
-	}
-	return best.plan()
-}
-
-// sequence is an order in which to cool hot nodes and one in which to try
-// destinations first.
-type sequence struct {
-	leastHotFirst bool
-	destinations  order
-}
-
-var orders = [...]sequence{{false, coolestFirst}, {false, tightestFirst}, {true, coolestFirst}, {true, tightestFirst}}
-
-// maxExamined is how many destinations may be examined before no other order is
-// tried: less than a second with the slowest filters.
-const maxExamined = 50_000
 
 // planner is one attempt at a plan.
 type planner struct {
@@ -82,37 +43,6 @@ func newPlanner(in *Input, by order) *planner {
 	return p
 }
 
-// attempt plans in one order and leaves the Placement unchanged.
-func attempt(in *Input, o sequence) *planner {
-	p := newPlanner(in, o.destinations)
-	slices.SortStableFunc(p.hot, func(i, j cluster.NodeIndex) int {
-		a, b := &in.Nodes[i], &in.Nodes[j]
-		if a.Begun != b.Begun {
-			return orderOf(a.Begun)
-		}
-		byHeat := cmp.Compare(heat(b), heat(a))
-		if o.leastHotFirst {
-			byHeat = -byHeat
-		}
-		return cmp.Or(byHeat, strings.Compare(a.Name, b.Name))
-	})
-	for _, i := range p.hot {
-		p.cool(i)
-	}
-	for _, l := range slices.Backward(p.landed) {
-		l.undo()
-	}
-	return p
-}
-
-// orderOf sorts what is true first.
-func orderOf(first bool) int {
-	if first {
-		return -1
-	}
-	return 1
-}
-
 // ideal reports whether no other order can, or should, do better: if the number
 // of moves is limited, the hottest nodes come first.
 func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
@@ -133,10 +63,26 @@ func (p *planner) priority() int32 {
 	return highest
 }
 
-// cool plans the moves of one hot node.
+// cool plans the moves of one hot node. Off a full one goes what is estimated to be
+// wanted too much of it or, if that is not possible or not worthwhile, what is
+// measured to be too much.
 func (p *planner) cool(at cluster.NodeIndex) {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
+	if n.Unserved > 0 && need[cluster.CPU] > 0 {
+		all, before := need, *p
+		all[cluster.CPU] += n.Unserved
+		if p.coolBy(at, all); p.notes[at] == reasons.MoveLimit || len(p.landed) > len(before.landed) {
+			return
+		}
+		p.crowded, p.excess, p.declined, p.notes[at] = before.crowded, before.excess, before.declined, ""
+	}
+	p.coolBy(at, need)
+}
+
+// coolBy plans the moves that take so much off a node.
+func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
+	n := &p.in.Nodes[at]
 	if !positive(need) {
 		return // only its leave line keeps it hot, which justifies no move
 	}
@@ -288,15 +234,20 @@ func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, 
 	return 0
 }
 
-func (p *planner) budget() int {
-	budget := math.MaxInt
+// left is how many more moves the plan may have.
+func (p *planner) left() int {
 	if p.in.MaxMoves > 0 {
-		budget = max(p.in.MaxMoves-len(p.landed), 0)
+		return max(p.in.MaxMoves-len(p.landed), 0)
 	}
+	return math.MaxInt
+}
+
+// budget is how many of them may leave one node.
+func (p *planner) budget() int {
 	if p.in.MaxPerNode > 0 {
-		budget = min(budget, p.in.MaxPerNode)
+		return min(p.left(), p.in.MaxPerNode)
 	}
-	return budget
+	return p.left()
 }
 
 // leave notes why a node is left alone and declines those of the given pods
@@ -364,7 +315,10 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	moves := make([]strategies.Move, len(p.landed))
 	for i, l := range p.landed {
 		move := strategies.Move{
-			Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot, HotMinutesSaved: l.saves,
+			Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot, HotMinutesSaved: l.saves, Ahead: l.ahead,
+		}
+		if l.ahead != nil {
+			move.Reason = reasons.NodeHotAhead
 		}
 		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
 		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)

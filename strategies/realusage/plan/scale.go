@@ -43,7 +43,7 @@ func (s *scale) weight(pod *strategies.Pod) float64 {
 
 func (s *scale) weigh(pod *strategies.Pod) (total float64) {
 	for r := range s.need {
-		m := share(pod.Usage[r], s.allocatable[r])
+		m := share(pod.Wanted()[r], s.allocatable[r])
 		if s.need[r] > 0 {
 			if s.from != nil && cluster.Resource(r) == cluster.CPU {
 				total -= s.worth(pod)

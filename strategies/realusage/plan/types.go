@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -21,6 +22,9 @@ type Node struct {
 	// Need is what has to leave a hot node to bring it under its evict lines;
 	// zero or less if nothing has to.
 	Need cluster.Amounts
+	// Unserved is how much more CPU its pods are estimated to want than it has, in
+	// milli-cores.
+	Unserved int64
 	// Predicted is what a landing has to allow for: all pods, with estimates,
 	// and moves in flight. Ceiling is the most of it that keeps the node under
 	// its reject lines.
@@ -31,6 +35,12 @@ type Node struct {
 	Load    forecast.Load
 	HotLine int64
 	ByCPU   bool
+	// Course is the CPU that is expected of the node in each part of a period; nil
+	// where nothing recurs.
+	Course *forecast.Course
+	// Certain is the Course of the pods that will be there then: of no Job, and
+	// not leaving.
+	Certain *forecast.Course
 	// Domain is what pods stay within: they land on nodes of their own node's
 	// domain only. Zone is what they stay within as long as that has room.
 	Domain, Zone string
@@ -40,7 +50,7 @@ type Node struct {
 	// Begun: pods were moved off it lately. If it is still hot it comes first,
 	// because half cooled it has cost evictions for nothing.
 	Begun bool
-	// Pods are the candidates on a hot node; nil on others.
+	// Pods are the candidates on a node that is hot or will be; nil on others.
 	Pods []strategies.Pod
 }
 
@@ -48,6 +58,10 @@ type Node struct {
 func (n *Node) hotMinutes(load *forecast.Load) float64 {
 	return load.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
+
+// HotMinutes returns how long the node is expected to be hot within
+// forecast.Horizon.
+func (n *Node) HotMinutes() float64 { return n.hotMinutes(&n.Load) }
 
 // heat returns how far a node is above its evict line, as a factor, in its
 // hottest resource.
@@ -65,7 +79,7 @@ func heat(n *Node) float64 {
 // to leave, in percent of allocatable.
 func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	most := 0.0
-	for r, percent := range pod.Usage.PercentOf(n.Allocatable) {
+	for r, percent := range pod.Wanted().PercentOf(n.Allocatable) {
 		if need[r] > 0 {
 			most = max(most, percent)
 		}
@@ -106,13 +120,15 @@ func OwnerOf(pod *cluster.Pod) Owner { return Owner{pod.Namespace, pod.Owner.UID
 // ascending order, one for each pod.
 type Residents map[Owner][]cluster.NodeIndex
 
-// on counts an owner's pods on a node.
-func (r Residents) on(owner Owner, node cluster.NodeIndex) (pods int) {
+// count notes a pod of an owner that has come to a node, or one that has left it.
+func (r Residents) count(owner Owner, node cluster.NodeIndex, by int) {
 	nodes := r[owner]
-	for i, _ := slices.BinarySearch(nodes, node); i < len(nodes) && nodes[i] == node; i++ {
-		pods++
+	at, _ := slices.BinarySearch(nodes, node)
+	if by > 0 {
+		r[owner] = slices.Insert(nodes, at, node)
+	} else {
+		r[owner] = slices.Delete(nodes, at, at+1)
 	}
-	return pods
 }
 
 // Input is everything a Plan depends on.
@@ -131,9 +147,23 @@ type Input struct {
 	// MinHotMinutesSaved is the least that the moves off a node have to save for
 	// each that costs as much as that of a plain pod; 0 for moves at any worth.
 	MinHotMinutesSaved float64
-	Placement          Placement
+	// Unforeseen: destinations count as they are, not as they are expected to be.
+	Unforeseen bool
+	// Recurs is the period of Courses.
+	Recurs forecast.Clock
+	// At is the time of the plan.
+	At        time.Time
+	Placement Placement
 }
 
 func compareKey(a, b *strategies.Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// orderOf sorts what is true first.
+func orderOf(first bool) int {
+	if first {
+		return -1
+	}
+	return 1
 }

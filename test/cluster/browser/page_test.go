@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestPage(t *testing.T) {
 	p.move("web-0007", name(7), name(1), false)
 	p.move("web-0008", name(8), name(2), true)
 	b.do(chromedp.Navigate(p.url + "/"))
-	b.until("document.readyState === 'complete'", patience)
+	b.until("document.getElementById('cells') !== null", patience)
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, *process, *tab)
@@ -50,17 +51,25 @@ func TestPage(t *testing.T) {
 }
 
 func firstScreen(t *testing.T, p *process, b *tab) {
-	var paint, answered float64
-	b.until("performance.getEntriesByName('first-contentful-paint').length > 0", patience)
-	b.read("performance.getEntriesByName('first-contentful-paint')[0].startTime", &paint)
-	b.read("performance.getEntriesByType('navigation')[0].responseStart", &answered)
-	t.Logf("%d nodes: first byte after %.0f ms, first paint after %.0f ms", p.nodes, answered, paint)
+	const loads = 10
+	var paints [loads]float64
+	for i := range paints { // the first pays for the browser's start
+		b.until("performance.getEntriesByName('first-contentful-paint').length > 0", patience)
+		b.read("performance.getEntriesByName('first-contentful-paint')[0].startTime", &paints[i])
+		if i < loads-1 {
+			b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(p.url+"/"))
+			b.until("document.getElementById('cells') !== null", patience)
+		}
+	}
+	slices.Sort(paints[1:])
+	t.Logf("%d nodes: first paint after %.0f ms in a browser that has just begun, then after %.0f to %.0f ms, in the median %.0f",
+		p.nodes, paints[0], paints[1], paints[loads-1], paints[loads/2])
 	const generous = 3000 // ms, while other tests run
-	if paint > generous {
-		t.Errorf("first paint after %.0f ms, at most %d", paint, generous)
+	if paints[loads/2] > generous {
+		t.Errorf("first paint after %.0f ms, at most %d", paints[loads/2], generous)
 	}
 	for selector, want := range map[string]string{
-		"h1": "node-0007 is hot", ".by": "cpu 96.6% (avg_5m) is above the 65% evict line",
+		"h1": "node-0007 is hot", ".by": "cpu avg_5m 96.6% is above the evict line 65%",
 		".action": "1 pod is on the way off it: shop/web-0007 to node-0001.", "#map": "",
 	} {
 		if got := b.text(selector); want != "" && got != want {
@@ -268,6 +277,9 @@ func withoutScript(t *testing.T, p *process, b *tab) {
 	for path, number := "/", 1; number <= 3; number++ {
 		b.do(chromedp.Navigate(p.url + path))
 		page := b.html()
+		for begun := time.Now(); !strings.Contains(page, `id="nodes"`) && time.Since(begun) < patience; page = b.html() {
+			time.Sleep(20 * time.Millisecond) // the browser goes on to the whole page
+		}
 		onward := next.FindStringSubmatch(page)
 		if rows := len(row.FindAllString(page, -1)); rows != 50 || onward == nil || !strings.Contains(page, ">node-0007 is hot</a></h1>") {
 			t.Fatalf("page %d has %d rows and leads to %q", number, rows, onward)

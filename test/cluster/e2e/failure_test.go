@@ -34,6 +34,7 @@ func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	if left := f.Metric(address, `evenkeel_moves_left_total{reason="SteeringAbsent"}`); left == 0 {
 		t.Error("no move was left for SteeringAbsent")
 	}
+	f.Firing("nothing steers", []string{"EvenkeelSteeringAbsent"}, address)
 
 	if err := f.RestartScheduler(t.Context(), stage.ShippedExtender()); err != nil {
 		t.Fatal(err)

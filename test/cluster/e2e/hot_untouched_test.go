@@ -43,6 +43,7 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 		return len(f.Hot(ctx, 65)) == 4
 	})
 	f.waitCycles(metrics, 4)
+	f.Firing("hot nodes have nowhere to move pods to", []string{"EvenkeelNoRoomForHotNodes"}, metrics)
 
 	requests, err := f.Audit(mark)
 	if err != nil {

@@ -50,7 +50,7 @@ func (f *fixture) serveShipped(policy string) *secured {
 	}
 	args = append(args, strings.Replace(plain, ":8888", stage.Listen(), 1),
 		"--descheduling-interval", "3s", "--leader-elect=false", "--metrics-address", s.metrics, "--metrics-access", "open")
-	evenkeel.ReportBehind(stage.Listen(), s.listen)
+	f.T.Cleanup(evenkeel.ReportBehind(stage.Listen(), s.listen))
 	s.Process = f.Start(shipped[0], args...)
 	if err := s.WaitServing(f.T.Context(), "http://"+stage.Listen()+"/livez"); err != nil {
 		f.T.Fatal(err)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
@@ -34,6 +36,21 @@ func (r *topReport) hottest(n int) (names, states, now []string) {
 	}
 	slices.Sort(names)
 	return names, states, now
+}
+
+// isTrue reports whether each node has its pods, and a usage within 3 points of the
+// truth.
+func (r *topReport) isTrue(t *testing.T, truth map[string]cluster.NodeLoad) bool {
+	t.Helper()
+	same := len(r.Nodes) == len(truth)
+	for _, node := range r.Nodes {
+		want := truth[node.Name]
+		if math.Abs(node.CPU.UsedPercent-want.CPUPercent) > 3 || node.Pods != want.Pods {
+			t.Logf("%s uses %.1f%% with %d pods, the truth is %.1f%% with %d", node.Name, node.CPU.UsedPercent, node.Pods, want.CPUPercent, want.Pods)
+			same = false
+		}
+	}
+	return same
 }
 
 func readTop(t *testing.T, args ...string) (report topReport, took time.Duration) {
@@ -61,7 +78,18 @@ func TestTopAfterOneReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	access := []string{"--kubeconfig", f.Access.Evenkeel, "--namespace", evenkeel.Namespace}
-	report, took := readTop(t, access...)
+	truth, err := f.NodeUsage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report topReport
+	var took time.Duration
+	// A reading of metrics-server that a busy machine delays is some percent off;
+	// the next is another chance to tell the truth.
+	f.Eventually(time.Minute, "one reading tells the truth of every node", func(context.Context) bool {
+		report, took = readTop(t, access...)
+		return report.isTrue(t, truth)
+	})
 	names, states, now := report.hottest(len(story.Hot))
 	if diff := cmp.Diff(slices.Sorted(slices.Values(story.Hot)), names); diff != "" || report.Kind != "Top" {
 		t.Errorf("the hottest nodes of a %q (-want +got):\n%s", report.Kind, diff)
@@ -69,14 +97,7 @@ func TestTopAfterOneReading(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"unknown", "unknown"}, {"hot", "hot"}}, [][]string{states, now}); diff != "" {
 		t.Errorf("their states, and those now (-want +got):\n%s", diff)
 	}
-	truth, err := f.NodeUsage(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, node := range report.Nodes {
-		if want := truth[node.Name]; node.CPU.UsedPercent-want.CPUPercent > 3 || want.CPUPercent-node.CPU.UsedPercent > 3 || node.Pods == 0 {
-			t.Errorf("%s uses %.1f%% with %d pods, the truth is %.1f%%", node.Name, node.CPU.UsedPercent, node.Pods, want.CPUPercent)
-		}
 		if _, looked := node.Used["avg_5m"]; looked {
 			t.Errorf("%s has a window of five minutes after one reading", node.Name)
 		}
@@ -89,13 +110,20 @@ func TestTopAfterOneReading(t *testing.T) {
 		t.Errorf("the table says:\n%s", table.Stdout)
 	}
 
-	watcher := f.Start("extender", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--listen-address", stage.Listen(), "--metrics-address", "0")
-	if err := watcher.WaitServing(t.Context(), "http://"+stage.Listen()+"/livez"); err != nil {
-		t.Fatal(err)
-	}
-	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
+	f.watch(story)
 	watched, _ := readTop(t, "--extender-url", stage.Reports())
 	if _, states, _ = watched.hottest(len(story.Hot)); !slices.Equal(states, []string{"hot", "hot"}) {
 		t.Errorf("a process that watches has the hottest as %q", states)
 	}
+}
+
+// watch starts a process that evicts nothing, and waits until it calls the nodes
+// that burn hot.
+func (f *fixture) watch(story *scenario.Story) {
+	f.T.Helper()
+	watcher := f.Start("extender", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--listen-address", stage.Listen(), "--metrics-address", "0")
+	if err := watcher.WaitServing(f.T.Context(), "http://"+stage.Listen()+"/livez"); err != nil {
+		f.T.Fatal(err)
+	}
+	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
 }

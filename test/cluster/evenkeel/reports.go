@@ -25,9 +25,11 @@ func Reports(listen string) string {
 }
 
 // ReportBehind says that the process that kube-scheduler asks at an address is
-// the one that serves at another.
-func ReportBehind(listen, backend string) {
+// the one that serves at another, until undo is called.
+func ReportBehind(listen, backend string) (undo func()) {
+	before := strings.TrimPrefix(Reports(listen), "http://")
 	reports.Store(listen, strings.TrimPrefix(Reports(backend), "http://"))
+	return func() { reports.Store(listen, before) }
 }
 
 // ReportThere says that the process that kube-scheduler asks at an address reports

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -69,19 +67,27 @@ func named(rules string) map[string]bool {
 
 type object = map[string]any
 
+// sample is a value in the notation of rule tests, in which _ is none.
+func sample(value float64) string {
+	if math.IsNaN(value) {
+		return "_"
+	}
+	return strconv.FormatFloat(value, 'g', -1, 64)
+}
+
 // ruleTest is a test for promtool: at its end the alerts that fire are those.
 func ruleTest(rules string, names map[string]bool, want []string, recordings []Recording) object {
 	series := []object{}
 	for i := range recordings {
 		r := &recordings[i]
-		for _, one := range slices.Sorted(maps.Keys(r.last.values)) {
+		for _, one := range r.series() {
 			name, _, _ := strings.Cut(one, "{")
-			if !names[name] || math.IsNaN(r.last.values[one]) {
+			if !names[name] {
 				continue
 			}
 			values := []string{}
 			for _, value := range r.goOn(one, lasts) {
-				values = append(values, strconv.FormatFloat(value, 'g', -1, 64))
+				values = append(values, sample(value))
 			}
 			series = append(series, object{"series": r.labelled(one), "values": strings.Join(values, " ")})
 		}

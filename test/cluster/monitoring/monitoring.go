@@ -3,8 +3,8 @@
 //
 // An alert fires when what it is about has lasted for minutes or an hour. No test
 // waits for that: a process is brought into the state, what it exports is
-// recorded twice, and promtool evaluates the rules on series that go on as these
-// did (Recording, CheckFiring). Where a real Prometheus runs for long enough, it
+// recorded, and promtool evaluates the rules on series that go on as these did
+// (Recording, CheckFiring). Where a real Prometheus runs for long enough, it
 // has the rules as they are (RulesFile).
 package monitoring
 
@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,18 +53,21 @@ func Fired(ctx context.Context, server *prometheus.Server, within time.Duration)
 	return alerts, nil
 }
 
-// Empty returns the queries of the dashboard that have no data.
-func Empty(ctx context.Context, server *prometheus.Server) (empty []Query, err error) {
+// Empty returns the queries of the dashboard that had no data at any time within
+// the last while: they draw nothing on it.
+func Empty(ctx context.Context, server *prometheus.Server, within time.Duration) (empty []Query, err error) {
 	queries, err := Queries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, query := range queries {
-		samples, err := server.Query(ctx, query.Expr)
+		// Nothing compares with NaN, so that what has no value is left out.
+		expr := fmt.Sprintf("count_over_time(((%s) > -Inf)[%ds:5s])", query.Expr, int(within.Seconds())+1)
+		samples, err := server.Query(ctx, expr)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(samples, func(s prometheus.Sample) bool { return !math.IsNaN(s.Value) }) {
+		if len(samples) == 0 {
 			empty = append(empty, query)
 		}
 	}

@@ -1,11 +1,13 @@
 package monitoring
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const exported = `# HELP evenkeel_leader 1 while it leads
@@ -13,6 +15,8 @@ const exported = `# HELP evenkeel_leader 1 while it leads
 evenkeel_leader 1
 # TYPE evenkeel_policy_last_load_successful gauge
 evenkeel_policy_last_load_successful 0
+# TYPE evenkeel_ledger_unwritable gauge
+evenkeel_ledger_unwritable 0
 # TYPE evenkeel_build_info gauge
 evenkeel_build_info{version="v1"} 1
 # TYPE evenkeel_pod_evictions_total counter
@@ -21,10 +25,11 @@ evenkeel_pod_evictions_total{namespace="a b",result="success"} 3
 evenkeel_extender_certificate_expiry_timestamp_seconds{certificate="server"} 1.0000864e+09
 `
 
-// recorded is a process whose counter grew by two in half a minute.
+// recorded is a process whose counter grew by two in half a minute, and that has
+// become able to store its ledger, and to say what it is.
 func recorded(t *testing.T) Recording {
 	t.Helper()
-	first, err := parse(strings.ReplaceAll(exported, "} 3\n", "} 1\n"))
+	first, err := parse(strings.NewReplacer("} 3\n", "} 1\n", "unwritable 0", "unwritable 1", `evenkeel_build_info{version="v1"} 1`, "").Replace(exported))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,20 +39,21 @@ func recorded(t *testing.T) Recording {
 	}
 	last.at = time.Unix(1e9, 0)
 	first.at = last.at.Add(-30 * time.Second)
-	return Recording{instance: "127.0.0.1:1", first: first, last: last}
+	return Recording{instance: "127.0.0.1:1", pages: []page{first, last}}
 }
 
-// Gauges stay, counters grow on as they grew, and times count from the end of
-// the recording.
+// Gauges stay or come and go, counters grow on as they grew, and times count from
+// the end of the recording.
 func TestSeriesGoOn(t *testing.T) {
 	r := recorded(t)
 	for series, want := range map[string][]float64{
-		"evenkeel_leader": {1, 1, 1},
-		`evenkeel_pod_evictions_total{namespace="a b",result="success"}`:                       {3, 7, 11},
-		`evenkeel_extender_certificate_expiry_timestamp_seconds{certificate="server"}`:         {86400, 86400, 86400},
-		`evenkeel_pod_evictions_total{namespace="which was not there",result="not there yet"}`: {0, 0, 0},
+		"evenkeel_leader":                   {1, 1, 1},
+		"evenkeel_ledger_unwritable":        {1, 0, 1},
+		`evenkeel_build_info{version="v1"}`: {math.NaN(), 1, math.NaN()},
+		`evenkeel_pod_evictions_total{namespace="a b",result="success"}`:               {3, 7, 11},
+		`evenkeel_extender_certificate_expiry_timestamp_seconds{certificate="server"}`: {86400, 86400, 86400},
 	} {
-		if diff := cmp.Diff(want, r.goOn(series, 2)); diff != "" {
+		if diff := cmp.Diff(want, r.goOn(series, 2), cmpopts.EquateNaNs()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", series, diff)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,10 +16,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Recording is what one process exported at two moments.
+// sampleEvery is how often a process is read: several times between two of its
+// cycles, so that what comes and goes is seen to.
+const sampleEvery = time.Second
+
+// Recording is what one process exported at two moments or more.
 type Recording struct {
-	instance    string
-	first, last page
+	instance string
+	pages    []page
 }
 
 // page is what a process exported at a moment: values by series, and the series
@@ -28,21 +34,38 @@ type page struct {
 	counts map[string]bool
 }
 
-// Record reads what the process with this address of metrics exports, twice.
-func Record(ctx context.Context, address string, between time.Duration) (Recording, error) {
-	first, err := scrape(ctx, address)
-	if err != nil {
-		return Recording{}, err
+// Record reads what the process with this address of metrics exports, every
+// second for so long.
+func Record(ctx context.Context, address string, lasting time.Duration) (Recording, error) {
+	r := Recording{instance: address}
+	ticker := time.NewTicker(sampleEvery)
+	defer ticker.Stop()
+	for {
+		p, err := scrape(ctx, address)
+		if err != nil {
+			return Recording{}, err
+		}
+		r.pages = append(r.pages, p)
+		if p.at.Sub(r.pages[0].at) >= lasting {
+			return r, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Recording{}, fmt.Errorf("recording the metrics of %s: %w", address, ctx.Err())
+		case <-ticker.C:
+		}
 	}
-	timer := time.NewTimer(between)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return Recording{}, fmt.Errorf("recording the metrics of %s: %w", address, ctx.Err())
-	case <-timer.C:
+}
+
+// series returns the names of all series of the recording.
+func (r *Recording) series() []string {
+	names := map[string]bool{}
+	for _, p := range r.pages {
+		for name := range p.values {
+			names[name] = true
+		}
 	}
-	last, err := scrape(ctx, address)
-	return Recording{instance: address, first: first, last: last}, err
+	return slices.Sorted(maps.Keys(names))
 }
 
 func scrape(ctx context.Context, address string) (page, error) {
@@ -101,25 +124,32 @@ func (r *Recording) labelled(series string) string {
 }
 
 // goOn returns the values that a series would have every minute, if it went on
-// as between the two moments: gauges stay, and what grew grows on. Times of day
-// count from the second moment, where promtool's clock has its zero.
+// as it was recorded: gauges take their values again and again, and what grew
+// grows on. NaN is no value. Times of day count from the last moment, where
+// promtool's clock has its zero.
 func (r *Recording) goOn(series string, minutes int) []float64 {
-	value := r.last.values[series]
-	perMinute := 0.0
-	before, known := r.first.values[series]
-	switch took := r.last.at.Sub(r.first.at).Minutes(); {
-	case !r.last.counts[series] || took <= 0:
-	case known:
-		perMinute = (value - before) / took
-	default:
-		perMinute = value / took
-	}
-	if name, _, _ := strings.Cut(series, "{"); strings.HasSuffix(name, "_timestamp_seconds") {
-		value -= float64(r.last.at.UnixMilli()) / 1000
-	}
+	first, last := &r.pages[0], &r.pages[len(r.pages)-1]
+	name, _, _ := strings.Cut(series, "{")
 	values := make([]float64, minutes+1)
 	for i := range values {
-		values[i] = value + float64(i)*max(0, perMinute) // less than before: the process was restarted
+		switch {
+		case last.counts[series]:
+			perMinute := (last.values[series] - first.values[series]) / last.at.Sub(first.at).Minutes()
+			values[i] = last.values[series] + float64(i)*max(0, perMinute) // less than before: the process was restarted
+		case strings.HasSuffix(name, "_timestamp_seconds"):
+			values[i] = last.value(series) - float64(last.at.UnixMilli())/1000
+		default:
+			values[i] = r.pages[i%len(r.pages)].value(series)
+		}
 	}
 	return values
+}
+
+// value returns the value of a series, NaN if the page does not have it.
+func (p *page) value(series string) float64 {
+	value, has := p.values[series]
+	if !has {
+		return math.NaN()
+	}
+	return value
 }

@@ -16,7 +16,7 @@ import (
 
 // The packages whose tests are cases, beside everything under e2e: those that
 // start clusters.
-var others = []string{".", "cmd/throughput"}
+var others = []string{".", "cmd/demo", "cmd/throughput"}
 
 // Each test function that needs a cluster is on the list once, and nothing else
 // is.

@@ -6,8 +6,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
@@ -17,18 +20,12 @@ import (
 // limit bounds the demo once everything is built.
 const limit = 6 * time.Minute
 
-// The ways to steer that --steering takes.
-const (
-	byExtender  = "extender"
-	byAdmission = "admission"
-)
-
 func main() {
-	steering := flag.String("steering", byExtender, "how replacements are steered: extender, or admission where kube-scheduler asks nobody")
+	steering := flag.String("steering", byExtender, "how replacements are steered: extender, or where kube-scheduler asks nobody admission, or webhook as before Kubernetes 1.36")
 	ui := flag.Bool("ui", false, "print the address of Evenkeel's page, and keep it open after the story until Ctrl-C")
-	dashboard := flag.Bool("dashboard", false, "have Prometheus scrape Evenkeel, and list the queries of its dashboard that have no data in the end")
+	dashboard := flag.Bool("dashboard", false, "have Prometheus scrape Evenkeel, and list the queries of its dashboard that had no data")
 	flag.Parse()
-	if *steering != byExtender && *steering != byAdmission || flag.NArg() > 0 {
+	if !slices.Contains([]string{byExtender, byAdmission, byWebhook}, *steering) || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -41,7 +38,12 @@ func run(ctx context.Context, steering string, ui, dashboard bool) error {
 		return err
 	}
 	defer s.close()
-	s.ui, s.dashboard = ui, dashboard
+	s.ui = ui
+	if dashboard {
+		if s.board, err = newBoard(); err != nil {
+			return err
+		}
+	}
 	if err := s.tell(ctx); err != nil {
 		return err
 	}
@@ -55,12 +57,17 @@ func run(ctx context.Context, steering string, ui, dashboard bool) error {
 	return os.RemoveAll(s.dir)
 }
 
-// tell has one act after the other.
+// tell has one act after the other. What they start runs for as long as ctx, so
+// it outlasts the story, and the end of ctx ends a story that takes too long.
 func (s *show) tell(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := fmt.Errorf("the demo takes longer than %v", limit)
+	defer time.AfterFunc(limit, func() { cancel(late) }).Stop()
 	for _, act := range []func(context.Context) error{s.raise, s.before, s.cool, s.newPods, s.after, s.panels} {
 		if err := act(ctx); err != nil {
+			if errors.Is(context.Cause(ctx), late) {
+				return errors.Join(late, err)
+			}
 			return err
 		}
 	}

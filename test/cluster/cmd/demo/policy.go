@@ -28,6 +28,7 @@ func writePolicy(ctx context.Context, dir string) (string, error) {
 		"minWindow: 150s":         "minWindow: 75s",
 		"startup: 3m":             "startup: 0s",      // these nodes and pods are a minute old,
 		"ownerSettle: 3m":         "ownerSettle: 10s", // and so are their Deployments
+		"outcomeAfter: 5m":        "outcomeAfter: 1m",
 	} {
 		if !strings.Contains(text, from) {
 			return "", fmt.Errorf("shortening the shipped policy: it has no %q", from)

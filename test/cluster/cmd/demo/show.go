@@ -17,8 +17,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
-	"github.com/evenkeel/evenkeel/test/cluster/monitoring"
-	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
@@ -26,23 +24,22 @@ import (
 type show struct {
 	out   io.Writer
 	style layout.Style
-	// steering is byExtender or byAdmission.
+	// steering is one of the ways to steer.
 	steering string
-	// ui says that the address of the page is printed, and dashboard that a
-	// Prometheus scrapes Evenkeel; empty are the queries without data.
-	ui, dashboard bool
-	prometheus    *prometheus.Server
-	empty         []monitoring.Query
-	started       time.Time
-	dir           string
-	binary        string
-	cluster       *cluster.Cluster
-	story         *scenario.Story
-	server        *evenkeel.Process
-	listen        string
-	metrics       string
-	watch         *watch
-	asked         bool
+	// ui says that the address of the page is printed.
+	ui bool
+	// board is nil unless the dashboard is tried as well.
+	board   *board
+	started time.Time
+	dir     string
+	binary  string
+	cluster *cluster.Cluster
+	story   *scenario.Story
+	server  *evenkeel.Process
+	listen  string
+	metrics string
+	watch   *watch
+	asked   bool
 }
 
 func newShow(ctx context.Context, out io.Writer, steering string) (*show, error) {
@@ -75,9 +72,7 @@ func (s *show) close() {
 		s.watch.stop()
 	}
 	var errs []error
-	if s.prometheus != nil {
-		errs = append(errs, s.prometheus.Stop())
-	}
+	errs = append(errs, s.board.stop())
 	if s.server != nil {
 		errs = append(errs, s.server.Stop())
 	}
@@ -102,6 +97,9 @@ func (s *show) raise(ctx context.Context) (err error) {
 	options := cluster.Options{BinDir: filepath.Dir(s.binary), StateDir: filepath.Join(s.dir, "cluster")}
 	if s.steering == byExtender {
 		options.Extenders = []schedulerv1.Extender{cluster.Extender("http://" + s.listen)}
+		if s.board != nil {
+			options.Extenders = append(options.Extenders, cluster.Extender("http://"+s.board.extender))
+		}
 	}
 	if s.cluster, err = cluster.Start(ctx, options); err != nil {
 		return err
@@ -120,59 +118,28 @@ func (s *show) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.letSteer(ctx); err != nil {
+	steering, err := s.letSteer(ctx)
+	if err != nil {
 		return err
 	}
 	policy, err := writePolicy(ctx, s.dir)
 	if err != nil {
 		return err
 	}
-	s.server, err = evenkeel.Start(s.binary, filepath.Join(s.dir, "evenkeel.log"),
+	s.server, err = evenkeel.Start(s.binary, filepath.Join(s.dir, "evenkeel.log"), append([]string{
 		"serve", "--kubeconfig", access.Evenkeel, "--namespace", evenkeel.Namespace, "--policy-config-file", policy,
-		"--descheduling-interval", "5s", "--leader-elect=false", "--listen-address", s.listen, "--metrics-address", s.metrics, "--v", "2")
+		"--descheduling-interval", "5s", "--leader-elect=false", "--listen-address", s.listen, "--metrics-address", s.metrics, "--v", "2",
+	}, steering...)...)
 	if err != nil {
 		return err
 	}
 	if s.ui {
 		s.say("Watch its page: %s/", evenkeel.Reports(s.listen))
 	}
-	if err := s.server.WaitServing(ctx, "http://"+s.listen+"/livez"); err != nil || !s.dashboard {
+	if err := s.server.WaitServing(ctx, "http://"+s.metrics+"/livez"); err != nil || s.board == nil {
 		return err
 	}
-	s.prometheus, err = monitoring.Watch(ctx, s.dir, scrapeEvery, s.metrics)
-	return err
-}
-
-// scrapeEvery is often enough for rates over a minute.
-const scrapeEvery = 5 * time.Second
-
-// panels lists the queries of the dashboard that have no data.
-func (s *show) panels(ctx context.Context) (err error) {
-	if !s.dashboard {
-		return nil
-	}
-	s.chapter("The dashboard")
-	if s.empty, err = monitoring.Empty(ctx, s.prometheus); err != nil {
-		return err
-	}
-	for _, query := range s.empty {
-		s.say("no data: %s: %s", query.Panel, query.Expr)
-	}
-	s.say("%d queries have no data.", len(s.empty))
-	return nil
-}
-
-// letSteer has the API server steer, where kube-scheduler asks nobody.
-func (s *show) letSteer(ctx context.Context) error {
-	if s.steering != byAdmission {
-		return nil
-	}
-	s.say("kube-scheduler is as it comes and asks nobody: the API server itself steers replacements, by a MutatingAdmissionPolicy.")
-	files, err := evenkeel.Component(ctx, "admission-steering")
-	for _, file := range files {
-		err = errors.Join(err, evenkeel.Apply(ctx, s.cluster, file, false))
-	}
-	return err
+	return s.board.watch(ctx, s, access.Extender, policy)
 }
 
 // before waits until metrics-server measures every node, and draws them.
@@ -219,7 +186,7 @@ func (s *show) cool(ctx context.Context) error {
 
 // newPods shows the other half: new pods are kept off hot nodes as well.
 func (s *show) newPods(ctx context.Context) error {
-	if s.steering == byAdmission { // it steers replacements alone
+	if s.steering != byExtender { // it steers replacements alone
 		return nil
 	}
 	s.chapter("New pods go to cool nodes, too")

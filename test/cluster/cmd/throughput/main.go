@@ -22,7 +22,7 @@ type flags struct {
 	nodes, pods, rounds int
 	names               []string
 	binary, scheduler   string
-	bench, keep         bool
+	bench, keep, apart  bool
 
 	variants []throughput.Variant
 }
@@ -41,6 +41,7 @@ func command() *cobra.Command {
 	set.StringVar(&f.binary, "binary", "", "evenkeel binary; without it this checkout is built")
 	set.StringVar(&f.scheduler, "scheduler-binary", "", "kube-scheduler binary with the plugin; without it this checkout is built")
 	set.BoolVar(&f.bench, "bench", false, "print the figures in the format of Go's benchmarks, and the table on standard error")
+	set.BoolVar(&f.apart, "apart", false, "run the control plane and kube-schedulers on the first processor, and what runs elsewhere on a real cluster on the others (Linux)")
 	set.BoolVar(&f.keep, "keep", false, "keep the logs even if all went well")
 	c.AddCommand(handlerCommand())
 	return c

@@ -39,6 +39,11 @@ func (s *stage) round(ctx context.Context, v throughput.Variant) (throughput.Fig
 
 // measure lets kube-scheduler begin and waits until so many pods are bound.
 func (s *stage) measure(ctx context.Context, scheduler *scheduler, pods int, begin func(context.Context) error) (figure throughput.Figure, err error) {
+	if s.flags.apart {
+		if err := apart(); err != nil {
+			return figure, err
+		}
+	}
 	before, err := s.read(ctx, scheduler)
 	if err != nil {
 		return figure, err

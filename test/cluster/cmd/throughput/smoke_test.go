@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"regexp"
+	"runtime"
 	"testing"
 )
 
@@ -24,7 +25,7 @@ func TestRun(t *testing.T) {
 		t.Skip("starts a whole cluster")
 	}
 	var out, progress bytes.Buffer
-	f := flags{nodes: 10, pods: 20, rounds: 1, names: []string{"none", "neutral", "stock", "plugin"}, bench: true}
+	f := flags{nodes: 10, pods: 20, rounds: 1, names: []string{"none", "neutral", "stock", "plugin"}, bench: true, apart: runtime.GOOS == "linux" && runtime.NumCPU() > 1}
 	if err := run(t.Context(), f, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}

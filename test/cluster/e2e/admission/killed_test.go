@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -188,6 +189,22 @@ func TestKilledWhileAPodIsHeld(t *testing.T) { kill(t, nominating) }
 func TestKilledWhileAPodIsNominated(t *testing.T) { kill(t, letting) }
 
 func TestKilledBeforeTheKeyIsCleared(t *testing.T) { kill(t, clearing) }
+
+// A process may not let a pod go: the pod is held too long, which its metrics
+// report. Once the process may, it is let go.
+func TestPodHeldTooLong(t *testing.T) {
+	f, o, story, policy := quick(t, "admission-steering")
+	through, proxy := f.APIProxy()
+	proxy.Apply(letting.at.rule(apifault.WithStatus(http.StatusForbidden, 0), nil))
+	metrics := f.FreeAddress()
+	through.Serve(policy, "--metrics-address", metrics)
+	f.Eventually(2*time.Minute, "a pod that is held too long", func(context.Context) bool {
+		return f.Metric(metrics, "evenkeel_steering_overdue_pods") > 0
+	})
+	f.Firing("a pod is held", []string{"EvenkeelPodsHeldTooLong"}, metrics)
+	proxy.Apply()
+	cooled(t, f, o, story)
+}
 
 // taints counts our taints on nodes.
 func taints(ctx context.Context, f *stage.Fixture) (ours int) {

@@ -2,20 +2,14 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/internal/certificates"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
@@ -42,33 +36,14 @@ func asked(t *testing.T, f *stage.Fixture) *hook {
 	h := &hook{f: f, made: made.Dir, files: [2]string{filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")}}
 	h.renew()
 	h.door = newDoor(t, f.FreeAddress(), f.FreeAddress())
-	services := f.Client().CoreV1().Services(evenkeel.Namespace)
-	// There is no kube-proxy here.
-	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "evenkeel"}, Spec: v1.ServiceSpec{Type: v1.ServiceTypeExternalName, ExternalName: "localhost"}}
-	if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+	if err := evenkeel.AskWebhook(t.Context(), f.Cluster, h.made, h.address); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := services.Delete(context.WithoutCancel(t.Context()), service.Name, metav1.DeleteOptions{}); err != nil {
+		if err := evenkeel.ForgetWebhook(context.WithoutCancel(t.Context()), f.Cluster); err != nil {
 			t.Error(err)
 		}
 	})
-	h.patch(h.read("webhook.yaml"))
-	_, port, err := net.SplitHostPort(h.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(map[string]any{"webhooks": []any{map[string]any{
-		"name": "steer.evenkeel.io", "clientConfig": map[string]any{"service": map[string]any{"port": number}},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.patch(text)
 	return h
 }
 
@@ -79,19 +54,6 @@ func (h *hook) read(file string) []byte {
 		h.f.T.Fatal(err)
 	}
 	return text
-}
-
-// patch changes the configuration as `kubectl patch` does.
-func (h *hook) patch(text []byte) {
-	h.f.T.Helper()
-	text, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		h.f.T.Fatal(err)
-	}
-	hooks := h.f.Client().AdmissionregistrationV1().MutatingWebhookConfigurations()
-	if _, err := hooks.Patch(h.f.T.Context(), "evenkeel-steer", types.StrategicMergePatchType, text, metav1.PatchOptions{}); err != nil {
-		h.f.T.Fatal(err)
-	}
 }
 
 // renew puts the certificate of `evenkeel certificates` in place.

@@ -206,6 +206,7 @@ func TestQuotaOfConfigMapsIsFull(t *testing.T) {
 		meanwhile: func(s *scene) {
 			s.Eventually(time.Minute, "evicting to end for it", func(context.Context) bool { return strings.Contains(s.process.Log(), "LedgerUnwritable") })
 			s.stays(0, 5*time.Second)
+			s.Firing("the ledger cannot be stored", []string{"EvenkeelLedgerUnwritable"}, s.metrics)
 		},
 		heal: func(*scene) {
 			if err := lift(t.Context()); err != nil {

@@ -29,6 +29,11 @@ func TestPartitionedLeader(t *testing.T) {
 	f.leads(second)
 	led := time.Since(cut)
 	f.Eventually(40*time.Second, "evictions by the second leader", func(context.Context) bool { return len(f.by(second)) >= 2 })
+	f.Eventually(time.Minute, "the first to know no usage any more", func(context.Context) bool { return f.Status(first.listen).FreshNodes == 0 })
+	// Its requests fail after they waited, which mostly are more than a tenth of
+	// those of both replicas.
+	f.FiringBeside("a replica is cut off", "EvenkeelAPIServerSlow",
+		[]string{"EvenkeelAPIServerErrors", "EvenkeelReplicaBehind", "EvenkeelReplicasDisagree", "EvenkeelUsageCoverageLow"}, first.metrics, second.metrics)
 	proxy.Partition(false)
 	healed := time.Now()
 	f.Eventually(time.Minute, "the first to follow the second", func(context.Context) bool {

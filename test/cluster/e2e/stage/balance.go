@@ -54,7 +54,7 @@ type Balancer struct {
 // first backend's.
 func (f *Fixture) Balance(backends ...string) *Balancer {
 	f.T.Helper()
-	evenkeel.ReportBehind(Listen(), backends[0])
+	f.T.Cleanup(evenkeel.ReportBehind(Listen(), backends[0]))
 	ctx := context.WithoutCancel(f.T.Context())
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", Listen())
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,9 @@ func Cluster() *cluster.Cluster { return shared.cluster }
 
 // Binary is the program under test.
 func Binary() string { return shared.binary }
+
+// reportPort is where a pod of Evenkeel serves its reports. It leads to Reports.
+const reportPort = 8889
 
 // Listen is where kube-scheduler asks; a case's Evenkeel serves there.
 func Listen() string { return shared.listen }
@@ -100,8 +104,13 @@ func start(ctx context.Context) error {
 	if shared.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
 	}
+	reports, err := netip.ParseAddrPort(strings.TrimPrefix(Reports(), "http://"))
+	if err != nil {
+		return fmt.Errorf("reading the address of reports: %w", err)
+	}
 	shared.cluster, err = cluster.Start(ctx, cluster.Options{
 		BinDir: binDir, Extenders: []schedulerv1.Extender{cluster.Extender("http://" + shared.listen)},
+		PodPorts: map[int]int{reportPort: int(reports.Port())},
 	})
 	return err
 }

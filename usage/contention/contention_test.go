@@ -1,4 +1,4 @@
-package usage
+package contention
 
 import (
 	"math"
@@ -22,7 +22,7 @@ func TestContention(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Contention(tc.waited); math.Abs(got-tc.want) > 1e-9 {
+			if got := Of(tc.waited); math.Abs(got-tc.want) > 1e-9 {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
@@ -40,7 +40,7 @@ func TestContentionIsAQuantile(t *testing.T) {
 		}
 		longer := append([]float64(nil), waited...)
 		longer[rng.IntN(len(longer))] += 10
-		got, more := Contention(waited), Contention(longer)
+		got, more := Of(waited), Of(longer)
 		if got < waited[0] || got > waited[len(waited)-1] || more < got {
 			t.Fatalf("%v gave %v, with one more %v", waited, got, more)
 		}

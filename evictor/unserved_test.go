@@ -1,0 +1,49 @@
+package evictor
+
+import (
+	"testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// fullNode observes a node that is asked for more than it has.
+type fullNode struct {
+	*play
+	latest *observer.Observation
+}
+
+func (f fullNode) Latest() *observer.Observation { return f.latest }
+
+// What leaves a full node the pods that stay take: of three moves that are planned for
+// what they want, the third is no less needed once the first two are made.
+func TestWhatIsWantedKeepsAFullNodeHot(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		latest, pods := seen(t, 10_000), []strategies.Pod(nil)
+		for _, name := range []string{"a", "b", "c", "d"} { // and 2000 are the system's
+			p.pods[name] = aPod(name)
+			record := &cluster.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Node: "hot", Requests: cluster.Amounts{1000}}
+			latest.View.Snapshot.Nodes[1].Pods = append(latest.View.Snapshot.Nodes[1].Pods, record)
+			latest.View.Nodes[1].Pods = append(latest.View.Nodes[1].Pods, usage.PodUsage{Measured: true, Used: cluster.Amounts{2000}, PeakMilliCores: 3500})
+			pods = append(pods, strategies.Pod{Pod: record, Usage: cluster.Amounts{2000}, PeakMilliCores: 3500})
+		}
+		e := p.evictor()
+		e.config.Observer = fullNode{p, latest}
+		delete(p.pods, "a")
+		delete(p.pods, "b")
+		if line := int64(6500); 2000+2*3500 <= line || strategies.EstimateUnserved(pods) != 4*1500 {
+			t.Fatal("not what the test is about")
+		}
+		if !e.stillHot(latest, 1, true) {
+			t.Error("a third move is refused as of a node that is not hot any more: 9000 of 6500 are wanted there")
+		}
+		if e.stillHot(latest, 1, false) {
+			t.Error("one that is moved for what is measured is still made: 6000 of 6500 show")
+		}
+		if delete(p.pods, "c"); e.stillHot(latest, 1, true) {
+			t.Error("a fourth move is still made: 5500 of 6500 are wanted")
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package patterns
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// told is what knows of patterns.
+type told struct {
+	knows   string
+	adopted string
+}
+
+func (k *told) Patterns(int) []byte { return []byte(k.knows) }
+
+func (k *told) AdoptPatterns(data []byte) error {
+	k.adopted = string(data)
+	return nil
+}
+
+// term runs a keeper until it has read, and then ends it.
+func term(t *testing.T, client *fake.Clientset, known *told) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // it reads and writes in any case
+	keeper := Keeper{Client: client, Namespace: "evenkeel", Known: known}
+	if err := keeper.load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := keeper.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whoever begins to lead knows what the one before it has stored when its term
+// ended; another key of the object stays.
+func TestOneTermAfterTheOther(t *testing.T) {
+	client := fake.NewClientset()
+	first := &told{knows: "a"}
+	term(t, client, first)
+	object, err := client.CoreV1().ConfigMaps("evenkeel").Get(t.Context(), Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.Data = map[string]string{"theirs": "x"}
+	if _, err := client.CoreV1().ConfigMaps("evenkeel").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	second := &told{knows: "ab"}
+	term(t, client, second)
+	if first.adopted != "" || second.adopted != "a" {
+		t.Errorf("the first took in %q, the second %q; want nothing and what the first knew", first.adopted, second.adopted)
+	}
+	object, err = client.CoreV1().ConfigMaps("evenkeel").Get(t.Context(), Name, metav1.GetOptions{})
+	if err != nil || string(object.BinaryData[key]) != "ab" || object.Data["theirs"] != "x" {
+		t.Errorf("stored: %v, %v", object, err)
+	}
+}
+
+// What nothing is known of is not stored, and what may not be read or written stops
+// nothing.
+func TestNothingDependsOnIt(t *testing.T) {
+	client := fake.NewClientset()
+	term(t, client, &told{})
+	if list, err := client.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
+		t.Errorf("stored: %v, %v", list, err)
+	}
+	client.PrependReactor("*", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, (*v1.ConfigMap)(nil), errors.New("forbidden")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	keeper := Keeper{Client: client, Namespace: "evenkeel", Known: &told{knows: "a"}}
+	if err := keeper.Run(ctx); err != nil {
+		t.Errorf("it ends the process: %v", err)
+	}
+}
+
+// What is stored and could not be read at once is not overwritten unread.
+func TestWhatWasNotReadIsNotOverwritten(t *testing.T) {
+	client := fake.NewClientset(&v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: Name}, BinaryData: map[string][]byte{key: []byte("seven days")},
+	})
+	failed := false
+	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if failed {
+			return false, nil, nil
+		}
+		failed = true
+		return true, nil, errors.New("the server was unable to return a response in the time allotted")
+	})
+	known := &told{knows: "one day"}
+	keeper := Keeper{Client: client, Namespace: "evenkeel", Known: known}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // after which it stores
+	if err := keeper.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	object, err := client.CoreV1().ConfigMaps("evenkeel").Get(t.Context(), Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(object.BinaryData[key]); got != "seven days" && known.adopted == "" {
+		t.Errorf("%q was never read, and is %q now", "seven days", got)
+	}
+}

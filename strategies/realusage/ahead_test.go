@@ -1,0 +1,182 @@
+package realusage
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage/forecast"
+)
+
+// bursts uses so many milli-cores from 10:00 to 12:00 of each day, 1000 else, and did
+// so for three days.
+func bursts(milliCores int64) *forecast.Pattern {
+	clock, r := forecast.Clock{Period: 24 * time.Hour}, forecast.Recurrence{}
+	for second := int64(0); second < 3*86400; second += 300 {
+		used := int64(1000)
+		if hour := second % 86400 / 3600; hour == 10 || hour == 11 {
+			used = milliCores
+		}
+		r.Add(clock.Part(second), used)
+	}
+	r.Finish(clock.Part(3*86400), 0)
+	return r.Pattern()
+}
+
+// quietYard is a yard at midnight in which nothing is hot and the pods of node-00001
+// burst at 10:00, each to so many milli-cores. Pods may go to node-00002.
+func quietYard(t *testing.T, milliCores int64, change ...func(*v1.Pod)) *yard {
+	t.Helper()
+	y := newYard(t, change...)
+	y.observed.States["node-00000"] = thresholds.NodeState{State: thresholds.Unknown}
+	y.observed.View.At = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
+	y.Plugin.deps.Options.Recurs = forecast.Clock{Period: 24 * time.Hour}
+	y.Plugin.deps.Options.MinHotTimeSaved = 10 * time.Minute
+	for i := range y.observed.View.Nodes {
+		for k := range y.observed.View.Nodes[i].Pods {
+			pod := &y.observed.View.Nodes[i].Pods[k]
+			pod.Expected, pod.Lasts = forecast.Constant(pod.Used[cluster.CPU]), true
+			if i == 1 {
+				pod.Pattern.Pattern = bursts(milliCores)
+			}
+		}
+	}
+	return y
+}
+
+func (y *yard) movedAhead(t *testing.T) (names []string) {
+	t.Helper()
+	study, err := y.Study(t.Context(), y.nodes, Asked{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range study.Made.Plan.Moves {
+		if study.Made.Plan.Moves[i].Reason == reasons.NodeHotAhead {
+			names = append(names, study.Made.Plan.Moves[i].Name)
+		}
+	}
+	return names
+}
+
+// A node that is judged is relieved ahead of time, by what is going to be on it.
+func TestWhatIsRelievedAhead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		each   int64 // milli-cores in the burst; the node's evict line is at 65% of 32 cores
+		change func(*yard)
+		want   int
+	}{
+		"it will be hot":     {9000, func(*yard) {}, 1},
+		"it will not be hot": {6000, func(*yard) {}, 0},
+		"it is drained":      {9000, func(y *yard) { y.observed.View.Snapshot.Nodes[1].Node.Leaving = "ToBeDeletedByClusterAutoscaler" }, 0},
+		"while others are coming": {9000, func(y *yard) {
+			y.observed.Coming = append(y.observed.Coming, struct{ Namespace, OwnerUID, Node string }{"ns", "o", "node-00002"})
+		}, 0},
+		"nothing may be evicted":    {9000, func(y *yard) { y.observed.Closed = "OutsideWindow" }, 0},
+		"its pods are not measured": {9000, func(y *yard) { unmeasured(y, 0, 1, 2) }, 0},
+		"its owners rest":           {9000, func(y *yard) { refuseAll(y, reasons.OwnerCoolingDown) }, 0},
+		"no more moves may be made": {9000, func(y *yard) {
+			y.observed.MaxMoves = 0
+			y.Plugin.deps.Options.MaxMoves = 0
+			refuseAll(y, reasons.MovesPerHour)
+		}, 0},
+		"the destination is cordoned":  {9000, func(y *yard) { y.observed.View.Snapshot.Nodes[2].Node.Schedulable = false }, 0},
+		"the destination is not known": {9000, func(y *yard) { y.observed.States["node-00002"] = thresholds.NodeState{State: thresholds.Unknown} }, 0},
+		"the destination is hot":       {9000, func(y *yard) { y.observed.States["node-00002"] = thresholds.NodeState{State: thresholds.Hot} }, 0},
+		"nothing is decided on it": {9000, func(y *yard) {
+			y.observed.View.Snapshot.Nodes[1].Node.Ready = false
+			y.observed.States["node-00001"] = thresholds.NodeState{State: thresholds.Unknown, Unknown: reasons.NodeNotReady}
+		}, 0},
+		"a pod is leaving without which it will not be hot": {9000, func(y *yard) {
+			y.observed.View.Snapshot.Nodes[1].Pods[2].Terminating = true
+		}, 0},
+		"a pod has begun to leave without which it will not be hot": {9000, func(y *yard) {
+			object := y.pods["node-00001"][2].DeepCopy()
+			object.DeletionTimestamp = &y.nodes[0].CreationTimestamp
+			y.pods["node-00001"][2] = object
+		}, 0},
+		"a Job's pod without which it will not be hot": {6000, func(y *yard) {
+			y.observed.View.Snapshot.Nodes[1].Pods[2].Owner.Kind = "Job"
+			pod := &y.observed.View.Nodes[1].Pods[2]
+			pod.Used[cluster.CPU], pod.Pattern.Pattern, pod.Expected, pod.Lasts = 10_000, nil, forecast.Constant(10_000), false
+			for w := range y.observed.View.Nodes[1].Current {
+				y.observed.View.Nodes[1].Current[w][cluster.CPU] += 9000
+			}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := quietYard(t, tc.each)
+			tc.change(y)
+			if got := y.movedAhead(t); len(got) != tc.want {
+				t.Errorf("%d pods are moved ahead of time (%v), want %d", len(got), got, tc.want)
+			}
+		})
+	}
+}
+
+// toldEvictor notes for what reason it is to evict.
+type toldEvictor struct {
+	frameworktypes.Evictor
+	reason string
+}
+
+func (e *toldEvictor) Evict(_ context.Context, _ *v1.Pod, options evictions.EvictOptions) error {
+	e.reason = options.Reason
+	return nil
+}
+
+type toldHandle struct {
+	frameworktypes.Handle
+	evictor *toldEvictor
+}
+
+func (h toldHandle) Evictor() frameworktypes.Evictor { return h.evictor }
+
+type evicting struct{ moved int }
+
+func (e *evicting) Execute(ctx context.Context, made Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
+	for i := range made.Plan.Moves {
+		pod := &v1.Pod{}
+		pod.Namespace, pod.Name = made.Plan.Moves[i].Namespace, made.Plan.Moves[i].Name
+		if evict(ctx, pod, made.Plan.Moves[i].Reason) == nil {
+			e.moved++
+		}
+	}
+}
+
+// What metrics count an eviction by is why its pod was moved.
+func TestAMoveAheadIsCountedAsSuch(t *testing.T) {
+	y := quietYard(t, 9000)
+	told, executor := &toldEvictor{Evictor: passing{y.handle.Evictor()}}, &evicting{}
+	y.Plugin.handle, y.Plugin.deps.Executor = toldHandle{y.handle, told}, executor
+	if status := y.Balance(t.Context(), y.nodes); status != nil && status.Err != nil {
+		t.Fatal(status.Err)
+	}
+	if executor.moved != 1 || told.reason != string(reasons.NodeHotAhead) {
+		t.Errorf("%d pods were evicted, for %q, want one for %s", executor.moved, told.reason, reasons.NodeHotAhead)
+	}
+}
+
+// passing refuses nothing.
+type passing struct{ frameworktypes.Evictor }
+
+func (passing) Filter(*v1.Pod) bool            { return true }
+func (passing) PreEvictionFilter(*v1.Pod) bool { return true }
+
+func unmeasured(y *yard, pods ...int) {
+	for _, k := range pods {
+		y.observed.View.Nodes[1].Pods[k].Measured = false
+	}
+}
+
+func refuseAll(y *yard, why reasons.Reason) {
+	for _, pod := range y.pods["node-00001"] {
+		y.refused[pod.Name] = why
+	}
+}

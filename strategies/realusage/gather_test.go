@@ -1,0 +1,34 @@
+package realusage
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Nodes that are gathered on several processors give the plan that one gives, with
+// descheduler's own filters; the race detector sees whether they may be asked at once.
+func TestProcessorsGatherTheSame(t *testing.T) {
+	f := newFleetOf(t, 2*nodesEach+1, 4, mixed)
+	planned := func(processors int) (moves []string) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		plugin := f.plugin(t, f.sync, func(made Made) {
+			for i := range made.Plan.Moves {
+				m := &made.Plan.Moves[i]
+				moves = append(moves, m.Name+": "+m.From+" -> "+m.To)
+			}
+		})
+		if status := plugin.Balance(t.Context(), f.nodes); status != nil {
+			t.Fatal(status.Err)
+		}
+		return moves
+	}
+	one := planned(1)
+	if len(one) == 0 {
+		t.Fatal("nothing is moved")
+	}
+	if diff := cmp.Diff(one, planned(3)); diff != "" {
+		t.Errorf("(-by one +by three):\n%s", diff)
+	}
+}

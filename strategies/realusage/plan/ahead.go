@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage/forecast"
+)
+
+// What moving ahead may cost: so many of the nodes that will be hot are looked at
+// in a plan, for so many of their pods so many destinations each, of which so many
+// are tried; and so many pods leave a node in a plan.
+const (
+	mostAhead        = 32
+	aheadPods        = 16
+	aheadWidth       = 64
+	aheadTries       = 8
+	mostMovesPerNode = 4
+)
+
+const (
+	// leastAhead is for how many minutes of a period a node has to be expected to
+	// be hot.
+	leastAhead = 3
+	// mostPassedOn is the share of what is saved at the source that may come up at the
+	// destination: of hot minutes, and of usage above the line.
+	mostPassedOn = 0.3
+	// believedPeriods bounds how many periods a pattern is expected to last. A
+	// period that is shorter than Horizon counts as a part of that.
+	believedPeriods = 7
+	// leastSaved is how many hot minutes of a period a move has to save in any case.
+	leastSaved = 0.5
+)
+
+// WillBeHot reports whether a node that is known, and not hot, is expected to be, by
+// what recurs.
+func (n *Node) WillBeHot(clock forecast.Clock) bool {
+	known := n.State == thresholds.Cool || n.State == thresholds.Warm
+	return known && n.Certain != nil && n.hotAhead(n.Certain, clock) >= leastAhead
+}
+
+// hotAhead returns for how many minutes of a period the node is expected to be hot.
+func (n *Node) hotAhead(course *forecast.Course, clock forecast.Clock) float64 {
+	return course.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU], clock)
+}
+
+// relieved is a node that will be hot, without the pods that were moved.
+type relieved struct {
+	in           *Input
+	destinations *destinations
+	at           cluster.NodeIndex
+	node         *Node
+	minutes      float64 // for which it will be hot if nothing is moved
+	course       forecast.Course
+	moved        map[*strategies.Pod]bool
+}
+
+// Expect returns what is expected of a node that will be hot.
+func (n *Node) Expect(clock forecast.Clock, now time.Time) *strategies.Ahead {
+	peak, milliCores := n.Certain.Peak()
+	return &strategies.Ahead{
+		Within: max(clock.Period, forecast.Horizon), HotMinutes: n.hotAhead(n.Certain, clock), PeakAt: clock.Next(peak, now),
+		PeakPercent: cluster.Amounts{cluster.CPU: milliCores}.PercentOf(n.Allocatable)[cluster.CPU],
+	}
+}
+
+// relieve moves at most so many pods off the node, the most worthwhile first, as
+// long as each saves what it has to.
+func (r *relieved) relieve(most int) (landed []landing) {
+	why := r.node.Expect(r.in.Recurs, r.in.At)
+	for range most {
+		l, ok, pods := landing{}, false, r.worthwhile()
+		if r.node.Zone != "" {
+			l, ok = r.mostSaved(pods, true)
+		}
+		if !ok {
+			l, ok = r.mostSaved(pods, false)
+		}
+		if !ok {
+			break
+		}
+		l.from, l.ahead = r.at, why
+		r.course.Remove(l.pod.Expected, l.pod.Pattern)
+		r.moved[l.pod] = true
+		landed = append(landed, l)
+	}
+	return landed
+}
+
+// offered is a move ahead of time with what it saves in hot minutes of a period.
+type offered struct {
+	pod   *strategies.Pod
+	to    *destination
+	saves float64
+	cools float64 // by how much less the source will be above its line, in milli-cores
+	owned int     // pods of the same owner there
+}
+
+// mostSaved makes the move of one of these pods that saves most for its cost, if any
+// saves enough.
+func (r *relieved) mostSaved(pods []offered, ownZone bool) (landing, bool) {
+	var offers []offered
+	for _, o := range pods {
+		offers = r.offers(offers, &o, ownZone)
+	}
+	slices.SortStableFunc(offers, compareOffers)
+	for _, o := range offers[:min(len(offers), aheadTries)] {
+		if l, ok := r.destinations.try(o.pod, o.to); ok {
+			l.saves = o.saves
+			return l, true
+		}
+	}
+	return landing{}, false
+}
+
+// worthwhile returns the pods that save most for their cost at their source, of
+// those that save enough there.
+func (r *relieved) worthwhile() []offered {
+	var pods []offered
+	before, above := r.node.hotAhead(&r.course, r.in.Recurs), r.course.Above(r.node.HotLine)
+	for i := range r.node.Pods {
+		pod := &r.node.Pods[i]
+		if pod.Refused != "" || r.moved[pod] || !r.quiet(pod) {
+			continue
+		}
+		without := r.course
+		without.Remove(pod.Expected, pod.Pattern)
+		if saves := before - r.node.hotAhead(&without, r.in.Recurs); r.enough(pod, saves) {
+			pods = append(pods, offered{pod: pod, saves: saves, cools: above - without.Above(r.node.HotLine)})
+		}
+	}
+	slices.SortStableFunc(pods, compareOffers)
+	return pods[:min(len(pods), aheadPods)]
+}
+
+// compareOffers puts pods of lower priority first, as off a hot node, and then what
+// saves most for its cost.
+func compareOffers(a, b offered) int {
+	return cmp.Or(cmp.Compare(a.pod.Priority, b.pod.Priority), cmp.Compare(b.perCost(), a.perCost()), compareDisruption(a.pod, b.pod),
+		cmp.Compare(a.owned, b.owned), compareKey(a.pod, b.pod))
+}
+
+// offers appends the destinations of a pod that will hardly be hot for longer with
+// it, and hardly hotter, so that the move saves enough of what it saves at its source.
+func (r *relieved) offers(offers []offered, at *offered, ownZone bool) []offered {
+	pod := at.pod
+	looked, siblings := 0, r.destinations.siblings(pod)
+	for to := range r.destinations.withRoom(pod, coolestFirst, ownZone) {
+		if looked++; looked > aheadWidth {
+			break
+		}
+		if to.name == pod.Node {
+			continue
+		}
+		node, course := &r.in.Nodes[to.at], to.expected()
+		if to.hotAhead < 0 {
+			to.hotAhead = node.hotAhead(course, r.in.Recurs)
+		}
+		with := *course
+		with.Add(pod.Expected, pod.Pattern)
+		if to.hotAhead >= leastAhead && with.Above(node.HotLine)-course.Above(node.HotLine) > mostPassedOn*at.cools {
+			continue
+		}
+		passedOn := node.hotAhead(&with, r.in.Recurs) - to.hotAhead
+		if saves := at.saves - passedOn; passedOn <= mostPassedOn*at.saves && r.enough(pod, saves) {
+			offers = append(offers, offered{pod: pod, to: to, saves: saves, owned: siblings.on(to.at)})
+		}
+	}
+	return offers
+}
+
+// enough reports whether so many hot minutes of a period are worth moving a pod: of
+// all for which its pattern is expected to last, as long as it has been seen.
+func (r *relieved) enough(pod *strategies.Pod, saves float64) bool {
+	within := max(r.in.Recurs.Period, forecast.Horizon).Hours()
+	lasts := min(float64(pod.Pattern.Periods)*r.in.Recurs.Period.Hours()/within, believedPeriods)
+	return saves >= leastSaved && saves*lasts >= r.in.MinHotMinutesSaved*pod.Disruption.InPlainPods()
+}
+
+// perCost is what a move saves, in whole minutes, for each plain pod that it costs.
+func (o *offered) perCost() float64 { return math.Round(o.saves / o.pod.Disruption.InPlainPods()) }
+
+// quiet reports whether a pod that recurs uses no more than in the mean, by what is
+// measured and by its pattern, now and in the part that comes next.
+func (r *relieved) quiet(pod *strategies.Pod) bool {
+	if !pod.Pattern.Recurs() {
+		return false
+	}
+	mean, part := pod.Pattern.Mean(), r.in.Recurs.Part(r.in.At.Unix())
+	return float64(pod.Usage[cluster.CPU]) <= mean && pod.Pattern.At(part) <= mean && pod.Pattern.At(part+1) <= mean
+}

@@ -1,0 +1,58 @@
+package realusage
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Of the pods of a full node those that get most for what they request are estimated
+// to want what they used lately; on other nodes nobody is. What the pods show, and
+// what has to leave by that, stays as it is.
+func TestPodsOfAFullNodeWantMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node, capacity int64
+		unforeseen     bool
+		want           []int64
+		sum            int64
+	}{
+		"full":                                 {31_400, 32_000, false, []int64{0, 6300, 300}, 6600},
+		"nearly but not":                       {31_000, 0, false, []int64{0, 0, 0}, 0},
+		"hot, but not now":                     {24_000, 0, false, []int64{0, 0, 0}, 0},
+		"the machine has what is not for pods": {31_400, 34_000, false, []int64{0, 0, 0}, 0},
+		"full, and nothing is expected":        {31_400, 32_000, true, []int64{0, 0, 0}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t, func(pod *v1.Pod) {
+				pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}}
+			})
+			y.deps.Options.Unforeseen = tc.unforeseen
+			read := &y.observed.View.Nodes[0]
+			for k, peak := range []int64{20_000, 20_000, 14_000} {
+				pod := &read.Pods[k]
+				pod.PeakMilliCores, pod.Used[cluster.CPU] = peak, 13_700
+			}
+			read.Pods[0].Used[cluster.CPU] = 4000
+			read.Measured[usage.AtAvg5m][cluster.CPU] = tc.node
+			y.observed.View.Snapshot.Nodes[0].Node.Capacity[cluster.CPU] = tc.capacity
+			in, _, err := y.input(y.observed, y.nodes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			node := &in.Nodes[0]
+			for k, want := range tc.want {
+				pod := &node.Pods[k]
+				if pod.Unserved != want || pod.Usage[cluster.CPU] != read.Pods[k].Used[cluster.CPU] || pod.Wanted()[cluster.CPU] != pod.Usage[cluster.CPU]+want {
+					t.Errorf("pod %d, measured at %d, is estimated to want %d more, want %d", k, pod.Usage[cluster.CPU], pod.Unserved, want)
+				}
+			}
+			if line := int64(32_000 * 65 / 100); node.Unserved != tc.sum || node.Need[cluster.CPU] != tc.node-line {
+				t.Errorf("%d are not served, want %d; %d have to leave", node.Unserved, tc.sum, node.Need[cluster.CPU])
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package strategies
+
+import (
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage/contention"
+)
+
+const (
+	// fullAtPercent is the CPU usage of its capacity from which on a node is taken to
+	// be asked for more than it has.
+	fullAtPercent = 97
+	// shortAt is the share of the most that any pod of a full node gets for what it
+	// requests from which on a pod is taken to want more: the kernel gives all of
+	// those the same, and all others what they ask for.
+	shortAt = 0.98
+	// leastRequest is what the kernel takes a pod without a request to request, in
+	// milli-cores: a pod that uses less than it gets for that wants no more.
+	leastRequest = 2
+)
+
+// Full reports whether a node is asked for more CPU than it has.
+func Full(node *cluster.Node, measured cluster.Amounts) bool {
+	has := max(node.Capacity[cluster.CPU], node.Allocatable[cluster.CPU])
+	return 100*measured[cluster.CPU] >= fullAtPercent*has
+}
+
+// EstimateUnserved estimates what each pod of a full node that may be moved wants and
+// does not get, and returns the sum, in milli-cores. Pods without a request weigh next
+// to nothing, so they are no measure of what others get. One that has to stay would
+// have all others moved for what it used once.
+func EstimateUnserved(pods []Pod) (sum int64) {
+	most := 0.0
+	for i := range pods {
+		if request := pods[i].Requests[cluster.CPU]; request > 0 {
+			most = max(most, float64(pods[i].Usage[cluster.CPU])/float64(request))
+		}
+	}
+	for i := range pods {
+		if pods[i].Refused == "" {
+			pods[i].Unserved = pods[i].unserved(most)
+			sum += pods[i].Unserved
+		}
+	}
+	return sum
+}
+
+// unserved is what a pod used lately beyond what it gets, up to its limit, if it gets
+// as much for its request as any.
+func (p *Pod) unserved(perRequest float64) int64 {
+	used, limit, wanted := p.Usage[cluster.CPU], p.Limits[cluster.CPU], p.PeakMilliCores
+	if float64(used) < shortAt*perRequest*float64(max(p.Requests[cluster.CPU], leastRequest)) || contention.ThrottledBy(float64(used), limit) {
+		return 0
+	}
+	if limit > 0 {
+		wanted = min(wanted, limit)
+	}
+	return max(wanted-used, 0)
+}

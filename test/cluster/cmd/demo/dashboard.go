@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/monitoring"
+	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
+)
+
+// board is what watches the demo as a dashboard does: a Prometheus, and an
+// extender that only observes, so that it has something to compare.
+type board struct {
+	prometheus *prometheus.Server
+	observer   *evenkeel.Process
+	// extender and metrics are the addresses of the observer.
+	extender, metrics string
+	// empty are the dashboard's queries without data.
+	empty []monitoring.Query
+}
+
+const (
+	// memoryLimit is GOMEMLIMIT in the shipped Deployment.
+	memoryLimit = "900MiB"
+	// scrapeEvery is often enough for rates over a minute.
+	scrapeEvery = 5 * time.Second
+	// judgedWithin bounds the wait until moves are judged, a minute after they
+	// landed.
+	judgedWithin = 2 * time.Minute
+)
+
+func newBoard() (b *board, err error) {
+	b = &board{}
+	if err := os.Setenv("GOMEMLIMIT", memoryLimit); err != nil { // of the processes that are started from here on
+		return nil, err
+	}
+	if b.extender, err = evenkeel.FreeAddress(); err != nil {
+		return nil, err
+	}
+	b.metrics, err = evenkeel.FreeAddress()
+	return b, err
+}
+
+// watch starts both.
+func (b *board) watch(ctx context.Context, s *show, kubeconfig, policy string) (err error) {
+	b.observer, err = evenkeel.Start(s.binary, filepath.Join(s.dir, "observer.log"),
+		"extender", "--observe", "--kubeconfig", kubeconfig, "--namespace", evenkeel.Namespace, "--policy-config-file", policy,
+		"--listen-address", b.extender, "--metrics-address", b.metrics)
+	if err != nil {
+		return err
+	}
+	if err := b.observer.WaitServing(ctx, "http://"+b.metrics+"/livez"); err != nil {
+		return err
+	}
+	b.prometheus, err = monitoring.Watch(ctx, s.dir, scrapeEvery, s.metrics, b.metrics)
+	return err
+}
+
+func (b *board) stop() (err error) {
+	if b == nil {
+		return nil
+	}
+	if b.prometheus != nil {
+		err = b.prometheus.Stop()
+	}
+	if b.observer != nil {
+		err = errors.Join(err, b.observer.Stop())
+	}
+	return err
+}
+
+// panels lists the queries of the dashboard that had no data since the start,
+// once all that the story did has been scraped, and its moves were judged.
+func (s *show) panels(ctx context.Context) (err error) {
+	if s.board == nil {
+		return nil
+	}
+	s.chapter("The dashboard")
+	s.say("A minute after they landed, moves are judged by whether they have helped.")
+	if err := s.board.judged(ctx); err != nil {
+		return err
+	}
+	if s.board.empty, err = monitoring.Empty(ctx, s.board.prometheus, time.Since(s.started)); err != nil {
+		return err
+	}
+	for _, query := range s.board.empty {
+		s.say("no data: %s: %s", query.Panel, query.Expr)
+	}
+	s.say("%d queries had no data.", len(s.board.empty))
+	return nil
+}
+
+// judged waits until a move has been judged, and for two more scrapes, which a
+// rate takes.
+func (b *board) judged(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, judgedWithin, fmt.Errorf("no move was judged within %v", judgedWithin))
+	defer cancel()
+	wait := func(d time.Duration) error {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(d):
+			return nil
+		}
+	}
+	for {
+		samples, err := b.prometheus.Query(ctx, "evenkeel_moves_evaluated_total > 0")
+		if err != nil {
+			return err
+		}
+		if len(samples) > 0 {
+			return wait(2*scrapeEvery + time.Second)
+		}
+		if err := wait(scrapeEvery); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlPlane are what stands on the machines of a control plane, by the names
+// that the kernel keeps 15 characters of.
+var controlPlane = []string{"etcd", "kube-apiserver", "kube-controller", "kube-scheduler"}
+
+// apart has the control plane and kube-schedulers run on the first processor,
+// and this process with all else that it started on the others. Threads that
+// begin later stay where those are that begin them.
+func apart() error {
+	var first, others unix.CPUSet
+	first.Set(0)
+	for cpu := 1; cpu < runtime.NumCPU(); cpu++ {
+		others.Set(cpu)
+	}
+	if others.Count() == 0 {
+		return fmt.Errorf("--apart: needs at least 2 processors, got %d", runtime.NumCPU())
+	}
+	tasks, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat")
+	if err != nil {
+		return fmt.Errorf("listing processes: %w", err)
+	}
+	for _, task := range tasks {
+		content, err := os.ReadFile(task)
+		if err != nil {
+			continue // it has ended
+		}
+		process, id, _ := strings.Cut(strings.TrimPrefix(filepath.Dir(task), "/proc/"), "/task/")
+		name, ours := member(string(content), process)
+		thread, err := strconv.Atoi(id)
+		if err != nil || !ours {
+			continue
+		}
+		set := &others
+		if slices.Contains(controlPlane, name) {
+			set = &first
+		}
+		if err := unix.SchedSetaffinity(thread, set); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("choosing processors for %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// member returns the name of a thread's process, from the process's files since
+// threads may be named, and whether it is this process or its child. stat is as
+// proc_pid_stat(5) has it: id (name) state parent.
+func member(stat, process string) (name string, ours bool) {
+	_, rest, _ := strings.Cut(stat, ") ")
+	fields := strings.Fields(rest)
+	self := strconv.Itoa(os.Getpid())
+	if len(fields) < 2 || process != self && fields[1] != self {
+		return "", false
+	}
+	comm, err := os.ReadFile("/proc/" + process + "/comm")
+	return strings.TrimSpace(string(comm)), err == nil
+}

@@ -1,0 +1,227 @@
+package handshakefaults
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/apifault"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// alarmed is an `evenkeel serve` beside nodes of which none is hot, and what can
+// go wrong with it.
+type alarmed struct {
+	*fixture
+	proxy           *apifault.Proxy
+	process         *evenkeel.Process
+	policy, metrics string
+}
+
+// start starts the process, in place of the one before.
+func (a *alarmed) start(args ...string) {
+	a.T.Helper()
+	a.stop()
+	a.metrics = a.FreeAddress()
+	a.process = a.Start("serve", append([]string{
+		"--policy-config-file", a.policy, "--descheduling-interval", "3s", "--leader-elect=true",
+		"--listen-address", a.FreeAddress(), "--metrics-address", a.metrics,
+	}, args...)...)
+	if err := a.process.WaitServing(a.T.Context(), "http://"+a.metrics+"/readyz"); err != nil {
+		a.T.Fatal(err)
+	}
+}
+
+func (a *alarmed) stop() {
+	a.T.Helper()
+	if a.process == nil {
+		return
+	}
+	if err := a.process.Stop(); err != nil {
+		a.T.Error(err)
+	}
+}
+
+// well waits until the process goes through cycles and nothing holds it back.
+func (a *alarmed) well() {
+	a.T.Helper()
+	a.shows(`evenkeel_cycles_total{result="success"}`, 1)
+	for _, series := range []string{`evenkeel_nodes{state="unknown"}`, "evenkeel_ledger_unwritable", `evenkeel_evictions_on_hold{reason="pause_unreadable"}`} {
+		a.Eventually(time.Minute, series+" 0", func(context.Context) bool { return a.Metric(a.metrics, series) == 0 })
+	}
+}
+
+// shows waits until a series has a value or more.
+func (a *alarmed) shows(series string, least float64) {
+	a.T.Helper()
+	a.Eventually(90*time.Second, series, func(context.Context) bool { return a.Metric(a.metrics, series) >= least })
+}
+
+// met waits until so many requests to the API server met a fault.
+func (a *alarmed) met(kind apifault.Kind, requests int) {
+	a.T.Helper()
+	until := a.proxy.Seen(kind) + requests
+	a.Eventually(time.Minute, "requests that meet the fault", func(context.Context) bool { return a.proxy.Seen(kind) >= until })
+}
+
+// Each alert fires in a fault that it is about, and no other alert does, by what
+// a real process exports in that fault; none fires while all is well. Those that
+// take hot nodes are in the cases of these.
+func TestAlertsFireInTheirFaults(t *testing.T) {
+	f := stage.New(t)
+	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	little := cluster.Resources{CPU: "500m", Memory: "256Mi"}
+	if err := f.Place(t.Context(), cluster.Placement{Workload: stage.Workload("web", little, little), On: stage.On(3, nodes...)}); err != nil {
+		t.Fatal(err)
+	}
+	through, proxy := f.APIProxy()
+	a := &alarmed{fixture: &fixture{Fixture: through}, proxy: proxy, policy: f.Policy(stage.RealUsage, stage.Impatient)}
+	a.start()
+	a.well()
+	a.Firing("all is well", nil, a.metrics)
+	a.ofTheRunning()
+	a.atTheStart()
+	a.ofCertificates()
+
+	// Far below what it uses: a heap that does not fit would leave no time for
+	// answers.
+	t.Setenv("GOMEMLIMIT", "64MiB")
+	a.start()
+	a.well()
+	a.Firing("the process has as much memory as it may", []string{"EvenkeelMemoryNearLimit"}, a.metrics)
+	a.process.Kill()
+	if _, _, err := evenkeel.Get(t.Context(), "http://"+a.metrics+"/metrics"); err == nil {
+		t.Error("the process is killed, and its metrics are read")
+	}
+	a.Firing("nothing runs", []string{"EvenkeelDown"})
+}
+
+// ofTheRunning are faults that come and go while the process runs.
+func (a *alarmed) ofTheRunning() {
+	t := a.T
+	t.Helper()
+	a.Pause(true)
+	a.shows(`evenkeel_evictions_paused{reason="paused"}`, 1)
+	a.Firing("the kill switch is set", []string{"EvenkeelEvictionsPaused"}, a.metrics)
+	a.Pause(false)
+
+	valid, err := os.ReadFile(a.policy)
+	if err == nil {
+		err = os.WriteFile(a.policy, []byte("kind: Nonsense\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.shows(`evenkeel_policy_loads_total{result="invalid"}`, 1)
+	a.Firing("the policy is invalid", []string{"EvenkeelPolicyInvalid"}, a.metrics)
+	if err := os.WriteFile(a.policy, valid, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.shows("evenkeel_policy_last_load_successful", 1)
+	a.well()
+
+	a.proxy.Apply(apifault.Rule{Percent: 20, Effect: apifault.WithStatus(http.StatusInternalServerError, 0)})
+	a.met(apifault.Status, 5)
+	a.FiringOver(40*time.Second, "one in five requests to the API server fails", []string{"EvenkeelAPIServerErrors"}, a.metrics)
+	a.proxy.Apply()
+	a.well()
+	a.proxy.Apply(apifault.Rule{Effect: apifault.SlowBy(3 * time.Second)})
+	a.met(apifault.Slow, 5)
+	a.Firing("each request to the API server takes three seconds", []string{"EvenkeelAPIServerSlow"}, a.metrics)
+	a.proxy.Apply()
+	a.well()
+
+	a.StopMetricsServer()
+	a.shows(`evenkeel_nodes{state="unknown"}`, 4)
+	a.Firing("metrics-server is down", []string{"EvenkeelUsageCoverageLow"}, a.metrics)
+	if err := a.Restart(t.Context(), cluster.MetricsServer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// atTheStart are faults that a process finds when it starts.
+func (a *alarmed) atTheStart() {
+	t := a.T
+	t.Helper()
+	a.stop()
+	a.proxy.Apply(apifault.Rule{Resources: []string{"leases"}, Effect: apifault.WithStatus(http.StatusForbidden, 0)})
+	a.start()
+	a.shows(`evenkeel_nodes{state="cool"}`, 4)
+	a.Firing("nobody may have the Lease", []string{"EvenkeelNobodyLeads"}, a.metrics)
+	a.stop()
+
+	a.proxy.Apply(apifault.Rule{Verbs: []string{"get"}, Resources: []string{"configmaps"}, Effect: apifault.WithStatus(http.StatusForbidden, 0)})
+	a.start()
+	a.shows(`evenkeel_cycles_total{result="error"}`, 1)
+	a.shows(`evenkeel_nodes{state="cool"}`, 4)
+	a.Firing("the process may not read the ledger and the kill switch", []string{"EvenkeelCyclesFail", "EvenkeelNotEvicting"}, a.metrics)
+	a.stop()
+	a.proxy.Apply()
+
+	ledgers := a.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
+	if err := ledgers.Delete(t.Context(), stage.LedgerName, metav1.DeleteOptions{}); err != nil {
+		t.Logf("no ledger yet: %v", err)
+	}
+	newer := &v1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: stage.LedgerName},
+		BinaryData: map[string][]byte{stage.LedgerKey: a.packed(`{"format":7,"moves":[]}`)},
+	}
+	if _, err := ledgers.Create(t.Context(), newer, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a.start()
+	a.shows("evenkeel_ledger_unreadable", 1)
+	a.shows(`evenkeel_nodes{state="cool"}`, 4)
+	a.Firing("the ledger is of a newer version", []string{"EvenkeelLedgerUnreadable"}, a.metrics)
+	a.stop()
+	if err := ledgers.Delete(t.Context(), stage.LedgerName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ofCertificates are faults of the files by which kube-scheduler is answered.
+func (a *alarmed) ofCertificates() {
+	t := a.T
+	t.Helper()
+	dir := t.TempDir()
+	if got := stage.Run(t.Context(), t, dir, "certificates", "--directory", dir, "--validity", "24h"); got.Code != 0 {
+		t.Fatalf("making certificates: %s", got.Stderr)
+	}
+	a.start("--tls-cert-file", filepath.Join(dir, "server.crt"), "--tls-private-key-file", filepath.Join(dir, "server.key"),
+		"--client-ca-file", filepath.Join(dir, "ca.crt"))
+	a.well()
+	a.Firing("the certificate expires within a day", []string{"EvenkeelCertificateExpiresSoon"}, a.metrics)
+	if err := os.WriteFile(filepath.Join(dir, "server.crt"), []byte("half of a cert"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.shows("evenkeel_extender_certificate_files_unusable", 1)
+	a.Firing("its renewed file is damaged", []string{"EvenkeelCertificateExpiresSoon", "EvenkeelCertificateFilesUnusable"}, a.metrics)
+}
+
+// The API server refuses each eviction with an error, until the circuit breaker
+// stops trying.
+func TestBreakerOpensOnErrors(t *testing.T) {
+	f, skew := newFixture(t)
+	through, proxy := f.APIProxy()
+	proxy.Apply(apifault.Rule{Resources: []string{"pods/eviction"}, Effect: apifault.WithStatus(http.StatusInternalServerError, 0)})
+	metrics := f.FreeAddress()
+	through.Serve(f.Policy(stage.RealUsage, stage.Impatient), "--leader-elect=true", "--metrics-address", metrics)
+	f.Eventually(2*time.Minute, "the breaker open", func(context.Context) bool {
+		return f.Metric(metrics, `evenkeel_evictions_on_hold{reason="api_errors"}`) == 1
+	})
+	f.Firing("evictions fail", []string{"EvenkeelBreakerOpen"}, metrics)
+	if hot := f.Hot(t.Context(), 65); len(hot) != len(skew.Hot) {
+		t.Errorf("%v are hot, want %v: no eviction was granted", hot, skew.Hot)
+	}
+}

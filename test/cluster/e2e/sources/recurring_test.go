@@ -1,0 +1,150 @@
+package sources
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+const (
+	// The shortest period that a policy may have stands for a day.
+	recurs     = 5 * time.Minute
+	burstAfter = 2 * time.Minute // in each period
+	burstLasts = 75 * time.Second
+	evictLine  = 65.0
+)
+
+// recurring is a Deployment that works hard for a quarter of each period.
+type recurring struct {
+	*stage.Fixture
+
+	began time.Time
+	busy  map[string]bool // what each pod was told, by name
+}
+
+// within returns the number of the period, counted from 0, and whether it is time
+// for its burst.
+func (r *recurring) within(at time.Time) (period int, burst bool) {
+	into := at.Sub(r.began)
+	period = int(into / recurs)
+	into %= recurs
+	return period, into >= burstAfter && into < burstAfter+burstLasts
+}
+
+// drive tells each pod what to use now.
+func (r *recurring) drive(ctx context.Context) {
+	r.T.Helper()
+	_, burst := r.within(time.Now())
+	for _, pod := range r.Pods(ctx, "report") {
+		if told, ok := r.busy[pod.Name]; ok && told == burst || pod.DeletionTimestamp != nil {
+			continue
+		}
+		usage := cluster.Resources{CPU: "500m"}
+		if burst {
+			usage.CPU = "11"
+		}
+		if err := r.SetUsage(ctx, "shop", pod.Name, usage); err == nil { // else it has just left
+			r.busy[pod.Name] = burst
+		}
+	}
+}
+
+// newRecurring places so many pods of it on each of some nodes, begins to drive
+// them and starts to serve.
+func newRecurring(t *testing.T, on map[string]int) *recurring {
+	r := &recurring{Fixture: stage.New(t), busy: map[string]bool{}}
+	nodes, err := r.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", OwnAddresses: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.Place(t.Context(),
+		cluster.Placement{Workload: stage.Workload("report", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "500m", Memory: "1Gi"}), On: on},
+		cluster.Placement{Workload: stage.Workload("web", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "1", Memory: "1Gi"}), On: stage.On(1, nodes...)},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.began = time.Now()
+	setting := startKubelets(t, r.Fixture)
+	r.Serve(r.Policy(stage.RealUsage, "---\napiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+
+		"usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [{type: Kubelet"+setting+"}]}\n"+
+		"hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}\n"+
+		// What is saved is asked for of the quarter of an hour for which the pattern was seen.
+		"eviction: {ownerSettle: 0s, cycleDeadline: 3m, minHotTimeSaved: 30s, forecastPeriod: "+recurs.String()+"}\n"))
+	return r
+}
+
+// play drives the pods for so many periods and returns, by period, the highest
+// usage of a node.
+func (r *recurring) play(periods int) (highest []float64) {
+	r.T.Helper()
+	highest = make([]float64, periods)
+	r.Eventually(time.Duration(periods+1)*recurs, "all periods are over", func(ctx context.Context) bool {
+		period, _ := r.within(time.Now())
+		if period >= periods {
+			return true
+		}
+		r.drive(ctx)
+		loads, err := r.NodeUsage(ctx)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		for _, load := range loads {
+			highest[period] = max(highest[period], load.CPUPercent)
+		}
+		return false
+	})
+	return highest
+}
+
+// A burst that two pods of one node have at the same time of each period is
+// relieved before it comes a third time, in a quiet hour: one move, to a node that
+// has room for it then. In no window of five minutes the node is hot.
+//
+//	node-0: 2 × 11 + 1 = 23 of 32 cores = 71.9 % in the burst
+//	node-1:     11 + 1 = 12             = 37.5 %, with one more 71.9 %
+//	node-2, node-3:  1                  =  3.1 %
+func TestRecurringBurstIsRelievedAhead(t *testing.T) {
+	r := newRecurring(t, map[string]int{"node-0": 2, "node-1": 1})
+	mark := r.Mark()
+	highest := r.play(4)
+	evictions := r.Granted(mark)
+	t.Logf("the fullest node of each period: %.1f %%; evictions: %+v", highest, evictions)
+	if len(evictions) != 1 {
+		t.Fatalf("%d evictions, want 1", len(evictions))
+	}
+	second, third := recurs+burstAfter+burstLasts, 2*recurs+burstAfter
+	if after := evictions[0].At.Sub(r.began); after < second || after > third {
+		t.Errorf("the eviction was %v after the beginning, want it between the second burst and the third: after %v to %v", after, second, third)
+	}
+	for period, percent := range highest {
+		if hot := percent > evictLine; hot != (period < 2) {
+			t.Errorf("in period %d the fullest node used %.1f %%", period+1, percent)
+		}
+	}
+	var on []string
+	for _, pod := range r.Pods(t.Context(), "report") {
+		on = append(on, pod.Spec.NodeName)
+	}
+	slices.Sort(on)
+	if len(slices.Compact(slices.Clone(on))) != 3 {
+		t.Errorf("the pods are on %v, want each on a node of its own", on)
+	}
+}
+
+// Where all nodes are full at the same time, nothing is moved, before or then.
+func TestFleetWidePeakEvictsNothing(t *testing.T) {
+	r := newRecurring(t, map[string]int{"node-0": 2, "node-1": 2, "node-2": 2, "node-3": 2})
+	mark := r.Mark()
+	highest := r.play(4)
+	if evictions := r.Granted(mark); len(evictions) != 0 {
+		t.Errorf("evictions: %+v, want none", evictions)
+	}
+	if lowest := slices.Min(highest); lowest < evictLine {
+		t.Errorf("the fullest node of each period: %.1f %%, want all above %v %%", highest, evictLine)
+	}
+}

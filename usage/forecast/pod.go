@@ -1,0 +1,91 @@
+package forecast
+
+import (
+	"math"
+	"time"
+)
+
+// PodPattern is what one pod is expected to use by its workload's pattern. The zero
+// value is that of a pod of which nothing recurs.
+type PodPattern struct {
+	*Pattern
+	// Unlike is by which share of the pattern the pod uses more, or less, in busy
+	// parts.
+	Unlike Unlike
+	// Limit is the most that it can use, in milli-cores; 0 for no limit.
+	Limit int64
+}
+
+// At returns what is expected in a part of a period, in milli-cores.
+func (p PodPattern) At(part int64) float64 { return p.at(part%Parts, p.Pattern.Mean()) }
+
+func (p PodPattern) at(at int64, mean float64) float64 {
+	used := float64(p.Means[at])
+	if p.busy(at, mean) {
+		used *= p.Unlike.times()
+	}
+	if p.Limit > 0 {
+		used = min(used, float64(p.Limit))
+	}
+	return used
+}
+
+// Foresee returns what is expected of a pod that is expected to go on so: what its
+// pattern says from now on, varying by no more than that was off. Where more is used
+// now than the pattern has around this time, it cannot say when that ends: usage is
+// expected to go on.
+func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time) Expected {
+	if !p.Recurs() {
+		return e
+	}
+	highest := p.highest(clock, now)
+	if float64(e[0].Mean) > highest+min(unforeseen*math.Sqrt(float64(p.Off+p.Within)), highest) {
+		return e
+	}
+	for s := range e {
+		if e[s].Mean = ahead.means[s] + float32(p.Unlike)*ahead.busy[s]; p.Limit > 0 {
+			e[s].Mean = min(e[s].Mean, float32(p.Limit))
+		}
+		e[s].Variance = min(e[s].Variance, p.Off+p.Within)
+	}
+	return e
+}
+
+// unforeseen is how many standard deviations above its pattern usage is not in it;
+// twice as much never is.
+const unforeseen = 3
+
+// highest returns the most that is expected in the parts that the last 15 minutes
+// are of, the one before and the one after, in which it may have come early or late.
+func (p PodPattern) highest(clock Clock, now time.Time) float64 {
+	last, length := clock.Part(now.Unix())+1, clock.Length()
+	first := last - 2 - int64((time.Duration(ends[0])*time.Second+length-1)/max(length, 1))
+	highest, mean := 0.0, p.Pattern.Mean()
+	for part := max(first, last-Parts+1); part <= last; part++ {
+		highest = max(highest, p.at(part%Parts, mean))
+	}
+	return highest
+}
+
+// Unlike is by which share of what its workload's pattern says for busy parts a pod
+// uses more, or less: a leader and its followers share a pattern, and so do two
+// versions. The zero value is that of a pod that is like it.
+type Unlike float32
+
+// mostUnlike is how many times the pattern a pod is taken to use at most.
+const mostUnlike = 8
+
+func (u Unlike) times() float64 { return 1 + float64(u) }
+
+// Add takes account of a sample in a part of a period. weight is its share of the
+// time that is looked back on.
+func (u *Unlike) Add(p *Pattern, part, milliCores int64, weight float64) {
+	if p == nil || p.Periods == 0 {
+		return
+	}
+	at := part % Parts
+	if mean := p.Mean(); p.busy(at, mean) {
+		times := min(float64(milliCores)/float64(p.Means[at]), mostUnlike)
+		*u += Unlike(min(weight, 1) * (times - u.times()))
+	}
+}

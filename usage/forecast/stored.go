@@ -1,0 +1,88 @@
+package forecast
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Stored is what is known of a workload, for another process.
+type Stored struct {
+	// Key is the workload's.
+	Key     uint64
+	Pattern *Pattern
+	// Without is for how many parts it had no sample, at most 255.
+	Without int32
+}
+
+// Patterns are stored as a header (the version, the period in seconds and the number
+// of the last part, 4, 4 and 8 bytes, little endian) and, for each workload, its key
+// of 8 bytes, its Pattern and, in a byte, for how many parts it had no sample.
+const (
+	storedVersion = 2
+	storedHeader  = 4 + 4 + 8
+	storedBytes   = 8 + PatternSize + 1
+)
+
+// Store encodes what is known in a part, in at most so many bytes: if there is more,
+// the workloads that recur, and of those whose usage varies most. It changes the
+// order of all, and returns nil for none.
+func Store(all []Stored, most int, clock Clock, part int64) []byte {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b Stored) int {
+		if recurs := a.Pattern.Recurs(); recurs != b.Pattern.Recurs() {
+			if recurs {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.Pattern.Spread, a.Pattern.Spread), cmp.Compare(a.Key, b.Key))
+	})
+	all = all[:min(len(all), max(most-storedHeader, 0)/storedBytes)]
+	data := make([]byte, 0, storedHeader+len(all)*storedBytes)
+	data = binary.LittleEndian.AppendUint32(data, storedVersion)
+	data = binary.LittleEndian.AppendUint32(data, uint32(clock.Period/time.Second)) // a week at most
+	data = binary.LittleEndian.AppendUint64(data, uint64(part))
+	for _, s := range all {
+		data = binary.LittleEndian.AppendUint64(data, s.Key)
+		data = append(s.Pattern.Append(data), byte(s.Without)) // at most 255
+	}
+	return data
+}
+
+// Restore decodes what another process has stored, and for how many parts ago. The
+// error says what is wrong with the data. What is of another period, or of a time
+// to come, is left out; clocks may differ by a part.
+func Restore(data []byte, clock Clock, now time.Time) (all []Stored, age int64, err error) {
+	if len(data) < storedHeader {
+		return nil, 0, errors.New("patterns: no header")
+	}
+	version, period, part := binary.LittleEndian.Uint32(data), binary.LittleEndian.Uint32(data[4:]), int64(binary.LittleEndian.Uint64(data[8:]))
+	rest := data[storedHeader:]
+	switch {
+	case version != storedVersion:
+		return nil, 0, fmt.Errorf("patterns: version %d, want %d", version, storedVersion)
+	case len(rest)%storedBytes != 0:
+		return nil, 0, fmt.Errorf("patterns: %d bytes are left over", len(rest)%storedBytes)
+	}
+	for ; len(rest) > 0; rest = rest[storedBytes:] {
+		p, err := DecodePattern(rest[8 : storedBytes-1])
+		if err != nil {
+			return nil, 0, fmt.Errorf("patterns: %w", err)
+		}
+		all = append(all, Stored{binary.LittleEndian.Uint64(rest), p, int32(rest[storedBytes-1])})
+	}
+	const clocksDiffer = 1
+	if time.Duration(period)*time.Second != clock.Period || period == 0 {
+		return nil, 0, nil
+	}
+	if age = clock.Part(now.Unix()) - part; age < -clocksDiffer {
+		return nil, 0, nil
+	}
+	return all, max(age, 0), nil
+}
