@@ -81,19 +81,51 @@ func TestABurstThatOvertakesTheWatch(t *testing.T) {
 					}
 					b.filterUnseen(pod, nodes...)
 					scores := b.prioritizeUnseen(pod, nodes...)
-					placed[slices.MaxFunc(nodes, func(x, y string) int { return cmp.Compare(scores[x], scores[y]) })]++
+					placed[chosen(n, scores, nodes)]++
 				}
 				if took := time.Since(began); took > tc.most {
 					t.Errorf("it took %v, want at most %v", took, tc.most)
 				}
 				for _, node := range nodes {
-					if tc.shown && (placed[node] < 3 || placed[node] > 7) {
-						t.Errorf("placed %v, want about 5 on each", placed)
+					if share := tc.pods / len(nodes); placed[node] < share*6/10 || placed[node] > share*14/10 {
+						t.Errorf("placed %v, want about %d on each", placed, share)
 					}
 				}
 			})
 		})
 	}
+}
+
+// chosen is a node with the highest score, of several each in turn.
+func chosen(turn int, scores map[string]int8, nodes []string) string {
+	from := turn % len(nodes)
+	return slices.MaxFunc(slices.Concat(nodes[from:], nodes[:from]), func(x, y string) int { return cmp.Compare(scores[x], scores[y]) })
+}
+
+// While the watch has broken off, the pods of a burst go to the cooler nodes, but not
+// all to the coolest one. What somebody asks about pods that do not exist changes no
+// answer.
+func TestABurstWithoutTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBridge(t)
+		nodes := []string{"a", "b", "c", "d"}
+		for i, node := range nodes {
+			b.node(node, []int64{1000, 1300, 1600, 4500}[i])
+		}
+		b.observe()
+		const pods = 300
+		placed, first := map[string]int{}, b.prioritizeUnseen(strange("p0", 235), nodes...)
+		for n := range pods {
+			scores := b.prioritizeUnseen(strange(fmt.Sprintf("p%d", n), 235), nodes...)
+			placed[chosen(n, scores, nodes)]++
+		}
+		if placed["a"] < pods/2 || placed["a"] > pods*9/10 || placed["b"] < pods/10 || placed["d"] > 0 {
+			t.Errorf("placed %v, want most on a, the coolest, some on b and none on d", placed)
+		}
+		if diff := gocmp.Diff(first, b.prioritizeUnseen(strange("p0", 235), nodes...)); diff != "" {
+			t.Errorf("a second answer (-first +second):\n%s", diff)
+		}
+	})
 }
 
 // kube-scheduler's own plugins decide where our scores tie: nodes on which

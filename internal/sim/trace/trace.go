@@ -55,20 +55,6 @@ func (t *Trace) Steps() int {
 	return len(t.Series[0])
 }
 
-// MeanPercent returns the mean of all values; 0 without any.
-func (t *Trace) MeanPercent() float64 {
-	sum := 0.0
-	for _, series := range t.Series {
-		for _, value := range series {
-			sum += float64(value)
-		}
-	}
-	if cells := len(t.Series) * t.Steps(); cells > 0 {
-		return sum / float64(cells)
-	}
-	return 0
-}
-
 // Open reads a trace from a file.
 func Open(path string) (*Trace, error) {
 	file, err := os.Open(path)

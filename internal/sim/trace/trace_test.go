@@ -66,8 +66,8 @@ func TestOpenNamesATraceAfterItsFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Name != want || got.Steps() != 1 || got.MeanPercent() != 30 {
-				t.Errorf("it is called %q, with %d steps and a mean of %v %%; want %q, 1 and 30", got.Name, got.Steps(), got.MeanPercent(), want)
+			if got.Name != want || got.Steps() != 1 || got.Series[0][0] != 40 {
+				t.Errorf("it is called %q, with %d steps from %v %%; want %q, 1 and 40", got.Name, got.Steps(), got.Series[0][0], want)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestOpenNamesATraceAfterItsFile(t *testing.T) {
 
 func TestAnEmptyTraceHasNothing(t *testing.T) {
 	var none *Trace
-	if none.Steps() != 0 || (&Trace{}).Steps() != 0 || (&Trace{}).MeanPercent() != 0 {
-		t.Error("a trace without series has steps or a mean")
+	if none.Steps() != 0 || (&Trace{}).Steps() != 0 {
+		t.Error("a trace without series has steps")
 	}
 }

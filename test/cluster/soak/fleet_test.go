@@ -18,7 +18,7 @@ func shape() Shape {
 func fleetAndLoad(t *testing.T, cpu *Trace) ([]Deployment, *Load) {
 	t.Helper()
 	memory := GenerateMemory(300, 7)
-	fleet, err := NewFleet(shape(), cpu.MeanPercent(), memory.MeanPercent())
+	fleet, err := NewFleet(shape(), MeanPercent(cpu), MeanPercent(memory))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,18 @@ func percentAt(t *Trace, series, step int) float64 {
 	return float64(values[step%len(values)])
 }
 
+// MeanPercent returns the mean of all values of a trace; 0 without any.
+func MeanPercent(t *Trace) float64 {
+	sum, n := 0.0, 0
+	for _, series := range t.Series {
+		n += len(series)
+		for _, value := range series {
+			sum += float64(value)
+		}
+	}
+	return sum / float64(max(n, 1))
+}
+
 // FindTraces opens a CPU trace and, if there is one, the memory trace of the
 // same set. The path is that of a CPU file or of a folder. Of a folder's sets
 // it takes the one with the most series, the first by name among equals. The

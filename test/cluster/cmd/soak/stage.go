@@ -77,7 +77,7 @@ func (s *stage) prepareLoad() (err error) {
 		}
 	}
 	s.traceID = cpu.Name + " and " + memory.Name
-	if s.fleet, err = soak.NewFleet(shape, cpu.MeanPercent(), memory.MeanPercent()); err != nil {
+	if s.fleet, err = soak.NewFleet(shape, soak.MeanPercent(cpu), soak.MeanPercent(memory)); err != nil {
 		return err
 	}
 	s.load, err = soak.NewLoad(soak.LoadConfig{Fleet: s.fleet, CPU: cpu, Memory: memory, Step: s.flags.step, Seed: shape.Seed})
