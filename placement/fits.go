@@ -42,7 +42,7 @@ func (s *Session) worldsDiffer(n *nodeEntry) bool {
 func (s *Session) infoIn(w world, n *nodeEntry) *framework.NodeInfo {
 	p := s.last.pod
 	if n == p.node && (w == gone || isStateful(p.pod)) {
-		return n.infoWithout(w, p)
+		return n.sum(w, p)
 	}
 	return n.infoIn(w)
 }

@@ -72,11 +72,7 @@ func (n *nodeEntry) changed(w world) *framework.NodeInfo {
 	return info
 }
 
-// infoWithout returns the node as it is in a world without one of its pods.
-func (n *nodeEntry) infoWithout(w world, p *podEntry) *framework.NodeInfo {
-	return n.sum(w, p)
-}
-
+// sum returns the node as it is in a world without one of its pods.
 func (n *nodeEntry) sum(w world, except *podEntry) *framework.NodeInfo {
 	var arrived []*podEntry
 	if n.overlay != nil {

@@ -57,6 +57,20 @@ func execute(t *testing.T, binary, args string) (string, error) {
 	return out.String(), err
 }
 
+// The version is told in both ways that users of other programs know.
+func TestVersion(t *testing.T) {
+	flag, err := execute(t, "evenkeel", "--version")
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(flag), " "+version) {
+		t.Errorf("--version prints %q, error %v, want version %s", flag, err, version)
+	}
+	for _, binary := range []string{"evenkeel", "kubectl-evenkeel"} {
+		want, _ := execute(t, binary, "--version")
+		if command, err := execute(t, binary, "version"); err != nil || command != want {
+			t.Errorf("%s version prints %q, error %v, want %q as --version does", binary, command, err, want)
+		}
+	}
+}
+
 // The binary answers by the name under which kubectl runs it.
 func TestHelpNamesTheCommandAsItWasCalled(t *testing.T) {
 	cases := map[string][]string{ // of help of lint

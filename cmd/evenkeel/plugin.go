@@ -42,6 +42,14 @@ func keepOutOfHelp(root *cobra.Command) {
 	root.SetUsageTemplate(root.UsageTemplate() + ofAll)
 }
 
+// newVersionCommand is what people try who know kubectl and the descheduler.
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs, RunE: func(c *cobra.Command, _ []string) error {
+		_, err := fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", c.Root().DisplayName(), version)
+		return err
+	}}
+}
+
 func newOptionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",

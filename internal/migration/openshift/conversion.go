@@ -33,10 +33,6 @@ func (c *conversion) others() map[string]any {
 	return map[string]any{"exclude": slices.Concat(protected, texts(c.in.ProfileCustomizations.Namespaces.Excluded))}
 }
 
-func isProtected(name string) bool {
-	return strings.HasPrefix(name, "openshift-") || slices.Contains(protected, any(name))
-}
-
 func texts(names []string) []any {
 	all := make([]any, len(names))
 	for i, name := range names {

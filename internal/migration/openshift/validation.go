@@ -72,7 +72,7 @@ func (c *conversion) checkCustomizations(at *field.Path) {
 		}
 	}
 	for i, name := range given.Namespaces.Included {
-		if isProtected(name) {
+		if strings.HasPrefix(name, "openshift-") || slices.Contains(protected, any(name)) {
 			c.errs = append(c.errs, field.Forbidden(at.Child("namespaces", "included").Index(i), name+" is always left alone"))
 		}
 	}
