@@ -50,7 +50,7 @@ func TestNodeSummary(t *testing.T) {
 		},
 		"held hot by its leave lines": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6200, 5900) },
-			"n1 is hot since 12:03 UTC: it is under its evict lines again, but not under every leave line: " +
+			"n1 is hot since 12:03 UTC: it is no longer above an evict line in all windows; " +
 				"cpu avg_5m 62.0% is above the leave line 60%. No pod has to be moved.",
 		},
 		"on its way to hot": {

@@ -23,6 +23,10 @@ func (n *Node) name(now time.Time) string {
 // OverEvict says how the node is above its evict lines; empty if it is not.
 func (n *Node) OverEvict() string { return strings.Join(phrases(n.Metrics, evictLine), "; ") }
 
+// Cooling says why a node is still hot that is above no evict line in all windows: it
+// has to get under its leave lines.
+const Cooling = "no longer above an evict line in all windows"
+
 // OverLeave says how the node is above its leave lines; empty if it is not.
 func (n *Node) OverLeave() string { return strings.Join(phrases(n.Metrics, leaveLine), "; ") }
 
@@ -33,7 +37,7 @@ func (n *Node) why(now time.Time) string {
 		if over != "" {
 			return ": " + over + "."
 		}
-		return ": it is under its evict lines again, but not under every leave line: " + n.OverLeave() + "."
+		return ": it is " + Cooling + "; " + n.OverLeave() + "."
 	case thresholds.Unknown:
 		return fmt.Sprintf(" (%s): nothing is decided on its usage.", n.Unknown)
 	case thresholds.Cool, thresholds.Warm:

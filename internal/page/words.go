@@ -40,7 +40,7 @@ func (f *Facts) hot(name string) (HotNode, bool) {
 	by := n.OverEvict()
 	cooling := by == ""
 	if cooling {
-		by = "no longer above an evict line in all windows; " + n.OverLeave()
+		by = explain.Cooling + "; " + n.OverLeave()
 	}
 	return HotNode{Name: name, By: by, cooling: cooling, Summary: n.Summary, Action: explain.Sentence(facts.NoPlan)}, true
 }

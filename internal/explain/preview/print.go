@@ -214,7 +214,7 @@ func (p *printer) aheadNodes(r *Report) {
 }
 
 func (p *printer) hotNode(n *Node, moves []*Move) {
-	words := cmp.Or(beyond(n.Exceeded), "under its evict lines again, and not yet under its leave lines") + "."
+	words := cmp.Or(beyond(n.Exceeded), explain.Cooling+", and not yet under its leave lines") + "."
 	if len(moves) > 0 {
 		verb := "bring"
 		if len(moves) == 1 {
