@@ -136,7 +136,7 @@ func (c *Cycle) Step(ctx context.Context) Next {
 // way make room when they are ready, and a surge ends without this limit.
 func (c *Cycle) wait() Next {
 	now := c.config.Clock.Local()
-	if len(c.surges) > 0 || c.expectsRoom() {
+	if len(c.surges) > 0 || slices.ContainsFunc(c.left, func(m Move) bool { return c.inFlight(m.Namespace, m.Owner.UID) > 0 }) {
 		c.waits = time.Time{}
 		return Next{Wait: tick, Blocked: true, Until: c.deadline}
 	}
@@ -149,12 +149,6 @@ func (c *Cycle) wait() Next {
 		return Next{Over: true}
 	}
 	return Next{Wait: tick, Blocked: true, Until: until}
-}
-
-// expectsRoom reports whether a move waits for others of its owner that are on
-// their way.
-func (c *Cycle) expectsRoom() bool {
-	return slices.ContainsFunc(c.left, func(m Move) bool { return c.inFlight(m.Namespace, m.Owner.UID) > 0 })
 }
 
 // Left returns the moves that are neither made nor given up.

@@ -148,21 +148,30 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 		return reasons.SourceUsageUnknown
 	case move.Reason != reasons.NodeHotAhead && !e.stillHot(latest, from, move.Wanted):
 		return reasons.SourceNoLongerHot
-	case !e.lands(latest, to, move):
+	case !e.lands(latest, to, move, usesNow(latest.View, from, move)):
 		return reasons.LandingGone
 	}
 	reason, _ := e.allowance().Refuse(&move.Intent)
 	return reason
 }
 
+// usesNow returns what a pod uses: as planned, or more by now.
+func usesNow(view *usage.View, from int, move *Move) cluster.Amounts {
+	for j, pod := range view.Snapshot.Nodes[from].Pods {
+		if pod.UID == move.PodUID {
+			return move.Usage.Plus(view.Nodes[from].Pods[j].Used.Minus(move.Usage).AtLeastZero())
+		}
+	}
+	return move.Usage
+}
+
 // lands reports whether a destination still takes the pod.
-func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
+func (e *Evictor) lands(latest *observer.Observation, to int, move *Move, arriving cluster.Amounts) bool {
 	node := &latest.View.Snapshot.Nodes[to].Node
 	_, known := latest.Board.Predicted(cluster.NodeIndex(to))
 	if !known || node.Closed() != "" {
 		return false
 	}
-	arriving := move.Usage
 	if e.Moving(move.PodUID) {
 		arriving = cluster.Amounts{} // its reservation is part of the prediction
 	}
@@ -177,11 +186,13 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 	var left cluster.Amounts
 	var stay []strategies.Pod
 	for j, pod := range info.Pods {
-		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(e.config.Cluster.Pod(pod.Namespace, pod.Name), pod.UID)
+		now := e.config.Cluster.Pod(pod.Namespace, pod.Name)
+		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(now, pod.UID)
 		switch {
 		case pod.Terminating:
 		case stays:
-			stay = append(stay, strategies.Pod{Pod: pod, Usage: read.Pods[j].Used, PeakMilliCores: read.Pods[j].PeakMilliCores})
+			refused, _ := e.Protection(now)
+			stay = append(stay, strategies.Pod{Pod: pod, Usage: read.Pods[j].Used, PeakMilliCores: read.Pods[j].PeakMilliCores, Refused: refused})
 		default:
 			left = left.Plus(read.Pods[j].Used)
 		}

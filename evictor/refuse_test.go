@@ -359,7 +359,7 @@ func TestClosedNodesAreNoLandings(t *testing.T) {
 			latest := seen(t, 9700)
 			to := latest.View.Snapshot.Index("cool")
 			tc.change(&latest.View.Snapshot.Nodes[to].Node)
-			if got := e.lands(latest, to, &Move{}); got != tc.want {
+			if got := e.lands(latest, to, &Move{}, cluster.Amounts{}); got != tc.want {
 				t.Errorf("lands: %t, want %t", got, tc.want)
 			}
 		})

@@ -91,3 +91,13 @@ func indices(n int) []cluster.NodeIndex {
 }
 
 var pod = cluster.Amounts{500, 2 * gib} // 5 % and 2 %
+
+// Accepts is Refused of a single node: it reports whether kube-scheduler may put a pod of the given usage on a
+// node: whether the node stays at or under the reject line with it or, with
+// measured windows, is within their limits. An unknown node accepts.
+func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
+	if b.Measured() {
+		return !b.full(i)
+	}
+	return b.under(i, pod)
+}

@@ -192,18 +192,10 @@ func (b *Board) With(i cluster.NodeIndex, pod cluster.Amounts) (cluster.Percents
 	return amounts.Plus(pod).PercentOf(b.nodes[i].allocatable), true
 }
 
-// Accepts reports whether kube-scheduler may put a pod of the given usage on a
-// node: whether the node stays at or under the reject line with it or, with
-// measured windows, is within their limits. An unknown node accepts.
-func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
-	if b.Measured() {
-		return !b.full(i)
-	}
-	return b.under(i, pod)
-}
-
-// Refused yields the positions, in a list of nodes, of those that do not accept
-// a pod of the given usage.
+// Refused yields the positions, in a list of nodes, of those where kube-scheduler
+// may not put a pod of the given usage: that would be above the reject line with it
+// or, with measured windows, are above one of their limits. An unknown node is not
+// refused.
 func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq[int] {
 	if b.Measured() {
 		return func(yield func(int) bool) {

@@ -16,6 +16,10 @@ const (
 	// leastRequest is what the kernel takes a pod without a request to request, in
 	// milli-cores: a pod that uses less than it gets for that wants no more.
 	leastRequest = 2
+	// leastMeasure is the least request, in milli-cores, that is a measure of what others
+	// get, if any pod requests as much: the kernel's weights are whole numbers, of which 1
+	// stands for up to 27 milli-cores or more.
+	leastMeasure = 100
 )
 
 // Full reports whether a node is asked for more CPU than it has.
@@ -29,11 +33,17 @@ func Full(node *cluster.Node, measured cluster.Amounts) bool {
 // to nothing, so they are no measure of what others get. One that has to stay would
 // have all others moved for what it used once.
 func EstimateUnserved(pods []Pod) (sum int64) {
-	most := 0.0
+	most, ofAll := 0.0, 0.0
 	for i := range pods {
-		if request := pods[i].Requests[cluster.CPU]; request > 0 {
-			most = max(most, float64(pods[i].Usage[cluster.CPU])/float64(request))
+		request := pods[i].Requests[cluster.CPU]
+		if perRequest := float64(pods[i].Usage[cluster.CPU]) / float64(max(request, 1)); request >= leastMeasure {
+			most = max(most, perRequest)
+		} else if request > 0 {
+			ofAll = max(ofAll, perRequest)
 		}
+	}
+	if most == 0 {
+		most = ofAll
 	}
 	for i := range pods {
 		if pods[i].Refused == "" {

@@ -129,7 +129,7 @@ func TestPodMeanIsChecked(t *testing.T) {
 			if diff := cmp.Diff(tc.counts, counts(store.Ingest(snapshot, b.Batch))); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			used := store.podMean(store.index.pod("ns", "a"), store.second(at(0)))
+			used, _ := podMean(store.index.pod("ns", "a"), store.second(at(0))-300)
 			if used != tc.used {
 				t.Errorf("used %v, want %v", used, tc.used)
 			}

@@ -187,9 +187,13 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 		}
 		return
 	}
-	used, average := newest.amounts(), in.store.podMean(ps, in.second)
-	if !in.store.starting(pod, in.second) && ps.trend.Add(ps.newest.second, average[cluster.CPU]) {
-		ps.peak.Add(ps.newest.second, average[cluster.CPU])
+	used, since := newest.amounts(), in.second-uint32(Avg5m.Over/time.Second)
+	average, span := podMean(ps, since)
+	settled, span, starting := in.store.settle(pod, ps, in.store.time(in.second), since, average, span)
+	if !starting && span >= in.store.config.MinWindow && ps.trend.Add(ps.newest.second, settled[cluster.CPU]) {
+		if span >= Avg5m.Over-in.store.config.SampleInterval { // all of five minutes
+			ps.peak.Add(ps.newest.second, settled[cluster.CPU])
+		}
 		in.recur(ps, used[cluster.CPU])
 	}
 	sums.used, sums.average = sums.used.Plus(used), sums.average.Plus(average)
@@ -201,15 +205,15 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	}
 }
 
-// podMean is a sampled pod's five-minute mean: as given by the source, else
-// computed from its samples.
-func (s *Store) podMean(ps *podSeries, now uint32) cluster.Amounts {
-	average, _, ok := ps.mean(now - uint32(Avg5m.Over/time.Second))
+// podMean is a sampled pod's mean since a second, and how long that was observed: as
+// given by the source, else computed from its samples.
+func podMean(ps *podSeries, since uint32) (cluster.Amounts, time.Duration) {
+	average, span, ok := ps.mean(since)
 	if !ok {
 		newest, _ := ps.used.newest()
-		return newest.amounts()
+		return newest.amounts(), 0
 	}
-	return average
+	return average, span
 }
 
 // recur has a pod's sample, in milli-cores, looked at for what comes back.

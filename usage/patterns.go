@@ -13,7 +13,7 @@ func (s *Store) Patterns(most int) []byte {
 	w := &s.owners.workloads
 	var all []forecast.Stored
 	for key, known := range w.known {
-		if p := known.Pattern(); p != nil && p.Periods > 0 {
+		if p := known.Pattern(); p != nil && p.Periods > 0 && s.config.Recurs.Period > 0 {
 			all = append(all, forecast.Stored{Key: uint64(key), Pattern: p, Without: known.without})
 		}
 	}

@@ -16,8 +16,9 @@ func (s *Store) Retune(config Config) error {
 	if !same {
 		return errors.New("retuning the usage store: windows, signals and sample interval must not change")
 	}
-	if config.Recurs != s.config.Recurs {
+	if config.Recurs.Period > 0 && config.Recurs != s.recurs { // else they are there when looked for again
 		s.owners.forgetPatterns()
+		s.recurs = config.Recurs
 	}
 	s.config = config
 	return nil

@@ -22,6 +22,20 @@ func (s *Store) settledFrom(pod *cluster.Pod, now time.Time, arrived, measured u
 	return s.second(pod.NewestStart(now, s.config.Startup).Add(s.config.Startup)) + arrived - measured
 }
 
+// settle returns the mean of a pod since a second, which its startup may reach into:
+// then that of what came after. starting reports whether this is too short yet.
+func (s *Store) settle(pod *cluster.Pod, ps *podSeries, now time.Time, since uint32, used cluster.Amounts, span time.Duration) (_ cluster.Amounts, _ time.Duration, starting bool) {
+	from := s.settledFrom(pod, now, ps.used.newestAt, ps.newest.second)
+	if s.config.Startup <= 0 || from+uint32(s.config.SampleInterval/time.Second) < since {
+		return used, span, false
+	}
+	settled, span, ok := ps.settledMean(from)
+	if !ok || span < s.config.MinWindow {
+		return used, span, true
+	}
+	return settled, span, false
+}
+
 // starting reports whether a pod's startup is not over.
 func (s *Store) starting(pod *cluster.Pod, second uint32) bool {
 	return second < s.settledFrom(pod, s.time(second), second, second)

@@ -60,6 +60,8 @@ type Store struct {
 	// Batch's order; nil for a sample without a pod.
 	batches map[string][]*podSeries
 	owners  owners // of order
+	// recurs is the period that the owners' patterns are of.
+	recurs forecast.Clock
 	// families are those of the last View.
 	families map[familyKey]version
 	// lacking is how many ready nodes got no sample from the last Batches.
@@ -86,6 +88,7 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		index:   newPodIndex(),
 		batches: map[string][]*podSeries{},
 		owners:  newOwners(maphash.MakeSeed()),
+		recurs:  config.Recurs,
 	}
 	s.limits = limitsFor(s.windows, config.SampleInterval)
 	return s, nil

@@ -54,13 +54,7 @@ func (r *reading) recurs(pod *cluster.Pod, ps *podSeries) (of forecast.PodPatter
 func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	var usage PodUsage
 	usage.Used, usage.Span, _ = ps.mean(r.since)
-	if from := r.store.settledFrom(pod, r.now, ps.used.newestAt, ps.newest.second); r.store.config.Startup > 0 && from+uint32(r.store.config.SampleInterval/time.Second) >= r.since {
-		settled, span, ok := ps.settledMean(from)
-		usage.Span, usage.Starting = span, !ok || span < r.store.config.MinWindow
-		if !usage.Starting {
-			usage.Used = settled
-		}
-	}
+	usage.Used, usage.Span, usage.Starting = r.store.settle(pod, ps, r.now, r.since, usage.Used, usage.Span)
 	usage.Span = min(usage.Span, r.now.Sub(pod.Started))
 	usage.Measured = !usage.Starting && usage.Span >= r.store.config.MinWindow
 	usage.Expected, usage.PeakMilliCores = ps.trend.Expect(), ps.peak.MilliCores()

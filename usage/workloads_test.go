@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -108,8 +109,14 @@ func TestPatternsAreInherited(t *testing.T) {
 	if got.Pattern == nil || got.Periods <= want.Periods {
 		t.Errorf("before %+v, then %+v", want, got)
 	}
-	if again := hours(t, before, 4, 5, "a").Nodes[0].Pods[0].Pattern; again.Pattern == nil || *again.Pattern != *got.Pattern {
-		t.Errorf("the store that was inherited from came to another pattern: %+v, not %+v", again, got)
+	again := hours(t, before, 4, 5, "a").Nodes[0].Pods[0].Pattern
+	if again.Pattern == nil || again.Periods != got.Periods {
+		t.Fatalf("the store that was inherited from came to another pattern: %+v, not %+v", again, got)
+	}
+	for part, mean := range again.Means { // the first minutes after a start are no evidence
+		if diff := math.Abs(float64(mean - got.Means[part])); diff > 0.05*float64(again.Mean()) {
+			t.Errorf("part %d: %v in the store that was inherited from, %v in the other", part, mean, got.Means[part])
+		}
 	}
 	other := newStore(t)
 	other.InheritPatterns(before)

@@ -25,13 +25,6 @@ const (
 // shippedNamespace is where the shipped manifests install.
 const shippedNamespace = "evenkeel"
 
-// findReporting returns a pod that serves reports; nil if there is none, or if
-// the user may not look for it.
-func findReporting(ctx context.Context, client kubernetes.Interface, namespace string) *v1.Pod {
-	found, _ := candidates(ctx, client, namespace) // what is wrong, observing says better
-	return reporting(found)
-}
-
 // candidates returns the pods that may serve reports. It looks in the namespaces
 // that Evenkeel may be in, because anybody could give a pod that label
 // elsewhere.

@@ -131,7 +131,8 @@ func (t *topScreen) followPod(ctx context.Context, options *app.Options) (done b
 	if err != nil {
 		return false, err
 	}
-	pod := findReporting(ctx, connection.Client, cmp.Or(options.Namespace, app.DefaultNamespace))
+	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, app.DefaultNamespace)) // what is wrong, observing says better
+	pod := reporting(found)
 	if pod == nil {
 		return false, nil
 	}

@@ -82,7 +82,8 @@ func OfMove(m *ledger.Move) (Entry, bool) {
 		e.Landed = ""
 	}
 	if m.Outcome != nil {
-		e.Outcome = ofOutcome(m.Outcome)
+		o := m.Outcome
+		e.Outcome = Outcome{planned: o.Planned, sourceCooler: o.SourceCooler, destinationUnder: o.DestinationUnder, healthy: o.Healthy}
 	}
 	made := !m.Evicted.IsZero() && (m.Accepted || m.Decision == nil) // an earlier version noted neither
 	return e, made || m.Denied != ""
@@ -100,10 +101,6 @@ func ofIntent(m *ledger.Intent, at time.Time) Entry {
 		e.Decision = *m.Decision
 	}
 	return e
-}
-
-func ofOutcome(o *ledger.Outcome) Outcome {
-	return Outcome{planned: o.Planned, sourceCooler: o.SourceCooler, destinationUnder: o.DestinationUnder, healthy: o.Healthy}
 }
 
 // Against returns what speaks against an eviction in hindsight, in words.

@@ -290,6 +290,7 @@ func (o *Observer) tryNext(ctx context.Context) bool {
 		if !made.Ripe(period, o.next.config.SampleInterval, o.next.config.MinCoverage) && made.At.Sub(o.since) <= 2*period {
 			return false
 		}
+		o.next.usage.InheritPatterns(o.at.usage)
 		o.at, o.next = o.next, nil
 		o.publish(made)
 		klog.FromContext(ctx).Info("The policy's sources and windows are in use", "observed", made.At.Sub(o.since))

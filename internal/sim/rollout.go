@@ -64,12 +64,8 @@ func (w *world) begin(d Deploy) *rollout {
 	w.rollouts = slices.DeleteFunc(w.rollouts, func(r *rollout) bool { return r.owner == d.Owner })
 	o.template++
 	o.rolling, o.rolled = true, slices.MaxFunc([]time.Time{w.now, w.start.Add(d.At)}, time.Time.Compare)
-	return &rollout{due: w.start.Add(d.At), owner: d.Owner, template: o.template, left: w.deployable(o.replicas)}
-}
-
-// deployable drops the replicas whose pods must stay where they are.
-func (w *world) deployable(replicas []int) []int {
-	return slices.DeleteFunc(slices.Clone(replicas), func(i int) bool { return w.replicas[i].Fixed })
+	left := slices.DeleteFunc(slices.Clone(o.replicas), func(i int) bool { return w.replicas[i].Fixed }) // those stay where they are
+	return &rollout{due: w.start.Add(d.At), owner: d.Owner, template: o.template, left: left}
 }
 
 // newcomer is a pod that runs next to the one it takes over from.

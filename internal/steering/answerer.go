@@ -6,8 +6,6 @@
 package steering
 
 import (
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -312,8 +310,8 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	r.unpresume(&pod)
 	board, amounts := r.observation.Board, r.estimate(&pod)
 	board.Score(nodes, amounts, scores)
-	if !pod.charges {
-		blur(pod.UID, scores[:len(nodes)])
+	if !pod.charges && len(nodes) > 0 {
+		level(scores[:len(nodes)])
 	}
 	move, ok := ledger.Move{}, false
 	if moves := r.answerer.observer.Ledger(); !moves.Quiet() {
@@ -334,19 +332,13 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	}
 }
 
-// blurSteps is by how many steps of a score the answer about a pod that counts for
-// nothing may differ from the board.
-const blurSteps = 2
-
-// blur lowers each score by up to blurSteps, at random by the pod's UID. While the
-// watch has broken off no answer counts for the next, and all pods would be sent to
-// the same coolest node.
-func blur(podUID string, scores []int8) {
-	seed := fnv.New64a()
-	_, _ = seed.Write([]byte(podUID)) // a hash never fails
-	random := rand.New(rand.NewPCG(seed.Sum64(), 0))
+// level makes the best nodes equal, up to two steps of a score apart. While the watch
+// has broken off no answer counts for the next, and all pods would be sent to the same
+// coolest node; among equals kube-scheduler goes by what it has placed itself.
+func level(scores []int8) {
+	most := max(slices.Max(scores)-2, 0)
 	for k := range scores {
-		scores[k] = max(scores[k]-int8(random.IntN(blurSteps+1)), 0)
+		scores[k] = min(scores[k], most)
 	}
 }
 

@@ -169,16 +169,11 @@ func (s *Store) Save(ctx context.Context, document ledger.Document) error {
 	document.Format, document.Writer, document.Written = ledger.Format, s.config.Writer, s.config.Now().UTC()
 	for try := 1; ; try++ {
 		err := s.write(ctx, document)
-		if err == nil || try == attempts || !changedMeanwhile(err) {
+		changed := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) // since it was read
+		if err == nil || try == attempts || !changed {
 			return err
 		}
 	}
-}
-
-// changedMeanwhile reports whether the object changed between reading and
-// writing it.
-func changedMeanwhile(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
 func (s *Store) write(ctx context.Context, document ledger.Document) error {

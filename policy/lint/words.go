@@ -142,11 +142,6 @@ func unitOf(metric usage.Metric) string {
 	}
 }
 
-// judgesMemory reports whether memory can make a node hot.
-func (s *survey) judgesMemory() bool {
-	return s.lines[usage.Memory].Evict != nil || s.lines[policy.MemoryAvailable].Evict != nil
-}
-
 func (s *survey) landsWords() {
 	if s.args == nil {
 		return
@@ -154,7 +149,7 @@ func (s *survey) landsWords() {
 	if startup := s.load.Hot.Startup.Duration; startup > 0 {
 		s.say("Takes no usage as evidence that is of the first %s after a node became ready or a pod's newest container started.", span(startup))
 	}
-	if rising := &s.load.Hot.RisingMemory; s.load.RisingWindow() > 0 && s.judgesMemory() {
+	if rising := &s.load.Hot.RisingMemory; s.load.RisingWindow() > 0 && (s.lines[usage.Memory].Evict != nil || s.lines[policy.MemoryAvailable].Evict != nil) {
 		s.say("Does not wait for memory that has been above its evict line for %s and at its rate reaches %s%% within %s.",
 			span(s.load.RisingWindow()), number(rising.FullPercent), span(rising.Within.Duration))
 	}

@@ -37,11 +37,6 @@ type exchange struct {
 	out     []byte
 }
 
-// poolable reports whether the exchange is small enough to keep.
-func (e *exchange) poolable() bool {
-	return cap(e.body) <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes
-}
-
 // The reasons why a body is not read.
 var (
 	errTooLarge = errors.New("request body too large")

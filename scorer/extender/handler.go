@@ -60,7 +60,7 @@ func (h *verbs) exchange(v verb, w http.ResponseWriter, r *http.Request) (result
 		h.write(w, r, e.out)
 	}
 	h.limits.leave(&e.hold)
-	if err == nil && e.poolable() {
+	if err == nil && cap(e.body) <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes {
 		h.exchanges.Put(e)
 	}
 	return got, err

@@ -49,7 +49,9 @@ func affinityAndTaints(c *conversion, _ string) []plugin {
 
 func hardTopology(c *conversion, _ string) []plugin { return topology(c, "DoNotSchedule") }
 
-func softTopology(c *conversion, _ string) []plugin { return topology(c, "DoNotSchedule", "ScheduleAnyway") }
+func softTopology(c *conversion, _ string) []plugin {
+	return topology(c, "DoNotSchedule", "ScheduleAnyway")
+}
 
 func topology(c *conversion, constraints ...string) []plugin {
 	return []plugin{

@@ -72,7 +72,7 @@ func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, erro
 		return nil, fmt.Errorf("building kube-scheduler's plugins: %w", err)
 	}
 	return &Scheduler{
-		config: config, ctx: ctx, plugins: plugins, nodes: nodes, memo: newMemo(len(nodes.infos)),
+		config: config, ctx: ctx, plugins: plugins, nodes: nodes, memo: memo{known: map[kind][]remembered{}, maxKinds: maxRemembered / max(1, len(nodes.infos))},
 		random: rand.New(rand.NewPCG(config.Seed, 1)),
 	}, nil
 }

@@ -27,10 +27,6 @@ type remembered struct {
 	scored  bool
 }
 
-func newMemo(nodes int) memo {
-	return memo{known: map[kind][]remembered{}, maxKinds: maxRemembered / max(1, nodes)}
-}
-
 // of returns what is known for a pod, one entry per node, for the caller to
 // read and fill in; nil if it cannot be kept.
 func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {

@@ -38,10 +38,10 @@ const (
 )
 
 // WillBeHot reports whether a node that is known, and not hot, is expected to be, by
-// what recurs.
+// what recurs. Without an evict line of CPU no node is.
 func (n *Node) WillBeHot(clock forecast.Clock) bool {
 	known := n.State == thresholds.Cool || n.State == thresholds.Warm
-	return known && n.Certain != nil && n.hotAhead(n.Certain, clock) >= leastAhead
+	return known && n.HotLine < math.MaxInt64 && n.Certain != nil && n.hotAhead(n.Certain, clock) >= leastAhead
 }
 
 // hotAhead returns for how many minutes of a period the node is expected to be hot.

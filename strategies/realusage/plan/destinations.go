@@ -152,6 +152,9 @@ func (p *destinations) size(pod *strategies.Pod) float64 {
 // add counts a pod that the plan places on the destination, remove one that it
 // does not after all.
 func (d *destination) add(pod *strategies.Pod) {
+	if pod.Pattern.Recurs() {
+		d.course = d.expected() // of a node on which nothing has recurred yet, too
+	}
 	d.predicted = d.predicted.Plus(pod.Usage)
 	d.load.Add(pod.Expected)
 	d.course = d.courseWith(pod)

@@ -1,0 +1,48 @@
+package realusage
+
+import (
+	"testing"
+
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// By the plugin itself: three pods burst to 16.5 of 32 cores at the same hour, and the
+// only destination is a node on which nothing recurs. One fits there, as it is hot
+// above 20.8; two make it hot.
+func TestMovesAheadToAFreshNode(t *testing.T) {
+	y := quietYard(t, 16_500)
+	study, err := y.Study(t.Context(), y.nodes, Asked{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := map[string]int{}
+	for i := range study.Made.Plan.Moves {
+		m := &study.Made.Plan.Moves[i]
+		to[m.To]++
+	}
+	if to["node-00002"] > 1 {
+		t.Errorf("%v: 3000 and two times 16500 of 32000 at ten, evict line at 20800", to)
+	}
+}
+
+// Without an evict line of CPU nothing is moved ahead of CPU's time.
+func TestNoMovesAheadByAPolicyOfMemoryAlone(t *testing.T) {
+	y := quietYard(t, 11_500) // 34500 of 32000 at ten
+	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
+		Metric: usage.Memory, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	}}}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.observed.Lines = set.Resolve(y.observed.View)
+	y.observed.Board = scorer.NewBoard(y.observed.View, y.observed.Lines, scorer.Config{})
+	study, err := y.Study(t.Context(), y.nodes, Asked{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range study.Made.Plan.Moves {
+		t.Errorf("%s", study.Made.Plan.Moves[i].Sentence(nil))
+	}
+}
