@@ -146,7 +146,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 			scores := make([]int8, len(nodes))
 			board.Score(nodes, cluster.Amounts{}, scores)
 			for i, node := range snapshot.Nodes {
-				got[node.Node.Name] = answer{board.Accepts(cluster.NodeIndex(i), cluster.Amounts{cluster.CPU: 8000, cluster.Memory: 1 << 40}), scores[i]}
+				got[node.Node.Name] = answer{!slices.Contains(board.AppendRefused(nil, cluster.Amounts{cluster.CPU: 8000, cluster.Memory: 1 << 40}), cluster.NodeIndex(i)), scores[i]}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)

@@ -180,7 +180,7 @@ func (h *harbor) harmless(t *testing.T, when string) {
 		}
 	}
 	for i := range cluster.NodeIndex(latest.Board.Len()) {
-		if !latest.Board.Accepts(i, cluster.Amounts{500, 0}) {
+		if slices.Contains(latest.Board.AppendRefused(nil, cluster.Amounts{500, 0}), i) {
 			predicted, _ := latest.Board.Predicted(i)
 			t.Fatalf("%s: %s is rejected at %v, predicted at %v", when, latest.Board.Name(i), h.now, predicted)
 		}

@@ -2,6 +2,7 @@ package observer
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -79,7 +80,7 @@ func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	if got, want := latest.View.Nodes[0].Span, before.View.Nodes[0].Span; got != want || want == 0 {
 		t.Errorf("samples span %v, want %v as before", got, want)
 	}
-	if board := latest.Board; board.Accepts(board.Node([]byte("busy")), cluster.Amounts{}) {
+	if board := latest.Board; !slices.Contains(board.AppendRefused(nil, cluster.Amounts{}), board.Node([]byte("busy"))) {
 		t.Error("the busy node still accepts pods above its new reject line")
 	}
 	h.pass(30 * time.Second)
