@@ -310,7 +310,7 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	r.unpresume(&pod)
 	board, amounts := r.observation.Board, r.estimate(&pod)
 	board.Score(nodes, amounts, scores)
-	if !pod.charges && len(nodes) > 0 {
+	if !pod.charges && len(nodes) > 0 && !board.Measured() { // measured windows know no charges
 		level(scores[:len(nodes)])
 	}
 	move, ok := ledger.Move{}, false

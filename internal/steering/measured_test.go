@@ -38,9 +38,12 @@ func TestFilterByMeasuredWindows(t *testing.T) {
 	}
 	// 100-10, 100-30 and 100-30.05 without the fraction, in steps of ten; what
 	// is not known scores as if it were full
-	scores := b.prioritize(strange("p", 1000), all...)
-	if diff := cmp.Diff(map[string]int8{"cool": 9, "limit": 7, "above": 6, "silent": 0, "new-node": 0}, scores); diff != "" {
+	scores := map[string]int8{"cool": 9, "limit": 7, "above": 6, "silent": 0, "new-node": 0}
+	if diff := cmp.Diff(scores, b.prioritize(strange("p", 1000), all...)); diff != "" {
 		t.Errorf("prioritize (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(scores, b.prioritizeUnseen(strange("q", 1000), all...)); diff != "" {
+		t.Errorf("prioritize for a pod that the watch does not show (-want +got):\n%s", diff)
 	}
 }
 
