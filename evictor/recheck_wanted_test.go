@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -24,7 +23,7 @@ func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 			read := usage.PodUsage{Measured: true, Used: cluster.Amounts{2000}, PeakMilliCores: 2000}
 			pod := strategies.Pod{Pod: record, Usage: read.Used, PeakMilliCores: read.PeakMilliCores}
 			if name == "agent" { // of a DaemonSet; busy for five minutes hours ago
-				p.pods[name].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "ds", Controller: ptr.To(true)}}
+				p.pods[name].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "ds", Controller: new(true)}}
 				read.PeakMilliCores, pod.PeakMilliCores, pod.Refused = 6000, 6000, "DaemonSetPod"
 			}
 			latest.View.Snapshot.Nodes[1].Pods = append(latest.View.Snapshot.Nodes[1].Pods, record)
