@@ -185,11 +185,12 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
 	var stay []strategies.Pod
+	wanted = wanted && strategies.Full(&info.Node, read.Measured[usage.AtAvg5m])
 	for j, pod := range info.Pods {
 		now := e.config.Cluster.Pod(pod.Namespace, pod.Name)
 		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(now, pod.UID)
 		switch {
-		case pod.Terminating:
+		case pod.Terminating, stays && !wanted:
 		case stays:
 			refused, _ := e.Protection(now)
 			stay = append(stay, strategies.Pod{Pod: pod, Usage: read.Pods[j].Used, PeakMilliCores: read.Pods[j].PeakMilliCores, Refused: refused})
@@ -197,9 +198,7 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 			left = left.Plus(read.Pods[j].Used)
 		}
 	}
-	if wanted && strategies.Full(&info.Node, read.Measured[usage.AtAvg5m]) {
-		left[cluster.CPU] -= strategies.EstimateUnserved(stay) // they take what the others leave
-	}
+	left[cluster.CPU] -= strategies.EstimateUnserved(stay) // they take what the others leave
 	return latest.Lines.Need(node, left).Exceeds(cluster.Amounts{})
 }
 

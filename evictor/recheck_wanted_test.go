@@ -9,7 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // A pod that has to stay counts for nothing that is wanted: neither in the plan nor in
@@ -17,19 +16,13 @@ import (
 func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest, pods := seen(t, 10_000), []strategies.Pod(nil)
-		for _, name := range []string{"a", "b", "c", "agent"} { // and 2000 are the system's
-			p.pods[name] = aPod(name)
-			record := &cluster.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Node: "hot", Requests: cluster.Amounts{1000}}
-			read := usage.PodUsage{Measured: true, Used: cluster.Amounts{2000}, PeakMilliCores: 2000}
-			pod := strategies.Pod{Pod: record, Usage: read.Used, PeakMilliCores: read.PeakMilliCores}
-			if name == "agent" { // of a DaemonSet; busy for five minutes hours ago
-				p.pods[name].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "ds", Controller: new(true)}}
-				read.PeakMilliCores, pod.PeakMilliCores, pod.Refused = 6000, 6000, "DaemonSetPod"
-			}
-			latest.View.Snapshot.Nodes[1].Pods = append(latest.View.Snapshot.Nodes[1].Pods, record)
-			latest.View.Nodes[1].Pods = append(latest.View.Nodes[1].Pods, read)
-			pods = append(pods, pod)
+		for _, name := range []string{"a", "b", "c"} { // and 2000 are the system's
+			pods = append(pods, runs(p, latest, name, 2000, 2000))
 		}
+		agent := runs(p, latest, "agent", 2000, 6000) // of a DaemonSet; busy for five minutes hours ago
+		agent.Refused = reasons.DaemonSetPod
+		p.pods["agent"].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "ds", Controller: new(true)}}
+		pods = append(pods, agent)
 		e := p.evictor()
 		e.config.Observer = fullNode{p, latest}
 		delete(p.pods, "a")
@@ -47,10 +40,7 @@ func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 func TestAMoveIsLandedByWhatThePodUsesByNow(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest := seen(t, 10_000)
-		p.pods["a"] = aPod("a")
-		record := &cluster.Pod{UID: "uid-a", Namespace: "ns", Name: "a", Node: "hot", Requests: cluster.Amounts{1000}}
-		latest.View.Snapshot.Nodes[1].Pods = append(latest.View.Snapshot.Nodes[1].Pods, record)
-		latest.View.Nodes[1].Pods = append(latest.View.Nodes[1].Pods, usage.PodUsage{Measured: true, Used: cluster.Amounts{5500}})
+		runs(p, latest, "a", 5500, 5500)
 		e := p.evictor()
 		e.config.Observer = fullNode{p, latest}
 		move := Move{Reason: reasons.NodeHot, Intent: ledger.Intent{

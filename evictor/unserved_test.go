@@ -17,17 +17,23 @@ type fullNode struct {
 
 func (f fullNode) Latest() *observer.Observation { return f.latest }
 
+// runs puts a pod on the hot node, and returns it as a plan has it.
+func runs(p *play, latest *observer.Observation, name string, used, peak int64) strategies.Pod {
+	p.pods[name] = aPod(name)
+	record := &cluster.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Node: "hot", Requests: cluster.Amounts{1000}}
+	read := usage.PodUsage{Measured: true, Used: cluster.Amounts{used}, PeakMilliCores: peak}
+	info, node := latest.View.Snapshot.Nodes[1], &latest.View.Nodes[1]
+	info.Pods, node.Pods = append(info.Pods, record), append(node.Pods, read)
+	return strategies.Pod{Pod: record, Usage: read.Used, PeakMilliCores: peak}
+}
+
 // What leaves a full node the pods that stay take: of three moves that are planned for
 // what they want, the third is no less needed once the first two are made.
 func TestWhatIsWantedKeepsAFullNodeHot(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest, pods := seen(t, 10_000), []strategies.Pod(nil)
 		for _, name := range []string{"a", "b", "c", "d"} { // and 2000 are the system's
-			p.pods[name] = aPod(name)
-			record := &cluster.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Node: "hot", Requests: cluster.Amounts{1000}}
-			latest.View.Snapshot.Nodes[1].Pods = append(latest.View.Snapshot.Nodes[1].Pods, record)
-			latest.View.Nodes[1].Pods = append(latest.View.Nodes[1].Pods, usage.PodUsage{Measured: true, Used: cluster.Amounts{2000}, PeakMilliCores: 3500})
-			pods = append(pods, strategies.Pod{Pod: record, Usage: cluster.Amounts{2000}, PeakMilliCores: 3500})
+			pods = append(pods, runs(p, latest, name, 2000, 3500))
 		}
 		e := p.evictor()
 		e.config.Observer = fullNode{p, latest}

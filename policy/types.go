@@ -241,8 +241,7 @@ type Eviction struct {
 	// Forecast is what usage is expected: recurring, lasting or none. With none, a
 	// move off a hot node is made whatever it saves.
 	Forecast Forecast `json:"forecast"`
-	// ForecastPeriod is after how long usage comes back where it recurs: 5m to
-	// 168h.
+	// ForecastPeriod is after how long usage recurs: 5m to 168h.
 	ForecastPeriod metav1.Duration `json:"forecastPeriod"`
 	// NodeSettle is how long after a move from or to it no more pods are moved
 	// away from a node, until measurements have caught up: 0s to 1h.

@@ -37,8 +37,8 @@ func (o *Observer) reconfigure(config Config) (err error) {
 	if err != nil {
 		return err
 	}
-	next.usage.InheritPatterns(o.at.usage)
 	if o.at.last == nil { // nothing has been published yet
+		next.usage.InheritPatterns(o.at.usage)
 		o.at = next
 		return nil
 	}
