@@ -189,8 +189,8 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	}
 	used, since := newest.amounts(), in.second-uint32(Avg5m.Over/time.Second)
 	average, span := podMean(ps, since)
-	settled, span, starting := in.store.settle(pod, ps, in.store.time(in.second), since, average, span)
-	if !starting && span >= in.store.config.MinWindow && ps.trend.Add(ps.newest.second, settled[cluster.CPU]) {
+	settled, span, _ := in.store.settle(pod, ps, in.store.time(in.second), since, average, span)
+	if span >= in.store.config.MinWindow && ps.trend.Add(ps.newest.second, settled[cluster.CPU]) {
 		if span >= Avg5m.Over-in.store.config.SampleInterval { // all of five minutes
 			ps.peak.Add(ps.newest.second, settled[cluster.CPU])
 		}

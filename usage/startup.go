@@ -23,7 +23,8 @@ func (s *Store) settledFrom(pod *cluster.Pod, now time.Time, arrived, measured u
 }
 
 // settle returns the mean of a pod since a second, which its startup may reach into:
-// then that of what came after. starting reports whether this is too short yet.
+// then that of what came after. starting reports whether this is shorter than
+// MinWindow.
 func (s *Store) settle(pod *cluster.Pod, ps *podSeries, now time.Time, since uint32, used cluster.Amounts, span time.Duration) (_ cluster.Amounts, _ time.Duration, starting bool) {
 	from := s.settledFrom(pod, now, ps.used.newestAt, ps.newest.second)
 	if s.config.Startup <= 0 || from+uint32(s.config.SampleInterval/time.Second) < since {
