@@ -186,6 +186,9 @@ fmt: ## Format the sources of all modules.
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
+.PHONY: update
+update: update-docs update-deploy update-chart ## Write all files that are made from the sources.
+
 .PHONY: update-docs
 update-docs: ## Write the references in docs: the policy and its schema, flags, reasons, metrics.
 	go run ./hack/policyref
