@@ -58,12 +58,6 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) tally {
 	return n
 }
 
-func (e *Evictor) forgetTallies() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.tallies = nil
-}
-
 // available reports whether a pod is ready and, as far as is known, stays so.
 func (e *Evictor) available(pod *v1.Pod) bool {
 	return podutil.IsPodReady(pod) && !safeguards.Disrupted(pod) && !e.ledger().Leaving(string(pod.UID))

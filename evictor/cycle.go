@@ -190,7 +190,9 @@ func bounded(ctx context.Context, limit time.Duration, call func(context.Context
 // to wait.
 func (c *Cycle) next(ctx context.Context) bool {
 	defer c.closeSession()
-	c.forgetTallies()
+	c.mu.Lock()
+	c.tallies = nil
+	c.mu.Unlock()
 	for i := 0; i < len(c.left) && c.stop == "" && ctx.Err() == nil; {
 		move := c.left[i]
 		reason, wait := c.check(ctx, &move)

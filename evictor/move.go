@@ -13,6 +13,8 @@ type Move struct {
 	Surge string
 	// Reason is why the pod is moved; NodeHotAhead: its source is not hot yet.
 	Reason reasons.Reason
+	// QuietMilliCores is up to how much CPU it is moved ahead of time.
+	QuietMilliCores float64
 	// Wanted: it is moved for what the pods of its source want and do not get.
 	Wanted bool
 }

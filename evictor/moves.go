@@ -24,7 +24,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 		surge = surges(pod, &owner)
 	}
 	wait := grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds})
-	return Move{
+	move := Move{
 		Intent: ledger.Intent{
 			Pool: e.pool(m.From), FromUsed: e.used(m.From),
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
@@ -33,6 +33,10 @@ func (e *Evictor) move(m *strategies.Move) Move {
 		},
 		Surge: surge, Reason: m.Reason, Wanted: m.Unserved > 0,
 	}
+	if m.Ahead != nil {
+		move.QuietMilliCores = m.Pattern.Mean()
+	}
+	return move
 }
 
 func decision(e *Evictor, m *strategies.Move) *ledger.Decision {

@@ -141,13 +141,16 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 	}
 	snapshot := latest.View.Snapshot
 	from, to := snapshot.Index(move.From), snapshot.Index(move.To)
+	ahead := move.Reason == reasons.NodeHotAhead
 	switch {
 	case to < 0:
 		return reasons.LandingGone
 	case from < 0 || !latest.View.Nodes[from].Known():
 		return reasons.SourceUsageUnknown
-	case move.Reason != reasons.NodeHotAhead && !e.stillHot(latest, from, move.Wanted):
+	case !ahead && !e.stillHot(latest, from, move.Wanted):
 		return reasons.SourceNoLongerHot
+	case ahead && float64(usesNow(latest.View, from, move)[cluster.CPU]) > move.QuietMilliCores:
+		return reasons.PodBusy
 	case !e.lands(latest, to, move, usesNow(latest.View, from, move)):
 		return reasons.LandingGone
 	}

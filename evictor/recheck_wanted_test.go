@@ -9,6 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // A pod that has to stay counts for nothing that is wanted: neither in the plan nor in
@@ -34,6 +35,32 @@ func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 			t.Error("a third move is made: 6000 of 6500 show, and none of the pods that may be moved wants more; the plan would move nothing")
 		}
 	})
+}
+
+// A pod is moved ahead of time in a quiet hour: not once it has become busy since the plan.
+func TestAMoveAheadWaitsForAQuietHour(t *testing.T) {
+	for _, tt := range []struct {
+		uses int64
+		want reasons.Reason
+	}{{uses: 500}, {uses: 700}, {uses: 701, want: reasons.PodBusy}, {uses: 3000, want: reasons.PodBusy}} {
+		playing(t, func(t *testing.T, p *play) {
+			latest := seen(t, 10_000)
+			runs(p, latest, "a", tt.uses, tt.uses)
+			e := p.evictor()
+			e.config.Observer = fullNode{p, latest}
+			pattern := forecast.PodPattern{Pattern: &forecast.Pattern{}}
+			for i := range pattern.Means {
+				pattern.Means[i] = 700
+			}
+			planned := strategies.Move{From: "hot", To: "cool", Reason: reasons.NodeHotAhead, Ahead: &strategies.Ahead{}, Pod: strategies.Pod{
+				Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "uid-a"}, Usage: cluster.Amounts{500, 1 << 20}, Pattern: pattern,
+			}}
+			move := e.move(&planned)
+			if got := e.recheck(&move); got != tt.want {
+				t.Errorf("of a pod that uses %d of 700 in the mean: %q, want %q", tt.uses, got, tt.want)
+			}
+		})
+	}
 }
 
 // A pod has become busy since the plan: its destination has to take what it uses by now.

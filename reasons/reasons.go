@@ -136,6 +136,7 @@ const (
 	MoveCancelled         Reason = "MoveCancelled"
 	SourceNoLongerHot     Reason = "SourceNoLongerHot"
 	SourceUsageUnknown    Reason = "SourceUsageUnknown"
+	PodBusy               Reason = "PodBusy"
 	LandingGone           Reason = "LandingGone"
 	UsageDataInsufficient Reason = "UsageDataInsufficient"
 	SteeringAbsent        Reason = "SteeringAbsent"

@@ -95,6 +95,7 @@ var sentences = map[Reason]string{
 	MoveCancelled:         "its owner wants fewer pods, or its time is over",
 	SourceNoLongerHot:     "its node is below its evict line by now",
 	SourceUsageUnknown:    "the usage of its node is no longer known",
+	PodBusy:               "it is busy by now: ahead of time a pod is moved only while it uses no more than its mean",
 	LandingGone:           "its destination takes no pods any more, is full by requests, or would not stay below its reject line",
 	UsageDataInsufficient: "usage is not known well enough to evict any more",
 	SteeringAbsent:        "a replacement was bound without the extender having been asked, and the API server is not known to steer",

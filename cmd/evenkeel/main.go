@@ -12,6 +12,7 @@ import (
 
 	build "github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
@@ -80,6 +81,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(), newUICommand(),
 		newNodeSyncCommand(), newCleanupCommand(), newDoctorCommand(), newExplainCommand(), newHistoryCommand(), newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand(), newCertificatesCommand(), newOptionsCommand(), newVersionCommand())
-	keepOutOfHelp(root)
+	// Flags that all commands have are left to `evenkeel options`, as kubectl does.
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	root.SetUsageTemplate(root.UsageTemplate() + ofAll)
 	return root
 }

@@ -35,13 +35,6 @@ const ofAll = `
 Use "{{.Root.CommandPath}} options" for the logging flags, which all commands have.
 `
 
-// keepOutOfHelp leaves the flags that all commands have to `evenkeel options`,
-// as kubectl does.
-func keepOutOfHelp(root *cobra.Command) {
-	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
-	root.SetUsageTemplate(root.UsageTemplate() + ofAll)
-}
-
 // newVersionCommand is what people try who know kubectl and the descheduler.
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs, RunE: func(c *cobra.Command, _ []string) error {

@@ -50,7 +50,8 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	}
 	defer func() { _ = response.Body.Close() }() // nothing was written
 	if response.StatusCode != http.StatusOK {
-		return newStatusError(response)
+		said, _ := io.ReadAll(io.LimitReader(response.Body, saidBytes)) // a partial body is enough
+		return &StatusError{Code: response.StatusCode, Said: line(string(said))}
 	}
 	body := &watched{Reader: http.MaxBytesReader(nil, response.Body, f.config.MaxResponseBytes)}
 	err = read(body)

@@ -3,7 +3,6 @@ package fanout
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"unicode"
@@ -29,11 +28,6 @@ func (e *StatusError) Error() string {
 		return text
 	}
 	return text + ": " + e.Said
-}
-
-func newStatusError(response *http.Response) *StatusError {
-	said, _ := io.ReadAll(io.LimitReader(response.Body, saidBytes)) // a partial body is enough
-	return &StatusError{Code: response.StatusCode, Said: line(string(said))}
 }
 
 // line makes one line of printable characters of whatever a server sent.
