@@ -112,13 +112,5 @@ func (m MetricLines) hasEvict() bool {
 
 // any reports whether the metric's own levels or those of a window satisfy so.
 func (m MetricLines) any(so func(Levels) bool) bool {
-	if so(m.Levels) {
-		return true
-	}
-	for _, levels := range m.Windows {
-		if so(levels) {
-			return true
-		}
-	}
-	return false
+	return so(m.Levels) || slices.ContainsFunc(slices.Collect(maps.Values(m.Windows)), so)
 }

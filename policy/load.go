@@ -152,12 +152,23 @@ func typeOf(object map[string]any) documentType {
 
 func (l *loader) readDeschedulerPolicy(part *Part) {
 	var p v1alpha2.DeschedulerPolicy
-	errs := shape.Decode(part.Object, &p)
+	errs := strayed(shape.Decode(part.Object, &p), reflect.TypeFor[LoadPolicy](), LoadPolicyKind)
 	if len(errs) == 0 && len(p.Profiles) == 0 {
 		errs = append(errs, field.Required(field.NewPath("profiles"), "without a profile nothing would ever run"))
 	}
 	l.fieldErrors(deschedulerPolicyKind, errs)
 	l.file.Descheduler, l.file.DeschedulerAt = slices.Clone(part.Text), l.at.SkippedLines
+}
+
+// strayed says of the fields that a document does not know, and the other one does,
+// where they belong.
+func strayed(errs field.ErrorList, other reflect.Type, kind string) field.ErrorList {
+	for _, err := range errs {
+		if _, known := shape.Fields(other)[err.Field]; known && err.Type == field.ErrorTypeForbidden {
+			err.Detail = "is a field of the other document, " + kind
+		}
+	}
+	return errs
 }
 
 // readLoadPolicy checks a document, lays it over the defaults and checks the
@@ -167,7 +178,7 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 	usage := mappingOf(object["usage"])
 	given, path := usage["sources"], field.NewPath("usage", "sources")
 	delete(usage, "sources")
-	errs := shape.Check(nil, object, reflect.TypeFor[LoadPolicy]())
+	errs := strayed(shape.Check(nil, object, reflect.TypeFor[LoadPolicy]()), reflect.TypeFor[v1alpha2.DeschedulerPolicy](), deschedulerPolicyKind)
 	errs = append(errs, shape.Check(path, given, reflect.SliceOf(SourceType(l.kinds)))...)
 	if len(errs) == 0 {
 		errs = bounded(object)

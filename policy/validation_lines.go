@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -29,12 +30,7 @@ func (p *LoadPolicy) onlyMarks() bool {
 		return false
 	}
 	relieved := func(lines Lines) bool {
-		for name := range lines {
-			if p.Usage.Relieves(name) != RelievesNone {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(slices.Collect(maps.Keys(lines)), func(name usage.Metric) bool { return p.Usage.Relieves(name) != RelievesNone })
 	}
 	return !relieved(p.Lines) && !slices.ContainsFunc(p.NodePools, func(pool NodePool) bool { return relieved(pool.Lines) })
 }

@@ -98,7 +98,7 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if !ok {
 		return mismatch(path, value, "must be a mapping of fields")
 	}
-	types := fieldTypes(t)
+	types := Fields(t)
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if fieldType, known := types[name]; known {
@@ -112,9 +112,9 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// fieldTypes returns a struct's fields by JSON name; those of embedded structs
+// Fields returns the types of a struct's fields by JSON name; those of embedded structs
 // count as its own.
-func fieldTypes(t reflect.Type) map[string]reflect.Type {
+func Fields(t reflect.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -214,7 +214,7 @@ func overlayMapping(below any, above map[string]any, t reflect.Type) map[string]
 		}
 		return whole
 	}
-	types := fieldTypes(t)
+	types := Fields(t)
 	for name, value := range above {
 		if value = Overlay(whole[name], value, types[name]); value != nil {
 			whole[name] = value

@@ -3,6 +3,7 @@ package preview
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -320,12 +321,7 @@ func grouped(r *Report) []*group {
 		}
 		g.add(d, d.why(r.Made))
 	}
-	all := make([]*group, 0, len(groups))
-	for _, g := range groups {
-		all = append(all, g)
-	}
-	slices.SortFunc(all, func(a, b *group) int { return strings.Compare(a.owner, b.owner) })
-	return all
+	return slices.SortedFunc(maps.Values(groups), func(a, b *group) int { return strings.Compare(a.owner, b.owner) })
 }
 
 func (g *group) add(d *Declined, why string) {
