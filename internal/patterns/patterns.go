@@ -66,6 +66,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			err = k.load(context.WithoutCancel(ctx))
 		}
 		if errors.Is(err, errUnread) {
+			logger.Info("What recurs is not stored, because its ConfigMap still cannot be read", "configMap", klog.KRef(k.Namespace, Name), "error", err.Error())
 			continue
 		}
 		if err := k.save(context.WithoutCancel(ctx)); err != nil {
