@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
@@ -27,6 +29,9 @@ type KubeletsConfig struct {
 	Dir string
 	// WithoutPSI omits the pressures, as kubelets before v1.36 do by default.
 	WithoutPSI bool
+	// Waits gives the percentage of time in which the containers of a pod wait for a
+	// CPU; nil if containers have no PSI.
+	Waits func(cluster.NodeTruth, cluster.PodTruth) float64
 }
 
 // Kubelets answers at https://<InternalIP>:<kubelet port> of each node:
@@ -139,6 +144,7 @@ func (k *Kubelets) summary(node string) http.Handler {
 		summary := summaryOf(truth, what.Time(time.Now()), &k.meters)
 		if !k.config.WithoutPSI {
 			addPressure(&summary, pressure)
+			k.addWaits(&summary, truth)
 		}
 		body, err := json.Marshal(summary)
 		if err == nil {
@@ -151,6 +157,19 @@ func (k *Kubelets) summary(node string) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body) // an error means that the client has gone
 	})
+}
+
+// addWaits gives PSI to the containers, in the order of the truth's pods.
+func (k *Kubelets) addWaits(summary *stats.Summary, truth cluster.NodeTruth) {
+	if k.config.Waits == nil {
+		return
+	}
+	for i, pod := range truth.Pods {
+		containers := summary.Pods[i].Containers
+		for j := range containers {
+			containers[j].CPU.PSI = psi(k.config.Waits(truth, pod))
+		}
+	}
 }
 
 // resource forwards to kwok.

@@ -184,7 +184,7 @@ func TestNodeSourcesCoolRequestSkew(t *testing.T) {
 		source, pods string
 		start        func(*testing.T, *stage.Fixture) (setting string)
 	}{
-		"Kubelet":     {source: "Kubelet", start: startKubelets},
+		"Kubelet":     {source: "Kubelet", start: plainKubelets},
 		"NodeMetrics": {source: "NodeMetrics", pods: ", {type: MetricsServer}", start: startStatistics},
 		"Annotations": {source: "Annotations", pods: ", {type: MetricsServer}", start: startAnnotator},
 	} {
@@ -209,10 +209,16 @@ func TestNodeSourcesCoolRequestSkew(t *testing.T) {
 	}
 }
 
-func startKubelets(t *testing.T, f *stage.Fixture) string {
+func plainKubelets(t *testing.T, f *stage.Fixture) string {
+	t.Helper()
+	return startKubelets(t, f, exporters.KubeletsConfig{})
+}
+
+func startKubelets(t *testing.T, f *stage.Fixture, config exporters.KubeletsConfig) string {
 	t.Helper()
 	f.Component("kubelet-source")
-	kubelets, err := exporters.StartKubelets(t.Context(), exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir()})
+	config.Cluster, config.Dir = f.Cluster, t.TempDir()
+	kubelets, err := exporters.StartKubelets(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

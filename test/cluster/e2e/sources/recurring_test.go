@@ -69,7 +69,7 @@ func newRecurring(t *testing.T, on map[string]int) *recurring {
 		t.Fatal(err)
 	}
 	r.began = time.Now()
-	setting := startKubelets(t, r.Fixture)
+	setting := plainKubelets(t, r.Fixture)
 	r.Serve(r.Policy(stage.RealUsage, "---\napiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+
 		"usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [{type: Kubelet"+setting+"}]}\n"+
 		"hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}\n"+
