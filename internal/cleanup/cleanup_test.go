@@ -29,6 +29,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
@@ -294,25 +295,38 @@ func TestCleanupAfterOneMode(t *testing.T) {
 	cases := map[string]struct {
 		after       Mode
 		running     string // the Lease that is held
+		apart       bool   // a nodesync of its own wrote to the nodes
 		gone, stays []string
 		note        string
 	}{
 		"nodesync, while serve runs": {
-			NodeSync, "evenkeel", []string{"evenkeel.io/hot", "presure"}, []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, evicts,
+			NodeSync, "evenkeel", true, []string{"evenkeel.io/hot", "presure"}, []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, evicts,
+		},
+		"nodesync, while serve runs and writes to nodes": {
+			NodeSync, "evenkeel", false, nil, []string{gate, "evenkeel.io/hot", "presure", "evenkeel-ledger"}, evicts,
+		},
+		"nodesync, while serve runs in another namespace and writes to nodes": {
+			NodeSync, "", false, nil, []string{gate, "evenkeel.io/hot", "presure", "evenkeel-ledger"}, "",
 		},
 		"nodesync, of an other release": {
-			NodeSync, "", []string{"evenkeel.io/hot", "presure"}, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, "",
+			NodeSync, "", true, []string{"evenkeel.io/hot", "presure"}, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, "",
 		},
 		"serve, while nodesync runs": {
-			Evicting, "evenkeel-nodesync", []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, []string{"evenkeel.io/hot", "presure", `"name":"evenkeel-nodesync"`}, marks,
+			Evicting, "evenkeel-nodesync", true, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, []string{"evenkeel.io/hot", "presure", `"name":"evenkeel-nodesync"`}, marks,
+		},
+		"serve, while nodesync runs without a Lease": {
+			Evicting, "", true, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, []string{"evenkeel.io/hot", "presure"}, "",
 		},
 		"serve, which wrote to nodes itself": {
-			Evicting, "", []string{gate, "evenkeel-ledger", "evenkeel.io/hot", "presure", `"web":2`}, nil, "",
+			Evicting, "", false, []string{gate, "evenkeel-ledger", "evenkeel.io/hot", "presure", `"web":2`}, nil, "",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := littered(t)
+			if tc.apart {
+				s.writtenApart("n1", "n2")
+			}
 			if tc.running != "" {
 				leases := s.client.CoordinationV1().Leases("evenkeel")
 				_ = leases.Delete(t.Context(), tc.running, metav1.DeleteOptions{}) // an old one is there, or is not
@@ -451,5 +465,21 @@ func TestCleanupEnds(t *testing.T) {
 	s.dynamic.ClearActions()
 	if report := Run(ctx, s.config); len(report.Done)+len(report.Left)+len(s.client.Actions())+len(s.dynamic.Actions()) > 0 {
 		t.Errorf("report %+v, calls %v %v", report, s.client.Actions(), s.dynamic.Actions())
+	}
+}
+
+// writtenApart has the record of these nodes be that of a nodesync of its own.
+func (s *site) writtenApart(names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		node, err := s.client.CoreV1().Nodes().Get(s.t.Context(), name, metav1.GetOptions{})
+		if err == nil {
+			node.Annotations[nodesync.ApartRecordKey] = node.Annotations[nodesync.RecordKey]
+			delete(node.Annotations, nodesync.RecordKey)
+			_, err = s.client.CoreV1().Nodes().Update(s.t.Context(), node, metav1.UpdateOptions{})
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }

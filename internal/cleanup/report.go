@@ -40,10 +40,10 @@ const (
 	// All: no Evenkeel runs any more.
 	All Mode = ""
 	// Evicting: what evicts has ended. A nodesync of its own may run, and what it
-	// wrote stays.
+	// wrote to nodes stays.
 	Evicting Mode = "evicting"
 	// NodeSync: a nodesync of its own has ended. What evicts may run, and its
-	// keys, gates, surges and ledger stay.
+	// keys, gates, surges, ledger and what it wrote to nodes stay.
 	NodeSync Mode = "nodesync"
 )
 

@@ -130,16 +130,18 @@ type alone struct{}
 // Leads implements evictor.Leader.
 func (alone) Leads() error { return nil }
 
-// nodes removes what nodesync wrote on nodes, whichever process ran it.
+// recordsOf are the records of nodesync that are of one mode. Leases do not tell: a
+// nodesync of its own may run without one, or in another namespace.
+var recordsOf = map[Mode][]string{Evicting: {nodesync.RecordKey}, NodeSync: {nodesync.ApartRecordKey}}
+
+// nodes removes what nodesync wrote on nodes: whichever process ran it, or that of
+// one mode.
 func (c *cleaner) nodes(ctx context.Context) {
-	if c.marks && c.After == Evicting {
-		return
-	}
 	remove := nodesync.Remove
 	if c.DryRun {
 		remove = nodesync.Find
 	}
-	report, err := remove(ctx, c.Client)
+	report, err := remove(ctx, c.Client, recordsOf[c.After]...)
 	if report.Nodes > 0 {
 		c.done("Nodes", "", "", "are", "freed of %s, %s and %s (%s)", reasons.Count(report.Annotations, "annotation"),
 			reasons.Count(report.Labels, "label"), reasons.Count(report.Taints, "taint"), reasons.Count(report.Nodes, "node"))

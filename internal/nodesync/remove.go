@@ -28,9 +28,10 @@ type Report struct {
 }
 
 // Remove removes from all nodes everything that the records say is ours, and
-// the records. It leaves what another writer has changed since. Running it
-// again has no effect. It should not run at the same time as a Syncer.
-func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
+// the records; with keys only what those records say. It leaves what another
+// writer has changed since. Running it again has no effect. It should not run at
+// the same time as a Syncer.
+func Remove(ctx context.Context, client kubernetes.Interface, keys ...string) (Report, error) {
 	w := writer{
 		nodes: client.CoreV1().Nodes(), timeout: DefaultTimeout,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(DefaultQueriesPerSecond, concurrency),
@@ -38,7 +39,7 @@ func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
 	var report Report
 	// All are listed before the first is changed: changing them takes longer
 	// than the API server keeps a list.
-	recorded, err := w.recorded(ctx)
+	recorded, err := w.recorded(ctx, keys)
 	if err != nil {
 		return report, fmt.Errorf("listing nodes: %w", err)
 	}
@@ -55,10 +56,10 @@ func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
 }
 
 // Find counts what Remove would remove, and changes nothing.
-func Find(ctx context.Context, client kubernetes.Interface) (Report, error) {
+func Find(ctx context.Context, client kubernetes.Interface, keys ...string) (Report, error) {
 	w := writer{nodes: client.CoreV1().Nodes()}
 	var report Report
-	recorded, err := w.recorded(ctx)
+	recorded, err := w.recorded(ctx, keys)
 	if err != nil {
 		return report, fmt.Errorf("listing nodes: %w", err)
 	}
@@ -77,15 +78,18 @@ type recordedNode struct {
 }
 
 // recorded lists the nodes that have records, once per record.
-func (w *writer) recorded(ctx context.Context) ([]recordedNode, error) {
+func (w *writer) recorded(ctx context.Context, keys []string) ([]recordedNode, error) {
 	var recorded []recordedNode
+	if len(keys) == 0 {
+		keys = recordKeys()
+	}
 	for next := ""; ; {
 		list, err := w.page(ctx, next)
 		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
-			for _, key := range recordKeys() {
+			for _, key := range keys {
 				if _, exists := list.Items[i].Annotations[key]; exists {
 					recorded = append(recorded, recordedNode{ObjectOf(&list.Items[i]), key})
 				}

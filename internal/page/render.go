@@ -73,6 +73,7 @@ type listing struct {
 
 func (p *Page) list(asked Asked) listing {
 	all := p.hottest
+	asked.Find = strings.ToLower(strings.TrimSpace(asked.Find))
 	if asked.Find != "" {
 		all = slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !strings.Contains(n.Name, asked.Find) })
 	}

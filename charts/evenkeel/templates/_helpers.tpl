@@ -65,7 +65,7 @@ evenkeel-extender
 {{- define "evenkeel.document" -}}
 {{- $kind := .kind -}}
 {{- $found := dict -}}
-{{- range regexSplit "(?m)^---([ \t].*)?\r?$" .text -1 -}}
+{{- range regexSplit "(?m)^---(\\s|$)" .text -1 -}}
 {{- $document := fromYaml . -}}
 {{- if eq (get $document "kind" | toString) $kind -}}
 {{- $found = $document -}}
