@@ -107,7 +107,7 @@ func TestPagesOfNodes(t *testing.T) {
 	if len(seen) != 120 || first != New(f).Headline.Node {
 		t.Errorf("%d nodes are listed, %s first; the hottest is %s", len(seen), first, New(f).Headline.Node)
 	}
-	found := rendered(t, f, Asked{Find: "-001-00", Page: 7})
+	found := rendered(t, f, Asked{Find: " -001-00\t", Page: 7}) // as it was copied
 	table := found[strings.Index(found, `id="nodes"`):]
 	if rows := row.FindAllString(table, -1); len(rows) != 10 || !strings.Contains(table, `value="-001-00"`) {
 		t.Errorf("%d nodes are found, want 10", len(rows))
