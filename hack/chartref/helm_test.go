@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,6 +149,30 @@ func TestNamespaceOfDigitsIsText(t *testing.T) {
 				wantText(t, one.kind()+" "+one.name(), map[string]any(one))
 			}
 		})
+	}
+}
+
+// Where one release evicts and another runs nodesync, each in its namespace, no
+// object is made by both. Hooks are, one after the other, where one is uninstalled.
+func TestTwoReleasesHaveNothingInCommon(t *testing.T) {
+	policy := []string{"--set", "policy.nodesync.taint.enabled=true,policy.usage.sources[0].type=Kubelet,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true"}
+	mine := map[string]bool{}
+	of := func(release, mode string) (all []string) {
+		for _, one := range template(t, "charts/evenkeel", append(policy, "--namespace", release, "--set", "mode="+mode, "--no-hooks")...) {
+			namespace, _ := one.at("metadata", "namespace").(string)
+			all = append(all, fmt.Sprintf("%s %s/%s", one.kind(), namespace, one.name()))
+		}
+		return all
+	}
+	for _, one := range of("evicts", "serve") {
+		mine[one] = true
+	}
+	both := of("marks", "nodesync")
+	if len(both) < 10 || len(mine) < 10 {
+		t.Fatalf("%d and %d objects are rendered", len(mine), len(both))
+	}
+	if both = slices.DeleteFunc(both, func(one string) bool { return !mine[one] }); len(both) > 0 {
+		t.Errorf("both releases make %q", both)
 	}
 }
 

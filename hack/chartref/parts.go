@@ -83,9 +83,19 @@ var parts = []part{
 			when: and(".Values.serviceAccount.create", kubelets), source: "components/kubelet-source/rbac.yaml",
 			only: []string{"ServiceAccount/evenkeel-kubelet-source"},
 		},
+		// One release may evict and another run nodesync, each in its own namespace.
 		{
 			when: and(roles, kubelets), source: "components/kubelet-source/rbac.yaml", only: []string{
 				"ClusterRole/evenkeel-kubelet-source", "ClusterRoleBinding/evenkeel-kubelet-source",
+			},
+			changes: []change{
+				{"kind: ClusterRole\nmetadata:\n  name: evenkeel-kubelet-source", "kind: ClusterRole\nmetadata:\n  name: evenkeel-kubelet-source" + suffix},
+				{"kind: ClusterRoleBinding\nmetadata:\n  name: evenkeel-kubelet-source", "kind: ClusterRoleBinding\nmetadata:\n  name: evenkeel-kubelet-source" + suffix},
+				{"kind: ClusterRole\n  name: evenkeel-kubelet-source", "kind: ClusterRole\n  name: evenkeel-kubelet-source" + suffix},
+			},
+		},
+		{
+			when: and(roles, kubelets), source: "components/kubelet-source/rbac.yaml", only: []string{
 				"Role/evenkeel-kubelet-source", "RoleBinding/evenkeel-kubelet-source",
 			},
 			changes: []change{{
