@@ -160,11 +160,11 @@ func (l *loader) readDeschedulerPolicy(part *Part) {
 	l.file.Descheduler, l.file.DeschedulerAt = slices.Clone(part.Text), l.at.SkippedLines
 }
 
-// strayed says of the fields that a document does not know, and the other one does,
-// where they belong.
+// strayed points out unknown fields that belong to the other document.
 func strayed(errs field.ErrorList, other reflect.Type, kind string) field.ErrorList {
+	fields := shape.Fields(other)
 	for _, err := range errs {
-		if _, known := shape.Fields(other)[err.Field]; known && err.Type == field.ErrorTypeForbidden {
+		if _, known := fields[err.Field]; known && err.Type == field.ErrorTypeForbidden {
 			err.Detail = "is a field of the other document, " + kind
 		}
 	}

@@ -36,7 +36,7 @@ const (
 	patches    = `(include "evenkeel.patchesPods" .)`
 	kubelets   = `(include "evenkeel.kubeletSource" .)`
 
-	suffix = `{{ include "evenkeel.fenceSuffix" . }}`
+	suffix = `{{ include "evenkeel.apartSuffix" . }}`
 )
 
 // parts are all templates that are made.

@@ -295,7 +295,7 @@ func TestCleanupAfterOneMode(t *testing.T) {
 	cases := map[string]struct {
 		after       Mode
 		running     string // the Lease that is held
-		apart       bool   // a nodesync of its own wrote to the nodes
+		apart       bool   // a separate nodesync wrote to the nodes
 		gone, stays []string
 		note        string
 	}{
@@ -468,7 +468,7 @@ func TestCleanupEnds(t *testing.T) {
 	}
 }
 
-// writtenApart has the record of these nodes be that of a nodesync of its own.
+// writtenApart makes the record of these nodes that of a separate nodesync.
 func (s *site) writtenApart(names ...string) {
 	s.t.Helper()
 	for _, name := range names {

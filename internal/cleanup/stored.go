@@ -130,12 +130,11 @@ type alone struct{}
 // Leads implements evictor.Leader.
 func (alone) Leads() error { return nil }
 
-// recordsOf are the records of nodesync that are of one mode. Leases do not tell: a
-// nodesync of its own may run without one, or in another namespace.
+// recordsOf are the records that a mode writes on nodes. A Lease does not show who
+// wrote: a separate nodesync may hold none, or run in another namespace.
 var recordsOf = map[Mode][]string{Evicting: {nodesync.RecordKey}, NodeSync: {nodesync.ApartRecordKey}}
 
-// nodes removes what nodesync wrote on nodes: whichever process ran it, or that of
-// one mode.
+// nodes removes what nodesync wrote on nodes: all of it, or what one mode wrote.
 func (c *cleaner) nodes(ctx context.Context) {
 	remove := nodesync.Remove
 	if c.DryRun {

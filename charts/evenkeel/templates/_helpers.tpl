@@ -172,8 +172,8 @@ evenkeel-extender
 {{- if and $wanted (eq .Values.mode "nodesync") -}}true{{- end -}}
 {{- end -}}
 
-{{/* Both ways of running nodesync have their fence under a name of its own. */}}
-{{- define "evenkeel.fenceSuffix" -}}
+{{/* Ends the names of cluster-wide objects in the mode nodesync, because a release that evicts may have the same. */}}
+{{- define "evenkeel.apartSuffix" -}}
 {{- if eq .Values.mode "nodesync" -}}-apart{{- end -}}
 {{- end -}}
 

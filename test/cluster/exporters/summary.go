@@ -78,8 +78,8 @@ func addPressure(summary *stats.Summary, p Pressure) {
 	node.CPU.PSI, node.Memory.PSI, node.IO.PSI = psi(p.CPU), psi(p.Memory), psi(p.IO)
 }
 
-// psi is as if it had always been so, and at least a microsecond: no machine that
-// has PSI has waited for nothing.
+// psi returns pressure that has been constant since the start. Its total is at least a
+// microsecond, because readers take a total of zero for a kernel without PSI.
 func psi(percent float64) *stats.PSIStats {
 	rounded := math.Round(100*percent) / 100
 	total := uint64(rounded/100*float64(running.Nanoseconds())) + 1000
