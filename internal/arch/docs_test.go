@@ -20,6 +20,9 @@ var (
 	headings = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	comments = regexp.MustCompile(`(?s)<!--.*?-->`)
+	// fences and spans are code in Markdown: commands, output and names.
+	fences = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```$")
+	spans  = regexp.MustCompile("`[^`\n]*`")
 	// consoles show what was typed and what came out.
 	consoles = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
 )

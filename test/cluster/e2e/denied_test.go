@@ -21,6 +21,8 @@ import (
 // meanwhile.
 //
 //	node-0: 5 × 3 of namespace vault, node-1: 5 × 2.8 of shop, of 20 cores each = 75 and 70 %; under 65 % takes one of each
+//
+//e2e:tier all
 func TestDeniedEvictionsHoldNobodyElseUp(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "20", Memory: "64Gi"})

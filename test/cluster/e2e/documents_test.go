@@ -24,6 +24,8 @@ const perLine = 3 * time.Minute
 // as it is there, with names and addresses filled in, on a cluster with two hot
 // nodes: it ends as the documents say, and shows what is hot. What cleans up
 // comes last, once nothing runs any more.
+//
+//e2e:tier all
 func TestDocumentedCommandsOnACluster(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()

@@ -23,6 +23,8 @@ var shipped = strings.NewReplacer(
 // node would be hot after it is full. What leaks is moved before 95 %.
 //
 //	node-0: 12 × 16.2 = 194.4 of 256 GiB = 76 %
+//
+//e2e:tier all
 func TestLeakIsRelieved(t *testing.T) {
 	f := newFixture(t)
 	nodes := f.crowdFirst(stage.Workload("cache", cluster.Resources{Memory: "8Gi"}, cluster.Resources{CPU: "500m", Memory: "16200Mi"}))

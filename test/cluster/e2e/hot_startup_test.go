@@ -19,6 +19,8 @@ var starting = strings.NewReplacer("windows: [avg_5m]", "windows: [last]", "star
 // they have been measured after their startup, it is cooled.
 //
 //	node-0: 12 × 2.2 = 26.4 of 32 cores = 82.5 %; three pods of 2.2 can go
+//
+//e2e:tier all
 func TestStartingPodsAreNoHeat(t *testing.T) {
 	f := newFixture(t)
 	nodes := f.crowdFirst(stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}))

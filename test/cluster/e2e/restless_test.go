@@ -20,6 +20,8 @@ import (
 // why. Once they are open again the hot node is relieved.
 //
 //	node-0: 5 × 2.8 of 20 cores = 70 %; under 65 % takes one
+//
+//e2e:tier all
 func TestStandsBackWhileNodesAreDrained(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "20", Memory: "64Gi"})
@@ -53,6 +55,8 @@ func TestStandsBackWhileNodesAreDrained(t *testing.T) {
 // namespace is relieved, and room in the quota is enough to go on.
 //
 //	node-0: 5 × 2.8 of namespace vault, node-1: 5 × 2.8 of shop, of 20 cores each = 70 %; under 65 % takes one of each
+//
+//e2e:tier all
 func TestFullQuotaKeepsPods(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "20", Memory: "64Gi"})

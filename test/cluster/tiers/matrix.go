@@ -1,6 +1,7 @@
 package tiers
 
 import (
+	"bufio"
 	_ "embed"
 	"fmt"
 	"io"
@@ -28,7 +29,22 @@ var matrix string
 // CoreCases returns the list.
 func CoreCases() ([]CoreCase, error) { return readMatrix(strings.NewReader(matrix)) }
 
-func readMatrix(from io.Reader) ([]CoreCase, error) { return read(from, "matrix", parseCore) }
+// readMatrix parses each line that is neither empty nor a comment.
+func readMatrix(from io.Reader) (all []CoreCase, err error) {
+	lines := bufio.NewScanner(from)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		one, err := parseCore(fields)
+		if err != nil {
+			return nil, fmt.Errorf("reading line %d of the matrix: %w", n, err)
+		}
+		all = append(all, one)
+	}
+	return all, lines.Err()
+}
 
 func parseCore(fields []string) (CoreCase, error) {
 	if len(fields) < 3 {
@@ -38,16 +54,16 @@ func parseCore(fields []string) (CoreCase, error) {
 	return CoreCase{From: fields[0], Package: fields[1], Name: fields[2], Why: strings.Join(fields[3:], " ")}, err
 }
 
-// On returns the core cases that run on a release of Kubernetes, with all their
-// subtests, and those that it leaves out.
-func On(release string, core []CoreCase, cases []Case) (run []*Task, left []CoreCase, err error) {
+// On returns the core cases that run on a release of Kubernetes, and those that
+// it leaves out.
+func On(release string, core []CoreCase, cases []Case) (run []Case, left []CoreCase, err error) {
 	number, err := minor(release)
 	if err != nil {
 		return nil, nil, err
 	}
-	all := Tasks(cases, All)
+	all := All.Of(cases)
 	for _, c := range core {
-		at := slices.IndexFunc(all, func(t *Task) bool { return t.Package == c.Package && t.Name == c.Name })
+		at := slices.IndexFunc(all, func(found Case) bool { return found.Package == c.Package && found.Name == c.Name })
 		if at < 0 {
 			return nil, nil, fmt.Errorf("the matrix has %s %s, which is no case of tier %q", c.Package, c.Name, All)
 		}

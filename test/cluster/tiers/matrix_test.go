@@ -12,7 +12,7 @@ import (
 // The matrix names cases that there are, each once, and says why one does not
 // run on the oldest release.
 func TestMatrixIsOfTheList(t *testing.T) {
-	cases, err := Cases()
+	cases, err := Cases(module)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,26 +36,21 @@ func TestMatrixIsOfTheList(t *testing.T) {
 	}
 }
 
-// A release runs the cases from its own and older ones on with the subtests of
-// every tier, and names those it leaves out.
+// A release runs the cases that run from it or an older one on, of every tier,
+// and names those it leaves out.
 func TestOn(t *testing.T) {
-	cases, err := Read(strings.NewReader(`test 10 e2e TestA
-all - e2e TestA/slow
-all 20 e2e/admission TestB
-test 5 e2e TestC
-`))
-	if err != nil {
-		t.Fatal(err)
+	cases := []Case{
+		{Tier: Test, Package: "e2e", Name: "TestA"}, {Tier: All, Package: "e2e/admission", Name: "TestB"}, {Tier: Test, Package: "e2e", Name: "TestC"},
 	}
 	core, err := readMatrix(strings.NewReader("# core\n\n1.34 e2e TestA\n1.36 e2e/admission TestB it is on from 1.36 on\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	type found struct{ Run, Subtests, Left []string }
+	type found struct{ Run, Left []string }
 	for release, want := range map[string]found{
 		"1.9":  {Left: []string{"TestA", "TestB: it is on from 1.36 on"}},
-		"1.35": {Run: []string{"TestA"}, Subtests: []string{"TestA/slow"}, Left: []string{"TestB: it is on from 1.36 on"}},
-		"1.36": {Run: []string{"TestA", "TestB"}, Subtests: []string{"TestA/slow"}},
+		"1.35": {Run: []string{"TestA"}, Left: []string{"TestB: it is on from 1.36 on"}},
+		"1.36": {Run: []string{"TestA", "TestB"}},
 	} {
 		t.Run(release, func(t *testing.T) {
 			run, left, err := On(release, core, cases)
@@ -63,8 +58,8 @@ test 5 e2e TestC
 				t.Fatal(err)
 			}
 			var got found
-			for _, task := range run {
-				got.Run, got.Subtests = append(got.Run, task.Name), append(got.Subtests, task.Subtests...)
+			for _, c := range run {
+				got.Run = append(got.Run, c.Name)
 			}
 			for _, c := range left {
 				got.Left = append(got.Left, strings.TrimSuffix(c.Name+": "+c.Why, ": "))

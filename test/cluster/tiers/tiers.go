@@ -1,25 +1,29 @@
-// Package tiers is the list of all end-to-end cases: which tier runs each, how
-// long it takes, and which run on each release of Kubernetes. Command e2e runs
-// them by it and fails if the list and what ran differ, so that no case is
-// lost.
+// Package tiers finds the end-to-end cases: which tier runs each, and which run
+// on each release of Kubernetes. Command e2e runs them. A case is a test
+// function in a package that starts clusters. Directives in its doc comment say
+// what is special about it:
+//
+//	//e2e:tier all      runs with make test-all only
+//	//e2e:tier measure  measures, asserts nothing, and is run by hand
+//	//e2e:alone         runs with nothing beside it
 package tiers
 
 import (
-	"bufio"
-	_ "embed"
+	"cmp"
 	"fmt"
-	"io"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 )
 
 // Tier is the occasion on which a case runs.
 type Tier string
 
-// The tiers. All includes Test; cases that measure and assert nothing are run
-// by hand.
+// The tiers. All includes Test. Measure is for cases that assert nothing.
 const (
 	Test    Tier = "test"
 	All     Tier = "all"
@@ -29,102 +33,88 @@ const (
 // includes reports whether running a tier runs the cases of another.
 func (t Tier) includes(other Tier) bool { return t == other || t == All && other == Test }
 
-// alone marks a case that no other may run at the same time as.
-const alone = "alone"
-
-// Case is a test function, or one of its subtests.
+// Case is a test function.
 type Case struct {
 	Tier Tier
 	// Package is the folder within this module.
 	Package string
-	// Name is as `go test -v` prints it, with subtests after slashes.
-	Name string
-	// Seconds is the duration when it was last recorded; 0 for a subtest, which
-	// its function includes.
-	Seconds int
+	Name    string
 	// Alone is set if simultaneous cases would distort its measurements.
 	Alone bool
 }
 
-// Function is the name of the test function.
-func (c Case) Function() string {
-	name, _, _ := strings.Cut(c.Name, "/")
-	return name
+// Run returns the pattern for -test.run.
+func (c Case) Run() string { return "^" + c.Name + "$" }
+
+// Of returns the cases that a tier runs.
+func (t Tier) Of(cases []Case) []Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !t.includes(c.Tier) })
 }
 
-// IsSubtest reports whether the case is part of another.
-func (c Case) IsSubtest() bool { return c.Function() != c.Name }
+// others are the packages outside e2e whose tests start clusters.
+var others = []string{".", "cmd/demo", "cmd/throughput"}
 
-//go:embed cases.txt
-var list string
+// Cases finds the cases of the module in a folder, sorted by package and name.
+func Cases(module string) (all []Case, err error) {
+	err = filepath.WalkDir(module, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		folder, err := filepath.Rel(module, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		folder = filepath.ToSlash(folder)
+		if folder != "e2e" && !strings.HasPrefix(folder, "e2e/") && !slices.Contains(others, folder) {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		found, err := casesOf(folder, file)
+		all = append(all, found...)
+		return err
+	})
+	slices.SortFunc(all, func(a, b Case) int {
+		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
+	})
+	return all, err
+}
 
-// Cases returns the list.
-func Cases() ([]Case, error) { return Read(strings.NewReader(list)) }
-
-// Read reads a list as Write writes it.
-func Read(from io.Reader) ([]Case, error) { return read(from, "list of cases", parse) }
-
-// read parses the fields of each line of a list that is neither empty nor a
-// comment.
-func read[T any](from io.Reader, name string, parse func(fields []string) (T, error)) (all []T, err error) {
-	lines := bufio.NewScanner(from)
-	for n := 1; lines.Scan(); n++ {
-		fields := strings.Fields(lines.Text())
-		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+// casesOf returns the cases that a file of a package declares.
+func casesOf(folder string, file *ast.File) (found []Case, err error) {
+	for _, declared := range file.Decls {
+		function, ok := declared.(*ast.FuncDecl)
+		if !ok || function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") || function.Name.Name == "TestMain" {
 			continue
 		}
-		one, err := parse(fields)
-		if err != nil {
-			return nil, fmt.Errorf("reading line %d of the %s: %w", n, name, err)
+		c := Case{Tier: Test, Package: folder, Name: function.Name.Name}
+		if err := c.apply(function.Doc); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", c.Package, c.Name, err)
 		}
-		all = append(all, one)
+		found = append(found, c)
 	}
-	return all, lines.Err()
+	return found, nil
 }
 
-func parse(fields []string) (Case, error) {
-	if len(fields) < 4 || len(fields) > 5 {
-		return Case{}, fmt.Errorf("%q has %d fields, want tier, seconds, package, name, alone", fields, len(fields))
+// apply applies the directives of a doc comment.
+func (c *Case) apply(doc *ast.CommentGroup) error {
+	if doc == nil {
+		return nil
 	}
-	c := Case{Tier: Tier(fields[0]), Package: fields[2], Name: fields[3]}
-	if !slices.Contains([]Tier{Test, All, Measure}, c.Tier) {
-		return c, fmt.Errorf("there is no tier %q", c.Tier)
-	}
-	if !c.IsSubtest() {
-		var err error
-		if c.Seconds, err = strconv.Atoi(fields[1]); err != nil {
-			return c, fmt.Errorf("reading the seconds: %w", err)
+	for _, comment := range doc.List {
+		directive, ok := strings.CutPrefix(comment.Text, "//e2e:")
+		tier, isTier := strings.CutPrefix(directive, "tier ")
+		switch {
+		case !ok:
+		case isTier && slices.Contains([]Tier{Test, All, Measure}, Tier(tier)):
+			c.Tier = Tier(tier)
+		case directive == "alone":
+			c.Alone = true
+		default:
+			return fmt.Errorf("unknown directive %q (allowed: tier test, tier all, tier measure, alone)", comment.Text)
 		}
 	}
-	if c.Alone = len(fields) > 4; c.Alone && fields[4] != alone {
-		return c, fmt.Errorf("%q is not %q", fields[4], alone)
-	}
-	return c, nil
-}
-
-const head = `# Every end-to-end case: its tier, of a test function how many seconds it takes, its package and its name. What
-# is "alone" runs with nothing beside it. "go run ./cmd/e2e --record" brings the seconds and the subtests up to date.
-`
-
-// Write writes a list, sorted by package and name.
-func Write(to io.Writer, cases []Case) error {
-	cases = slices.Clone(cases)
-	slices.SortFunc(cases, func(a, b Case) int {
-		return slices.Compare([]string{a.Package, a.Name}, []string{b.Package, b.Name})
-	})
-	if _, err := io.WriteString(to, head); err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
-	for _, c := range cases {
-		seconds, name := strconv.Itoa(c.Seconds), c.Name
-		if c.IsSubtest() {
-			seconds = "-"
-		}
-		if c.Alone {
-			name += " " + alone
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Tier, seconds, c.Package, name)
-	}
-	return table.Flush()
+	return nil
 }

@@ -33,6 +33,8 @@ var missing = map[string]map[string]string{
 
 // While a demo runs, every query of the dashboard has data, but for those about
 // what this demo does not have, and each has data in one of the demos.
+//
+//e2e:tier all
 func TestEveryPanelHasData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the demo starts a whole cluster; it is left out with -short")

@@ -26,11 +26,8 @@ type workplace struct {
 
 // build compiles everything before the first case, so that no case waits for a
 // compiler or runs at the same time as one.
-func build(ctx context.Context, release cluster.Release, tasks []*tiers.Task, progress io.Writer) (w workplace, err error) {
-	w.release = release
-	if w.module, err = cluster.ModuleDir(ctx); err != nil {
-		return w, err
-	}
+func build(ctx context.Context, module string, release cluster.Release, tasks []tiers.Case, progress io.Writer) (w workplace, err error) {
+	w.release, w.module = release, module
 	if w.binDir, err = release.BinDir(ctx); err != nil {
 		return w, err
 	}
@@ -76,7 +73,7 @@ func scratch() string {
 }
 
 // compile compiles the test binary of each package.
-func (w *workplace) compile(ctx context.Context, tasks []*tiers.Task, progress io.Writer) error {
+func (w *workplace) compile(ctx context.Context, tasks []tiers.Case, progress io.Writer) error {
 	if err := os.MkdirAll(w.tests(), 0o755); err != nil {
 		return fmt.Errorf("making the folder for test binaries: %w", err)
 	}
@@ -105,11 +102,11 @@ func (w *workplace) summary() string {
 	return filepath.Join(w.tests(), name)
 }
 
-func (w *workplace) folder(task *tiers.Task) string { return filepath.Join(w.module, task.Package) }
+func (w *workplace) folder(task tiers.Case) string { return filepath.Join(w.module, task.Package) }
 
 // binary returns the test binary of a package, which go names after its folder
 // or, in the module's root, after the module.
-func (w *workplace) binary(task *tiers.Task) string {
+func (w *workplace) binary(task tiers.Case) string {
 	name := path.Base(task.Package)
 	if task.Package == "." {
 		name = "cluster"

@@ -1,9 +1,9 @@
 // Command e2e runs the end-to-end cases of a tier: it compiles each package's
 // test binary once and hands the cases to several lanes, each with its own
-// control plane, because cases mostly wait. Package tiers lists what to run in
-// which tier; a listed case that does not run is a failure, as is a case that
-// is not listed. The control planes are of any release of Kubernetes that there
-// are modules for; cases do not know of which.
+// control plane, because cases mostly wait. Package tiers finds the cases of a
+// tier; one that does not run is a failure. The control planes can be of any
+// release of Kubernetes that has its modules in versions; cases do not depend
+// on which.
 package main
 
 import (
@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,7 +34,6 @@ type options struct {
 	tier, match, kubernetes string
 	lanes                   int
 	list                    bool
-	record                  bool
 }
 
 func command() *cobra.Command {
@@ -53,8 +51,7 @@ func command() *cobra.Command {
 	flags.StringVar(&o.kubernetes, "kubernetes", string(cluster.DefaultRelease), "release of Kubernetes to run the cases on; test/cluster/versions has the others")
 	flags.IntVar(&o.lanes, "lanes", 5, "number of cases to run at a time")
 	flags.StringVar(&o.match, "run", "", "regular expression; only test functions whose package and name it matches are run")
-	flags.BoolVar(&o.list, "list", false, "list the cases of the tier, with their subtests, and run none")
-	flags.BoolVar(&o.record, "record", false, "write the times and subtests of what passed into tiers/cases.txt")
+	flags.BoolVar(&o.list, "list", false, "list the cases of the tier and run none")
 	return c
 }
 
@@ -63,10 +60,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("--kubernetes: %w", err)
 	}
-	if o.record && release != cluster.DefaultRelease {
-		return fmt.Errorf("--record: the list has the times of Kubernetes %s, not of %s", cluster.DefaultRelease, release)
+	module, err := cluster.ModuleDir(ctx)
+	if err != nil {
+		return err
 	}
-	cases, err := tiers.Cases()
+	cases, err := tiers.Cases(module)
 	if err != nil {
 		return err
 	}
@@ -83,23 +81,19 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if !prometheus.Installed() {
 		fmt.Fprintln(out, "no prometheus on the PATH: its cases are left out")
 	}
-	w, err := build(ctx, release, tasks, out)
+	w, err := build(ctx, module, release, tasks, out)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
 	runAll(ctx, w, tasks, o, r)
 	r.summarize(time.Since(begin))
-	err = errors.Join(ctx.Err(), r.err(), r.write(w.summary()), os.RemoveAll(w.temp))
-	if o.record {
-		err = errors.Join(err, save(filepath.Join(w.module, "tiers", "cases.txt"), r.record(cases)))
-	}
-	return err
+	return errors.Join(ctx.Err(), r.err(), r.write(w.summary()), os.RemoveAll(w.temp))
 }
 
 // choose returns the test functions of the tier that match, and those that the
 // release leaves out.
-func choose(cases []tiers.Case, o options) (tasks []*tiers.Task, left []tiers.CoreCase, err error) {
+func choose(cases []tiers.Case, o options) (tasks []tiers.Case, left []tiers.CoreCase, err error) {
 	pattern, err := regexp.Compile(o.match)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--run: %w", err)
@@ -113,9 +107,9 @@ func choose(cases []tiers.Case, o options) (tasks []*tiers.Task, left []tiers.Co
 			return nil, nil, err
 		}
 	} else {
-		tasks = tiers.Tasks(cases, tiers.Tier(o.tier))
+		tasks = tiers.Tier(o.tier).Of(cases)
 	}
-	tasks = slices.DeleteFunc(tasks, func(t *tiers.Task) bool { return !pattern.MatchString(t.Package + " " + t.Name) })
+	tasks = slices.DeleteFunc(tasks, func(c tiers.Case) bool { return !pattern.MatchString(c.Package + " " + c.Name) })
 	left = slices.DeleteFunc(left, func(c tiers.CoreCase) bool { return !pattern.MatchString(c.Package + " " + c.Name) })
 	if len(tasks) == 0 {
 		return nil, nil, fmt.Errorf("no case of tier %q matches %q on Kubernetes %s", o.tier, o.match, o.kubernetes)
@@ -123,25 +117,23 @@ func choose(cases []tiers.Case, o options) (tasks []*tiers.Task, left []tiers.Co
 	return tasks, left, nil
 }
 
-func show(tasks []*tiers.Task, out io.Writer) {
+func show(tasks []tiers.Case, out io.Writer) {
 	for _, task := range tasks {
-		for _, name := range append([]string{task.Name}, task.Subtests...) {
-			fmt.Fprintln(out, task.Package, name)
-		}
+		fmt.Fprintln(out, task.Package, task.Name)
 	}
 }
 
 // runAll runs the cases marked alone one by one, and the others in lanes.
-func runAll(ctx context.Context, w workplace, tasks []*tiers.Task, o options, r *report) {
-	apart := slices.Clone(tasks)
-	apart = slices.DeleteFunc(apart, func(t *tiers.Task) bool { return !t.Alone })
-	others := slices.DeleteFunc(slices.Clone(tasks), func(t *tiers.Task) bool { return t.Alone })
-	drain(ctx, w, newQueue(apart), o, r)
-	q := newQueue(others)
+func runAll(ctx context.Context, w workplace, tasks []tiers.Case, o options, r *report) {
+	apart := slices.DeleteFunc(slices.Clone(tasks), func(c tiers.Case) bool { return !c.Alone })
+	others := slices.DeleteFunc(slices.Clone(tasks), func(c tiers.Case) bool { return c.Alone })
+	took := lastRun(w.summary())
+	drain(ctx, w, newQueue(apart, took), r)
+	q := newQueue(others, took)
 	var lanes errgroup.Group
 	for range o.lanes {
 		lanes.Go(func() error {
-			drain(ctx, w, q, o, r)
+			drain(ctx, w, q, r)
 			return nil
 		})
 	}
@@ -149,11 +141,11 @@ func runAll(ctx context.Context, w workplace, tasks []*tiers.Task, o options, r 
 }
 
 // drain is a lane: it runs cases of the queue until it is empty.
-func drain(ctx context.Context, w workplace, q *queue, o options, r *report) {
+func drain(ctx context.Context, w workplace, q *queue, r *report) {
 	lane := runner{workplace: w}
 	for with := ""; ctx.Err() == nil; {
-		task := q.next(with)
-		if task == nil {
+		task, ok := q.next(with)
+		if !ok {
 			break
 		}
 		with = task.Package
@@ -161,7 +153,7 @@ func drain(ctx context.Context, w workplace, q *queue, o options, r *report) {
 		if ctx.Err() != nil {
 			break
 		}
-		result.compare(o)
+		result.check()
 		r.add(result)
 	}
 	if err := lane.close(); err != nil && ctx.Err() == nil {
@@ -169,26 +161,14 @@ func drain(ctx context.Context, w workplace, q *queue, o options, r *report) {
 	}
 }
 
-// compare compares what ran with the list, unless the list is being updated.
-func (o *outcome) compare(with options) {
-	if o.failed {
-		return
-	}
-	if !with.record {
-		if len(o.skipped) == 0 {
-			o.problems = append(o.problems, o.task.Differences(o.ran)...)
-		}
-	}
-	if len(o.skipped) > 0 && prometheus.Installed() && !strings.Contains(o.output, evenkeel.ErrNoHistory.Error()) {
+// check adds the problems that the test binary does not report: a case that did
+// not run, or was skipped without need.
+func (o *outcome) check() {
+	switch {
+	case o.failed:
+	case !o.ran:
+		o.problems = append(o.problems, "it did not run")
+	case len(o.skipped) > 0 && prometheus.Installed() && !strings.Contains(o.output, evenkeel.ErrNoHistory.Error()):
 		o.problems = append(o.problems, "it was skipped although there are a prometheus and the history that it needs")
 	}
-}
-
-// save replaces the list.
-func save(path string, cases []tiers.Case) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the list of cases: %w", err)
-	}
-	return errors.Join(tiers.Write(file, cases), file.Close())
 }

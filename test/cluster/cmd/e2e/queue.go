@@ -13,36 +13,51 @@ import (
 // control plane.
 type queue struct {
 	mu      sync.Mutex
-	pending map[string][]*tiers.Task
+	pending map[string][]queued
 	lanes   map[string]int
 }
 
-func newQueue(tasks []*tiers.Task) *queue {
-	q := &queue{pending: map[string][]*tiers.Task{}, lanes: map[string]int{}}
-	for _, task := range tasks {
-		q.pending[task.Package] = append(q.pending[task.Package], task)
+// queued is a case and how long it is expected to take.
+type queued struct {
+	tiers.Case
+	seconds float64
+}
+
+// typicalSeconds is what a case is expected to take that has not run before.
+const typicalSeconds = 40
+
+// newQueue returns a queue of cases. took has the seconds of the last run, by
+// package and name.
+func newQueue(cases []tiers.Case, took map[[2]string]float64) *queue {
+	q := &queue{pending: map[string][]queued{}, lanes: map[string]int{}}
+	for _, c := range cases {
+		seconds, known := took[[2]string{c.Package, c.Name}]
+		if !known {
+			seconds = typicalSeconds
+		}
+		q.pending[c.Package] = append(q.pending[c.Package], queued{c, seconds})
 	}
 	for _, of := range q.pending {
-		slices.SortStableFunc(of, func(a, b *tiers.Task) int { return cmp.Compare(b.Seconds, a.Seconds) })
+		slices.SortStableFunc(of, func(a, b queued) int { return cmp.Compare(b.seconds, a.seconds) })
 	}
 	return q
 }
 
 // next returns the next case for a lane that is with a package, or "" at first;
-// nil if there are no more.
-func (q *queue) next(with string) *tiers.Task {
+// false if there are no more.
+func (q *queue) next(with string) (tiers.Case, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.pending[with]) == 0 {
 		q.lanes[with]--
 		if with = q.neediest(); with == "" {
-			return nil
+			return tiers.Case{}, false
 		}
 		q.lanes[with]++
 	}
-	task := q.pending[with][0]
+	first := q.pending[with][0]
 	q.pending[with] = q.pending[with][1:]
-	return task
+	return first.Case, true
 }
 
 // neediest returns the package with the most time left per lane if it had one
@@ -50,11 +65,11 @@ func (q *queue) next(with string) *tiers.Task {
 func (q *queue) neediest() (name string) {
 	longest := -1.0
 	for of, tasks := range q.pending {
-		left := 0
+		left := 0.0
 		for _, task := range tasks {
-			left += task.Seconds
+			left += task.seconds
 		}
-		share := float64(left) / float64(1+q.lanes[of])
+		share := left / float64(1+q.lanes[of])
 		if len(tasks) > 0 && (share > longest || share == longest && of < name) {
 			name, longest = of, share
 		}

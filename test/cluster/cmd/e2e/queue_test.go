@@ -1,6 +1,9 @@
 package main
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,20 +11,29 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-func task(of, name string, seconds int) *tiers.Task {
-	return &tiers.Task{Case: tiers.Case{Tier: tiers.Test, Package: of, Name: name, Seconds: seconds}}
+// queueOf returns a queue of cases that took so many seconds in the last run; a
+// negative number stands for a case that is new.
+func queueOf(seconds map[string]float64) *queue {
+	var cases []tiers.Case
+	took := map[[2]string]float64{}
+	for _, name := range slices.Sorted(maps.Keys(seconds)) {
+		folder, function, _ := strings.Cut(name, " ")
+		cases = append(cases, tiers.Case{Tier: tiers.Test, Package: folder, Name: function})
+		if seconds[name] >= 0 {
+			took[[2]string{folder, function}] = seconds[name]
+		}
+	}
+	return newQueue(cases, took)
 }
 
 // Two lanes begin with the packages that have most to do, take the longest case
 // first, stay where they are, and in the end help where most is left.
 func TestQueue(t *testing.T) {
-	q := newQueue([]*tiers.Task{
-		task("a", "TestShort", 10), task("a", "TestLong", 100), task("b", "TestB", 90), task("c", "TestC", 25), task("a", "TestMiddle", 30),
-	})
+	q := queueOf(map[string]float64{"a TestShort": 10, "a TestLong": 100, "b TestB": 90, "c TestC": 30, "a TestNew": -1})
 	var got []string
 	take := func(with string) string {
-		next := q.next(with)
-		if next == nil {
+		next, ok := q.next(with)
+		if !ok {
 			got = append(got, "nothing")
 			return ""
 		}
@@ -34,7 +46,7 @@ func TestQueue(t *testing.T) {
 	first = take(first)
 	take(second)
 	take(first)
-	want := []string{"a TestLong", "b TestB", "c TestC", "a TestMiddle", "a TestShort", "nothing", "nothing"}
+	want := []string{"a TestLong", "b TestB", "c TestC", "a TestNew", "a TestShort", "nothing", "nothing"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("handed out (-want +got):\n%s", diff)
 	}
@@ -42,8 +54,9 @@ func TestQueue(t *testing.T) {
 
 // All cases of one package do not keep the other lanes idle.
 func TestQueueSharesAPackage(t *testing.T) {
-	q := newQueue([]*tiers.Task{task("a", "TestOne", 1), task("a", "TestTwo", 2)})
-	if first, second := q.next(""), q.next(""); first.Name != "TestTwo" || second == nil || second.Name != "TestOne" {
+	q := queueOf(map[string]float64{"a TestOne": 1, "a TestTwo": 2})
+	first, _ := q.next("")
+	if second, ok := q.next(""); first.Name != "TestTwo" || !ok || second.Name != "TestOne" {
 		t.Errorf("handed out %v and %v, want both cases", first, second)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -119,7 +118,14 @@ func (r *report) err() error {
 	return nil
 }
 
-// write writes all outcomes as JSON, a line per function and subtest.
+// record is a line of the summary.
+type record struct {
+	Package, Name string
+	OK            bool
+	Seconds       float64
+}
+
+// write writes all outcomes as JSON, a line per case.
 func (r *report) write(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -129,41 +135,27 @@ func (r *report) write(path string) error {
 	encoder := json.NewEncoder(file)
 	for i := range r.outcomes {
 		o := &r.outcomes[i]
-		for _, name := range append([]string{o.task.Name}, o.task.Subtests...) {
-			err := encoder.Encode(struct {
-				Package, Name string
-				OK            bool
-				Seconds       float64
-			}{o.task.Package, name, o.ok(), o.seconds[name]})
-			if err != nil {
-				return fmt.Errorf("writing the summary: %w", err)
-			}
+		if err := encoder.Encode(record{o.task.Package, o.task.Name, o.ok(), o.took.Seconds()}); err != nil {
+			return fmt.Errorf("writing the summary: %w", err)
 		}
 	}
 	return nil
 }
 
-// record updates the seconds and subtests of the list from what ran. It ignores
-// failed cases.
-func (r *report) record(cases []tiers.Case) []tiers.Case {
-	for i := range r.outcomes {
-		o := &r.outcomes[i]
-		if o.failed || len(o.skipped) > 0 || len(o.ran) == 0 {
-			continue
-		}
-		for _, name := range o.ran {
-			at := slices.IndexFunc(cases, func(c tiers.Case) bool { return c.Package == o.task.Package && c.Name == name })
-			if at < 0 {
-				cases = append(cases, tiers.Case{Tier: o.task.Tier, Package: o.task.Package, Name: name})
-				continue
-			}
-			if !cases[at].IsSubtest() {
-				cases[at].Seconds = int(math.Ceil(o.seconds[name]))
-			}
-		}
-		cases = slices.DeleteFunc(cases, func(c tiers.Case) bool {
-			return c.Package == o.task.Package && slices.Contains(o.task.Subtests, c.Name) && !slices.Contains(o.ran, c.Name)
-		})
+// lastRun returns how many seconds each case took in the run that wrote a
+// summary, by package and name; nothing if there was none.
+func lastRun(summary string) map[[2]string]float64 {
+	took := map[[2]string]float64{}
+	file, err := os.Open(summary)
+	if err != nil {
+		return took
 	}
-	return cases
+	defer file.Close()
+	for lines := json.NewDecoder(file); ; {
+		var r record
+		if lines.Decode(&r) != nil {
+			return took
+		}
+		took[[2]string{r.Package, r.Name}] = r.Seconds
+	}
 }

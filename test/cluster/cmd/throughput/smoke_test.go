@@ -20,6 +20,8 @@ func TestMain(m *testing.M) {
 
 // The whole way on a small cluster: kube-scheduler alone, with a handler that
 // it really asks, and two side by side.
+//
+//e2e:tier all
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a whole cluster")

@@ -68,8 +68,11 @@ func burning(t *testing.T) (f *stage.Fixture, o ours, story *scenario.Story, pol
 // With one of two replicas killed, at whichever step of a move, the other lets
 // pods go: none waits for longer than two seconds. It then leads, and leaves
 // nothing.
+//
+//e2e:tier all
 func TestKilledBesideAnother(t *testing.T) { killBeside(t, proving, evicting, nominating) }
 
+//e2e:tier all
 func TestKilledBesideAnotherWhileLettingGo(t *testing.T) { killBeside(t, letting, clearing) }
 
 // killBeside kills the replica that leads, several times at each step.
@@ -124,6 +127,8 @@ func stillSteers(f *stage.Fixture, o ours, d *diary, at step) {
 
 // While another replica starts again and again, which knows neither usage nor
 // moves yet, every replacement lands where it was planned.
+//
+//e2e:tier all
 func TestReplicaStartsWhileMoving(t *testing.T) {
 	f, o, story, policy := quick(t, "admission-steering")
 	mark := f.Mark()

@@ -25,6 +25,8 @@ import (
 // answers over mutual TLS and moves pods to their planned nodes, with the rights
 // that the chart makes and no others. It becomes a CronJob beside an extender and
 // makes way again, and uninstalling leaves nothing.
+//
+//e2e:tier all
 func TestChartServesTheExtender(t *testing.T) {
 	f, story := untouched(t)
 	h := newHelm(t, f)
@@ -67,6 +69,8 @@ func TestChartServesTheExtender(t *testing.T) {
 // the other, the extender sends each replacement to its planned node, each with
 // the rights that the chart makes for it and no others, and uninstalling leaves
 // nothing.
+//
+//e2e:tier all
 func TestChartCronJobs(t *testing.T) {
 	f, story := untouched(t)
 	h := newHelm(t, f)

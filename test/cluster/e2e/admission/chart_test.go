@@ -23,6 +23,8 @@ import (
 // runs moves pods to their planned nodes with the rights that it makes and no
 // others, another variant takes its place and makes way again, and uninstalling
 // leaves nothing.
+//
+//e2e:tier all
 func TestChart(t *testing.T) {
 	f, story := untouched(t)
 	h := newHelm(t, f)
@@ -55,6 +57,8 @@ func TestChart(t *testing.T) {
 // and steering, as helm renders it for this release. What needs a
 // MutatingAdmissionPolicy is refused by the chart where the API server has none.
 // Kinds of operators that are not there are left out.
+//
+//e2e:tier all
 func TestChartIsAccepted(t *testing.T) {
 	c := stage.Cluster()
 	if err := c.Reset(t.Context(), "shop"); err != nil {

@@ -126,6 +126,8 @@ func examined(t *testing.T, f *stage.Fixture) (lines []string) {
 
 // Where no Evenkeel runs any more, doctor finds what it left and cleanup removes
 // it: pods go on, and the second run has nothing to do.
+//
+//e2e:tier all
 func TestCleanupLeavesNothing(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, "admission-steering")

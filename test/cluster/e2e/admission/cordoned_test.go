@@ -79,6 +79,8 @@ func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(node
 
 // The planned node is cordoned when the key is set and the pod not created yet.
 // Another cool node takes the replacement within two seconds.
+//
+//e2e:tier all
 func TestPlannedNodeCloses(t *testing.T) {
 	for name, component := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -104,6 +106,8 @@ func TestPlannedNodeCloses(t *testing.T) {
 // All nodes are cordoned that are not hot, when the key is set and the pod not
 // created yet. Where steering knows of no landing kube-scheduler goes by its own
 // lights, within a minute.
+//
+//e2e:tier all
 func TestAllLandingsClose(t *testing.T) {
 	const atMost = time.Minute
 	for name, component := range variants {

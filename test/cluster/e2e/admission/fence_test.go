@@ -42,6 +42,8 @@ func applyAgain(t *testing.T, f *stage.Fixture) {
 
 // Evenkeel may nominate a node and take its gate off. RBAC would allow any
 // other change of a pod; the fence does not.
+//
+//e2e:tier all
 func TestSteeringIsFenced(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, "admission-steering")
@@ -100,6 +102,8 @@ func TestSteeringIsFenced(t *testing.T) {
 }
 
 // With the names alone, Evenkeel has no right on pods but that of dry runs.
+//
+//e2e:tier all
 func TestSteeringWithNamesAlone(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, "admission-steering-names")

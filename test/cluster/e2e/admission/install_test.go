@@ -18,6 +18,8 @@ import (
 // The first way to install in README, as kubectl renders it: the API server
 // accepts its objects, its command runs with the rights among them, and
 // replacements land as planned.
+//
+//e2e:tier all
 func TestInstallWithoutExtender(t *testing.T) {
 	f, o, story := nobodyAsks(t, "admission-steering")
 	root, err := evenkeel.Root(t.Context())

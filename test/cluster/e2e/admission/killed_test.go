@@ -180,18 +180,25 @@ func kill(t *testing.T, at step) {
 	t.Logf("figures: killed %d times; evictions %d, fewest %d", kills, f.Evictions(mark), story.FewestEvictions)
 }
 
+//e2e:tier all
 func TestKilledBeforeTheKeyIsProven(t *testing.T) { kill(t, proving) }
 
+//e2e:tier all
 func TestKilledBeforeTheEviction(t *testing.T) { kill(t, evicting) }
 
+//e2e:tier all
 func TestKilledWhileAPodIsHeld(t *testing.T) { kill(t, nominating) }
 
+//e2e:tier all
 func TestKilledWhileAPodIsNominated(t *testing.T) { kill(t, letting) }
 
+//e2e:tier all
 func TestKilledBeforeTheKeyIsCleared(t *testing.T) { kill(t, clearing) }
 
 // A process may not let a pod go: the pod is held too long, which its metrics
 // report. Once the process may, it is let go.
+//
+//e2e:tier all
 func TestPodHeldTooLong(t *testing.T) {
 	f, o, story, policy := quick(t, "admission-steering")
 	through, proxy := f.APIProxy()
@@ -225,6 +232,8 @@ func taints(ctx context.Context, f *stage.Fixture) (ours int) {
 
 // A process that is killed leaves its taints on hot nodes. When it is back and
 // they have cooled meanwhile, none is left.
+//
+//e2e:tier all
 func TestKilledWithTaints(t *testing.T) {
 	f := stage.New(t)
 	f.Component("nodesync")

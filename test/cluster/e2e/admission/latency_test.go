@@ -64,6 +64,9 @@ func crowd(t *testing.T, f *stage.Fixture, o ours) {
 // With 20 namespaces of 100 keys, other pods are created as fast as without the
 // policy, but for a millisecond. Both are measured in turns, because a machine
 // has moods.
+//
+//e2e:tier all
+//e2e:alone
 func TestCreatesStayFast(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, "admission-steering")

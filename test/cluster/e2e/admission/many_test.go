@@ -77,6 +77,9 @@ func cooledLarge(t *testing.T, f *stage.Fixture, o ours) {
 
 // In a thousand nodes kube-scheduler looks at a sample. Replacements land where
 // they were planned all the same.
+//
+//e2e:tier all
+//e2e:alone
 func TestThousandNodesWithoutExtender(t *testing.T) {
 	const all, burning, owners = 1000, 40, 10
 	f, o := unasked(t, "admission-steering")
@@ -105,6 +108,8 @@ func TestThousandNodesWithoutExtender(t *testing.T) {
 // Zones, a spread that must hold, pods that keep apart and pods that may preempt
 // land where they were planned, and nobody is preempted. A steered pod is moved a
 // second time.
+//
+//e2e:tier all
 func TestConstrainedPodsWithoutExtender(t *testing.T) {
 	f, o := unasked(t, "admission-steering")
 	constrainedPods(t, f, o, func(policy string) { f.Serve(policy) })

@@ -71,23 +71,35 @@ func nothingLeft(ctx context.Context, f *stage.Fixture, o ours) bool {
 }
 
 // kube-scheduler asks nobody, and every replacement lands where it was planned.
+//
+//e2e:tier all
 func TestSkewWithoutExtender(t *testing.T) { exactly(t, serveOn) }
 
 // As TestSkewWithoutExtender, by a Deployment that only evicts.
+//
+//e2e:tier all
 func TestRunWithoutExtender(t *testing.T) { exactly(t, runOn) }
 
 // Without a right on pods, replacements are restricted to their planned nodes and
 // alternates, none of which is hot.
+//
+//e2e:tier all
 func TestSkewByNames(t *testing.T) { restricted(t, "admission-steering-names", serveOn) }
 
 // As TestSkewByNames, by a Deployment that only evicts.
+//
+//e2e:tier all
 func TestRunByNames(t *testing.T) { restricted(t, "admission-steering-names", runOn) }
 
 // A Job ends before its replacements are well, so it holds none: they are
 // restricted to nodes, whatever it may do with pods.
+//
+//e2e:tier all
 func TestJobsWithoutExtender(t *testing.T) { restricted(t, "admission-steering", runJobs) }
 
 // As TestJobsWithoutExtender, without a right on pods.
+//
+//e2e:tier all
 func TestJobsByNames(t *testing.T) { restricted(t, "admission-steering-names", runJobs) }
 
 // exactly evens out request-skew in one of the ways to run Evenkeel, by gates.

@@ -17,6 +17,8 @@ import (
 
 // kube-scheduler leaves the nomination of a pod that never preempts and fits
 // nowhere. Autoscalers then add no node for it, so Evenkeel takes it back.
+//
+//e2e:tier all
 func TestNominationInVainIsTakenBack(t *testing.T) {
 	f := stage.New(t)
 	f.RestoreScheduler()

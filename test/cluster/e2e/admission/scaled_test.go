@@ -80,6 +80,9 @@ func paired(t *testing.T, f *stage.Fixture, d *diary) (pairs int) {
 //
 // By requests the others are the emptier ones, so what is not steered goes there
 // too: on no node in particular.
+//
+//e2e:tier all
+//e2e:alone
 func TestScaleUpAndRolloutWhileSteering(t *testing.T) {
 	const (
 		owners, burning, cool = 4, 24, 40
@@ -156,6 +159,9 @@ func (d *diary) binding() (held, free []time.Duration) {
 
 // The key of a StatefulSet is open until the pod has ended, which takes its
 // grace period, and no longer than another second.
+//
+//e2e:tier all
+//e2e:alone
 func TestKeysOfStatefulSetsEndWithThePod(t *testing.T) {
 	const grace = 5 * time.Second
 	f, o := unasked(t, "admission-steering")

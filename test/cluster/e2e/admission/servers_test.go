@@ -138,6 +138,8 @@ func widen(t *testing.T, f *stage.Fixture) {
 // other. The keys' kind is deleted and comes back, and its schema changes:
 // meanwhile nothing is evicted or all is steered, and no replacement lands
 // where it must not.
+//
+//e2e:tier all
 func TestTwoAPIServers(t *testing.T) {
 	f, o, story, policy := quick(t, "admission-steering")
 	second, err := f.StartSecond(t.Context())

@@ -135,6 +135,8 @@ func examples() map[string]example {
 }
 
 // Each pod is steered as its key says, or left as it came; none is refused.
+//
+//e2e:tier all
 func TestAPIServerSteersPods(t *testing.T) {
 	f := stage.New(t)
 	steersPods(t, f, install(t, f, "admission-steering"))
@@ -191,6 +193,8 @@ func planned(t *testing.T, e example, got *v1.Pod) {
 }
 
 // Keys that would have pods refused are refused themselves.
+//
+//e2e:tier all
 func TestMalformedKeysAreRefused(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, "admission-steering-names")
@@ -218,6 +222,8 @@ func TestMalformedKeysAreRefused(t *testing.T) {
 
 // While the keys' kind is gone, pods are created as they come; steering is back
 // with it.
+//
+//e2e:tier all
 func TestSteeringSurvivesItsKindsDeletion(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, "admission-steering-names")

@@ -31,6 +31,8 @@ var unhurried = strings.Replace(stage.Fast, "ownerSettle: 0s", "ownerSettle: 0s,
 // waits for a node: the new version reads the ledger of the old one, sends that
 // pod to its planned node over mutual TLS and goes on. Neither version is refused
 // anything, no move is made twice, and uninstalling leaves what the user made.
+//
+//e2e:tier all
 func TestManifestsBecomeTheChart(t *testing.T) {
 	earlier := stage.At(t, beforeTheChart)
 	f, story := untouched(t)

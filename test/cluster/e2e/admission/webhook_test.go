@@ -93,6 +93,8 @@ func (h *hook) serve(policy string, args ...string) {
 }
 
 // Where no policy steers, the webhook does the same to each pod.
+//
+//e2e:tier all
 func TestWebhookSteersPods(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, byWebhook)
@@ -101,6 +103,8 @@ func TestWebhookSteersPods(t *testing.T) {
 }
 
 // The API server asks Evenkeel, and every replacement lands where it was planned.
+//
+//e2e:tier all
 func TestSkewByWebhook(t *testing.T) {
 	f, o, story := nobodyAsks(t, byWebhook)
 	h, mark := asked(t, f), f.Mark()
@@ -148,19 +152,24 @@ func without(t *testing.T, away, back func(*hook)) {
 	judge(t, f, mark, story.Hot, story.FewestEvictions)
 }
 
+//e2e:tier all
 func TestWebhookDown(t *testing.T) {
 	without(t, func(h *hook) { h.shut() }, func(h *hook) { h.open() })
 }
 
+//e2e:tier all
 func TestWebhookHangs(t *testing.T) {
 	without(t, func(h *hook) { h.hang() }, func(h *hook) { h.open() })
 }
 
+//e2e:tier all
 func TestWebhookWithAnExpiredCertificate(t *testing.T) {
 	without(t, (*hook).expire, (*hook).renew)
 }
 
 // As TestConstrainedPodsWithoutExtender, by the webhook.
+//
+//e2e:tier all
 func TestConstrainedPodsByWebhook(t *testing.T) {
 	f, o := unasked(t, byWebhook)
 	h := asked(t, f)

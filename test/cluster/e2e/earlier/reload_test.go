@@ -144,6 +144,8 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 // Other sources or another pace need other samples. Until there are enough of
 // them kube-scheduler is answered by the old ones, every node known all along,
 // and nothing is evicted.
+//
+//e2e:tier all
 func TestPolicyFileWithOtherSamples(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
@@ -221,6 +223,8 @@ profiles:
 // The profiles of the framework are built anew on the watches there are:
 // another strategy, another selector of namespaces, and one that reads usage
 // where none did.
+//
+//e2e:tier all
 func TestPolicyFileWithOtherProfiles(t *testing.T) {
 	f := stage.New(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{})

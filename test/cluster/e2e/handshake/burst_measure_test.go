@@ -48,6 +48,8 @@ profiles:
 // The same burst, by others. It takes 20 minutes and asserts nothing:
 //
 //	EVENKEEL_MEASURE=1 go test ./e2e/handshake -run MeasureBurst -timeout 40m -v
+//
+//e2e:tier measure
 func TestMeasureBurst(t *testing.T) {
 	if os.Getenv(measureVariable) == "" {
 		t.Skipf("this measures; set %s to run it", measureVariable)

@@ -36,6 +36,9 @@ type leveled struct{ spread, highest float64 }
 // that it filled are tainted, and those that come afterwards go elsewhere:
 //
 //	48 more × 600m, 4 a node or 7.5 points, put the highest node of nothing from 64 % to 71 %; all others have room up to 60 %
+//
+//e2e:tier all
+//e2e:alone
 func TestBurstWithGradedTaints(t *testing.T) {
 	var nothing, taints leveled
 	t.Run("nothing", func(t *testing.T) { nothing = burstAndFollowers(t, func(*fixture, string) {}, func(*fixture) {}) })

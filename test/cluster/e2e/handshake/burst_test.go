@@ -23,6 +23,8 @@ const (
 // ones look full by requests. Nothing measures the newcomers until all of them
 // are placed; of the three that ran before them it is known what they use. In
 // the end the nodes are nearly even.
+//
+//e2e:alone
 func TestBurst(t *testing.T) {
 	f := newBurst(t, 15*time.Second)
 	serving := f.FreeAddress()

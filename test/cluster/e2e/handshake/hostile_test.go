@@ -26,6 +26,9 @@ func TestForgersTakeNothing(t *testing.T) {
 
 // The same client floods the port too. kube-scheduler is answered, and the
 // process stays within its memory.
+//
+//e2e:tier all
+//e2e:alone
 func TestHostileClient(t *testing.T) { testHostileClient(t, hostile.Attacks()) }
 
 func testHostileClient(t *testing.T, attacks []hostile.Attack) {
@@ -111,6 +114,9 @@ func (f *fixture) tellDrawn(lair string) {
 
 // Over mutual TLS the same client, which holds no certificate, gets no answer at
 // all, and kube-scheduler, which holds one, is answered.
+//
+//e2e:tier all
+//e2e:alone
 func TestHostileClientWithoutCertificate(t *testing.T) {
 	f := stage.New(t)
 	certificates := f.Certificates()

@@ -27,6 +27,8 @@ import (
 // What `make image` writes is unpacked as a container runtime would, and the
 // program that its configuration names cools the nodes of request-skew. It
 // reports the version that the image was made with.
+//
+//e2e:tier all
 func TestBinaryOfTheImage(t *testing.T) {
 	const version = "v0.0.0-e2e"
 	layout := filepath.Join(t.TempDir(), "image")

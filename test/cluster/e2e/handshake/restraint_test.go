@@ -19,6 +19,8 @@ import (
 
 // Nodes burn and everybody knows it, but nothing is evicted before the blackout
 // is over, and then at once.
+//
+//e2e:tier all
 func TestBlackout(t *testing.T) {
 	const lasts = 3 * time.Minute
 	fixed := stage.New(t)

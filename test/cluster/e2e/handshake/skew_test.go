@@ -12,6 +12,8 @@ import (
 
 // Two replicas of `evenkeel serve` share the requests of kube-scheduler, one by
 // one. One of them evicts; both send every replacement to its planned node.
+//
+//e2e:tier all
 func TestSkewTwoReplicas(t *testing.T) {
 	fixed := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), fixed.Cluster)
@@ -47,6 +49,8 @@ func TestSkewTwoReplicas(t *testing.T) {
 // remembers nothing, beside an `evenkeel extender` of its own. The one evicts,
 // the other sends every replacement to its planned node; a run that begins
 // before metrics-server has seen what the last one did evicts nothing for it.
+//
+//e2e:tier all
 func TestSkewJobs(t *testing.T) {
 	for name, args := range map[string][]string{
 		"the extender says that it was asked":   {"--extender-url", "http://" + stage.Listen()},

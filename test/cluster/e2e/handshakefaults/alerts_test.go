@@ -75,6 +75,8 @@ func (a *alarmed) met(kind apifault.Kind, requests int) {
 // Each alert fires in a fault that it is about, and no other alert does, by what
 // a real process exports in that fault; none fires while all is well. Those that
 // take hot nodes are in the cases of these.
+//
+//e2e:tier all
 func TestAlertsFireInTheirFaults(t *testing.T) {
 	f := stage.New(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
@@ -211,6 +213,8 @@ func (a *alarmed) ofCertificates() {
 
 // The API server refuses each eviction with an error, until the circuit breaker
 // stops trying.
+//
+//e2e:tier all
 func TestBreakerOpensOnErrors(t *testing.T) {
 	f, skew := newFixture(t)
 	through, proxy := f.APIProxy()

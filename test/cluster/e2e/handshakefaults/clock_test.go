@@ -14,6 +14,8 @@ import (
 // minutes ahead; then the follower's is ten minutes behind, which leads then in
 // its turn beside a follower that is ahead. All moves land as planned, and the
 // ledger's times are the API server's.
+//
+//e2e:tier all
 func TestClocksOff(t *testing.T) {
 	f := &fixture{Fixture: stage.New(t)}
 	ahead, behind := f.off(10*time.Minute), f.off(-10*time.Minute)

@@ -19,6 +19,8 @@ import (
 // after that.
 //
 //	hot node: 6 hog + 6 doomed, of 2200m = 26.4 of 32 cores = 82.5 %; 6 hog alone = 41.3 %
+//
+//e2e:tier all
 func TestNamespaceDeletedMidCycle(t *testing.T) {
 	f := &fixture{Fixture: stage.New(t)}
 	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})

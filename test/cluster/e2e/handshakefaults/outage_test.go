@@ -21,6 +21,8 @@ import (
 // The API server is away for twice as long as the Lease lasts. Nobody evicts
 // meanwhile, kube-scheduler would be answered, and the process goes on
 // afterwards.
+//
+//e2e:tier all
 func TestAPIServerAway(t *testing.T) {
 	prove(t, outage{
 		strike: func(s *scene) {
@@ -62,6 +64,8 @@ func saw(kind apifault.Kind) func(*scene) {
 }
 
 // Each call takes five seconds, with the Lease as it is shipped.
+//
+//e2e:tier all
 func TestAPIServerSlow(t *testing.T) {
 	prove(t, outage{
 		strike: rules(apifault.Rule{Effect: apifault.SlowBy(5 * time.Second)}),
@@ -71,6 +75,8 @@ func TestAPIServerSlow(t *testing.T) {
 
 // The API server answers 429, the status of a budget that refuses an eviction,
 // to two of three requests, and wants them a second later.
+//
+//e2e:tier all
 func TestAPIServerThrottles(t *testing.T) {
 	prove(t, outage{
 		strike: rules(apifault.Rule{Percent: 66, Effect: apifault.WithStatus(http.StatusTooManyRequests, time.Second)}),
@@ -80,6 +86,8 @@ func TestAPIServerThrottles(t *testing.T) {
 
 // Three times the API server answers 500 to everything, for longer than it takes
 // to lose the Lease, and then to nothing for a few seconds.
+//
+//e2e:tier all
 func TestBurstsOf500(t *testing.T) {
 	prove(t, outage{
 		strike: func(s *scene) {
@@ -96,6 +104,8 @@ func TestBurstsOf500(t *testing.T) {
 
 // The API server does what it is asked, and half of its answers to what changes
 // something are lost.
+//
+//e2e:tier all
 func TestAnswersAreLost(t *testing.T) {
 	prove(t, outage{
 		strike: rules(apifault.Rule{
@@ -108,6 +118,8 @@ func TestAnswersAreLost(t *testing.T) {
 
 // All watches are closed, none can go on from where it was, and priority and
 // fairness refuses the lists that are then needed.
+//
+//e2e:tier all
 func TestListsAreRefused(t *testing.T) {
 	prove(t, outage{
 		strike: func(s *scene) {
@@ -126,6 +138,8 @@ func TestListsAreRefused(t *testing.T) {
 // The process is cut off; meanwhile etcd is compacted and the API server
 // restarted, so that it has no older state in its memory either. Back again,
 // the process is told that its watches are too old, and lists anew.
+//
+//e2e:tier all
 func TestWatchesAreTooOld(t *testing.T) {
 	prove(t, outage{
 		strike: func(s *scene) {
@@ -159,6 +173,8 @@ func TestWatchesAreTooOld(t *testing.T) {
 
 // The process is killed between two moves, as by its memory limit, and started
 // again.
+//
+//e2e:tier all
 func TestKilledMidCycle(t *testing.T) {
 	prove(t, outage{strike: func(s *scene) {
 		s.process.Kill()
@@ -168,6 +184,8 @@ func TestKilledMidCycle(t *testing.T) {
 
 // A hot node is deleted between two moves from it. None of its pods is evicted
 // any more; they come back elsewhere.
+//
+//e2e:tier all
 func TestNodeDeletedMidCycle(t *testing.T) {
 	var deleted time.Time
 	prove(t, outage{
@@ -193,6 +211,8 @@ func TestNodeDeletedMidCycle(t *testing.T) {
 
 // A ResourceQuota has no room for another ConfigMap, and there is no ledger yet.
 // Nothing is evicted that could not be put on record; with room there, it is.
+//
+//e2e:tier all
 func TestQuotaOfConfigMapsIsFull(t *testing.T) {
 	quotas := stage.Cluster().Client().CoreV1().ResourceQuotas(evenkeel.Namespace)
 	lift := func(ctx context.Context) error { return quotas.Delete(ctx, "full", metav1.DeleteOptions{}) }

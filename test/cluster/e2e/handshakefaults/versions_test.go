@@ -17,6 +17,8 @@ const versionBefore = "7824752"
 // with what the other has on record: all in all there are as many evictions as
 // one version would have needed, none of a replacement, and each lands as
 // planned.
+//
+//e2e:tier all
 func TestUpgradeAndRollback(t *testing.T) {
 	before := stage.At(t, versionBefore).Binary
 	f, skew := newFixture(t)

@@ -34,6 +34,8 @@ hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 //	node-00:  20 web × 1100m = 22 of 32 cores = 69 %; what is above 50 % waits twice that: 37.5 %
 //	node-01:  20 capped × 200m, each at its limit, waiting 90 % of the time; 4 of 32 cores = 12.5 %
 //	node-02, node-03: 10 calm × 500m = 16 %
+//
+//e2e:tier all
 func TestContentionIsRelieved(t *testing.T) {
 	f := stage.New(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", OwnAddresses: true})

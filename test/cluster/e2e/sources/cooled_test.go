@@ -114,6 +114,8 @@ func TestPrometheusCoolsRequestSkew(t *testing.T) {
 }
 
 // As a Job, with a separate extender, Prometheus lets the first cycle decide.
+//
+//e2e:tier all
 func TestPrometheusInAJob(t *testing.T) {
 	type skew func(context.Context, *cluster.Cluster, ...scenario.Option) (*scenario.Story, error)
 	for name, place := range map[string]skew{"request-skew": scenario.RequestSkew, "memory-hot": scenario.MemorySkew} {
@@ -142,6 +144,8 @@ func TestPrometheusInAJob(t *testing.T) {
 
 // Prometheus goes away in the middle of a cycle and comes back: nodes take
 // metrics-server meanwhile, and nothing is moved twice.
+//
+//e2e:tier all
 func TestPrometheusStopsMidway(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -179,6 +183,8 @@ func TestPrometheusStopsMidway(t *testing.T) {
 
 // Each source of nodes cools the same skew: kubelets alone, the others with
 // metrics-server for the pods they know nothing of.
+//
+//e2e:tier all
 func TestNodeSourcesCoolRequestSkew(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source, pods string

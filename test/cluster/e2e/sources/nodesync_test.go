@@ -100,6 +100,8 @@ func TestNodeSync(t *testing.T) {
 //	hot:    12 hog  × 2200m = 26.4 of 32 cores = 82.5 %, above evict (65 %)
 //	filled:  9 warm × 2200m = 19.8 of 32 cores = 61.9 %, above reject (60 %)
 //	others:  1 idle × 2200m =  2.2 of 32 cores =  6.9 %
+//
+//e2e:tier all
 func TestGradedTaints(t *testing.T) {
 	f := stage.New(t)
 	f.Component("nodesync")

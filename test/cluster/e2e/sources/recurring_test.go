@@ -108,6 +108,8 @@ func (r *recurring) play(periods int) (highest []float64) {
 //	node-0: 2 × 11 + 1 = 23 of 32 cores = 71.9 % in the burst
 //	node-1:     11 + 1 = 12             = 37.5 %, with one more 71.9 %
 //	node-2, node-3:  1                  =  3.1 %
+//
+//e2e:tier all
 func TestRecurringBurstIsRelievedAhead(t *testing.T) {
 	r := newRecurring(t, map[string]int{"node-0": 2, "node-1": 1})
 	mark := r.Mark()
@@ -137,6 +139,8 @@ func TestRecurringBurstIsRelievedAhead(t *testing.T) {
 }
 
 // Where all nodes are full at the same time, nothing is moved, before or then.
+//
+//e2e:tier all
 func TestFleetWidePeakEvictsNothing(t *testing.T) {
 	r := newRecurring(t, map[string]int{"node-0": 2, "node-1": 2, "node-2": 2, "node-3": 2})
 	mark := r.Mark()

@@ -45,6 +45,8 @@ func shippedPolicy(t *testing.T) string {
 //	                  50 % × (1 + 3 × 50/300) = 75 %, above the evict line of 65 %: the mean alone would be fooled.
 //	kept up:          double, 100 %, so that pods of 1600m have somewhere to go: 7 from each node
 //	node-02..node-05: 10 calm × 500m = 5 of 32 cores = 16 %
+//
+//e2e:tier all
 func TestSpikeEvictsNothing(t *testing.T) {
 	f := stage.New(t)
 	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
