@@ -30,7 +30,7 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 // and why nothing may be evicted: by the calendar and that budget as they are
 // now, else by the breaker as it was when last asked. It notes nothing, so it
 // may be called at any time.
-func Standing(e *Evictor) (left int, holds reasons.Reason) {
+func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 	now, facts := e.config.Clock.Now(), safeguards.Facts{}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)

@@ -46,7 +46,7 @@ func TestStanding(t *testing.T) {
 	e := gate.evictor
 	check := func(step string, wantLeft int, want reasons.Reason) {
 		t.Helper()
-		if left, why := Standing(e); left != wantLeft || why != want {
+		if left, why := e.Standing(); left != wantLeft || why != want {
 			t.Errorf("%s: %d are left, held up by %q; want %d and %q", step, left, why, wantLeft, want)
 		}
 	}

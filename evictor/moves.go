@@ -29,7 +29,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 			Pool: e.pool(m.From), FromUsed: e.used(m.From),
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
 			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline, TTL: wait + set.MoveTTL,
-			Decision: decision(e, m),
+			Decision: e.decision(m),
 		},
 		Surge: surge, Reason: m.Reason, Wanted: m.Unserved > 0,
 	}
@@ -39,7 +39,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 	return move
 }
 
-func decision(e *Evictor, m *strategies.Move) *ledger.Decision {
+func (e *Evictor) decision(m *strategies.Move) *ledger.Decision {
 	var evidence []thresholds.Evidence
 	if latest := e.config.Observer.Latest(); latest != nil {
 		evidence = latest.Lines.EvidenceOf(m.From)

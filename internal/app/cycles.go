@@ -120,14 +120,14 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		if !a.waited {
 			told.Say(now, waiting(latest, now.Sub(started), period))
 		}
-		return a.waited, hopeless(a, latest)
+		return a.waited, a.hopeless(latest)
 	})
 	return err == nil
 }
 
 // hopeless returns why a plan that is only printed waits for usage no longer.
 // Any other process waits on: someone may install the source meanwhile.
-func hopeless(a *App, latest *observer.Observation) error {
+func (a *App) hopeless(latest *observer.Observation) error {
 	if a.parts.execute == nil || latest == nil || latest.Batches > 0 {
 		return nil
 	}

@@ -137,14 +137,14 @@ func PlanOnce(ctx context.Context, options Options, progress io.Writer) (*previe
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
-	return previewed(ctx, a, planned), nil
+	return a.previewed(ctx, planned), nil
 }
 
 // ExplainOnce does the same, and explains a subject by the plan. It fails at once
 // for a subject that is not known.
 func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
 	var failed error
-	check := func(ctx context.Context, a *App) error { return known(ctx, a, s) }
+	check := func(ctx context.Context, a *App) error { return a.known(ctx, s) }
 	a, err := rehearse(ctx, options, progress, check, func(ctx context.Context, a *App, made realusage.Made) {
 		planned, failed = a.explainer.Study(ctx, made.By, s)
 	})
@@ -192,7 +192,7 @@ func (a *App) planOnce(ctx context.Context, progress io.Writer, check func(conte
 	group.Go(func() error {
 		defer cancel()
 		if !a.awaitUsage(ctx, progress) {
-			return hopeless(a, a.observer.Latest())
+			return a.hopeless(a.observer.Latest())
 		}
 		a.pause.Read(ctx, false)
 		return a.cycle(ctx)

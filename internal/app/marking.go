@@ -66,7 +66,7 @@ func (a *App) serveMarks(ctx context.Context) error {
 }
 
 // tellMarks says how far it is, where a person has started it.
-func tellMarks(ctx context.Context, a *App) error {
+func (a *App) tellMarks(ctx context.Context) error {
 	told := terminal.NewProgress(a.options.Marking.Progress, a.kube.Clock.Local())
 	defer told.Done()
 	for ; ctx.Err() == nil; evictor.Sleep(ctx, time.Second) {

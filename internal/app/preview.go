@@ -21,10 +21,10 @@ import (
 )
 
 // previewed returns what is known of a plan, which is nil if no cycle made one.
-func previewed(ctx context.Context, a *App, made *realusage.Made) *preview.Facts {
+func (a *App) previewed(ctx context.Context, made *realusage.Made) *preview.Facts {
 	f := &preview.Facts{
 		At: a.kube.Clock.Now(), Paused: a.pause.Last().String(), Closed: "a cycle takes two ready nodes",
-		Evidence: map[string][]thresholds.Evidence{}, CountsFrom: map[string]time.Time{}, Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, a),
+		Evidence: map[string][]thresholds.Evidence{}, CountsFrom: map[string]time.Time{}, Until: map[string]time.Time{}, Steering: a.evidenceOfSteering(ctx),
 	}
 	if a.options.shortOf > 0 {
 		f.Watched, f.ShortOf = a.current().load.Usage.ObservationPeriod.Duration, a.options.shortOf
@@ -44,14 +44,14 @@ func previewed(ctx context.Context, a *App, made *realusage.Made) *preview.Facts
 	}
 	for i := range made.Plan.Declined {
 		d := &made.Plan.Declined[i]
-		f.Until[d.UID] = until(a, d, f.At)
+		f.Until[d.UID] = a.until(d, f.At)
 	}
 	return f
 }
 
 // until returns when the reason why a pod is not moved ends; zero if that is not
 // known ahead.
-func until(a *App, d *strategies.Declined, now time.Time) time.Time {
+func (a *App) until(d *strategies.Declined, now time.Time) time.Time {
 	g := a.current()
 	if startup := g.load.Hot.Startup.Duration; d.Reason == reasons.PodStarting {
 		return d.NewestStart(now, startup).Add(startup + g.load.Hot.MinWindow.Duration)
@@ -65,7 +65,7 @@ func until(a *App, d *strategies.Declined, now time.Time) time.Time {
 
 // evidenceOfSteering gathers what is known of steering without changing
 // anything.
-func evidenceOfSteering(ctx context.Context, a *App) preview.Evidence {
+func (a *App) evidenceOfSteering(ctx context.Context) preview.Evidence {
 	moves := a.observer.Ledger()
 	e := preview.Evidence{Required: a.current().load.Eviction.Steering}
 	_, e.Ended = moves.Moves()
@@ -86,7 +86,7 @@ func evidenceOfSteering(ctx context.Context, a *App) preview.Evidence {
 }
 
 // known returns an error for a subject that is neither there nor remembered.
-func known(ctx context.Context, a *App, s explain.Subject) error {
+func (a *App) known(ctx context.Context, s explain.Subject) error {
 	if s.Kind == explain.KindNode {
 		lister := a.informers.Core().V1().Nodes().Lister()
 		if _, err := lister.Get(s.Name); err == nil {

@@ -81,7 +81,7 @@ func NodeSync(ctx context.Context, options Options) error {
 	}
 	tasks := []func(context.Context) error{a.serveMarks, a.mark, a.watchPolicy}
 	if options.Marking.Progress != nil {
-		tasks = append(tasks, func(ctx context.Context) error { return tellMarks(ctx, a) })
+		tasks = append(tasks, a.tellMarks)
 	}
 	return a.start(ctx, tasks...)
 }

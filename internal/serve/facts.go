@@ -8,7 +8,6 @@ import (
 
 	build "github.com/prometheus/common/version"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/page"
 	"github.com/evenkeel/evenkeel/usage"
@@ -50,7 +49,7 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 	}
 	if p.Gauges != nil {
 		if e := p.Gauges.evicting(); e != nil {
-			f.Stops.Left, f.Stops.Safeguard = evictor.Standing(e)
+			f.Stops.Left, f.Stops.Safeguard = e.Standing()
 			f.Cycle = p.Explainer.Cycle()
 		}
 	}

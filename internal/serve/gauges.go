@@ -67,7 +67,7 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	holding := g.holding(latest)
 	if e := g.evicting(); e != nil {
 		var why reasons.Reason
-		left, why = evictor.Standing(e)
+		left, why = e.Standing()
 		holding[why] = true
 	}
 	for _, reason := range holds() {
