@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ type NodeTruth struct {
 // PodTruth is a running pod; one that is being deleted runs until it is gone.
 type PodTruth struct {
 	Namespace, Name, UID string
+	Started              time.Time
 	Containers           []string
 	// Used is the sum of the containers, each of which has an equal share.
 	Used Amounts
@@ -89,6 +91,9 @@ func truthOfPod(pod *corev1.Pod) (PodTruth, error) {
 	truth := PodTruth{
 		Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID),
 		Used: Amounts{CPUMilli: cpu.MilliValue(), MemoryBytes: memory.Value()},
+	}
+	if pod.Status.StartTime != nil {
+		truth.Started = pod.Status.StartTime.Time
 	}
 	for _, container := range pod.Spec.Containers {
 		truth.Containers = append(truth.Containers, container.Name)

@@ -25,7 +25,7 @@ func benchDecode(b *testing.B, contention bool, readings int) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if got := summarized(node, s); len(got.pods) != pods || len(got.readings) != readings {
+			if got, _ := summarized(node, s, nil); len(got.pods) != pods || len(got.readings) != readings {
 				b.Fatal(len(got.pods), len(got.readings))
 			}
 		}

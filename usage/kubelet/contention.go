@@ -40,17 +40,22 @@ const maxContainers = 1000
 func (c *containers) reset() { c.all, c.names = c.all[:0], c.names[:0] }
 
 // counted returns the waits of the containers that count, and whether any
-// container has PSI. Those do not count that their own limit, or the pod's,
-// makes wait, that hardly run, or of which something is missing.
+// measured container has PSI. Those do not count that their own limit, or the pod's,
+// makes wait, that hardly run, or of which something is missing. A pod uses at
+// least what its containers do: its own value is zero until it is measured.
 func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, waits []wait) {
-	throttled := contention.ThrottledBy(pod.usageNanoCores.value*nanoToMilli, limits.Of(nil))
+	used := 0.0
+	for i := range c.all {
+		used += c.all[i].cpu.usageNanoCores.value
+	}
+	throttled := contention.ThrottledBy(max(used, pod.usageNanoCores.value)*nanoToMilli, limits.Of(nil))
 	for i := range c.all {
 		one := &c.all[i].cpu
 		if !one.percent60.known || !one.percent300.known {
 			continue
 		}
-		psi = true
 		used := one.usageNanoCores
+		psi = psi || used.known // else its kubelet has not measured yet who runs
 		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || !contention.WantsCPU(used.value, one.percent60.value) {
 			continue
 		}

@@ -36,5 +36,9 @@ func older(a, b time.Time) time.Time {
 	return a
 }
 
-// nanoToMilli converts nano-cores to milli-cores.
-const nanoToMilli = 1e-6
+const (
+	// nanoToMilli converts nano-cores to milli-cores.
+	nanoToMilli = 1e-6
+	// nanoToOne is how many nano-cores are one core.
+	nanoToOne = 1e9
+)

@@ -40,10 +40,18 @@ func (c counter) next(reading point) counter {
 	return fresh
 }
 
-// seriesKey names a counter within its node: the node's own has neither field,
-// a pod's has no container. The UID keeps the counters of pods of the same name
-// apart.
-type seriesKey struct{ uid, container string }
+// confirms reports whether the kubelet's own rate, in cores, is what the counter
+// grew by since the reading before. Times are in whole seconds, so that either
+// may be one second off.
+func (c counter) confirms(cores number, before counter) bool {
+	grown, elapsed := c.seconds-before.seconds, c.at.Sub(before.at).Seconds()
+	return cores.known && cores.value*(elapsed-1) <= grown && grown <= cores.value*(elapsed+1)
+}
+
+// seriesKey names a counter within its node: the node's own has neither field.
+// The UID keeps the counters of pods of the same name apart. The part is a
+// container's name or, in a summary, the UID by which the kubelet knows the pod.
+type seriesKey struct{ uid, part string }
 
 // counters are those of one node's last scrape.
 type counters map[seriesKey]counter
@@ -129,4 +137,36 @@ func total(parts []part, value func(part) point) (sum point) {
 		sum.at = older(sum.at, p.at)
 	}
 	return sum
+}
+
+// current returns the CPU usage of a node or pod in a summary, in milli-cores,
+// and keeps its counter for the next one. Two readings of the counter tell what
+// was used between them. The kubelet's own usageNanoCores is the difference of
+// its last two measurements, more exact than whole seconds allow, so it is
+// used where the counter confirms it, and where there is no second reading.
+//
+// After the first measurement of a node or pod the kubelet writes zero, although
+// it does not know yet, so zero beside a counter that runs is believed without a
+// second reading only if idle, and never of a counter that began anew.
+func (s *scrape) current(key seriesKey, cpu *stats, idle bool) point {
+	own := cpu.usageNanoCores
+	answered := point{number{value: own.value * nanoToMilli, known: own.known}, cpu.at}
+	own.value /= nanoToOne
+	total := point{number{value: cpu.coreNanoSeconds.value / nanoToOne, known: cpu.coreNanoSeconds.known}, cpu.at}
+	if !total.known || !total.sane() || total.at.IsZero() || own.known && !own.sane() {
+		return answered
+	}
+	before := s.before[key]
+	after := before.next(total)
+	if after != before && after.cores.known && after.confirms(own, before) {
+		after.cores = own
+	}
+	s.after[key] = after
+	if after.cores.known {
+		return point{number{value: after.cores.value * 1000, known: true}, after.at}
+	}
+	if own.value == 0 && total.value > 0 && (!idle || total.value < before.seconds) {
+		answered.known = false
+	}
+	return answered
 }

@@ -47,6 +47,10 @@ func (r *report) pod(pod *cluster.Pod, cpuMilli, memoryBytes point) {
 		r.podProblem(usage.Unreadable, pod, "no CPU usage yet")
 	case !memoryBytes.known:
 		r.podProblem(usage.Unreadable, pod, "no memory usage")
+	case cpuMilli.value == 0 && memoryBytes.value == 0:
+		// The kubelet measures a pod's control group when it makes it, before
+		// anything runs there. A process that runs has memory.
+		r.podProblem(usage.Unreadable, pod, "neither CPU nor memory usage yet")
 	case !cpuMilli.sane() || !memoryBytes.sane():
 		r.podProblem(usage.Absurd, pod, fmt.Sprintf("%v milli-cores and %v bytes", cpuMilli.value, memoryBytes.value))
 	case at.IsZero():
@@ -65,39 +69,48 @@ func (r *report) unmatched(s unmatched) {
 	}
 }
 
-// summarized turns a summary into a report.
-func summarized(node *cluster.NodePods, s *summary) *report {
-	r := &report{node: node}
-	if s.nodeName != "" && s.nodeName != node.Node.Name {
+// summarized turns a summary into a report and the counters for the next one.
+func summarized(node *cluster.NodePods, summary *summary, before counters) (*report, counters) {
+	s := scrape{before: before, after: make(counters, 1+len(node.Pods)), report: &report{node: node}}
+	if summary.nodeName != "" && summary.nodeName != node.Node.Name {
 		// Its address now belongs, or leads, to another machine.
-		r.problems.Add(usage.UnmatchedNode, fmt.Sprintf("node %q: %q answered at its address", node.Node.Name, s.nodeName))
-		return r
+		s.report.problems.Add(usage.UnmatchedNode, fmt.Sprintf("node %q: %q answered at its address", node.Node.Name, summary.nodeName))
+		return s.report, nil
 	}
-	r.unmatched(s.unmatched)
-	starting := s.cpu.starting()
+	s.report.unmatched(summary.unmatched)
+	// No machine that runs a kubelet uses no CPU: its zero is believed from the
+	// counter only.
+	milli := s.current(seriesKey{}, &summary.cpu, false)
 	switch {
-	case starting:
-		r.nodeProblem(usage.Unreadable, "its kubelet has not measured CPU usage yet")
-	case !s.cpu.usageNanoCores.known:
-		r.nodeProblem(usage.Unreadable, "no usageNanoCores")
+	case milli.known:
+		s.report.reading(usage.Reading{Metric: usage.CPU, Window: usage.Last, At: milli.at, Value: milli.value})
+	case summary.cpu.usageNanoCores.known:
+		s.report.nodeProblem(usage.Unreadable, "its kubelet has not measured CPU usage yet")
 	default:
-		value := s.cpu.usageNanoCores.value * nanoToMilli
-		r.reading(usage.Reading{Metric: usage.CPU, Window: usage.Last, At: s.cpu.at, Value: value})
+		s.report.nodeProblem(usage.Unreadable, "no usageNanoCores")
 	}
-	r.memory(&s.memory)
-	r.pressures(s)
+	s.report.memory(&summary.memory)
+	s.report.pressures(summary)
 	for i, pod := range node.Pods {
-		r.podStats(pod, &s.pods[i], starting)
+		s.summaryPod(pod, &summary.pods[i], milli.known)
 	}
-	return r
+	return s.report, s.after
 }
 
-// starting reports whether a kubelet gave zero for a usage it does not know:
-// CPU usage is the difference of two housekeepings, and after the first it
-// reports zero along with the counter since boot. No machine that runs a
-// kubelet uses no CPU.
-func (s *stats) starting() bool {
-	return s.usageNanoCores.known && s.usageNanoCores.value == 0 && s.coreNanoSeconds.known && s.coreNanoSeconds.value > 0
+// summaryPod reports a pod of a summary. measured: the kubelet has measured its
+// node's CPU usage.
+func (s *scrape) summaryPod(pod *cluster.Pod, p *podStats, measured bool) {
+	switch {
+	case !p.seen:
+	case p.twice:
+		s.report.podProblem(usage.Duplicate, pod, "two of this name in one answer")
+	default:
+		milli := s.current(seriesKey{pod.UID, p.uid}, &p.cpu, measured)
+		if milli.value == 0 && p.busy {
+			milli.known = false
+		}
+		s.report.pod(pod, milli, point{p.memory.workingSetBytes, p.memory.at})
+	}
 }
 
 // memory reads the node's memory as the kubelet does when it decides on
@@ -147,19 +160,6 @@ func (r *report) percent(reading usage.Reading, percent number) {
 		r.nodeProblem(usage.Absurd, "%s is %v%%", reading.Metric, percent.value)
 	default:
 		r.reading(reading)
-	}
-}
-
-func (r *report) podStats(pod *cluster.Pod, s *podStats, starting bool) {
-	switch {
-	case !s.seen:
-	case s.twice:
-		r.podProblem(usage.Duplicate, pod, "two of this name in one answer")
-	case starting && s.cpu.starting():
-		r.podProblem(usage.Unreadable, pod, "its kubelet has not measured CPU usage yet")
-	default:
-		cpu := number{value: s.cpu.usageNanoCores.value * nanoToMilli, known: s.cpu.usageNanoCores.known}
-		r.pod(pod, point{cpu, s.cpu.at}, point{s.memory.workingSetBytes, s.memory.at})
 	}
 }
 

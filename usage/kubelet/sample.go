@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
@@ -63,6 +64,7 @@ func (s *Source) read(t *target, fallback bool, body io.Reader) error {
 	if err != nil {
 		return err
 	}
-	t.report, t.memory = summarized(t.node, summary), memory{}
+	t.report, t.memory.counters = summarized(t.node, summary, t.memory.counters)
+	t.memory.refused = time.Time{}
 	return nil
 }

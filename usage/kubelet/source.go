@@ -3,8 +3,9 @@
 // needs no monitoring stack, only network access to the nodes' kubelet ports.
 //
 // It decides what a kubelet's numbers mean: memory in use is what the kubelet's
-// own eviction formula leaves unavailable, CPU is what it last measured, and
-// what it has not measured yet is left out, never zero. A kubelet is trusted
+// own eviction formula leaves unavailable, CPU is what its counter grew by from
+// one reading to the next, and what it has not measured yet is left out, never
+// zero. A kubelet is trusted
 // about its own node and the pods that the snapshot has on it, nothing else.
 // Credentials, TLS and freshness are left to others.
 //

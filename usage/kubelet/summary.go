@@ -22,7 +22,10 @@ type podStats struct {
 	// seen: there are stats of the pod; exact: they are of its UID; twice:
 	// there are several.
 	seen, exact, twice bool
+	uid                string // by which the kubelet knows it
 	cpu, memory        stats
+	// busy: a container uses CPU, or its usage is not known.
+	busy bool
 	// waits are those of its containers that count for contention, psi whether
 	// any container has PSI.
 	waits []wait
@@ -86,26 +89,25 @@ func (d *summaryDecoder) node() {
 
 func (d *summaryDecoder) pod() {
 	var pod podStats
-	var uid string
 	d.namespace, d.name = d.namespace[:0], d.name[:0]
 	d.containers.reset()
 	for key := range d.Object {
 		switch string(key) {
 		case "podRef":
-			uid = d.reference()
+			pod.uid = d.reference()
 		case "cpu":
 			d.stats(&pod.cpu)
 		case "memory":
 			d.stats(&pod.memory)
 		case "containers":
-			d.podContainers()
+			pod.busy = d.podContainers()
 		}
 	}
 	if d.Err() != nil {
 		return
 	}
 	if i, ok := d.own.find(d.namespace, d.name); ok {
-		pod.exact = uid == d.own.pods[i].UID
+		pod.exact = pod.uid == d.own.pods[i].UID
 		pod.psi, pod.waits = d.containers.counted(&pod.cpu, d.own.pods[i].CPULimits)
 		d.out.pods[i].merge(pod)
 		return
@@ -198,29 +200,30 @@ func newScanner() *jsonscan.Scanner {
 	return jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: 1 << 10, Depth: 1 << 20})
 }
 
-// podContainers reads the CPU stats of a pod's containers, if they are wanted.
-func (d *summaryDecoder) podContainers() {
-	if !d.contention {
-		return
-	}
+// podContainers reads the CPU stats of a pod's containers, keeps them if they are
+// wanted, and reports whether any is busy.
+func (d *summaryDecoder) podContainers() (busy bool) {
 	for range d.Array {
-		if len(d.containers.all) < maxContainers {
-			d.container()
-		}
+		cpu := d.container()
+		busy = busy || cpu.usageNanoCores.value > 0 || !cpu.usageNanoCores.known && cpu.coreNanoSeconds.value > 0
 	}
+	return busy
 }
 
-func (d *summaryDecoder) container() {
-	one := container{}
+func (d *summaryDecoder) container() stats {
+	kept := d.contention && len(d.containers.all) < maxContainers
+	one := container{from: len(d.containers.names), to: len(d.containers.names)}
 	for key := range d.Object {
-		switch string(key) {
-		case "name":
-			one.from = len(d.containers.names)
+		switch {
+		case string(key) == "cpu":
+			d.stats(&one.cpu)
+		case kept && string(key) == "name":
 			d.containers.names = append(d.containers.names, d.Bytes()...)
 			one.to = len(d.containers.names)
-		case "cpu":
-			d.stats(&one.cpu)
 		}
 	}
-	d.containers.all = append(d.containers.all, one)
+	if kept {
+		d.containers.all = append(d.containers.all, one)
+	}
+	return one.cpu
 }

@@ -21,7 +21,8 @@ func reportOf(t *testing.T, node *cluster.NodePods, text string) *report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return summarized(node, s)
+	got, _ := summarized(node, s, nil)
+	return got
 }
 
 // A summary in the documented format says what is used of the node, of which
@@ -75,8 +76,9 @@ func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := summarized(node, whole)
-	if diff := cmp.Diff(got, summarized(node, pieces), cmp.AllowUnexported(report{})); diff != "" {
+	got, _ := summarized(node, whole, nil)
+	parts, _ := summarized(node, pieces, nil)
+	if diff := cmp.Diff(got, parts, cmp.AllowUnexported(report{})); diff != "" {
 		t.Errorf("in pieces (-whole +pieces):\n%s", diff)
 	}
 	if len(got.readings) != 10 || got.problems != nil {

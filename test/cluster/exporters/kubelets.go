@@ -32,6 +32,10 @@ type KubeletsConfig struct {
 	// Waits gives the percentage of time in which the containers of a pod wait for a
 	// CPU; nil if containers have no PSI.
 	Waits func(cluster.NodeTruth, cluster.PodTruth) float64
+	// Unmeasured is how long a pod reads zero, beside containers that do not, after
+	// it started and after Restart: real kubelets take 10 to 19 seconds until they
+	// have measured a pod twice. 0 for not at all.
+	Unmeasured time.Duration
 }
 
 // Kubelets answers at https://<InternalIP>:<kubelet port> of each node:
@@ -49,8 +53,9 @@ type Kubelets struct {
 	gate   gate
 	meters meters
 
-	mu       sync.Mutex
-	pressure map[string]Pressure
+	mu        sync.Mutex
+	pressure  map[string]Pressure
+	restarted map[string]time.Time
 }
 
 // StartKubelets simulates the kubelets of all present nodes.
@@ -61,7 +66,7 @@ func StartKubelets(ctx context.Context, config KubeletsConfig) (*Kubelets, error
 	}
 	k := &Kubelets{
 		config: config, truths: truths{cluster: config.Cluster}, ca: ca,
-		gate: gate{client: config.Cluster.Client()}, pressure: map[string]Pressure{},
+		gate: gate{client: config.Cluster.Client()}, pressure: map[string]Pressure{}, restarted: map[string]time.Time{},
 	}
 	if err := os.WriteFile(k.CAFile(), ca.pem, 0o644); err != nil {
 		return nil, fmt.Errorf("writing the kubelets' authority: %w", err)
@@ -114,6 +119,15 @@ func (k *Kubelets) SetPressure(node string, pressure Pressure) {
 	k.pressure[node] = pressure
 }
 
+// Restart makes the kubelets of these nodes answer as after a restart.
+func (k *Kubelets) Restart(nodes ...string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, node := range nodes {
+		k.restarted[node] = time.Now()
+	}
+}
+
 func (k *Kubelets) handler(node string) http.Handler {
 	mux := http.NewServeMux()
 	current := func(*http.Request) fault.Fault { return k.of(node) }
@@ -136,12 +150,14 @@ func (k *Kubelets) summary(node string) http.Handler {
 		}
 		k.mu.Lock()
 		pressure, set := k.pressure[node]
+		restarted := k.restarted[node]
 		k.mu.Unlock()
 		if !set {
 			pressure = pressureOf(truth)
 		}
 		what := k.of(node)
 		summary := summaryOf(truth, what.Time(time.Now()), &k.meters)
+		unmeasured(&summary, truth, restarted, k.config.Unmeasured, what.Time(time.Now()))
 		if !k.config.WithoutPSI {
 			addPressure(&summary, pressure)
 			k.addWaits(&summary, truth)

@@ -59,6 +59,24 @@ func podStats(m *meters, pod cluster.PodTruth, at time.Time) stats.PodStats {
 	return result
 }
 
+// unmeasured makes the pods read zero that a kubelet has not measured twice: a new
+// one has been measured when it was made, before its containers ran, and after a
+// restart the counters are there but no difference. Pods are in the truth's order.
+func unmeasured(summary *stats.Summary, node cluster.NodeTruth, restarted time.Time, lasts time.Duration, now time.Time) {
+	zero := uint64(0)
+	for i := range summary.Pods {
+		pod, started := &summary.Pods[i], node.Pods[i].Started
+		switch {
+		case now.Before(started.Add(lasts)):
+			at := metav1.NewTime(started)
+			pod.CPU = &stats.CPUStats{Time: at, UsageNanoCores: &zero, UsageCoreNanoSeconds: &zero}
+			pod.Memory = &stats.MemoryStats{Time: at, UsageBytes: &zero, WorkingSetBytes: &zero, RSSBytes: &zero}
+		case now.Before(restarted.Add(lasts)):
+			pod.CPU.UsageNanoCores = &zero
+		}
+	}
+}
+
 func cpuStats(m *meters, key string, used cluster.Amounts, at time.Time) *stats.CPUStats {
 	nanoCores := uint64(used.CPUMilli) * uint64(time.Millisecond)
 	total := m.add(key, nanoCores)

@@ -217,7 +217,7 @@ func TestNodeSourcesCoolRequestSkew(t *testing.T) {
 
 func plainKubelets(t *testing.T, f *stage.Fixture) string {
 	t.Helper()
-	return startKubelets(t, f, exporters.KubeletsConfig{})
+	return startKubelets(t, f, exporters.KubeletsConfig{Unmeasured: 12 * time.Second})
 }
 
 func startKubelets(t *testing.T, f *stage.Fixture, config exporters.KubeletsConfig) string {

@@ -141,7 +141,7 @@ func proxyStandsBetween(ctx context.Context, t *testing.T, server *prometheus.Se
 
 func kubeletsTellTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story) {
 	ctx := t.Context()
-	kubelets, err := exporters.StartKubelets(ctx, exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir()})
+	kubelets, err := exporters.StartKubelets(ctx, exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir(), Unmeasured: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +162,11 @@ func kubeletsTellTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story)
 	}
 	if *summary.Node.CPU.UsageNanoCores != 30_900_000_000 || len(summary.Pods) != 17 || summary.Node.CPU.PSI.Some.Avg60 < 50 {
 		t.Errorf("summary of a hot node: %s", body)
+	}
+	kubelets.Restart(story.Hot[0])
+	_, body = ask(ctx, t, client, url+"/stats/summary", token)
+	if err := json.Unmarshal([]byte(body), &summary); err != nil || *summary.Node.CPU.UsageNanoCores == 0 || *summary.Pods[0].CPU.UsageNanoCores != 0 {
+		t.Errorf("summary after a restart, %v: %s", err, body)
 	}
 	kubelets.SetFault(fault.OfKind(fault.Negative), story.Hot[0])
 	if _, body := ask(ctx, t, client, url+"/stats/summary", token); !strings.Contains(body, `"usageNanoCores":-1`) {
