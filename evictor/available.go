@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -18,36 +17,29 @@ import (
 // that its owner was scaled up.
 var passing = []reasons.Reason{
 	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
-	reasons.OwnerRollingOut, reasons.ResourceQuotaExhausted,
+	reasons.OwnerRollingOut, reasons.OwnerCreatesInOrder, reasons.ResourceQuotaExhausted,
 }
 
 func passes(reason reasons.Reason) bool { return slices.Contains(passing, reason) }
 
 // tallyOf counts the pods of a pod's owner, the pod included.
-func (e *Evictor) tallyOf(pod *v1.Pod) (n tally) {
-	for _, sibling := range e.config.Cluster.Siblings(pod) {
-		switch {
-		case e.available(sibling):
-			n.available++
-		case !podutil.IsPodTerminal(sibling):
-			n.missing++
-		}
-	}
-	return n
+func (e *Evictor) tallyOf(pod *v1.Pod) owners.Tally {
+	owner := e.config.Cluster.Owner(pod)
+	return owner.Count(e.config.Cluster.Siblings(pod), e.ledger().Leaving, e.config.Clock.Now())
 }
 
 // rememberedTally is tallyOf for those who ask about many pods of one owner: a
 // plan, and a step of a cycle.
-func (e *Evictor) rememberedTally(pod *v1.Pod) tally {
+func (e *Evictor) rememberedTally(pod *v1.Pod) owners.Tally {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
-		return tally{}
+		return owners.Tally{}
 	}
 	now, revision := e.config.Clock.Now(), e.ledger().Revision()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if age := now.Sub(e.talliedAt); e.tallies == nil || revision != e.talliedFor || age < 0 || age > verdictAge {
-		e.tallies, e.talliedAt, e.talliedFor = map[ownerKey]tally{}, now, revision
+		e.tallies, e.talliedAt, e.talliedFor = map[ownerKey]owners.Tally{}, now, revision
 	}
 	key := ownerKey{pod.Namespace, ref.UID}
 	n, ok := e.tallies[key]
@@ -58,34 +50,34 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) tally {
 	return n
 }
 
-// available reports whether a pod is ready and, as far as is known, stays so.
-func (e *Evictor) available(pod *v1.Pod) bool {
-	return podutil.IsPodReady(pod) && !safeguards.Disrupted(pod) && !e.ledger().Leaving(string(pod.UID))
+// available reports whether a pod is available and, as far as is known, stays so.
+func (e *Evictor) available(pod *v1.Pod, owner *owners.Owner) bool {
+	return owner.Available(pod, e.config.Clock.Now()) && !safeguards.Disrupted(pod) && !e.ledger().Leaving(string(pod.UID))
 }
 
 // refuseByAvailability returns why a pod has to stay until more of its owner's
 // other pods are available. A budget takes the place of the owner's limit, and
 // a surge makes one more pod available first.
-func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n tally, budgeted, surge bool) reasons.Reason {
-	if e.available(pod) {
-		n.available--
+func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owners.Tally, budgeted, surge bool) reasons.Reason {
+	if e.available(pod, owner) {
+		n.Available--
 	} else {
-		n.missing--
+		n.Missing--
 	}
-	replicas, away := owner.Replicas, owner.Replicas-1-n.available
+	replicas, away := owner.Replicas, owner.Replicas-1-n.Available
 	if replicas == 0 {
-		replicas, away = n.available+n.missing+1, n.missing+e.inFlight(pod.Namespace, controllerUID(pod))
+		replicas, away = n.Available+n.Missing+1, n.Missing+e.inFlight(pod.Namespace, controllerUID(pod))
 	}
 	if surge {
-		replicas, n.available = replicas+1, n.available+1
+		replicas, n.Available = replicas+1, n.Available+1
 	}
 	least, ok := safeguards.MinAvailable(pod, owner.Annotations, replicas)
 	switch {
 	case !ok:
 		return reasons.MinAvailableUnreadable
-	case replicas > 1 && n.available <= 0:
+	case replicas > 1 && n.Available <= 0:
 		return reasons.LastReadyReplica
-	case n.available < least:
+	case n.Available < least:
 		return reasons.BelowMinAvailable
 	case !budgeted && away >= ownerLimit(replicas, e.config.Settings.OwnerPercent):
 		return reasons.OwnerPodsUnavailable

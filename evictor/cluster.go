@@ -42,10 +42,6 @@ type ownerKey struct {
 	uid       types.UID
 }
 
-// tally is how many pods of an owner are available and how many are not,
-// whoever caused it. Finished pods are neither.
-type tally struct{ available, missing int }
-
 // gone reports whether a pod is terminating, gone or replaced under its name.
 func gone(pod *v1.Pod, uid string) bool {
 	return pod == nil || string(pod.UID) != uid || pod.DeletionTimestamp != nil

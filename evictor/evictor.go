@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/evenkeel/evenkeel/evictor/metrics"
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/evictor/saved"
 	"github.com/evenkeel/evenkeel/evictor/trial"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -90,7 +91,7 @@ type Evictor struct {
 	at       time.Time
 	revision int64
 	// tallies are the tallies of owners at a time, for a ledger revision.
-	tallies    map[ownerKey]tally
+	tallies    map[ownerKey]owners.Tally
 	talliedAt  time.Time
 	talliedFor int64
 	unrest     safeguards.Unrest

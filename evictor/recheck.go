@@ -49,7 +49,10 @@ func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail st
 	if reason, detail = e.protected(pod, &owner); reason != "" {
 		return reason, detail
 	}
-	reason = e.refuseByAvailability(pod, &owner, e.tallyOf(pod), len(budgets) > 0, surges(pod, &owner) != "")
+	n := e.tallyOf(pod)
+	if reason = owner.Recreates(pod, n); reason == "" {
+		reason = e.refuseByAvailability(pod, &owner, n, len(budgets) > 0, surges(pod, &owner) != "")
+	}
 	return reason, reason.Sentence()
 }
 

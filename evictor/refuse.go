@@ -46,7 +46,7 @@ func (e *Evictor) Protection(pod *v1.Pod) (reasons.Reason, string) {
 }
 
 // refuseNow returns why a pod may not be moved, by the cluster as it is now.
-func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n tally, surge bool) reasons.Reason {
+func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n owners.Tally, surge bool) reasons.Reason {
 	if safeguards.Disrupted(pod) {
 		return reasons.Terminating
 	}
@@ -58,6 +58,9 @@ func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n tally, surge boo
 		return reason
 	}
 	if reason, _ := owner.Refuses(e.config.Clock.Now(), e.config.Settings.OwnerSettle); reason != "" {
+		return reason
+	}
+	if reason := owner.Recreates(pod, n); reason != "" {
 		return reason
 	}
 	return e.refuseByAvailability(pod, owner, n, len(budgets) > 0, surge)

@@ -148,11 +148,22 @@ func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	switch r := c.config.Cluster.Replacement(&move); {
 	case !r.Exists || r.Terminating:
 		return c.surgeFailed(ctx, s, errSurgeGone), false
-	case !r.Ready:
+	case !r.Ready || !c.takesOver(&move):
 		reason, _ := c.checkScale(ctx, s, scaleCheckInterval)
 		return reason, reason == ""
 	}
 	return "", false
+}
+
+// takesOver reports whether a surge's second pod has been ready for as long as its
+// owner requires.
+func (c *Cycle) takesOver(move *ledger.Move) bool {
+	second := c.config.Cluster.Pod(move.Namespace, move.ReplacementName)
+	if second == nil {
+		return false
+	}
+	owner := c.config.Cluster.Owner(second)
+	return owner.MinReady <= 0 || owner.Available(second, c.config.Clock.Now())
 }
 
 // proves uses the landing as the probe, which costs no eviction.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
@@ -41,6 +43,9 @@ type Watched struct {
 	quotas       corelisters.ResourceQuotaLister
 	filters      *placement.Filters
 	pods         cache.Indexer
+
+	// replicaSetsBy and controllersBy index those that want pods by controller.
+	replicaSetsBy, controllersBy cache.Indexer
 
 	mu     sync.Mutex
 	scaled map[types.UID]scaling
@@ -75,6 +80,13 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if err := pods.AddIndexers(cache.Indexers{byController: controllerOf}); err != nil {
 		return fmt.Errorf("indexing pods by controller: %w", err)
 	}
+	sets, controllers := apps.ReplicaSets().Informer(), core.ReplicationControllers().Informer()
+	for _, informer := range []cache.SharedIndexInformer{sets, controllers} {
+		if err := informer.AddIndexers(cache.Indexers{byController: wantedBy}); err != nil {
+			return fmt.Errorf("indexing owners by controller: %w", err)
+		}
+	}
+	w.replicaSetsBy, w.controllersBy = sets.GetIndexer(), controllers.GetIndexer()
 	w.pods = pods.GetIndexer()
 	w.controllers, w.namespaces = core.ReplicationControllers().Lister(), core.Namespaces().Lister()
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
@@ -113,14 +125,20 @@ func (w *Watched) Unschedulable() (waiting int) {
 const byController = "evenkeel.io/controller"
 
 func controllerOf(object any) ([]string, error) {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return nil, nil
-	}
-	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-		return []string{string(ref.UID)}, nil
+	if controlled, ok := object.(metav1.Object); ok {
+		if ref := metav1.GetControllerOfNoCopy(controlled); ref != nil {
+			return []string{string(ref.UID)}, nil
+		}
 	}
 	return nil, nil
+}
+
+// wantedBy is controllerOf without the many old ReplicaSets that want no pods.
+func wantedBy(object any) ([]string, error) {
+	if owners.Wanted(object) == 0 {
+		return nil, nil
+	}
+	return controllerOf(object)
 }
 
 // Siblings implements Cluster. Whoever may create pods in another namespace can
@@ -214,30 +232,55 @@ func (w *Watched) Session(context.Context) (*placement.Session, error) {
 	return w.filters.Begin(), nil
 }
 
+// The kinds that are watched as objects of their own types.
+var (
+	replicaSetKind            = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+	statefulSetKind           = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	replicationControllerKind = schema.GroupKind{Kind: "ReplicationController"}
+)
+
 // Owner implements Cluster.
 func (w *Watched) Owner(pod *v1.Pod) owners.Owner {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || w.replicaSets == nil {
 		return owners.Owner{}
 	}
-	switch ref.Kind {
-	case "ReplicaSet":
+	switch schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() {
+	case replicaSetKind:
 		if set, err := w.replicaSets.ReplicaSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, owners.OfReplicaSet(set))
+			o := owners.OfReplicaSet(set)
+			o.RollingOut = o.RollingOut || beside(w.replicaSetsBy, set)
+			return w.withScale(set, o)
 		}
 		return owners.Owner{Missing: true}
-	case "StatefulSet":
+	case statefulSetKind:
 		if set, err := w.statefulSets.StatefulSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
 			return w.withScale(set, owners.OfStatefulSet(set, pod))
 		}
 		return owners.Owner{Missing: true}
-	case "ReplicationController":
+	case replicationControllerKind:
 		if set, err := w.controllers.ReplicationControllers(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, owners.OfReplicationController(set))
+			o := owners.OfReplicationController(set)
+			o.RollingOut = o.RollingOut || beside(w.controllersBy, set)
+			return w.withScale(set, o)
 		}
 		return owners.Owner{Missing: true}
 	}
 	return owners.Owner{}
+}
+
+// beside reports whether the controller of a set has another one that wants pods:
+// it replaces the pods of one by those of the other.
+func beside(by cache.Indexer, set metav1.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(set)
+	if ref == nil {
+		return false
+	}
+	others, err := by.ByIndex(byController, string(ref.UID))
+	return err == nil && slices.ContainsFunc(others, func(object any) bool {
+		other, ok := object.(metav1.Object)
+		return ok && other.GetUID() != set.GetUID() && other.GetNamespace() == set.GetNamespace()
+	})
 }
 
 func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {

@@ -63,6 +63,7 @@ const (
 	OwnerPodsUnavailable         Reason = "OwnerPodsUnavailable"
 	LastReadyReplica             Reason = "LastReadyReplica"
 	BelowMinAvailable            Reason = "BelowMinAvailable"
+	OwnerCreatesInOrder          Reason = "OwnerCreatesInOrder"
 	ResourceQuotaExhausted       Reason = "ResourceQuotaExhausted"
 )
 

@@ -47,6 +47,7 @@ var sentences = map[Reason]string{
 	LastReadyReplica:             "its owner has several pods, and no other one is ready at the moment",
 	ResourceQuotaExhausted:       "a ResourceQuota of its namespace has no room for its replacement while it still counts",
 	BelowMinAvailable:            "without it fewer pods of its owner would be available than the annotation evenkeel.io/min-available asks for",
+	OwnerCreatesInOrder:          "its StatefulSet creates pods in order, and a pod of it that is not available yet would have to become so first",
 
 	NoLanding:           "no cool node would take it",
 	MoveLimit:           "the plan has as many moves as the policy allows for a cycle; it waits for a later one",

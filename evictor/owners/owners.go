@@ -1,5 +1,5 @@
-// Package owners says what a pod's controller is doing: how many pods it wants,
-// and whether it is replacing them.
+// Package owners answers one question: would a pod's controller create another in
+// its place now? Each kind of controller has its own rules for that.
 package owners
 
 import (
@@ -30,6 +30,12 @@ type Owner struct {
 	Deleting, ScaledDown bool
 	// RollingOut: it is replacing its pods, or being replaced.
 	RollingOut bool
+	// MinReady is how long a pod must have been ready to be available.
+	MinReady time.Duration
+	// Ordered: it creates a pod only when the pods of all lower ordinals, from
+	// First on, are available.
+	Ordered bool
+	First   int
 	// Created is when it was created or last rolled out. Scaled is when its
 	// scale was last seen to change, Shrunk when it was last seen to be scaled
 	// down; both are zero for never.
@@ -63,46 +69,73 @@ func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Rea
 	return "", until
 }
 
-// OfReplicaSet returns what a ReplicaSet says of itself and its Deployment.
+// The annotations by which the controllers of ReplicaSets state how many pods all
+// their ReplicaSets together are to have.
+const (
+	desiredByDeployment = "deployment.kubernetes.io/desired-replicas"
+	desiredByRollout    = "rollout.argoproj.io/desired-replicas"
+)
+
+// OfReplicaSet returns the state of a ReplicaSet, for one that belongs to a
+// Deployment or an Argo Rollout as part of that.
 func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
-	o := Owner{RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > Wanted(set)}
-	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" && (cluster.Owner{Name: ref.Name}).Possible() {
-		o.Deployment = ref.Name
+	o := Owner{ScaledDown: int(set.Status.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds)}
+	desired := set.Annotations[desiredByDeployment]
+	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
+		switch ref.Kind {
+		case "Deployment":
+			if (cluster.Owner{Name: ref.Name}).Possible() {
+				o.Deployment = ref.Name
+			}
+		case "Rollout":
+			desired = set.Annotations[desiredByRollout] // a Rollout may have adopted it from a Deployment
+		}
 	}
+	// Pods that are missing count as unavailable, not as a rollout: each eviction
+	// makes one miss for a moment.
+	total, err := strconv.Atoi(desired)
+	o.RollingOut = set.Status.ObservedGeneration < set.Generation || err == nil && total != Wanted(set)
 	return o
 }
 
-// rollingOut reports whether a ReplicaSet's Deployment is replacing or scaling
-// it. The Deployment controller annotates each ReplicaSet with the replicas
-// that the whole Deployment wants. Pods that are missing count as unavailable:
-// each eviction makes one miss for a moment.
-func rollingOut(set *appsv1.ReplicaSet) bool {
-	if set.Status.ObservedGeneration < set.Generation {
-		return true
-	}
-	desired, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/desired-replicas"])
-	return err == nil && desired != Wanted(set)
-}
+// deploymentPhase is the annotation in which OpenShift states how far the rollout
+// of a DeploymentConfig's ReplicationController is.
+const deploymentPhase = "openshift.io/deployment.phase"
 
-// OfReplicationController returns what a ReplicationController says of itself.
-// One that is rolled out is scaled down, as old clients and OpenShift's
+// OfReplicationController returns the state of a ReplicationController. One that
+// is rolled out is scaled down, as old clients and OpenShift's
 // DeploymentConfigs do it.
 func OfReplicationController(set *v1.ReplicationController) Owner {
-	s := &set.Status
-	return Owner{ScaledDown: int(s.Replicas) > Wanted(set), RollingOut: s.ObservedGeneration < set.Generation}
+	s, phase := &set.Status, set.Annotations[deploymentPhase]
+	return Owner{
+		ScaledDown: int(s.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds),
+		RollingOut: s.ObservedGeneration < set.Generation || phase == "New" || phase == "Pending" || phase == "Running",
+	}
 }
 
-// OfStatefulSet returns what a StatefulSet says of itself, for one of its pods.
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+// OfStatefulSet returns the state of a StatefulSet, for one of its pods.
 func OfStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
-	return Owner{
-		ScaledDown: int(set.Status.Replicas) > Wanted(set),
+	o := Owner{
+		MinReady:   seconds(set.Spec.MinReadySeconds),
+		Ordered:    set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 		RollingOut: set.Status.ObservedGeneration < set.Generation || updating(set, pod),
 	}
+	if set.Spec.Ordinals != nil {
+		o.First = int(set.Spec.Ordinals.Start)
+	}
+	// After a change of the first ordinal the number of pods may be right while
+	// this one is not among those that are wanted.
+	i, known := ordinal(pod)
+	condemned := known && (i < o.First || i >= o.First+Wanted(set))
+	o.ScaledDown = int(set.Status.Replicas) > Wanted(set) || condemned
+	return o
 }
 
 // updating reports whether a StatefulSet is being updated or would update the
 // pod if that were evicted. A rollout that waits at its partition is at rest;
-// with OnDelete one may rest for ever.
+// with OnDelete one may rest indefinitely.
 func updating(set *appsv1.StatefulSet, pod *v1.Pod) bool {
 	s, strategy := &set.Status, &set.Spec.UpdateStrategy
 	if s.CurrentRevision == s.UpdateRevision {

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/utils"
 
@@ -330,7 +332,7 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 		return reasons.DaemonSetPod
 	case record.Owner.UID == "":
 		return reasons.NoController
-	case record.Owner.Kind == "Job" && !p.deps.Options.EvictJobs:
+	case record.Owner.Kind == "Job" && !p.deps.Options.EvictJobs && !foreign(object):
 		return reasons.JobPod
 	case !slices.Contains(p.deps.Options.SchedulerNames, object.Spec.SchedulerName):
 		return reasons.SchedulerNotSteered
@@ -348,6 +350,13 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 		return reasons.ProtectedByDefaultEvictor
 	}
 	return ""
+}
+
+// foreign reports whether a pod's controller is of a custom resource. Volcano's Job,
+// for one, is among the policy's recreatingControllers or not moved at all.
+func foreign(object *v1.Pod) bool {
+	ref := metav1.GetControllerOfNoCopy(object)
+	return ref != nil && strings.Contains(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group, ".")
 }
 
 // isStatic is upstream's IsStaticPod without its error for every pod that does

@@ -39,6 +39,20 @@ func TestPodsThatThePolicySparesStay(t *testing.T) {
 	}
 }
 
+// A Job of another API group is not one of those that evictJobs is about.
+func TestJobsOfOthers(t *testing.T) {
+	for apiVersion, want := range map[string]reasons.Reason{"batch/v1": reasons.JobPod, "batch.volcano.sh/v1alpha1": ""} {
+		y := newYard(t, func(pod *v1.Pod) {
+			if pod.Name == biggest {
+				pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = apiVersion, "Job"
+			}
+		})
+		if study := y.study(t, 0, 2); study.Pod == nil || study.Pod.Refused != want {
+			t.Errorf("%s: explained as %+v, want %q", apiVersion, study.Pod, want)
+		}
+	}
+}
+
 // Only what the policy allows makes nodes of another zone or capacity type one
 // domain.
 func TestWithinGoesByThePolicy(t *testing.T) {

@@ -20,7 +20,7 @@ var passing = []reasons.Reason{
 	reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.OwnerScaledDown, reasons.OwnerDeleting,
 	reasons.PodStarting, reasons.PodUsageUnknown, reasons.Terminating, reasons.OnTheMove,
 	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
-	reasons.ResourceQuotaExhausted,
+	reasons.OwnerCreatesInOrder, reasons.ResourceQuotaExhausted,
 	reasons.OwnerReplacementUnready, reasons.OwnerReplacementPending, reasons.ReplacementsUnready, reasons.ReplacementsPending,
 	reasons.OwnerCoolingDown, reasons.EvictionDenied, reasons.NodeSettling, reasons.NodeLeaving,
 	reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour, reasons.MoveLimit, reasons.NotWorthwhile,

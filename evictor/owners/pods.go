@@ -1,0 +1,128 @@
+package owners
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
+)
+
+// Tally is the state of an owner's pods together.
+type Tally struct {
+	// Available and Missing count those that are available and those that are
+	// not, whatever the cause. Finished pods are neither.
+	Available, Missing int
+	// down is the lowest ordinal of an ordered owner without an available pod,
+	// absent the highest one whose pod is gone or leaves; -1 for none.
+	down, absent int
+}
+
+// Count returns the Tally of an owner's pods. leaving reports the pods that were
+// evicted although the watch does not show it yet.
+func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Time) Tally {
+	n := Tally{down: -1, absent: -1}
+	var states map[int]state // by ordinal
+	if o.Ordered {
+		states = make(map[int]state, len(pods))
+	}
+	for _, pod := range pods {
+		is := gone
+		switch leaves := safeguards.Disrupted(pod) || leaving(string(pod.UID)); {
+		case !leaves && o.Available(pod, now):
+			n.Available++
+			is = available
+		case !podutil.IsPodTerminal(pod):
+			n.Missing++
+			if !leaves {
+				is = unavailable
+			}
+		}
+		if i, ok := ordinal(pod); ok && o.Ordered {
+			states[i] = max(states[i], is)
+		}
+	}
+	if o.Ordered {
+		n.down, n.absent = o.gaps(states)
+	}
+	return n
+}
+
+// state is that of the pod of one ordinal.
+type state byte
+
+const (
+	gone state = iota
+	unavailable
+	available
+)
+
+// gaps returns down and absent of a Tally. It looks at no more ordinals than there
+// are pods, because anybody may want two billion replicas.
+func (o *Owner) gaps(states map[int]state) (down, absent int) {
+	end := o.First + o.Replicas
+	for down = o.First; down < end && states[down] == available; down++ {
+	}
+	for absent = end - 1; absent >= o.First && states[absent] != gone; absent-- {
+	}
+	if down == end {
+		down = -1
+	}
+	if absent < o.First {
+		absent = -1
+	}
+	return down, absent
+}
+
+// Available reports whether a pod is ready and has been for as long as its owner
+// requires.
+func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
+	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
+	if ready == nil || ready.Status != v1.ConditionTrue {
+		return false
+	}
+	if o.MinReady <= 0 {
+		return true
+	}
+	since := ready.LastTransitionTime.Time
+	if since.IsZero() { // not stored of a pod that got ready within SlowStart
+		if pod.Status.StartTime == nil {
+			return false
+		}
+		since = pod.Status.StartTime.Add(cluster.SlowStart)
+	}
+	return now.Sub(since) >= o.MinReady
+}
+
+// Recreates returns why the owner would not create another pod in place of this
+// one now, by the state of all its pods; empty if it would.
+func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
+	if !o.Ordered {
+		return ""
+	}
+	i, known := ordinal(pod)
+	if !known {
+		return ""
+	}
+	// A higher pod that is gone already would have to wait for this one, too.
+	if all.down >= 0 && all.down < i || all.absent > i {
+		return reasons.OwnerCreatesInOrder
+	}
+	return ""
+}
+
+// ordinal returns the ordinal at the end of a pod's name, from which a
+// StatefulSet reads it, too.
+func ordinal(pod *v1.Pod) (int, bool) {
+	i := strings.LastIndexByte(pod.Name, '-')
+	if i < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(pod.Name[i+1:], 10, 32)
+	return int(n), err == nil && n >= 0
+}

@@ -1,0 +1,138 @@
+package evictor
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// web-20 of an ordered StatefulSet stays while web-5 is down: nobody would create
+// it again. The recheck just before the eviction says so, too.
+func TestAnOrderedStatefulSetWithALowerPodDown(t *testing.T) {
+	for policy, want := range map[appsv1.PodManagementPolicyType]reasons.Reason{
+		appsv1.OrderedReadyPodManagement: reasons.OwnerCreatesInOrder, appsv1.ParallelPodManagement: "",
+	} {
+		var pods []*v1.Pod
+		for i := range 30 {
+			pods = append(pods, replica(types.UID(fmt.Sprint("web-", i)), inStatefulSet))
+		}
+		unready(pods[5])
+		e := newEstate(t, pods...)
+		e.config.Settings.OwnerPercent = 10
+		e.add(t, statefulSet(func(s *appsv1.StatefulSet) {
+			s.Spec.Replicas, s.Status.Replicas, s.Spec.PodManagementPolicy = new(int32(30)), 30, policy
+		}))
+		if got := e.Refuse(pods[20]); got != want {
+			t.Errorf("%s: refused for %q, want %q", policy, got, want)
+		}
+		if got := e.Refuse(pods[5]); got != "" {
+			t.Errorf("%s: web-5 itself is refused for %q", policy, got)
+		}
+		if got, _ := e.Allow(&ledger.Intent{Namespace: "ns", Pod: "web-20", PodUID: "web-20", To: "cool"}); got != want {
+			t.Errorf("%s: rechecked with %q, want %q", policy, got, want)
+		}
+	}
+}
+
+// One of three pods has been ready for ten seconds of the ten minutes after which
+// it is available.
+func TestReadyIsNotAvailable(t *testing.T) {
+	since := func(age time.Duration) func(*v1.Pod) {
+		return func(p *v1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-age)) }
+	}
+	for name, tc := range map[string]struct {
+		change func(*v1.Pod)
+		object any
+	}{
+		"ReplicaSet": {func(*v1.Pod) {}, replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Spec.MinReadySeconds = 600 })},
+		"StatefulSet": {inStatefulSet, statefulSet(func(s *appsv1.StatefulSet) {
+			s.Spec.MinReadySeconds, s.Spec.PodManagementPolicy = 600, appsv1.ParallelPodManagement
+		})},
+		"ReplicationController": {replicated, replicationController(func(rc *v1.ReplicationController) { rc.Spec.MinReadySeconds = 600 })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for age, want := range map[time.Duration]reasons.Reason{10 * time.Second: reasons.OwnerPodsUnavailable, 10 * time.Minute: ""} {
+				a := replica("a", tc.change, since(time.Hour))
+				e := newEstate(t, a, replica("b", tc.change, since(age)), replica("c", tc.change, since(time.Hour)))
+				e.add(t, tc.object)
+				if got := e.Refuse(a); got != want {
+					t.Errorf("ready for %v: refused for %q, want %q", age, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A Deployment with maxSurge 100%, and a blue-green Rollout, have two full
+// ReplicaSets in the middle: each has as many pods as all are to have.
+func TestTwoReplicaSetsOfOneController(t *testing.T) {
+	of := func(name string, wants int32, namespace, controller string) *appsv1.ReplicaSet {
+		return replicaSet(wants, func(rs *appsv1.ReplicaSet) {
+			rs.Namespace, rs.Name, rs.UID = namespace, name, types.UID(name)
+			if name == "web" {
+				rs.UID = "rs-1"
+			}
+			rs.Annotations = map[string]string{"rollout.argoproj.io/desired-replicas": fmt.Sprint(wants)}
+			rs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout", Name: "web", UID: types.UID(controller), Controller: new(true)}}
+		})
+	}
+	for name, tc := range map[string]struct {
+		other *appsv1.ReplicaSet
+		want  reasons.Reason
+	}{
+		"the other wants pods":        {of("green", 3, "ns", "rollout"), reasons.OwnerRollingOut},
+		"the other wants none":        {of("green", 0, "ns", "rollout"), ""},
+		"of another controller":       {of("green", 3, "ns", "another"), ""},
+		"forged in another namespace": {of("green", 3, "evil", "rollout"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := replica("a")
+			e := newEstate(t, append(replicas(2), pod)...)
+			e.add(t, of("web", 3, "ns", "rollout"))
+			e.add(t, tc.other)
+			if got := e.Refuse(pod); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A kind is its group and its name. Kruise's StatefulSet is not looked for among
+// those of Kubernetes, and moves if the policy says that it recreates its pods.
+func TestKindsOfTheSameName(t *testing.T) {
+	owned := func(apiVersion, kind string) func(*v1.Pod) {
+		return func(pod *v1.Pod) {
+			ref := &pod.OwnerReferences[0]
+			ref.APIVersion, ref.Kind, ref.UID = apiVersion, kind, "thing-1"
+		}
+	}
+	for name, tc := range map[string]struct {
+		of   func(*v1.Pod)
+		more []schema.GroupKind
+		want reasons.Reason
+	}{
+		"Kruise's StatefulSet, which the policy knows":    {owned("apps.kruise.io/v1beta1", "StatefulSet"), []schema.GroupKind{{Group: "apps.kruise.io", Kind: "StatefulSet"}}, ""},
+		"Kruise's StatefulSet, which the policy does not": {owned("apps.kruise.io/v1beta1", "StatefulSet"), nil, reasons.ControllerUnknown},
+		"Kruise's CloneSet":                               {owned("apps.kruise.io/v1alpha1", "CloneSet"), []schema.GroupKind{{Group: "apps.kruise.io", Kind: "CloneSet"}}, ""},
+		"somebody's ReplicaSet":                           {owned("example.com/v1", "ReplicaSet"), []schema.GroupKind{{Group: "example.com", Kind: "ReplicaSet"}}, ""},
+		"somebody's ReplicationController":                {owned("example.com/v1", "ReplicationController"), []schema.GroupKind{{Group: "example.com", Kind: "ReplicationController"}}, ""},
+		"a StatefulSet of an older version":               {owned("apps/v1beta1", "StatefulSet"), nil, reasons.OwnerUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, append(replicas(2, tc.of), replica("a", tc.of))...)
+			e.config.Settings.Recreating = tc.more
+			if got := e.Refuse(replica("a", tc.of)); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
