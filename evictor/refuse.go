@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"context"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -34,6 +35,9 @@ func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 }
 
 func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, string) {
+	if safeguards.AnswerOf(pod.Annotations, surgeAnnotation) == safeguards.Unreadable {
+		return reasons.SurgeUnreadable, fmt.Sprintf("%.40q is neither true nor false", pod.Annotations[surgeAnnotation])
+	}
 	words := safeguards.Words{Owner: owner.Annotations, Namespace: e.config.Cluster.Namespace(pod.Namespace)}
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
@@ -69,14 +73,14 @@ func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n owners.Tally, su
 // surgedReplicas is how many pods a Deployment wants before and after a surge.
 const surgedReplicas = 1
 
-// surgeAnnotation with the value "true" requests a surge: a second pod must be
-// ready before this one, the only one of its Deployment, is evicted.
+// surgeAnnotation, if it is true, requests a surge: a second pod must be ready
+// before this one, the only one of its Deployment, is evicted.
 const surgeAnnotation = "evenkeel.io/surge"
 
 // surges returns the Deployment to scale up before a pod is evicted; empty for
 // a pod that does not request it or is not the only one.
 func surges(pod *v1.Pod, owner *owners.Owner) (deployment string) {
-	if pod.Annotations[surgeAnnotation] != "true" || owner.Replicas != surgedReplicas {
+	if safeguards.AnswerOf(pod.Annotations, surgeAnnotation) != safeguards.Yes || owner.Replicas != surgedReplicas {
 		return ""
 	}
 	return owner.Deployment

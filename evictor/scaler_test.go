@@ -40,18 +40,21 @@ func asking(pod *v1.Pod) *v1.Pod {
 func TestOwnersSurge(t *testing.T) {
 	asks, single := asking(ownedBy("ReplicaSet", "rs-1")), replicaSet(1, underDeployment)
 	otherwise := ownedBy("ReplicaSet", "rs-1")
-	otherwise.Annotations = map[string]string{surgeAnnotation: "yes"}
+	otherwise.Annotations = map[string]string{surgeAnnotation: "sometimes"}
+	also := ownedBy("ReplicaSet", "rs-1")
+	also.Annotations = map[string]string{surgeAnnotation: "Yes"}
 	cases := map[string]struct {
 		pod   *v1.Pod
 		owner any
 		want  string
 	}{
-		"the only pod of a Deployment, which asks": {asks, single, "shop"},
-		"that does not ask":                        {ownedBy("ReplicaSet", "rs-1"), single, ""},
-		"that asks with another word":              {otherwise, single, ""},
-		"one of two":                               {asks, replicaSet(2, underDeployment), ""},
-		"one of none":                              {asks, replicaSet(0, underDeployment), ""},
-		"of a ReplicaSet without a Deployment":     {asks, replicaSet(1), ""},
+		"the only pod of a Deployment, which asks":   {asks, single, "shop"},
+		"that does not ask":                          {ownedBy("ReplicaSet", "rs-1"), single, ""},
+		"that asks with another word":                {also, single, "shop"},
+		"that asks with a word that nobody can read": {otherwise, single, ""},
+		"one of two":                           {asks, replicaSet(2, underDeployment), ""},
+		"one of none":                          {asks, replicaSet(0, underDeployment), ""},
+		"of a ReplicaSet without a Deployment": {asks, replicaSet(1), ""},
 		"of a ReplicaSet that another one followed": {
 			asking(ownedBy("ReplicaSet", "rs-2")), single, "",
 		},

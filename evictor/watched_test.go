@@ -364,6 +364,45 @@ func TestDisruptionOrder(t *testing.T) {
 	}
 }
 
+// A pod that starts or recovers is moved after its ready siblings: its work in
+// progress would be lost, whatever keeps it from being ready.
+func TestWorkInProgressHasAPrice(t *testing.T) {
+	e := newEstate(t)
+	e.add(t, statefulSet())
+	slow := func(pod *v1.Pod) {
+		inStatefulSet(pod)
+		started := metav1.Time{Time: noon.Add(-25 * time.Hour)}
+		pod.Status.StartTime = &started
+		pod.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: started.Add(10 * time.Minute)}
+	}
+	waiting := func(reason string) v1.ContainerState {
+		return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}
+	}
+	ready := e.Disruption(replica("ready", slow))
+	for name, change := range map[string]func(*v1.Pod){
+		"its startup probe has not succeeded": func(pod *v1.Pod) {
+			pod.Status.ContainerStatuses = []v1.ContainerStatus{{Started: new(false), State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}
+		},
+		"an init container runs": func(pod *v1.Pod) {
+			pod.Status.InitContainerStatuses = []v1.ContainerStatus{{State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}
+		},
+		"a readiness gate is open": func(pod *v1.Pod) {
+			pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "example.com/in-service"}}
+		},
+		"it crashes": func(pod *v1.Pod) {
+			pod.Status.ContainerStatuses = []v1.ContainerStatus{{RestartCount: 9, State: waiting("CrashLoopBackOff")}}
+		},
+		"it recovers": func(pod *v1.Pod) {
+			pod.Status.ContainerStatuses = []v1.ContainerStatus{{RestartCount: 1, State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Time{Time: noon}}}}}
+		},
+		"it has just begun": func(pod *v1.Pod) { pod.Status.StartTime = &metav1.Time{Time: noon} },
+	} {
+		if starting := e.Disruption(replica("starting", slow, unready, change)); starting.Compare(ready) <= 0 {
+			t.Errorf("%s: costs %d quarters, its ready sibling %d", name, starting.Quarters, ready.Quarters)
+		}
+	}
+}
+
 // What a pod costs, in quarters of a plain one.
 func TestDisruptionCosts(t *testing.T) {
 	of := func(kind string, uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
@@ -380,6 +419,19 @@ func TestDisruptionCosts(t *testing.T) {
 			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: metav1.Time{Time: started.Add(took)}}}
 		}
 	}
+	unreadyFor := func(age time.Duration) func(*v1.Pod) {
+		return func(pod *v1.Pod) {
+			readyAfter(0, age)(pod)
+			unready(pod)
+		}
+	}
+	restarted := func(ago time.Duration) func(*v1.Pod) {
+		return func(pod *v1.Pod) {
+			pod.Status.ContainerStatuses = []v1.ContainerStatus{{RestartCount: 1, State: v1.ContainerState{
+				Running: &v1.ContainerStateRunning{StartedAt: metav1.Time{Time: noon.Add(-ago)}},
+			}}}
+		}
+	}
 	mounting := func(pod *v1.Pod) {
 		pod.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 	}
@@ -388,17 +440,21 @@ func TestDisruptionCosts(t *testing.T) {
 		pod      *v1.Pod
 		want     int
 	}{
-		"one of fifty":                           {50, of("ReplicaSet", "rs-1"), 4},
-		"one of four":                            {4, of("ReplicaSet", "rs-1"), 5},
-		"one of two":                             {2, of("ReplicaSet", "rs-1"), 6},
-		"the only one":                           {1, of("ReplicaSet", "rs-1"), 8},
-		"a volume":                               {50, of("ReplicaSet", "rs-1", mounting), 8},
-		"one of a StatefulSet of three, mounted": {3, of("StatefulSet", "sts-1", mounting), 4 + 4 + 4 + 1},
-		"ready at once":                          {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, time.Hour)), 4},
-		"ready after two minutes":                {50, of("ReplicaSet", "rs-1", readyAfter(2*time.Minute, time.Hour)), 6},
-		"ready after ten minutes":                {50, of("ReplicaSet", "rs-1", readyAfter(10*time.Minute, time.Hour)), 8},
-		"ready again after some hours":           {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour)), 4},
-		"of yesterday":                           {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, 25*time.Hour)), 5},
+		"one of fifty":                             {50, of("ReplicaSet", "rs-1"), 4},
+		"one of four":                              {4, of("ReplicaSet", "rs-1"), 5},
+		"one of two":                               {2, of("ReplicaSet", "rs-1"), 6},
+		"the only one":                             {1, of("ReplicaSet", "rs-1"), 8},
+		"a volume":                                 {50, of("ReplicaSet", "rs-1", mounting), 8},
+		"one of a StatefulSet of three, mounted":   {3, of("StatefulSet", "sts-1", mounting), 4 + 4 + 4 + 1},
+		"ready at once":                            {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, time.Hour)), 4},
+		"ready after two minutes":                  {50, of("ReplicaSet", "rs-1", readyAfter(2*time.Minute, time.Hour)), 6},
+		"ready after ten minutes":                  {50, of("ReplicaSet", "rs-1", readyAfter(10*time.Minute, time.Hour)), 8},
+		"ready again after some hours":             {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour)), 4},
+		"of yesterday":                             {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, 25*time.Hour)), 5},
+		"not ready yet, or no longer":              {50, of("ReplicaSet", "rs-1", unreadyFor(time.Minute)), 4 + 6},
+		"not started by its kubelet":               {50, of("ReplicaSet", "rs-1", unreadyFor(0), func(pod *v1.Pod) { pod.Status.StartTime = nil }), 4 + 6},
+		"ready again, two minutes after a restart": {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour), restarted(time.Hour+2*time.Minute)), 6},
+		"restarted since it was ready":             {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour), restarted(time.Minute)), 4},
 		"when it got ready is not kept": {50, of("ReplicaSet", "rs-1", readyAfter(0, time.Hour), func(pod *v1.Pod) {
 			pod.Status.Conditions[0].LastTransitionTime = metav1.Time{}
 		}), 4},

@@ -45,6 +45,7 @@ const (
 	SeveralPodDisruptionBudgets Reason = "SeveralPodDisruptionBudgets"
 	PodDisruptionBudgetForbids  Reason = "PodDisruptionBudgetForbids"
 	MinAvailableUnreadable      Reason = "MinAvailableUnreadable"
+	SurgeUnreadable             Reason = "SurgeUnreadable"
 	NamespaceExcluded           Reason = "NamespaceExcluded"
 	ResourceClaimsNotSupported  Reason = "ResourceClaimsNotSupported"
 	EvictionDeclined            Reason = "EvictionDeclined"

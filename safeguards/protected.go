@@ -1,8 +1,8 @@
 package safeguards
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,8 +13,8 @@ import (
 )
 
 // EvictAnnotation with the value "false" on a pod, its owner or its Namespace
-// keeps the pod where it is. A "true" closer to the pod does not override it:
-// who said no relies on it.
+// keeps the pod where it is, and so does a value that is neither true nor false.
+// A "true" closer to the pod does not override it: who said no relies on it.
 const EvictAnnotation = "evenkeel.io/evict"
 
 const (
@@ -93,26 +93,22 @@ func Protected(pod *v1.Pod, by Words, more []schema.GroupKind, now time.Time) (r
 
 // decline returns the annotation that forbids to evict a pod and where it is.
 func (w *Words) decline(pod *v1.Pod) string {
-	switch {
-	case no(pod.Annotations, EvictAnnotation):
-		return EvictAnnotation + " of the pod"
-	case no(pod.Annotations, deschedulerEvict):
+	for _, by := range []struct {
+		annotations map[string]string
+		whose       string
+	}{{pod.Annotations, "the pod"}, {w.Owner, "its owner"}, {w.Namespace, "its Namespace"}} {
+		switch AnswerOf(by.annotations, EvictAnnotation) {
+		case No:
+			return EvictAnnotation + " of " + by.whose
+		case Unreadable:
+			return fmt.Sprintf("%s of %s: %.40q is neither true nor false", EvictAnnotation, by.whose, by.annotations[EvictAnnotation])
+		case Yes, Unstated:
+		}
+	}
+	if AnswerOf(pod.Annotations, deschedulerEvict) == No {
 		return deschedulerEvict + " of the pod"
-	case no(w.Owner, EvictAnnotation):
-		return EvictAnnotation + " of its owner"
-	case no(w.Namespace, EvictAnnotation):
-		return EvictAnnotation + " of its Namespace"
 	}
 	return ""
-}
-
-func no(annotations map[string]string, key string) bool {
-	word := annotations[key]
-	if word == "" { // of most pods, and an error would cost
-		return false
-	}
-	yes, err := strconv.ParseBool(word)
-	return err == nil && !yes
 }
 
 // autoscalers returns the annotation by which an autoscaler would leave a pod

@@ -71,12 +71,18 @@ const (
 	costOfAsking     = 8 // PreferNoEviction
 	costOfSlowStart  = 4 // at most, for a pod that took minutes to get ready
 	costOfLongLiving = 1 // its caches are warm
+	// costOfUnready is for a pod that starts or recovers: that work would begin
+	// anew, and nobody knows how much of it is done. It is more than a ready pod of
+	// the same owner can cost, so that none such is left for it. A pod that only
+	// crashes costs the same, because its replacement would crash, too.
+	costOfUnready = costOfSlowStart + costOfLongLiving + 1
 )
 
 const (
 	longLived = 24 * time.Hour
 	// slowestStart is the longest that a pod is believed to have taken to get
-	// ready; one that did so later had been ready before.
+	// ready; one that did so later had been ready before, and recovered if one of
+	// its containers was restarted meanwhile.
 	slowestStart = 30 * time.Minute
 )
 
@@ -97,19 +103,41 @@ func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters
 	if _, asks := pod.Annotations[PreferNoEviction]; asks {
 		quarters += costOfAsking
 	}
+	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
+	if ready != nil && ready.Status != v1.ConditionTrue {
+		return quarters + costOfUnready
+	}
 	if pod.Status.StartTime == nil {
 		return quarters
 	}
-	started := pod.Status.StartTime.Time
-	if now.Sub(started) > longLived {
+	if now.Sub(pod.Status.StartTime.Time) > longLived {
 		quarters += costOfLongLiving
 	}
-	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
-	if ready == nil || ready.Status != v1.ConditionTrue {
+	if ready == nil {
 		return quarters
 	}
-	if took := ready.LastTransitionTime.Sub(started); took >= cluster.SlowStart && took <= slowestStart {
+	since := ready.LastTransitionTime.Time
+	took := since.Sub(pod.Status.StartTime.Time)
+	if took > slowestStart {
+		took = since.Sub(restartedBefore(pod, since))
+	}
+	if took >= cluster.SlowStart && took <= slowestStart {
 		quarters += min(int(took/cluster.SlowStart), costOfSlowStart)
 	}
 	return quarters
+}
+
+// restartedBefore returns when the last of a pod's containers was restarted before
+// the pod got ready again; the pod's start if none was.
+func restartedBefore(pod *v1.Pod, ready time.Time) time.Time {
+	last := pod.Status.StartTime.Time
+	for _, statuses := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			running := statuses[i].State.Running
+			if running != nil && statuses[i].RestartCount > 0 && running.StartedAt.After(last) && !running.StartedAt.After(ready) {
+				last = running.StartedAt.Time
+			}
+		}
+	}
+	return last
 }

@@ -1,0 +1,39 @@
+package safeguards
+
+import (
+	"slices"
+	"strings"
+)
+
+// Answer is the value of an annotation that is to be true or false.
+type Answer int
+
+// The answers. An annotation that is absent is Unstated, one with any other value
+// than these Unreadable: whoever wrote it wanted something.
+const (
+	Unstated Answer = iota
+	Yes
+	No
+	Unreadable
+)
+
+var (
+	meanYes = []string{"true", "t", "1", "yes", "y", "on"}
+	meanNo  = []string{"false", "f", "0", "no", "n", "off", "never"}
+)
+
+// AnswerOf reads an annotation that is to be true or false.
+func AnswerOf(annotations map[string]string, key string) Answer {
+	value, stated := annotations[key]
+	if !stated {
+		return Unstated
+	}
+	word := strings.ToLower(strings.TrimSpace(value))
+	switch {
+	case slices.Contains(meanYes, word):
+		return Yes
+	case slices.Contains(meanNo, word):
+		return No
+	}
+	return Unreadable
+}
