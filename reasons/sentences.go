@@ -34,7 +34,7 @@ var sentences = map[Reason]string{
 	SurgeUnreadable:             "its annotation evenkeel.io/surge is neither true nor false",
 	NamespaceExcluded:           "the plugin's evictableNamespaces leave its namespace out",
 	ResourceClaimsNotSupported:  "it has resource claims, which are not supported here",
-	EvictionDeclined:            "an annotation of the pod, its owner or its Namespace forbids to evict it, or is neither true nor false",
+	EvictionDeclined:            "an annotation of the pod, its owner or its Namespace forbids to evict it",
 	DisruptionDeclined:          "it tells autoscalers to leave it alone, by safe-to-evict or do-not-disrupt",
 	EvictedInBackground:         "an eviction only starts something in the background that moves it in its own time",
 	PodGroupMember:              "it belongs to a group of pods that work only together",
