@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	promapi "github.com/prometheus/client_golang/api"
+	"github.com/prometheus/common/config"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -98,13 +100,44 @@ type prometheusProvider struct {
 	transport *http.Transport
 }
 
-func newPrometheusProvider(client kubernetes.Interface, config *api.Prometheus) *prometheusProvider {
-	p := &prometheusProvider{url: config.URL, create: deschedulerclient.CreatePrometheusClient, readToken: serviceAccountToken}
-	if config.AuthToken != nil && config.AuthToken.SecretReference != nil {
-		p.readToken = secretToken(client, *config.AuthToken.SecretReference)
+func newPrometheusProvider(client kubernetes.Interface, server *api.Prometheus) *prometheusProvider {
+	p := &prometheusProvider{url: server.URL, create: prometheusClient, readToken: noToken}
+	switch {
+	case server.AuthToken != nil && server.AuthToken.SecretReference != nil:
+		p.readToken = secretToken(client, *server.AuthToken.SecretReference)
+	case SendsOwnToken(server):
+		p.readToken = serviceAccountToken
 	}
 	return p
 }
+
+// SendsOwnToken reports whether the pod's own token authenticates to a policy's
+// Prometheus, as upstream does unless the policy names a Secret. Over plain HTTP
+// anybody on the way would see a token that can evict pods, so none is sent.
+func SendsOwnToken(server *api.Prometheus) bool {
+	return (server.AuthToken == nil || server.AuthToken.SecretReference == nil) && strings.HasPrefix(strings.ToLower(server.URL), "https://")
+}
+
+// prometheusClient returns upstream's client, but one that keeps a token to its
+// server.
+func prometheusClient(url, token string) (promapi.Client, *http.Transport, error) {
+	client, transport, err := deschedulerclient.CreatePrometheusClient(url, token)
+	if err == nil && token != "" {
+		client, err = authenticated(url, token, transport)
+	}
+	return client, transport, err //nolint:wrapcheck // the caller says which server
+}
+
+// authenticated returns a client that follows no redirects. Upstream's does, and
+// takes the token along to any host.
+func authenticated(url, token string, transport http.RoundTripper) (promapi.Client, error) {
+	return promapi.NewClient(promapi.Config{Address: url, Client: &http.Client{ //nolint:wrapcheck // the caller says which server
+		Transport:     config.NewAuthorizationCredentialsRoundTripper("Bearer", config.NewInlineSecret(token), transport),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}})
+}
+
+func noToken(context.Context) (string, error) { return "", nil }
 
 func serviceAccountToken(context.Context) (string, error) {
 	config, err := rest.InClusterConfig()

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	promapi "github.com/prometheus/client_golang/api"
@@ -46,5 +47,56 @@ func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 	}
 	if err := p.refresh(t.Context()); err == nil {
 		t.Error("a Secret without the key is no error")
+	}
+}
+
+// The token of the process itself goes to a Prometheus only as upstream's
+// policies ask for it, and never in clear text.
+func TestOwnTokenIsNotSentInClearText(t *testing.T) {
+	named := &api.AuthToken{SecretReference: &api.SecretReference{Namespace: "monitoring", Name: "token"}}
+	for name, tc := range map[string]struct {
+		server api.Prometheus
+		want   bool
+	}{
+		"over https":          {api.Prometheus{URL: "https://prometheus"}, true},
+		"in capitals":         {api.Prometheus{URL: "HTTPS://prometheus"}, true},
+		"over http":           {api.Prometheus{URL: "http://prometheus"}, false},
+		"by no scheme":        {api.Prometheus{URL: "prometheus:9090"}, false},
+		"the Secret's, https": {api.Prometheus{URL: "https://prometheus", AuthToken: named}, false},
+		"the Secret's, http":  {api.Prometheus{URL: "http://prometheus", AuthToken: named}, false},
+	} {
+		if got := SendsOwnToken(&tc.server); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	p := newPrometheusProvider(fake.NewClientset(), &api.Prometheus{URL: "http://prometheus"})
+	if token, err := p.readToken(t.Context()); token != "" || err != nil {
+		t.Errorf("token %q, error %v", token, err)
+	}
+}
+
+// A server that redirects does not send the token elsewhere.
+func TestPrometheusProviderFollowsNoRedirects(t *testing.T) {
+	var got []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+	}))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	client, err := authenticated(server.URL, "secret", http.DefaultTransport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/query", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, _, err := client.Do(t.Context(), request)
+	if err != nil || response.StatusCode != http.StatusTemporaryRedirect {
+		t.Errorf("response %v, error %v, want the redirect itself", response, err)
+	}
+	if got != nil {
+		t.Errorf("another host was sent %q", got)
 	}
 }

@@ -105,6 +105,12 @@ var parts = []part{
     namespace: evenkeel
   - kind: ServiceAccount
     name: evenkeel-extender
+    namespace: evenkeel
+  - kind: ServiceAccount
+    name: evenkeel-nodesync
+    namespace: evenkeel
+  - kind: ServiceAccount
+    name: evenkeel-scheduler
     namespace: evenkeel`, "\n  {{- include \"evenkeel.subjects\" . | trim | nindent 2 }}",
 			}},
 		},

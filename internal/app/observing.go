@@ -145,13 +145,14 @@ func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy
 const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // providedToken returns what upstream authenticates with: the token of the
-// Secret that the policy names, else that of the pod's ServiceAccount.
+// Secret that the policy names, else that of the pod's ServiceAccount, but not
+// over plain HTTP.
 func providedToken(server *api.Prometheus) (file string, secret source.SecretKey) {
 	if server.AuthToken != nil && server.AuthToken.SecretReference != nil {
 		ref := server.AuthToken.SecretReference
 		return "", source.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: runner.PrometheusTokenKey}
 	}
-	if _, err := os.Stat(serviceAccountTokenFile); err != nil {
+	if _, err := os.Stat(serviceAccountTokenFile); err != nil || !runner.SendsOwnToken(server) {
 		return "", source.SecretKey{}
 	}
 	return serviceAccountTokenFile, source.SecretKey{}

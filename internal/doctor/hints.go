@@ -96,6 +96,10 @@ var hints = []source.Hint{
 		Advice: "Its address cannot be reached from here: look at NetworkPolicies and firewalls.",
 	},
 	{
+		Texts:  []string{"requesting a token of serviceaccount"},
+		Advice: "The API server gives no token to ask it with. ", Topic: source.Ungranted,
+	},
+	{
 		Texts:  []string{"401", "unauthorized"},
 		Advice: "It does not know who is asking. ", Topic: source.Unauthorized,
 	},

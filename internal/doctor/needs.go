@@ -101,7 +101,7 @@ func (n *needs) source(d source.Description, own string) {
 		}
 		n.add(Need{
 			Group: right.Group, Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
-			For: "reading usage from " + d.Name, Source: d.Name, Without: right.Without, Fallback: right.Fallback,
+			For: "reading usage from " + d.Name, Source: d.Name,
 		}, right.Verb)
 	}
 }

@@ -243,11 +243,8 @@ type Need struct {
 	For string
 	// Source is the usage source that needs it; empty if the process does.
 	Source string
-	// Without says what happens if only other needs of its source with such a
-	// sentence are granted; empty for a need that no other can replace.
-	Without string
-	// Fallback says that it serves only where other needs of its source are not
-	// granted, or that there is another way without it: lacking it is no mistake.
+	// Fallback marks a permission that the process can do without, because there
+	// is another way.
 	Fallback bool
 }
 

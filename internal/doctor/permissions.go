@@ -82,36 +82,14 @@ func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 	}
 	level, otherwise := Problem, ""
 	if !problem {
-		level, otherwise = Warning, p.instead(&lacks[0])
+		level, otherwise = Warning, " The other sources are asked instead."
 	}
 	n.add(level, purpose, "It may not %s.%s", strings.Join(what, ", "), otherwise).fix(ruleText(lacks))
 }
 
-// instead says what happens without a need that is not essential.
-func (p *Patient) instead(need *Need) string {
-	if need.Without == "" || !p.Rights.any(need.Source) {
-		return " The other sources are asked instead."
-	}
-	return " " + need.Without
-}
-
-// essential reports whether the process cannot work without it.
-func (p *Patient) essential(need *Need) bool {
-	if need.Source == "" {
-		return true
-	}
-	if len(p.Sources) > 1 {
-		return false
-	}
-	return need.Without == "" || !p.Rights.any(need.Source)
-}
-
-// any reports whether any of a source's interchangeable needs is granted.
-func (r *Rights) any(source string) bool {
-	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
-		return a.Allowed && (a.Without != "" || a.Fallback) && a.Source == source
-	})
-}
+// essential reports whether the process cannot work without it: another usage
+// source can take the place of one that may not be read.
+func (p *Patient) essential(need *Need) bool { return need.Source == "" || len(p.Sources) == 1 }
 
 // what describes it: "list pods", "get secrets monitoring/token".
 func (n *Need) what() string {

@@ -129,18 +129,14 @@ func TestNeeds(t *testing.T) {
 			absent: []string{"list configmaps evenkeel/evenkeel-ledger", "watch configmaps evenkeel/evenkeel-ledger"},
 		},
 		"kubelets": {
-			types: []string{kubelet.Name},
-			want:  []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source", "get nodes/stats", "get nodes/metrics"}, absent: []string{"list nodes.metrics.k8s.io", "get nodes/proxy"},
+			types:  []string{kubelet.Name},
+			want:   []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source"},
+			absent: []string{"get nodes/stats", "get nodes/metrics", "list nodes.metrics.k8s.io", "get nodes/proxy"},
 		},
 		"kubelets with a token of their own": {
 			types:  []string{kubelet.Name},
 			change: func(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).BearerTokenFile = "/token" },
 			absent: []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source", "get nodes/stats", "get nodes/metrics"},
-		},
-		"kubelets' resource metrics only": {
-			types:  []string{kubelet.Name},
-			change: func(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).Endpoint = kubelet.Resource },
-			want:   []string{"get nodes/metrics"}, absent: []string{"get nodes/stats"},
 		},
 		"secrets that a source names": {
 			types: []string{prometheus.Name},
@@ -201,9 +197,6 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// ownToken lets kubelets get the process's own token.
-func ownToken(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).ServiceAccount = "" }
-
 func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
 		types    []string
@@ -249,34 +242,15 @@ func TestPermissions(t *testing.T) {
 			types: []string{kubelet.Name, metricsserver.Name}, denied: []string{"list nodes.metrics"},
 			want: []string{"warning reading usage from MetricsServer: It may not list nodes.metrics.k8s.io. The other sources are asked instead."},
 		},
-		"kubelets get a token of their own": {
-			types: []string{kubelet.Name}, denied: []string{"nodes/stats", "nodes/metrics"},
-			want: []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 50 things that serve needs with this policy.`},
-		},
-		"kubelets get the token that may evict": {
-			types: []string{kubelet.Name}, denied: []string{"serviceaccounts/token", "nodes/stats"},
-			want: []string{"warning reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source. " +
-				"Kubelets get its own token instead, with which whoever controls a node can evict pods."},
+		"kubelets get no token": {
+			types: []string{kubelet.Name}, denied: []string{"serviceaccounts/token"},
+			want: []string{"problem reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source."},
 			mend: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [\"\"]\n  resources: [serviceaccounts/token]\n" +
 				"  resourceNames: [evenkeel-kubelet-source]\n  verbs: [create]",
 		},
-		"kubelets get no token that helps": {
-			types: []string{kubelet.Name}, denied: []string{"serviceaccounts/token", "nodes/stats", "nodes/metrics"},
-			want: []string{"problem reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source."},
-			mend: "resources: [serviceaccounts/token]",
-		},
-		"kubelets' lesser endpoint will do": {
-			types: []string{kubelet.Name}, change: ownToken, denied: []string{"nodes/stats"},
-			want: []string{"warning reading usage from Kubelet: It may not get nodes/stats. What is allowed gives less: no pressure, and CPU only from the second reading on."},
-		},
-		"kubelets' summary will do": {
-			types: []string{kubelet.Name}, change: ownToken, denied: []string{"nodes/metrics"},
-			want: []string{"warning reading usage from Kubelet: It may not get nodes/metrics. It is asked for only where /stats/summary is refused."},
-		},
-		"neither of kubelets' endpoints": {
-			types: []string{kubelet.Name}, change: ownToken, denied: []string{"nodes/stats", "nodes/metrics"},
-			want: []string{"problem reading usage from Kubelet: It may not get nodes/stats, get nodes/metrics."},
-			mend: "resources: [nodes/stats, nodes/metrics]",
+		"kubelets get no token, beside another source": {
+			types: []string{kubelet.Name, metricsserver.Name}, denied: []string{"serviceaccounts/token"},
+			want: []string{"warning reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source. The other sources are asked instead."},
 		},
 		"the API server does not say": {
 			types: []string{metricsserver.Name}, err: errors.New("timeout"),

@@ -33,6 +33,7 @@ func TestErrorsOfSources(t *testing.T) {
 		"no token":                      {prometheus.Name, errors.New("cpu avg_5m: the server answered 401 Unauthorized"), "bearerTokenSecret"},
 		"not this token":                {prometheus.Name, errors.New("the server answered 403 Forbidden"), "X-Scope-OrgID"},
 		"a kubelet refuses":             {kubelet.Name, errors.New(`asking 3 nodes: none gave usage; node "n0": 403 Forbidden: no`), "nodes/stats"},
+		"kubelets get no token":         {kubelet.Name, errors.New(`asking 3 nodes: none gave usage; node "n0": requesting a token of ServiceAccount "evenkeel-kubelet-source": serviceaccounts is forbidden`), "rbac.kubeletSource: always"},
 		"the path lacks its prefix":     {prometheus.Name, errors.New("the server answered 404 Not Found"), "/prometheus"},
 		"the exporter's path":           {nodemetrics.Name, errors.New("404 Not Found"), "path: /statistics"},
 		"too slow":                      {prometheus.Name, errors.New("context deadline exceeded"), "timeout: 30s"},

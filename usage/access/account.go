@@ -1,14 +1,15 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
 )
 
 const (
@@ -27,8 +28,8 @@ const (
 // Its token is renewed after half its life, and used until its end if it cannot
 // be renewed.
 type account struct {
-	name string
-	env  *Env // with RequestToken
+	Account
+	env *Env // with RequestToken
 
 	mu    sync.Mutex
 	token string
@@ -51,9 +52,12 @@ func (a *account) fetch(ctx context.Context, refused bool) (string, error) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	token, expires, err := a.env.RequestToken(bounded, a.name)
+	token, expires, err := a.env.RequestToken(bounded, a.Name)
 	if err != nil {
-		err = fmt.Errorf("requesting a token of ServiceAccount %q: %w", a.name, err)
+		err = fmt.Errorf("requesting a token of ServiceAccount %q: %w", a.Name, err)
+		if notGranted(err) {
+			err = fmt.Errorf("%w: %s", err, a.Remedy)
+		}
 	}
 	valid := a.token != "" && now.Before(a.expires)
 	if ctx.Err() != nil && !valid {
@@ -77,32 +81,29 @@ func (a *account) fetch(ctx context.Context, refused bool) (string, error) {
 // the process may not ask for it, or the ServiceAccount does not exist.
 func notGranted(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
-// AsAccount returns a transport that authenticates as another ServiceAccount of
-// the process's namespace: bare sends requests that carry its token. Where the
-// API server grants none, requests go out by own, with the process's own
-// credentials, and the log warns. They must have no body.
-func (e *Env) AsAccount(name string, bare, own http.RoundTripper) http.RoundTripper {
-	return &substitute{
-		account: &authenticating{next: bare, credential: &account{name: name, env: e}}, own: own, name: name,
-	}
+// Account is a ServiceAccount of the process's namespace.
+type Account struct {
+	Name string
+	// Remedy ends the error if the API server grants no token: how to get one,
+	// or do without.
+	Remedy string
 }
 
-// substitute sends requests as an account, or else with own credentials.
-type substitute struct {
-	account *authenticating
-	own     http.RoundTripper
-	name    string
-	warned  sync.Once
+// AsAccount returns a transport that authenticates as another ServiceAccount:
+// bare sends requests with its token. Without a token nothing is sent, because
+// the process's own token can evict. Requests must have no body.
+func (e *Env) AsAccount(a Account, bare http.RoundTripper) http.RoundTripper {
+	return &authenticating{next: bare, credential: &account{Account: a, env: e}}
 }
 
-// RoundTrip implements http.RoundTripper.
-func (s *substitute) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := s.account.RoundTrip(request)
-	if err == nil || !notGranted(err) {
-		return response, err
+// IsOwnToken reports whether a file holds the token with which the process
+// itself reaches the API server. A file that cannot be read does not.
+func (e *Env) IsOwnToken(path string) bool {
+	content, err := os.ReadFile(path)
+	token := bytes.TrimSpace(content)
+	if err != nil || len(token) == 0 {
+		return false
 	}
-	s.warned.Do(func() {
-		klog.FromContext(request.Context()).Error(err, "Usage is read with this process's own token, which may evict pods; run evenkeel doctor", "serviceAccount", s.name)
-	})
-	return s.own.RoundTrip(request)
+	own, _ := os.ReadFile(e.REST.BearerTokenFile) // empty without one
+	return string(token) == e.REST.BearerToken || bytes.Equal(token, bytes.TrimSpace(own))
 }

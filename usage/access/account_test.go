@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 // office grants tokens of a ServiceAccount, each for an hour, and counts how
@@ -30,6 +32,7 @@ func (o *office) request(_ context.Context, serviceAccount string) (string, time
 }
 
 var (
+	reader    = Account{Name: "reader", Remedy: "bind it a role"}
 	accounts  = schema.GroupResource{Resource: "serviceaccounts"}
 	forbidden = apierrors.NewForbidden(accounts, "reader", errors.New("no rule"))
 	errAway   = errors.New("connection refused")
@@ -45,14 +48,14 @@ func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A token of another ServiceAccount is renewed after half its life, used to its
-// end while it cannot be renewed, and never asked for again and again. The
-// process's own credentials are sent only where the API server has decided that
-// there is no token.
+// end while it cannot be renewed, and never asked for again and again. Without a
+// token nothing is sent, and where the API server grants none the error ends with
+// the remedy.
 func TestTokenOfAnotherServiceAccount(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time}
 	env := &Env{Now: now.time, RequestToken: office.request}
-	transport := env.AsAccount("reader", as("bare"), as("own"))
+	transport := env.AsAccount(reader, as("bare"))
 	steps := []struct {
 		what  string
 		after time.Duration
@@ -70,10 +73,10 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 		{"which is tried once a minute", 59 * time.Second, "", errAway, "bare Bearer reader-two", 4},
 		{"to its end", 2 * time.Minute, "", errAway, "bare Bearer reader-two", 5},
 		{"and no longer: an API server that is away is no reason to send another", 30 * time.Minute, "", errAway, "", 6},
-		{"it may not be asked for", 6 * time.Second, "", forbidden, "own ", 7},
-		{"which is believed", 59 * time.Second, "three", nil, "own ", 7},
+		{"it may not be asked for", 6 * time.Second, "", forbidden, "", 7},
+		{"which is believed", 59 * time.Second, "three", nil, "", 7},
 		{"for a minute", 2 * time.Second, "three", nil, "bare Bearer reader-three", 8},
-		{"the ServiceAccount was deleted", time.Hour, "", apierrors.NewNotFound(accounts, "reader"), "own ", 9},
+		{"the ServiceAccount was deleted", time.Hour, "", apierrors.NewNotFound(accounts, "reader"), "", 9},
 	}
 	for _, step := range steps {
 		now.forward(step.after)
@@ -82,7 +85,7 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 		if response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil)); err == nil {
 			got = response.Header.Get("By")
 			response.Body.Close()
-		} else if !errors.Is(err, errAway) {
+		} else if !errors.Is(err, errAway) && !(notGranted(err) && strings.HasSuffix(err.Error(), ": "+reader.Remedy)) {
 			t.Errorf("%s: error %v", step.what, err)
 		}
 		if got != step.by || office.asked != step.asked {
@@ -99,7 +102,7 @@ func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
 	env := &Env{Now: now.time, RequestToken: office.request}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer server.Close()
-	client := &http.Client{Transport: env.AsAccount("reader", http.DefaultTransport, as("own"))}
+	client := &http.Client{Transport: env.AsAccount(reader, http.DefaultTransport)}
 	for i, want := range []int{1, 1, 2, 2} {
 		for range 3 {
 			if status, err := get(t, client, server.URL); err != nil || status != http.StatusUnauthorized {
@@ -119,7 +122,7 @@ func TestTokenForARequestThatIsGivenUp(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time, err: context.Canceled}
 	env := &Env{Now: now.time, RequestToken: office.request}
-	transport := env.AsAccount("reader", as("bare"), as("own"))
+	transport := env.AsAccount(reader, as("bare"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if response, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)); !errors.Is(err, context.Canceled) {
@@ -149,4 +152,26 @@ func get(t *testing.T, client *http.Client, url string) (int, error) {
 	}
 	defer response.Body.Close()
 	return response.StatusCode, nil
+}
+
+// The token of the process itself is recognised in whichever file it is.
+func TestOwnTokens(t *testing.T) {
+	own, other, copied := write(t, "own", "mine\n"), write(t, "other", "yours"), write(t, "copied", "mine")
+	for name, tc := range map[string]struct {
+		api  rest.Config
+		path string
+		want bool
+	}{
+		"the file itself":   {rest.Config{BearerTokenFile: own}, own, true},
+		"a copy":            {rest.Config{BearerTokenFile: own}, copied, true},
+		"of a kubeconfig":   {rest.Config{BearerToken: "mine"}, own, true},
+		"another":           {rest.Config{BearerTokenFile: own, BearerToken: "mine"}, other, false},
+		"no token at all":   {rest.Config{}, other, false},
+		"an empty file":     {rest.Config{}, write(t, "empty", "\n"), false},
+		"a file that is no": {rest.Config{BearerTokenFile: own}, own + "-gone", false},
+	} {
+		if got := (&Env{REST: &tc.api}).IsOwnToken(tc.path); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -48,10 +49,11 @@ type Config struct {
 	// when it changes. It or a client certificate takes the place of
 	// serviceAccount.
 	BearerTokenFile string `json:"bearerTokenFile"`
-	// ServiceAccount is whose token kubelets get: one in Evenkeel's namespace,
-	// which should have no right but to read usage, because whoever controls a
-	// node can use it. Empty, or where the API server grants no such token:
-	// Evenkeel's own credentials, which may evict.
+	// ServiceAccount is the one whose token kubelets get. It is in Evenkeel's
+	// namespace and should have no right but to read usage, because whoever
+	// controls a node can use that token. If the API server grants none,
+	// kubelets are not asked: they never get Evenkeel's own token. Empty only
+	// with bearerTokenFile, a client certificate or http.
 	ServiceAccount string `json:"serviceAccount"`
 }
 
@@ -71,8 +73,12 @@ func (c *Config) Validate(path *field.Path, _ []usage.Metric) field.ErrorList {
 	errs = append(errs, check.Between(path.Child("port"), c.Port, 0, 65535)...)
 	errs = append(errs, check.Between(path.Child("concurrency"), c.Concurrency, 1, 500)...)
 	errs = append(errs, check.OneOf(path.Child("endpoint"), c.Endpoint, Summary, Resource)...)
-	if c.ServiceAccount != "" {
+	switch {
+	case c.ServiceAccount != "":
 		errs = append(errs, check.Valid(path.Child("serviceAccount"), c.ServiceAccount, validation.IsDNS1123Subdomain)...)
+	case !c.given():
+		errs = append(errs, field.Required(path.Child("serviceAccount"),
+			"kubelets never get Evenkeel's own token, which may evict pods: name a ServiceAccount, or set bearerTokenFile or tls.certFile"))
 	}
 	return append(errs, c.TLS.Validate(path.Child("tls"), c.Scheme == source.HTTP)...)
 }
@@ -89,10 +95,12 @@ func (c *Config) Describe() source.Description {
 		Name: Name, TLS: c.TLS, Advice: map[source.Topic]string{
 			source.Refused:      " Kubelets listen at the port that each node states, usually 10250.",
 			source.Unauthorized: "Kubelets must have webhook authentication (--authentication-token-webhook), or be shown a client certificate (kubelet.tls).",
-			source.Forbidden:    "Kubelets ask the API server whether it may get nodes/stats and nodes/metrics: see under permissions.",
-			source.NotFound:     "It does not serve what is asked for: see the version of the kubelets, and kubelet.endpoint.",
+			source.Forbidden:    "Kubelets ask the API server whether the ServiceAccount may get nodes/stats or nodes/metrics: bind it a ClusterRole that allows this.",
+			source.Ungranted: "Kubelets never get the token with which Evenkeel evicts. Add the component kubelet-source to the overlay\n" +
+				"(with Helm: rbac.kubeletSource: always) and name its namespace by --namespace, or give kubelets a token of your own:\nWITHIN bearerTokenFile: /path/to/token",
+			source.NotFound: "It does not serve what is asked for: see the version of the kubelets, and kubelet.endpoint.",
 			source.Lacking: "/metrics/resource counts CPU, so that usage is known from the second reading on. For a one-shot run let kubelets be asked\n" +
-				"for /stats/summary: kubelet.endpoint: Summary, and the permission get nodes/stats.",
+				"for /stats/summary: kubelet.endpoint: Summary, and the permission get nodes/stats for the ServiceAccount.",
 			source.Unmatched: "These kubelets do not answer: see what is said of them under coverage.",
 		},
 	}
@@ -105,74 +113,68 @@ func (c *Config) Describe() source.Description {
 	return d
 }
 
-// rights returns what is needed to ask with credentials from the API server.
+// rights returns what is needed to get the token of the ServiceAccount. What that
+// may read is not the process's own right.
 func (c *Config) rights() []source.Right {
-	var rights []source.Right
-	account := c.ServiceAccount != ""
-	if account {
-		rights = append(rights, source.Right{
-			Verb: "create", Resource: "serviceaccounts/token", OwnNamespace: true, Name: c.ServiceAccount,
-			Without: "Kubelets get its own token instead, with which whoever controls a node can evict pods.",
-		})
-	}
-	metrics := source.Right{Verb: "get", Resource: "nodes/metrics", Fallback: account}
-	if c.Endpoint == Summary {
-		metrics.Without = "It is asked for only where /stats/summary is refused."
-		rights = append(rights, source.Right{
-			Verb: "get", Resource: "nodes/stats", Fallback: account,
-			Without: "What is allowed gives less: no pressure, and CPU only from the second reading on.",
-		})
-	}
-	return append(rights, metrics)
+	return []source.Right{{Verb: "create", Resource: "serviceaccounts/token", OwnNamespace: true, Name: c.ServiceAccount}}
 }
 
-// client returns a client with the credentials that the policy gives, else the
-// token of the ServiceAccount, else Evenkeel's own for the API server. Kubelets'
-// certificates are checked against the cluster's authority in the same way.
+// remedy is what to do where the API server grants no token of the
+// ServiceAccount.
+const remedy = "kubelets are not asked, because they never get Evenkeel's own token, which may evict pods; " +
+	"add deploy/components/kubelet-source to the overlay (with Helm: rbac.kubeletSource=always), name the namespace that Evenkeel is installed in by --namespace, " +
+	"or set kubelet.bearerTokenFile or kubelet.tls.certFile"
+
+// client returns a client that shows kubelets the credentials of the policy, else
+// the token of the ServiceAccount. A process that itself has no token shows its
+// client certificate instead, which nobody can replay. Kubelets' certificates are
+// checked against the cluster's authority.
 func (c *Config) client(env *access.Env) (*http.Client, error) {
-	own, err := rest.TransportFor(c.connection(env.REST))
+	if c.BearerTokenFile != "" && env.IsOwnToken(c.BearerTokenFile) {
+		return nil, fmt.Errorf("kubelet.bearerTokenFile: %q is the token of this process, which may evict pods; kubelets never get it: name a ServiceAccount in kubelet.serviceAccount", c.BearerTokenFile)
+	}
+	transport, err := rest.TransportFor(c.connection(env.REST))
 	if err != nil {
 		return nil, fmt.Errorf("making the client for kubelets: %w", err)
 	}
-	if c.ServiceAccount == "" || c.given() || env.RequestToken == nil || !replayable(env.REST) {
-		return &http.Client{Transport: own}, nil
+	if c.given() || !hasSecret(env.REST) {
+		return &http.Client{Transport: transport}, nil
 	}
-	bare, err := rest.TransportFor(c.connection(rest.AnonymousClientConfig(env.REST)))
-	if err != nil {
-		return nil, fmt.Errorf("making the client for kubelets: %w", err)
+	if c.ServiceAccount == "" || env.RequestToken == nil {
+		return nil, errors.New("making the client for kubelets: there is no token for them, and they never get this process's own")
 	}
-	return &http.Client{Transport: env.AsAccount(c.ServiceAccount, bare, own)}, nil
+	return &http.Client{Transport: env.AsAccount(access.Account{Name: c.ServiceAccount, Remedy: remedy}, transport)}, nil
 }
 
-// replayable reports whether a server that is shown the credentials could use
-// them itself, which it cannot with a client certificate.
-func replayable(api *rest.Config) bool {
-	return api.BearerToken != "" || api.BearerTokenFile != "" || api.ExecProvider != nil || api.AuthProvider != nil
+// hasSecret reports whether the credentials for the API server have a part that
+// a server could use itself once it was shown it, which it cannot with a client
+// certificate.
+func hasSecret(api *rest.Config) bool {
+	return api.BearerToken != "" || api.BearerTokenFile != "" || api.Username != "" || api.ExecProvider != nil || api.AuthProvider != nil
 }
 
-// connection returns how kubelets are reached, from how the API server is.
+// connection returns how kubelets are reached, from how the API server is. It has
+// no token but that of the policy.
 func (c *Config) connection(api *rest.Config) *rest.Config {
-	own := rest.CopyConfig(api)
-	if c.Scheme == source.HTTP { // never send our own credentials in clear text
-		own = &rest.Config{UserAgent: api.UserAgent}
+	to := rest.AnonymousClientConfig(api)
+	to.TLSClientConfig.ServerName = c.TLS.ServerName
+	to.QPS, to.Burst, to.Timeout = -1, 0, 0 // the source sets its own limits
+	if c.Scheme == source.HTTP {
+		to = &rest.Config{UserAgent: api.UserAgent, QPS: -1}
 	}
-	own.TLSClientConfig.ServerName = c.TLS.ServerName
-	own.QPS, own.Burst, own.Timeout = -1, 0, 0 // the source sets its own limits
-	if c.BearerTokenFile != "" {
-		own.BearerToken, own.BearerTokenFile = "", c.BearerTokenFile
+	to.BearerTokenFile = c.BearerTokenFile
+	switch shown := &to.TLSClientConfig; {
+	case c.TLS.CertFile != "":
+		shown.CertFile, shown.KeyFile = c.TLS.CertFile, c.TLS.KeyFile
+	case !c.given() && !hasSecret(api):
+		own := &api.TLSClientConfig
+		shown.CertFile, shown.CertData, shown.KeyFile, shown.KeyData = own.CertFile, own.CertData, own.KeyFile, own.KeyData
 	}
 	if c.TLS.CAFile != "" {
-		own.TLSClientConfig.CAData, own.TLSClientConfig.CAFile = nil, c.TLS.CAFile
-	}
-	if c.TLS.CertFile != "" {
-		if c.BearerTokenFile == "" { // the certificate takes the place of our own token
-			own = rest.AnonymousClientConfig(own)
-		}
-		own.TLSClientConfig.CertData, own.TLSClientConfig.CertFile = nil, c.TLS.CertFile
-		own.TLSClientConfig.KeyData, own.TLSClientConfig.KeyFile = nil, c.TLS.KeyFile
+		to.TLSClientConfig.CAData, to.TLSClientConfig.CAFile = nil, c.TLS.CAFile
 	}
 	if c.TLS.InsecureSkipVerify {
-		own.TLSClientConfig.Insecure, own.TLSClientConfig.CAData, own.TLSClientConfig.CAFile = true, nil, ""
+		to.TLSClientConfig.Insecure, to.TLSClientConfig.CAData, to.TLSClientConfig.CAFile = true, nil, ""
 	}
-	return own
+	return to
 }

@@ -2,6 +2,8 @@ package prometheus
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -264,5 +266,26 @@ func TestSharedAddressNamesNobody(t *testing.T) {
 	batch := sample(t, newSource(t, configFor(newFake(t, answers).URL)), snapshot)
 	if len(batch.Nodes) != 0 || batch.Problems[usage.UnmatchedNode].Count == 0 {
 		t.Errorf("got %+v, %+v", batch.Nodes, batch.Problems)
+	}
+}
+
+// The process's own token goes over TLS only, because it can evict pods.
+func TestOwnTokenStaysOffPlainHTTP(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte("may-evict"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ address, own, want string }{
+		{"http://prometheus", "may-evict", "is only sent over https"},
+		{"HTTP://prometheus", "may-evict", "is only sent over https"},
+		{"http://prometheus", "another", ""},
+		{"https://prometheus", "may-evict", ""},
+	} {
+		config := configFor(tc.address)
+		config.BearerTokenFile, config.REST = path, &rest.Config{BearerToken: tc.own}
+		_, err := config.New(&config.Env)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: error %v", tc, err)
+		}
 	}
 }

@@ -21,8 +21,10 @@ package prometheus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +51,9 @@ type Source struct {
 func (c *Config) New(env *access.Env) (access.Reader, error) {
 	if c.Address == "" {
 		return nil, errors.New("prometheus.address: must be set, because the DeschedulerPolicy's metricsProviders name no Prometheus; nodesync takes it from --prom as well")
+	}
+	if c.BearerTokenFile != "" && !strings.HasPrefix(strings.ToLower(c.Address), "https://") && env.IsOwnToken(c.BearerTokenFile) {
+		return nil, fmt.Errorf("prometheus.bearerTokenFile: %q is the token of this process, which may evict pods: it is only sent over https", c.BearerTokenFile)
 	}
 	client, err := env.Client(access.Config{
 		Name: "prometheus", BearerTokenFile: c.BearerTokenFile, BearerTokenSecret: c.BearerTokenSecret,

@@ -77,12 +77,6 @@ type Right struct {
 	Namespace, Name string
 	// OwnNamespace means the process's namespace.
 	OwnNamespace bool
-	// Fallback means that the right serves only where others of the source are
-	// not granted, so that nobody is advised to grant it.
-	Fallback bool
-	// Without describes the effect of lacking this right when another right
-	// with such a sentence is granted; empty if the right is required.
-	Without string
 }
 
 // Hint is the advice about errors with one of these lower-case texts.
@@ -101,6 +95,7 @@ const (
 	Refused      Topic = "refused"      // nothing listens at its address
 	Unauthorized Topic = "unauthorized" // it does not know who is asking
 	Forbidden    Topic = "forbidden"    // it does not allow it
+	Ungranted    Topic = "ungranted"    // the API server grants no token for it
 	NotFound     Topic = "not found"    // it has nothing at the path
 	Empty        Topic = "empty"        // it covers no node
 	Lacking      Topic = "lacking"      // it lacks a metric, for which METRIC stands
