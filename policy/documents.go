@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
 // Part is one document of a file, before it is interpreted.
@@ -18,8 +20,8 @@ type Part struct {
 	SkippedLines int
 	// Text is the document without its markers.
 	Text []byte
-	// Object is the document as a JSON tree whose numbers are json.Number; nil
-	// if it is nothing but blank lines and comments.
+	// Object is the document as a JSON tree whose numbers are json.Number, without
+	// the fields that are null; nil if it is nothing but blank lines and comments.
 	Object map[string]any
 }
 
@@ -122,8 +124,9 @@ func (p *Part) read() (problems []string) {
 	return nil
 }
 
-// parse returns the document as a generic tree, whose numbers are json.Number,
-// or what is wrong with its YAML, one problem per line.
+// parse returns the document as a generic tree, whose numbers are json.Number
+// and in which no field is null, or what is wrong with its YAML, one problem per
+// line.
 func (p *Part) parse() (tree any, problems []string) {
 	// Blank lines replace the documents before this one, so that the parser's
 	// line numbers are those of the file.
@@ -137,7 +140,7 @@ func (p *Part) parse() (tree any, problems []string) {
 	if err := decoder.Decode(&tree); err != nil {
 		return nil, []string{fmt.Sprintf("reading YAML: %v", err)}
 	}
-	return tree, nil
+	return shape.WithoutNulls(tree), nil
 }
 
 // syntaxProblems turns the YAML parser's errors into single lines.

@@ -42,9 +42,19 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			},
 		},
 		"a resource named without levels has its defaults": {
-			text: "lines: {memory: }",
+			text: "lines: {memory: {}}",
 			want: func(p *LoadPolicy) {
 				p.Lines = Lines{usage.Memory: {Levels: levels(60, 75, 80, 75)}}
+			},
+		},
+		"a resource, a weight and a period that are null are as if absent": {
+			text: "lines: {cpu: {low: 0, evict: null}, memory: null}\nscoring: {weights: {cpu: 2, memory: ~}}\n" +
+				"nodesync: {annotations: {windows: [p95_1h], periods: {avg_5m: null}}}",
+			want: func(p *LoadPolicy) {
+				p.Lines = Lines{usage.CPU: {Levels: levels(0, 60, 65, 60)}}
+				p.Scoring.Weights = map[v1.ResourceName]int64{v1.ResourceCPU: 2}
+				a := &p.NodeSync.Annotations
+				a.Windows, a.Periods[mustWindow("p95_1h")] = []usage.Window{mustWindow("p95_1h")}, duration(15*time.Minute)
 			},
 		},
 		"lists and weights are replaced as a whole": {
@@ -76,7 +86,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			},
 		},
 		"a signal has the levels that are given and no others": {
-			text: "usage: {sources: [{type: Kubelet}]}\nlines: {cpu: , cpu.pressure: {reject: 40}, memory.available: {evict: 20}}",
+			text: "usage: {sources: [{type: Kubelet}]}\nlines: {cpu: {}, cpu.pressure: {reject: 40}, memory.available: {evict: 20}}",
 			want: func(p *LoadPolicy) {
 				p.Usage.Sources = []Source{NewSource("Kubelet", known)}
 				p.Lines = Lines{

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -146,10 +147,10 @@ func (r *Runner) Cycle(ctx context.Context) error {
 	}
 	var errs []error
 	for _, p := range r.profiles {
-		errs = append(errs, statusError(p.name, p.RunDeschedulePlugins(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
+		errs = append(errs, p.run(ctx, nodes, p.RunDeschedulePlugins))
 	}
 	for _, p := range r.profiles {
-		errs = append(errs, statusError(p.name, p.RunBalancePlugins(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
+		errs = append(errs, p.run(ctx, nodes, p.RunBalancePlugins))
 	}
 	err = errors.Join(errs...)
 	took := r.config.Now().Sub(started)
@@ -182,9 +183,19 @@ func ReadyNodes(from listers.NodeLister, selector labels.Selector) ([]*v1.Node, 
 	return ready, nil
 }
 
-func statusError(profile string, status *frameworktypes.Status) error {
+// run runs the profile's plugins of one extension point. A plugin that panics on
+// its arguments fails the profile, not the process.
+func (r *runnable) run(ctx context.Context, nodes []*v1.Node, plugins func(context.Context, []*v1.Node) *frameworktypes.Status) (err error) {
+	logger := klog.FromContext(ctx).WithValues("profile", r.name)
+	defer func() {
+		if fault := recover(); fault != nil {
+			logger.Error(nil, "Panic in a plugin", "panic", fault, "stack", string(debug.Stack()))
+			err = fmt.Errorf("running profile %q: a plugin panicked: %v", r.name, fault)
+		}
+	}()
+	status := plugins(klog.NewContext(ctx, logger), nodes)
 	if status == nil || status.Err == nil {
 		return nil
 	}
-	return fmt.Errorf("running profile %q: %w", profile, status.Err)
+	return fmt.Errorf("running profile %q: %w", r.name, status.Err)
 }

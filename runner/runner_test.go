@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
 
 // world is a fake cluster of two nodes and two namespaces with an old pod in
@@ -142,3 +145,47 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Error("the same index twice on the same informers: the framework takes that now, so PodsOnNode need not be kept")
 	}
 }
+
+// A plugin that panics on its arguments fails its profile; the others run.
+func TestAPluginThatPanics(t *testing.T) {
+	descheduler.SetupPlugins()
+	w := newWorld(t)
+	find, err := PodsOnNode(w.factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := maps.Clone(pluginregistry.PluginRegistry)
+	broken := registry[podlifetime.PluginName]
+	broken.PluginBuilder = func(context.Context, runtime.Object, frameworktypes.Handle) (frameworktypes.Plugin, error) {
+		return panics{}, nil
+	}
+	registry["Panics"] = broken
+	p := lifetime("red")
+	p.Profiles = append(p.Profiles, api.DeschedulerProfile{
+		Name:          "broken",
+		PluginConfigs: append([]api.PluginConfig{{Name: "Panics", Args: &podlifetime.PodLifeTimeArgs{}}}, p.Profiles[0].PluginConfigs[:1]...),
+		Plugins:       p.Profiles[0].Plugins,
+	})
+	p.Profiles[1].Plugins.Deschedule = api.PluginSet{Enabled: []string{"Panics"}}
+	slices.Reverse(p.Profiles)
+	config := w.config("1", p)
+	config.PodsOnNode, config.Registry = find, registry
+	r, err := New(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.factory.Start(t.Context().Done())
+	w.factory.WaitForCacheSync(t.Context().Done())
+	if err := r.Cycle(t.Context()); err == nil || err.Error() != `running profile "broken": a plugin panicked: no such luck` {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]string{"red"}, w.evicted); diff != "" {
+		t.Errorf("evicted in namespaces (-want +got):\n%s", diff)
+	}
+}
+
+type panics struct{}
+
+func (panics) Name() string { return "Panics" }
+
+func (panics) Deschedule(context.Context, []*v1.Node) *frameworktypes.Status { panic("no such luck") }

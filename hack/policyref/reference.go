@@ -24,8 +24,8 @@ A policy file holds up to two YAML documents. A ` + "`DeschedulerPolicy`" + ` (`
 plugins run; it is upstream's own. A ` + "`LoadPolicy`" + ` (` + "`evenkeel.io/v1alpha1`" + `) says where usage comes from, what
 hot and cool mean and how pods are moved; it is described here. Both halves of Evenkeel read the same file.
 
-- Every field may be left out. One that is left out, or left blank, has the default that is given below; 0 and "" are values
-  like any other.
+- Every field may be left out and then has the default that is given below. A field that is blank or null counts as left
+  out, in both documents: ` + "`memory:` names no lines, `memory: {}` does" + `. 0 and "" are values like any other.
 - A list or mapping that is given replaces the default as a whole. Only these are merged with their defaults: the levels of
   a metric, the lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
 - A file without a ` + "`DeschedulerPolicy`" + ` runs RealUsageLowNodeUtilization with its defaults (eviction.defaultProfile).

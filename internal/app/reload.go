@@ -6,10 +6,8 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/internal/filewatch"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // reload applies another policy when the policy file changes.
@@ -56,6 +54,7 @@ func (r *reload) changed(ctx context.Context, content []byte, err error) (done b
 // replace applies content and reports whether it has changed. The policy is
 // checked like the first one.
 func (r *reload) replace(ctx context.Context, content []byte) (another bool, err error) {
+	defer policyfile.Recover(ctx, r.options.PolicyFile, &err)
 	if bytes.Equal(content, r.current().content) {
 		return false, nil // it was different for a while
 	}
@@ -74,7 +73,7 @@ func (r *reload) replace(ctx context.Context, content []byte) (another bool, err
 
 // prepare makes the generation of another policy.
 func (r *reload) prepare(ctx context.Context, content []byte) (*generation, error) {
-	file, err := migration.Load(r.options.PolicyFile, content, kinds.All)
+	file, err := policyfile.Load(r.options.PolicyFile, content)
 	if err != nil {
 		return nil, err
 	}

@@ -169,6 +169,13 @@ func TestPolicyChanges(t *testing.T) {
 				done:    true, line: 60, event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
 			},
 		},
+		"a threshold whose value is null and whose class does not exist": {
+			{
+				content: strings.Replace(byUsage, "pluginConfig: [", "pluginConfig: [{name: DefaultEvictor, args: {priorityThreshold: {name: low, value: null}}}, ", 1),
+				done:    true, line: 60, event: `Warning PolicyInvalid FILE: profile "p": DefaultEvictor: priorityThreshold.name: there is no priority class "low"`,
+				state: "ok 1, invalid 1, error 0, generation 1, successful 0",
+			},
+		},
 		"times of conditions that were not kept": {
 			{
 				content: strings.Replace(byPodLifeTime, "{status: x}", "{status: x, minTimeSinceLastTransitionSeconds: 60}", 1), done: true, line: 60,

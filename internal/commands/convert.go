@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -34,7 +36,7 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 			errs = append(errs, file.err)
 			continue
 		}
-		result, err := migration.ConvertFile(file.name, file.data, kinds.All)
+		result, err := convertFile(file.name, file.data)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -55,6 +57,11 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 		return fmt.Errorf("writing the converted file: %w", err)
 	}
 	return nil
+}
+
+func convertFile(name string, data []byte) (_ *migration.Result, err error) {
+	defer policyfile.Recover(context.Background(), name, &err)
+	return migration.ConvertFile(name, data, kinds.All)
 }
 
 // appendDocuments adds the documents of one more file.

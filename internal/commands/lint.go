@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/lint"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // LintFormats are the output formats of `evenkeel lint`.
@@ -72,7 +72,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 // lintFile examines each policy of a file, and adds the notes on its other
 // documents.
 func lintFile(name string, data []byte, now time.Time) []PolicyReport {
-	result, err := migration.ConvertFile(name, data, kinds.All)
+	result, err := convertFile(name, data)
 	if err != nil {
 		return []PolicyReport{invalid(name, err)}
 	}
@@ -95,16 +95,25 @@ func lintFile(name string, data []byte, now time.Time) []PolicyReport {
 }
 
 func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
-	file, err := migration.Load(p.Name, p.Data, kinds.All)
+	report, err := examine(p, now)
 	if err != nil {
 		return invalid(p.Name, err)
+	}
+	return report
+}
+
+func examine(p migration.Policy, now time.Time) (_ PolicyReport, err error) {
+	defer policyfile.Recover(context.Background(), p.Name, &err)
+	file, err := policyfile.Load(p.Name, p.Data)
+	if err != nil {
+		return PolicyReport{}, err
 	}
 	subject := lint.Subject{File: file, Now: now}
 	var unchecked []lint.Finding
 	if file.Runs() {
 		profiles, classes, err := policyfile.OfflineProfiles(file)
 		if err != nil {
-			return invalid(p.Name, err)
+			return PolicyReport{}, err
 		}
 		subject.Profiles = profiles
 		for _, class := range classes {
@@ -114,11 +123,11 @@ func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
 			})
 		}
 		if _, err := settings.Lines(&file.Load, policy.RealUsageArgs(subject.Profiles)); err != nil {
-			return invalid(p.Name, err)
+			return PolicyReport{}, err
 		}
 	}
 	findings, does := lint.Examine(subject)
-	return PolicyReport{Name: p.Name, Is: p.Is, Findings: append(append([]lint.Finding{}, findings...), unchecked...), Does: does}
+	return PolicyReport{Name: p.Name, Is: p.Is, Findings: append(append([]lint.Finding{}, findings...), unchecked...), Does: does}, nil
 }
 
 func invalid(name string, err error) PolicyReport {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,39 @@ func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	}
 	if does := strings.Join(report.Policies[0].Does, "\n"); !strings.Contains(does, "Profile p spares pods of workloads with fewer than 3 replicas.") {
 		t.Errorf("it does:\n%s", does)
+	}
+}
+
+// OpenShift's operator writes null for the field of a threshold that is not set,
+// and for what it leaves out.
+func TestLintTakesNullForAbsent(t *testing.T) {
+	report, err := lintText(t, `apiVersion: v1
+kind: ConfigMap
+metadata: {name: cluster, namespace: descheduler}
+data:
+  policy.yaml: |
+    apiVersion: descheduler/v1alpha2
+    kind: DeschedulerPolicy
+    nodeSelector: null
+    profiles:
+    - name: Lifecycle
+      pluginConfig:
+      - {name: DefaultEvictor, args: {ignorePvcPods: true, podProtections: {}, priorityThreshold: {name: gold, value: null}}}
+      - {name: PodLifeTime, args: {maxPodLifeTimeSeconds: 86400, states: null}}
+      plugins:
+        deschedule: {disabled: null, enabled: [PodLifeTime]}
+        filter: {disabled: null, enabled: [DefaultEvictor]}
+        preevictionfilter: {disabled: null, enabled: null}
+`)
+	if err != nil {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	want := lint.Finding{
+		Level: lint.Note, Field: "profiles[0].pluginConfig[0].args.priorityThreshold.name",
+		Text: `whether there is a priority class "gold" is not checked; that takes an API server`,
+	}
+	if len(report.Policies) != 1 || !slices.Contains(report.Policies[0].Findings, want) {
+		t.Errorf("report %+v, want the finding %+v", report, want)
 	}
 }
 

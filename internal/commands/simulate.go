@@ -150,7 +150,8 @@ func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtil
 // policyVariant is a policy file as both halves apply it. It ignores thresholds
 // in a DeschedulerPolicy: they need upstream's loader, which asks the API
 // server.
-func policyVariant(path string) (sim.Variant, error) {
+func policyVariant(path string) (_ sim.Variant, err error) {
+	defer policyfile.Recover(context.Background(), path, &err)
 	file, _, err := policyfile.Read(path)
 	if err != nil {
 		return sim.Variant{}, err

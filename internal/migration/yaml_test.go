@@ -19,7 +19,7 @@ func TestNotesStandAtTheirFields(t *testing.T) {
 			"lines":      map[string]any{"cpu": map[string]any{"evict": json.Number("70.50"), "low": json.Number("1")}, "disk.busy": map[string]any{"evict": json.Number("3")}},
 			"hot":        map[string]any{"windows": []any{"avg_5m", "last"}},
 			"list":       []any{map[string]any{"a": "b: c", "name": "on"}},
-			"flags":      map[string]any{"yes": true, "nothing": nil, "empty": map[string]any{}, "none": []any{}, "number": "12"},
+			"flags":      map[string]any{"yes": true, "empty": map[string]any{}, "none": []any{}, "number": "12"},
 		},
 	}
 	doc.Add("", "about all of it")
@@ -55,7 +55,6 @@ hot:
 flags:
   empty: {}
   none: []
-  nothing: null
   number: "12"
   "yes": true
 list:

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
-	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/check"
@@ -19,11 +18,7 @@ import (
 // pluginMistakes finds plugins that do not exist, and compares plugins'
 // arguments with their types. Upstream's loader stops at the first mistake, and
 // tells neither which plugin has it nor what is allowed.
-func pluginMistakes(file *policy.File, registry pluginregistry.Registry) []string {
-	var tree map[string]any
-	if yaml.Unmarshal(file.Descheduler, &tree) != nil {
-		return nil // the loader says why
-	}
+func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregistry.Registry) []string {
 	m := mistakes{registry: registry, places: policy.PlacesOf(file.Descheduler, file.DeschedulerAt)}
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		path := field.NewPath("profiles").Index(i)

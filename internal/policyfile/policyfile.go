@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -71,25 +72,65 @@ func Read(path string) (*policy.File, []byte, error) {
 	if err != nil {
 		return nil, nil, exit.Usagef("reading the policy: %w", err)
 	}
-	file, err := migration.Load(path, content, kinds.All)
+	file, err := Load(path, content)
 	return file, content, err
 }
 
+// Load reads the content of a policy file, current or legacy.
+func Load(name string, content []byte) (_ *policy.File, err error) {
+	defer Recover(context.Background(), name, &err)
+	return migration.Load(name, content, kinds.All)
+}
+
 // Profiles decodes the DeschedulerPolicy document by upstream's own loader,
-// which takes a path, applies each plugin's defaults and validation and asks
-// the API server for priority classes.
+// which applies each plugin's defaults and validation and asks the API server
+// for priority classes.
 func Profiles(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
-	document := file.Descheduler
+	tree, err := document(file, registry)
+	if err != nil {
+		return nil, err
+	}
+	return decode(file, tree, client, registry)
+}
+
+// document returns the file's DeschedulerPolicy as a tree whose plugins exist and
+// whose arguments have the right types.
+func document(file *policy.File, registry pluginregistry.Registry) (map[string]any, error) {
+	text := file.Descheduler
 	switch {
 	case file.DefaultProfile:
-		document = []byte(defaultProfile)
-	case document == nil:
+		text = []byte(defaultProfile)
+	case text == nil:
 		return nil, Invalid(NameOf(file), nothingToRun(file))
 	}
-	if wrong := pluginMistakes(file, registry); len(wrong) > 0 {
+	tree, err := treeOf(NameOf(file), text)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := pluginMistakes(file, tree, registry); len(wrong) > 0 {
 		return nil, policy.NewError(NameOf(file), wrong)
 	}
-	path, remove, err := tempDocument(document)
+	return tree, nil
+}
+
+// treeOf parses a DeschedulerPolicy as policy.Load does. Upstream's decoder takes
+// null for a value in some fields, so it must not see the text itself.
+func treeOf(name string, text []byte) (map[string]any, error) {
+	parts, err := policy.ReadParts(name, text)
+	if err != nil {
+		return nil, err
+	}
+	return parts[0].Object, nil
+}
+
+// decode hands a DeschedulerPolicy to upstream's loader, which takes a path.
+func decode(file *policy.File, tree map[string]any, client kubernetes.Interface, registry pluginregistry.Registry) (_ *api.DeschedulerPolicy, err error) {
+	defer Recover(context.Background(), NameOf(file), &err)
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return nil, fmt.Errorf("writing the DeschedulerPolicy as JSON: %w", err)
+	}
+	path, remove, err := tempDocument(text)
 	if err != nil {
 		return nil, fmt.Errorf("handing the DeschedulerPolicy over: %w", err)
 	}

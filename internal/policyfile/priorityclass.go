@@ -2,7 +2,6 @@ package policyfile
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +10,6 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
-	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/shape"
@@ -27,11 +25,14 @@ type PriorityClass struct {
 // PriorityClasses returns the priority classes that a policy names. Upstream's
 // loader reports what cannot be decoded.
 func PriorityClasses(file *policy.File) []PriorityClass {
-	_, classes, err := withoutPriorityClasses(file.Descheduler)
+	if file.Descheduler == nil {
+		return nil
+	}
+	tree, err := treeOf(NameOf(file), file.Descheduler)
 	if err != nil {
 		return nil
 	}
-	return classes
+	return takePriorityClasses(tree)
 }
 
 // CheckPriorityClasses looks up the priority classes that the policy names.
@@ -54,28 +55,19 @@ func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file
 // server. It leaves out the priority classes, which need the API server, and
 // returns them.
 func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error) {
-	document, classes, err := withoutPriorityClasses(file.Descheduler)
+	tree, err := document(file, pluginregistry.PluginRegistry)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the DeschedulerPolicy: %w", err)
+		return nil, nil, err
 	}
-	if wrong := pluginMistakes(file, pluginregistry.PluginRegistry); len(wrong) > 0 { // at their places in the file
-		return nil, nil, policy.NewError(NameOf(file), wrong)
-	}
-	offline := *file
-	offline.Descheduler, offline.DeschedulerAt = document, -1
-	profiles, err := Profiles(&offline, nil, pluginregistry.PluginRegistry)
+	classes := takePriorityClasses(tree)
+	profiles, err := decode(file, tree, nil, pluginregistry.PluginRegistry)
 	return profiles, classes, err
 }
 
-// withoutPriorityClasses returns a DeschedulerPolicy without the priority
-// classes that it names as thresholds, and those classes. It keeps a threshold
-// that also has a value, which upstream's loader refuses.
-func withoutPriorityClasses(document []byte) ([]byte, []PriorityClass, error) {
-	var tree map[string]any
-	if err := yaml.Unmarshal(document, &tree); err != nil {
-		return nil, nil, err
-	}
-	var classes []PriorityClass
+// takePriorityClasses removes the priority classes that a DeschedulerPolicy names
+// as thresholds, and returns them. It keeps a threshold that also has a value,
+// which upstream's loader refuses.
+func takePriorityClasses(tree map[string]any) (classes []PriorityClass) {
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		for j, config := range shape.Mappings(profile["pluginConfig"]) {
 			args, _ := config["args"].(map[string]any)
@@ -90,9 +82,5 @@ func withoutPriorityClasses(document []byte) ([]byte, []PriorityClass, error) {
 			classes = append(classes, PriorityClass{Profile: inProfile, Path: path, Name: name})
 		}
 	}
-	if len(classes) == 0 {
-		return document, nil, nil
-	}
-	changed, err := json.Marshal(tree)
-	return changed, classes, err
+	return classes
 }

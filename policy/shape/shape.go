@@ -61,8 +61,8 @@ func Fill(target, from any) field.ErrorList {
 // into and reports every unknown field and every value of a wrong type. Unlike
 // a strict JSON decoder it does not stop at the first mistake, names the whole
 // path through lists and maps, and lists what is allowed there. Names are
-// compared exactly. A null is an absent value; an element of a list or mapping
-// that decodes itself cannot be absent.
+// compared exactly. A field that is null counts as absent. An element of a list
+// cannot be absent, so null is a mistake there.
 func Check(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if t.Kind() == reflect.Pointer {
 		return Check(path, value, t.Elem())
@@ -140,7 +140,7 @@ func checkMap(path *field.Path, value any, t reflect.Type) field.ErrorList {
 			errs = append(errs, keys...)
 			continue
 		}
-		errs = append(errs, checkElement(path.Key(key), object[key], t.Elem())...)
+		errs = append(errs, Check(path.Key(key), object[key], t.Elem())...)
 	}
 	return errs
 }
@@ -152,7 +152,11 @@ func checkSlice(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for i, element := range list {
-		errs = append(errs, checkElement(path.Index(i), element, t.Elem())...)
+		if element == nil {
+			errs = append(errs, field.Required(path.Index(i), "null is not allowed in a list; give the element a value or remove it"))
+			continue
+		}
+		errs = append(errs, Check(path.Index(i), element, t.Elem())...)
 	}
 	return errs
 }
@@ -165,11 +169,25 @@ func checkKey(path *field.Path, key string, t reflect.Type) field.ErrorList {
 	return checkLeaf(path, key, t)
 }
 
-func checkElement(path *field.Path, value any, t reflect.Type) field.ErrorList {
-	if value == nil && decodesItself(t) {
-		return checkLeaf(path, "", t)
+// WithoutNulls removes the fields of a JSON tree that are null, at any depth, and
+// returns the tree. Go types disagree on what null means: some turn it into zero,
+// some fail. Elements of lists stay, because removing one would move the others.
+func WithoutNulls(tree any) any {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for name, value := range tree {
+			if value == nil {
+				delete(tree, name)
+				continue
+			}
+			WithoutNulls(value)
+		}
+	case []any:
+		for _, element := range tree {
+			WithoutNulls(element)
+		}
 	}
-	return Check(path, value, t)
+	return tree
 }
 
 // Overlay returns a tree of the shape of t with another one laid over it:

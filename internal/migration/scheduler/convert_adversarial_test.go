@@ -21,7 +21,7 @@ func TestConvertRefuses(t *testing.T) {
 		"an unknown field of its TLS":     {extender(`"tlsConfig": {"ca": "x"}`), `extenders[0].tlsConfig.ca: Forbidden: unknown field`},
 		"the same field twice":            {extender(`"URLPrefix": "y"`), `extenders[0].urlPrefix: Duplicate value`},
 		"no address":                      {`{"kind": "Policy", "apiVersion": "v1", "extenders": [{}]}`, `extenders[0].urlPrefix: Required value`},
-		"an extender that is blank":       {`{"kind": "Policy", "apiVersion": "v1", "extenders": [null]}`, `extenders[0].urlPrefix: Required value`},
+		"an extender that is blank":       {`{"kind": "Policy", "apiVersion": "v1", "extenders": [null]}`, `extenders[0]: Required value: null is not allowed in a list`},
 		"extenders that are no list":      {`{"kind": "Policy", "apiVersion": "v1", "extenders": {"urlPrefix": "x"}}`, `extenders: Invalid value: "a mapping": must be a list`},
 		"an extender that is text":        {`{"kind": "Policy", "apiVersion": "v1", "extenders": ["x"]}`, `extenders[0]: Invalid value: "x": must be a mapping`},
 		"a time with a unit":              {extender(`"httpTimeout": "5s"`), `extenders[0].httpTimeout: Invalid value: "5s": must be a whole number`},
