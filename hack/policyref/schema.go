@@ -125,10 +125,7 @@ func (m *schemaMaker) oneOf(s schema, key string) schema {
 
 // mapping is the schema of a map, whose keys are restricted as its values are.
 func (m *schemaMaker) mapping(t reflect.Type) schema {
-	element := m.schema(t.Elem(), reflect.Value{})
-	if _, plain := plainSchemas[t.Elem()]; !plain {
-		element = orBlank(element)
-	}
+	element := orBlank(m.schema(t.Elem(), reflect.Value{}))
 	key := m.schema(t.Key(), reflect.Value{})
 	s := schema{"type": "object"}
 	switch names, limited := key["enum"].([]string); {
