@@ -39,6 +39,10 @@ type Node struct {
 	// a deletion time is set.
 	Taints   []string
 	Deleting bool
+	// Since holds when the taints were added, by key, and when the node was
+	// deleted, by DeletionSign, as far as the API server states it. It must not
+	// be changed.
+	Since map[string]time.Time
 	// Leaving and ClosedBy are what a TaintRule makes of these. Leaving names
 	// what says that the node is being drained for removal: nothing is moved
 	// there, and nothing away, because its pods are moved anyway. ClosedBy names
@@ -50,6 +54,36 @@ type Node struct {
 // NodeIndex is a node's index in a Snapshot, and in any slice of figures in
 // that order. A negative one is no node.
 type NodeIndex int32
+
+// DeletionSign is the value of Leaving, and the key in Since, of a node that is
+// being deleted. CordonTaint is the taint that Kubernetes gives a cordoned node.
+const (
+	DeletionSign = "deletionTimestamp"
+	CordonTaint  = "node.kubernetes.io/unschedulable"
+)
+
+// Draining reports whether the node is cordoned, drained or being deleted, and
+// since when it is so by the newest of these signs; zero if the time of one is
+// not stated.
+func (n *Node) Draining() (since time.Time, draining bool) {
+	var signs []string
+	if !n.Schedulable {
+		signs = append(signs, CordonTaint)
+	}
+	if n.Leaving != "" {
+		signs = append(signs, n.Leaving)
+	}
+	for _, sign := range signs {
+		at := n.Since[sign]
+		if at.IsZero() {
+			return time.Time{}, true
+		}
+		if at.After(since) {
+			since = at
+		}
+	}
+	return since, len(signs) > 0
+}
 
 // Closed returns why the node takes no moved pod whatever its usage; empty if
 // it may take one.
@@ -76,7 +110,7 @@ func (n *Node) Equal(o *Node) bool {
 	return n.Name == o.Name && n.Allocatable == o.Allocatable && n.Capacity == o.Capacity &&
 		n.InternalIP == o.InternalIP && n.Hostname == o.Hostname && n.KubeletPort == o.KubeletPort &&
 		n.Ready == o.Ready && n.ReadySince.Equal(o.ReadySince) && n.Schedulable == o.Schedulable && n.Deleting == o.Deleting &&
-		n.Leaving == o.Leaving && n.ClosedBy == o.ClosedBy && slices.Equal(n.Taints, o.Taints) &&
+		n.Leaving == o.Leaving && n.ClosedBy == o.ClosedBy && slices.Equal(n.Taints, o.Taints) && maps.EqualFunc(n.Since, o.Since, time.Time.Equal) &&
 		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.UsageAnnotations, o.UsageAnnotations)
 }
 

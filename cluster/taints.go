@@ -22,7 +22,7 @@ type TaintRule struct {
 func (r *TaintRule) Apply(n *Node) {
 	n.Leaving, n.ClosedBy = r.firstMatch(r.Leaving, n.Taints), r.firstMatch(r.Closing, n.Taints)
 	if n.Deleting {
-		n.Leaving = "deletionTimestamp"
+		n.Leaving = DeletionSign
 	}
 }
 

@@ -83,17 +83,17 @@ func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	if !e.unrest.Due(now) {
 		return
 	}
-	stir := safeguards.Stir{Nodes: len(snapshot.Nodes)}
+	stir := safeguards.Stir{Nodes: len(snapshot.Nodes), Draining: map[string]time.Time{}, Waiting: e.config.Cluster.Waiting()}
+	stir.Pods = len(stir.Waiting)
 	for _, info := range snapshot.Nodes {
 		stir.Pods += len(info.Pods)
-		if info.Node.Leaving != "" || !info.Node.Schedulable {
-			stir.Draining++
+		if since, draining := info.Node.Draining(); draining {
+			stir.Draining[info.Node.Name] = since
 		}
 	}
-	stir.Waiting = e.config.Cluster.Unschedulable()
-	stir.Pods += stir.Waiting
-	b := e.config.Settings.Safeguards.Breaker()
-	e.unrest.Observe(stir, b.MaxDrainingPercent, b.MaxUnschedulablePercent, b.StandBack, now)
+	e.unrest.Recall(e.ledger().Unrest())
+	e.unrest.Observe(stir, e.config.Settings.Safeguards.Breaker(), now)
+	e.ledger().SetUnrest(e.unrest.Memory())
 }
 
 // forSafeguards adapts moves with a surge. Until its pod is evicted such a move

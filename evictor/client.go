@@ -222,7 +222,7 @@ func (c *Client) postOnce(ctx context.Context, eviction *policyv1.Eviction, pod 
 		return &reasons.Refusal{Reason: reasons.EvictionDenied, Detail: words}
 	}
 	if !safeguards.PutOff(err) {
-		c.ended(err)
+		c.ended(&a.move.Intent, err)
 	}
 	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
 		return nil // it was made, for the framework's limits and for the probe as well
@@ -248,12 +248,15 @@ func (c *Client) Commit(ctx context.Context) error {
 
 // ended remembers the result of a call. A pod that is gone or was replaced
 // under its name says nothing about the API server.
-func (c *Client) ended(err error) {
+func (c *Client) ended(intent *ledger.Intent, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	refused := apierrors.IsTooManyRequests(err)
 	failed := err != nil && !refused && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err)
-	c.calls = append(c.calls, safeguards.Call{At: c.config.Clock.Now(), Refused: refused, Err: failed})
+	c.calls = append(c.calls, safeguards.Call{
+		Whose: safeguards.Whose{Namespace: intent.Namespace, OwnerUID: intent.Owner.UID}, Pod: intent.Namespace + "/" + intent.Pod,
+		At: c.config.Clock.Now(), Refused: refused, Err: failed,
+	})
 	c.calls = slices.Clone(c.calls[max(0, len(c.calls)-keptCalls):])
 }
 

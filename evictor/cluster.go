@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // Cluster is what the evictor reads of the cluster: Watched in production, the
@@ -29,8 +30,9 @@ type Cluster interface {
 	Quotas(namespace string) []*v1.ResourceQuota
 	// Replacement returns the state of a move's replacement.
 	Replacement(move *ledger.Move) ledger.Replacement
-	// Unschedulable counts the pods for which kube-scheduler has found no node.
-	Unschedulable() int
+	// Waiting lists the pods for which kube-scheduler has found no node. Pods
+	// that no node could ever take are left out.
+	Waiting() []safeguards.Waiting
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
 }

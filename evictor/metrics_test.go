@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/evenkeel/evenkeel/evictor/metrics"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
@@ -56,7 +57,9 @@ func TestStanding(t *testing.T) {
 	e.config.Settings.Safeguards = safeguards.New(safeguards.Config{MaxPerHour: 2, Breaker: failing})
 	gate.config.Ledger.Record(time.Now(), moveOf("web-1").Intent)
 	check("a move", 1, "")
-	gate.ended(errors.New("broken"))
+	for _, namespace := range []string{"a", "b", "c"} { // of several tenants
+		gate.ended(&ledger.Intent{Namespace: namespace}, errors.New("broken"))
+	}
 	e.BeginCycle(t.Context())
 	e.allowance()
 	check("a failed call", 1, reasons.APIErrors)

@@ -187,7 +187,15 @@ func (p *play) Owner(pod *v1.Pod) owners.Owner {
 
 func (p *play) Namespace(string) map[string]string { return nil }
 
-func (p *play) Unschedulable() int { return int(p.unschedulable.Load()) }
+func (p *play) Waiting() []safeguards.Waiting {
+	waiting := make([]safeguards.Waiting, p.unschedulable.Load())
+	for i := range waiting {
+		waiting[i] = safeguards.Waiting{
+			Whose: safeguards.Whose{Namespace: fmt.Sprint("ns-", i%5), OwnerUID: fmt.Sprint("rs-", i)}, Since: p.config.now(),
+		}
+	}
+	return waiting
+}
 
 func (p *play) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(p.budgets)}).Budgets(pod)

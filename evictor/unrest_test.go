@@ -1,12 +1,18 @@
 package evictor
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
@@ -29,38 +35,134 @@ func TestUnschedulablePods(t *testing.T) {
 		waiting("ended", v1.PodReasonUnschedulable, func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }),
 		waiting("new", "", func(p *v1.Pod) { p.Status.Conditions = nil }),
 	)
-	if got := e.watched.Unschedulable(); got != 1 {
-		t.Errorf("%d pods, want 1", got)
+	if got := e.watched.Waiting(); len(got) != 1 || got[0].Name != "without a node" || got[0].Namespace != "shop" {
+		t.Errorf("%+v, want one pod", got)
+	}
+}
+
+// Pods that no node could take if it were empty wait for something else than the
+// nodes that there are.
+func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
+	selects := func(pool string) func(*v1.Pod) {
+		return func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": pool} }
+	}
+	asks := func(cores string) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cores)}}}}
+		}
+	}
+	of := func(uid types.UID) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{UID: uid, Kind: "ReplicaSet", Controller: new(true)}}
+		}
+	}
+	e := newEstate(t,
+		waiting("anywhere", v1.PodReasonUnschedulable, of("rs-1")), waiting("there", v1.PodReasonUnschedulable, of("rs-2"), selects("batch")),
+		waiting("nowhere", v1.PodReasonUnschedulable, of("rs-3"), selects("moon")), waiting("nowhere-2", v1.PodReasonUnschedulable, of("rs-3"), selects("moon")),
+		waiting("small", v1.PodReasonUnschedulable, asks("4")), waiting("large", v1.PodReasonUnschedulable, asks("5")),
+	)
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": "batch"}}}
+	node.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}
+	if err := e.factory.Core().V1().Nodes().Informer().GetIndexer().Add(node); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range e.watched.Waiting() {
+		names = append(names, pod.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"anywhere", "small", "there"}; !slices.Equal(names, want) {
+		t.Errorf("%v wait for a node, want %v", names, want)
 	}
 }
 
 func TestDrainingNodesAreSeen(t *testing.T) {
-	node := func(change func(*cluster.Node)) *cluster.NodePods {
-		info := &cluster.NodePods{Node: cluster.Node{Ready: true, Schedulable: true}}
+	node := func(i int, change func(*cluster.Node)) *cluster.NodePods {
+		info := &cluster.NodePods{Node: cluster.Node{Name: fmt.Sprint("n", i), Ready: true, Schedulable: true}}
 		change(&info.Node)
 		return info
 	}
-	calm, cordoned := func(*cluster.Node) {}, func(n *cluster.Node) { n.Schedulable = false }
-	leaving, soft := func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" }, func(n *cluster.Node) { n.ClosedBy = "soft" }
-	for name, tc := range map[string]struct {
-		nodes []func(*cluster.Node)
-		want  reasons.Reason
-	}{
-		"none":            {[]func(*cluster.Node){calm, calm, calm, calm}, ""},
-		"one":             {[]func(*cluster.Node){calm, calm, calm, cordoned}, ""},
-		"two":             {[]func(*cluster.Node){calm, calm, leaving, cordoned}, reasons.NodesDraining},
-		"merely unwanted": {[]func(*cluster.Node){calm, calm, soft, soft}, ""},
-	} {
-		e := newEstate(t)
-		rules := safeguards.New(safeguards.Config{Breaker: safeguards.Breaker{MaxDrainingPercent: 10, StandBack: time.Minute}})
-		e.config.Settings.Safeguards = rules
-		snapshot := &cluster.Snapshot{}
-		for _, change := range tc.nodes {
-			snapshot.Nodes = append(snapshot.Nodes, node(change))
+	signs := func(sign string, ago time.Duration) func(*cluster.Node) {
+		return func(n *cluster.Node) { n.Since = map[string]time.Time{sign: noon.Add(-ago)} }
+	}
+	both := func(changes ...func(*cluster.Node)) func(*cluster.Node) {
+		return func(n *cluster.Node) {
+			for _, change := range changes {
+				change(n)
+			}
 		}
-		e.lookAround(snapshot, noon)
-		if got, detail := rules.At(safeguards.Facts{Unrest: &e.unrest}, noon).Closed(); got != tc.want {
+	}
+	calm, closed := func(*cluster.Node) {}, func(n *cluster.Node) { n.Schedulable = false }
+	cordoned, forWeeks := both(closed, signs(cluster.CordonTaint, time.Second)), both(closed, signs(cluster.CordonTaint, 1000*time.Hour))
+	marked, soft := func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" }, func(n *cluster.Node) { n.ClosedBy = "soft" }
+	leaving := both(marked, signs("karpenter.sh/disrupted", time.Second))
+	// A node that was cordoned long ago and begins to leave now is draining now.
+	leavesNow := both(closed, marked, func(n *cluster.Node) {
+		n.Since = map[string]time.Time{cluster.CordonTaint: noon.Add(-1000 * time.Hour), "karpenter.sh/disrupted": noon}
+	})
+	type nodes []func(*cluster.Node)
+	for name, tc := range map[string]struct {
+		before, nodes nodes
+		want          reasons.Reason
+	}{
+		"none":                                     {nil, nodes{calm, calm, calm, calm}, ""},
+		"one":                                      {nil, nodes{calm, calm, calm, cordoned}, ""},
+		"two":                                      {nil, nodes{calm, calm, leaving, cordoned}, reasons.NodesDraining},
+		"two for weeks":                            {nil, nodes{calm, calm, forWeeks, forWeeks}, ""},
+		"two for weeks, one now":                   {nil, nodes{calm, forWeeks, forWeeks, cordoned}, ""},
+		"cordoned for weeks, and leaving now":      {nil, nodes{calm, calm, leavesNow, leavesNow}, reasons.NodesDraining},
+		"nobody knows since when":                  {nil, nodes{calm, calm, marked, closed}, ""},
+		"since a process before this one has seen": {nodes{calm, calm, calm, calm}, nodes{calm, calm, marked, closed}, reasons.NodesDraining},
+		"merely unwanted":                          {nil, nodes{calm, calm, soft, soft}, ""},
+	} {
+		moves := ledger.New(ledger.Config{})
+		rules := safeguards.New(safeguards.Config{Breaker: safeguards.Breaker{MaxDrainingPercent: 10, StandBack: time.Minute}})
+		var got reasons.Reason
+		var detail string
+		for i, nodes := range []nodes{tc.before, tc.nodes} {
+			e := newEstate(t) // a new process, with the ledger of the one before
+			e.ledger.Adopt(moves.Export(), noon)
+			e.config.Settings.Safeguards = rules
+			snapshot := &cluster.Snapshot{}
+			for i, change := range nodes {
+				snapshot.Nodes = append(snapshot.Nodes, node(i, change))
+			}
+			if i == 0 && nodes == nil {
+				continue
+			}
+			e.lookAround(snapshot, noon)
+			moves = e.ledger
+			got, detail = rules.At(safeguards.Facts{Unrest: &e.unrest}, noon).Closed()
+		}
+		if got != tc.want {
 			t.Errorf("%s: closed by %q (%s), want %q", name, got, detail, tc.want)
+		}
+	}
+}
+
+// Three of ten nodes have been cordoned since the cluster was set up. A CronJob
+// is a new process each time: it must not stand back for them each time.
+func TestACronJobBesideNodesThatAreCordonedForGood(t *testing.T) {
+	for name, since := range map[string]map[string]time.Time{
+		"the taint says since when": {cluster.CordonTaint: noon.Add(-1000 * time.Hour)},
+		"nothing says since when":   nil,
+	} {
+		snapshot := &cluster.Snapshot{}
+		for i := range 10 {
+			n := cluster.Node{Name: fmt.Sprintf("n%d", i), Ready: true, Schedulable: i >= 3, Since: since}
+			snapshot.Nodes = append(snapshot.Nodes, &cluster.NodePods{Node: n})
+		}
+		for hour := range 48 {
+			e := newEstate(t)
+			rules := safeguards.New(safeguards.Config{Breaker: safeguards.Breaker{MaxDrainingPercent: 10, StandBack: 30 * time.Minute}})
+			e.config.Settings.Safeguards = rules
+			for s := 0; s < 600; s += 15 {
+				now := noon.Add(time.Duration(hour)*time.Hour + time.Duration(s)*time.Second)
+				e.lookAround(snapshot, now)
+				if closed, detail := rules.At(safeguards.Facts{Unrest: &e.unrest}, now).Closed(); closed != "" {
+					t.Fatalf("%s: the run of hour %d is closed by %s (%s)", name, hour, closed, detail)
+				}
+			}
 		}
 	}
 }

@@ -104,23 +104,6 @@ func (w *Watched) Pod(namespace, name string) *v1.Pod {
 	return pod
 }
 
-// Unschedulable implements Cluster.
-func (w *Watched) Unschedulable() (waiting int) {
-	pods, err := w.factory.Core().V1().Pods().Lister().List(labels.Everything())
-	if err != nil {
-		return 0
-	}
-	for _, pod := range pods {
-		if pod.Spec.NodeName != "" || podutil.IsPodTerminal(pod) {
-			continue
-		}
-		if _, c := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); c != nil && c.Reason == v1.PodReasonUnschedulable {
-			waiting++
-		}
-	}
-	return waiting
-}
-
 // byController names the index of pods by the UID of their controller.
 const byController = "evenkeel.io/controller"
 

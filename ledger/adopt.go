@@ -149,7 +149,7 @@ func (b *book) keepSurges(d *Document) {
 func (l *Ledger) Export() Document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Document{Format: Format, Hold: l.hold, Moves: append(copies(l.inFlight), copies(l.ended)...)}
+	return Document{Format: Format, Hold: l.hold, Unrest: l.unrest, Moves: append(copies(l.inFlight), copies(l.ended)...)}
 }
 
 // Adopt merges what another process has written: moves that are new here, and
@@ -158,7 +158,7 @@ func (l *Ledger) Export() Document {
 func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hold = d.Hold
+	l.hold, l.unrest = d.Hold, d.Unrest
 	before := l.newestEnded()
 	for i := range d.Moves {
 		theirs := d.Moves[i]

@@ -52,6 +52,7 @@ type book struct {
 	// their order.
 	reports int64
 	hold    Hold
+	unrest  Unrest
 	// presumed holds the pods that kube-scheduler is placing, by UID.
 	presumed map[string]presumption
 	// surging holds the moves, in flight or landed, whose Deployment may still

@@ -21,6 +21,7 @@ type Document struct {
 	Writer     string    `json:"writer"`
 	Written    time.Time `json:"written"`
 	Hold       Hold      `json:"hold,omitzero"`
+	Unrest     Unrest    `json:"unrest,omitzero"`
 	// Moves are those in flight, then those that ended, oldest first each.
 	Moves []Move `json:"moves"`
 }

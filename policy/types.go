@@ -327,8 +327,10 @@ type Breaker struct {
 	// MaxPendingReplacements is how many replacements may wait for a node for
 	// longer than pendingAfter before nothing more is evicted: 0 to 500. An
 	// owner with one is left alone until it has landed. More of one namespace
-	// stop that namespace alone: for the whole cluster it counts for at most half
-	// of this number, plus one.
+	// stop that namespace alone. The whole cluster stops only if more than this
+	// number, and more than 5% of the last hour's evictions, are of at least
+	// three owners in three namespaces; each owner and namespace counts for at
+	// most a third of the number, plus one.
 	MaxPendingReplacements int `json:"maxPendingReplacements"`
 	// PendingAfter is how long a replacement may wait for a node before it
 	// counts: 10s to 1h.
@@ -336,18 +338,21 @@ type Breaker struct {
 	// MaxUnreadyReplacements is how many replacements may be bound for longer
 	// than unreadyAfter, or have restarted, without being ready before nothing
 	// more is evicted: 0 to 500. An owner with one is left alone until it is
-	// ready. More of one namespace stop that namespace alone: for the whole
-	// cluster it counts for at most half of this number, plus one.
+	// ready, for an hour at most. More of one namespace stop that namespace
+	// alone. The whole cluster stops by the rule of maxPendingReplacements, and
+	// counts a replacement for no longer than rest.
 	MaxUnreadyReplacements int `json:"maxUnreadyReplacements"`
 	// UnreadyAfter is how long a replacement may take to become ready before it
 	// counts: 10s to 1h.
 	UnreadyAfter metav1.Duration `json:"unreadyAfter"`
 	// MaxRefusedPercent is the share of the last 20 evictions that the API
 	// server may refuse for a PodDisruptionBudget before evicting rests: 0 to
-	// 100.
+	// 100. Refusals in one namespace stop that namespace alone, as with
+	// maxPendingReplacements.
 	MaxRefusedPercent float64 `json:"maxRefusedPercent"`
 	// MaxErrors is how many calls to the API server may fail in a row before
-	// evicting rests: 1 to 100.
+	// evicting rests: 1 to 100. Failures in one namespace stop that namespace
+	// alone, as with maxPendingReplacements.
 	MaxErrors int `json:"maxErrors"`
 	// Rest is how long evicting rests for maxRefusedPercent or maxErrors: 10s
 	// to 24h.
@@ -355,13 +360,15 @@ type Breaker struct {
 	// MaxNotReadyPercent is the share of nodes that may be not ready before
 	// nothing is evicted: 0 to 100.
 	MaxNotReadyPercent float64 `json:"maxNotReadyPercent"`
-	// MaxDrainingPercent is the share of nodes that may be cordoned, drained or
-	// being deleted before evicting stands back: 0 to 100. One node never is
-	// too many.
+	// MaxDrainingPercent is the share of nodes that may have been cordoned,
+	// drained or deleted within standBack before evicting stands back: 0 to 100.
+	// One node never is too many.
 	MaxDrainingPercent float64 `json:"maxDrainingPercent"`
-	// MaxUnschedulablePercent is the share of all pods by which more may wait
-	// for a node than in the hour before, as far as it was watched, before
-	// evicting stands back: 0 to 100. Four pods never are too many.
+	// MaxUnschedulablePercent is the share of all pods that may wait for a node,
+	// of those created within standBack, before evicting stands back: 0 to 100.
+	// Four pods never are too many. Pods that no node could take if it were empty
+	// do not count, and those of one or two namespaces stop nothing, as with
+	// maxPendingReplacements.
 	MaxUnschedulablePercent float64 `json:"maxUnschedulablePercent"`
 	// StandBack is how long evicting stands back for either at most: 0s to 24h.
 	StandBack metav1.Duration `json:"standBack"`

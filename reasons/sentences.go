@@ -79,7 +79,7 @@ var sentences = map[Reason]string{
 	ReplacementsUnready: "too many replacements do not become ready, or crash",
 	ReplacementsPending: "too many replacements wait for a node, or never came",
 	NodesDraining:       "many nodes are being drained or replaced; evicting stands back for a while",
-	PodsUnschedulable:   "many more pods wait for a node than before; evicting stands back for a while",
+	PodsUnschedulable:   "many new pods of several namespaces wait for a node; evicting stands back for a while",
 	MovesPerHour:        "the moves of this hour are used up",
 
 	OwnerReplacementUnready: "another replacement of its owner does not become ready, or crashes",

@@ -1,9 +1,8 @@
 package safeguards
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -25,15 +24,25 @@ const (
 func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
 	for _, c := range []closure{
-		outsideWindow(facts), b.notReady(facts), b.failed(calls, v.now), v.nobodyAsked(), b.refused(calls, v.now),
-		tooMany(reasons.ReplacementsUnready, v.together(unready, b.MaxUnready), b.MaxUnready),
-		tooMany(reasons.ReplacementsPending, v.together(pending, b.MaxPending), b.MaxPending),
+		outsideWindow(facts), b.notReady(facts), b.failed(calls, v.now, (*trouble).everybodys), v.nobodyAsked(), b.refused(calls, v.now, (*trouble).everybodys),
+		v.stopsAll(reasons.ReplacementsUnready, unready, b.MaxUnready), v.stopsAll(reasons.ReplacementsPending, pending, b.MaxPending),
 	} {
 		if c.reason != "" {
 			v.closures = append(v.closures, c)
 		}
 	}
 	v.closures = append(v.closures, b.unrest(facts.Unrest, v.now)...)
+	ofNamespace := map[string][]Call{}
+	for _, call := range calls {
+		ofNamespace[call.Namespace] = append(ofNamespace[call.Namespace], call)
+	}
+	for name, its := range ofNamespace {
+		for _, c := range []closure{b.failed(its, v.now, (*trouble).exceeds), b.refused(its, v.now, (*trouble).exceeds)} {
+			if c.reason != "" && v.failing[name].reason == "" {
+				v.failing[name] = c
+			}
+		}
+	}
 }
 
 func outsideWindow(facts *Facts) closure {
@@ -68,15 +77,15 @@ func (v *Verdict) calls(calls []Call) []Call {
 }
 
 // failed closes after consecutive failures.
-func (b *Breaker) failed(calls []Call, now time.Time) closure {
-	failures := 0
+func (b *Breaker) failed(calls []Call, now time.Time, tooMany func(*trouble, int) bool) closure {
+	var failures trouble
 	for i := len(calls) - 1; i >= 0 && calls[i].Err; i-- {
-		failures++
+		failures.add(calls[i].Whose, calls[i].Pod)
 	}
-	if b.MaxErrors == 0 || failures < b.MaxErrors || !within(calls[len(calls)-1].At, now, b.Rest) {
+	if b.MaxErrors == 0 || !tooMany(&failures, b.MaxErrors-1) || !within(calls[len(calls)-1].At, now, b.Rest) {
 		return closure{}
 	}
-	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row", failures), calls[len(calls)-1].At.Add(b.Rest)}
+	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row, %s", failures.count, failures.whose()), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
 // nobodyAsked closes once webhooks could not be asked in as many namespaces as
@@ -100,26 +109,24 @@ func (v *Verdict) nobodyAsked() closure {
 
 // refused closes after many refusals. Calls are counted back from the latest,
 // not from now, because none are made while evicting rests.
-func (b *Breaker) refused(calls []Call, now time.Time) closure {
+func (b *Breaker) refused(calls []Call, now time.Time, tooMany func(*trouble, int) bool) closure {
 	calls = calls[max(0, len(calls)-recentCalls):]
-	recent, refused, last := 0, 0, time.Time{}
+	var refused trouble
+	recent, last := 0, time.Time{}
 	for _, call := range calls {
 		if calls[len(calls)-1].At.Sub(call.At) <= callsWithin {
 			recent++
 		}
 		if call.Refused {
-			refused++
+			refused.add(call.Whose, call.Pod)
 			last = call.At
 		}
 	}
-	if recent < minCalls || !within(last, now, b.Rest) {
+	if recent < minCalls || !within(last, now, b.Rest) || !tooMany(&refused, percent(b.MaxRefusedPercent, len(calls))) {
 		return closure{}
 	}
-	if percent := 100 * float64(refused) / float64(len(calls)); !(percent > b.MaxRefusedPercent) {
-		return closure{}
-	}
-	return closure{reasons.EvictionsRefused, fmt.Sprintf("%d of the last %d evictions were refused, at most %g%%",
-		refused, len(calls), b.MaxRefusedPercent), last.Add(b.Rest)}
+	return closure{reasons.EvictionsRefused, fmt.Sprintf("%d of the last %d evictions were refused, at most %g%%: %s",
+		refused.count, len(calls), b.MaxRefusedPercent, refused.whose()), last.Add(b.Rest)}
 }
 
 // unrest is why to stand back from what others do.
@@ -127,35 +134,56 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	if u == nil {
 		return nil
 	}
-	if u.draining.closes(now, b.StandBack) {
-		all = append(all, closure{reasons.NodesDraining, fmt.Sprintf("%d of %d nodes are cordoned, drained or being deleted, more than %g%%",
-			u.stir.Draining, u.stir.Nodes, b.MaxDrainingPercent), u.draining.began.Add(b.StandBack)})
+	if began := u.memory.Draining.Began; closes(u.memory.Draining, now, b.StandBack) {
+		all = append(all, closure{reasons.NodesDraining, fmt.Sprintf("%d of %d nodes were cordoned, drained or deleted within %s, more than %g%%",
+			u.draining, u.stir.Nodes, b.StandBack, b.MaxDrainingPercent), began.Add(b.StandBack)})
 	}
-	if u.waiting.closes(now, b.StandBack) {
-		all = append(all, closure{reasons.PodsUnschedulable, fmt.Sprintf("%d pods wait for a node, of %d; in the hour before it were fewer by more than %g%%",
-			u.stir.Waiting, u.stir.Pods, b.MaxUnschedulablePercent), u.waiting.began.Add(b.StandBack)})
+	if began := u.memory.Waiting.Began; closes(u.memory.Waiting, now, b.StandBack) {
+		all = append(all, closure{reasons.PodsUnschedulable, fmt.Sprintf("%d pods of %d that were created within %s wait for a node, more than %g%%: %s, such as %q",
+			u.rush.count, u.stir.Pods, b.StandBack, b.MaxUnschedulablePercent, u.rush.whose(), u.rush.example), began.Add(b.StandBack)})
 	}
 	return all
 }
 
-// together sums up the trouble of all namespaces. One counts for no more than
-// just over half of what may be, so that two may stop everybody, but not one.
-func (v *Verdict) together(kind troubleKind, limit int) (all trouble) {
-	for _, name := range slices.Sorted(maps.Keys(v.namespaces)) {
-		t := &v.namespaces[name][kind]
-		all.count += min(t.count, limit/2+1)
-		all.example = cmp.Or(all.example, t.example)
+// minShare is the percentage of an hour's evictions that must have ended in
+// trouble for it to be everybody's.
+const minShare = 5
+
+// stopsAll returns why the trouble of replacements stops everybody.
+func (v *Verdict) stopsAll(reason reasons.Reason, kind troubleKind, limit int) closure {
+	t := &v.together[kind]
+	if limit = max(limit, percent(minShare, v.busyHour())); !t.everybodys(limit) {
+		return closure{}
 	}
-	return all
+	return closure{reason: reason, detail: fmt.Sprintf("%d replacements, such as that of %q, at most %d: %s", t.count, t.example, limit, t.whose())}
+}
+
+// busyHour counts the evictions of the hour up to the latest one.
+func (v *Verdict) busyHour() (n int) {
+	for _, at := range v.all {
+		if within(at, v.evicted, time.Hour) {
+			n++
+		}
+	}
+	return n
+}
+
+// percent returns how many whole ones are within a share of so many; no bound
+// for a share that is no number.
+func percent(share float64, of int) int {
+	if n := share / 100 * float64(of); n < math.MaxInt32 {
+		return int(n)
+	}
+	return math.MaxInt32
 }
 
 // namespace returns why no pod of a namespace may be evicted.
 func (v *Verdict) namespace(name string) closure {
-	t, b := v.namespaces[name], &v.config.Breaker
-	if t == nil {
-		return closure{}
+	b, all := &v.config.Breaker, []closure{v.failing[name]}
+	if t := v.namespaces[name]; t != nil {
+		all = append(all, tooMany(reasons.ReplacementsUnready, &t[unready], b.MaxUnready), tooMany(reasons.ReplacementsPending, &t[pending], b.MaxPending))
 	}
-	for _, c := range []closure{tooMany(reasons.ReplacementsUnready, t[unready], b.MaxUnready), tooMany(reasons.ReplacementsPending, t[pending], b.MaxPending)} {
+	for _, c := range all {
 		if c.reason != "" {
 			c.detail = "in its namespace: " + c.detail
 			return c
@@ -164,8 +192,8 @@ func (v *Verdict) namespace(name string) closure {
 	return closure{}
 }
 
-func tooMany(reason reasons.Reason, t trouble, limit int) closure {
-	if t.count <= limit {
+func tooMany(reason reasons.Reason, t *trouble, limit int) closure {
+	if !t.exceeds(limit) {
 		return closure{}
 	}
 	return closure{reason: reason, detail: fmt.Sprintf("%d replacements, such as that of %q, at most %d", t.count, t.example, limit)}

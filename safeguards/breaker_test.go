@@ -11,13 +11,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// calls are made ten seconds apart, the last so long ago: 'r' was refused, 'e'
-// failed, any other was accepted.
+// calls are made ten seconds apart, the last so long ago, each in a namespace of
+// its own: 'r' was refused, 'e' failed, any other was accepted.
 func calls(answers string, last time.Duration) []Call {
 	all := make([]Call, len(answers))
 	for i, answer := range answers {
 		at := ago(last).Add(-time.Duration(len(answers)-1-i) * 10 * time.Second)
-		all[i] = Call{At: at, Refused: answer == 'r', Err: answer == 'e'}
+		all[i] = Call{Whose: Whose{fmt.Sprint("ns-", i), fmt.Sprint("rs-", i)}, At: at, Refused: answer == 'r', Err: answer == 'e'}
 	}
 	return all
 }
@@ -165,42 +165,75 @@ func TestClosedByNodes(t *testing.T) {
 	}
 }
 
-// As many troubled replacements as are allowed keep their owners alone from
-// being moved, more of one namespace that namespace, more of several everybody.
+// As many troubled replacements as are allowed keep only their owners from being
+// moved, more of one namespace that namespace, more of several everybody.
 func TestClosedByReplacements(t *testing.T) {
 	unready := func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
-	waits, crashes, elsewhere := evicted(2*time.Minute), landed(10*time.Minute), in("other")
-	one, two := move(50, owned("rs-50"), waits, elsewhere), move(51, owned("rs-51"), waits, elsewhere)
+	waits, crashes, long := evicted(2*time.Minute), landed(6*time.Minute), landed(11*time.Minute)
+	// one is a move of an owner of its own, elsewhere.
+	one := func(n int, namespace string, changes ...change) ledger.Move {
+		return move(n, append([]change{owned(fmt.Sprintf("rs-%d", n)), in(namespace)}, changes...)...)
+	}
+	helped := make([]ledger.Move, 100)
+	for i := range helped {
+		helped[i] = one(1000+i, "calm", judged(time.Minute, true))
+	}
 	cases := map[string]struct {
 		moves                 []ledger.Move
 		owner, namespace, all reasons.Reason
 	}{
 		"three pending": {moves: several(3, waits), owner: reasons.OwnerReplacementPending},
 		"four pending":  {moves: several(4, waits), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending},
-		"many pending, and one elsewhere": {
-			moves: append(several(20, waits), one), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending,
-		},
 		"many pending, and two elsewhere": {
-			moves: append(several(20, waits), one, two), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending, all: reasons.ReplacementsPending,
+			moves: append(several(20, waits), one(50, "other", waits), one(51, "other", waits)), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending,
 		},
 		"four pending, of two namespaces": {
-			moves: append(several(2, waits), one, two), owner: reasons.OwnerReplacementPending, all: reasons.ReplacementsPending,
+			moves: append(several(2, waits), one(50, "other", waits), one(51, "other", waits)), owner: reasons.OwnerReplacementPending,
 		},
-		"three pending, of two namespaces": {moves: append(several(2, waits), one), owner: reasons.OwnerReplacementPending},
-		"three unready":                    {moves: several(3, crashes), owner: reasons.OwnerReplacementUnready},
-		"four unready":                     {moves: several(4, crashes), owner: reasons.OwnerReplacementUnready, namespace: reasons.ReplacementsUnready},
+		"many pending, of two namespaces": {
+			moves: append(several(20, waits), several(20, waits, in("other"))...), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending,
+		},
+		"four pending, of three namespaces": {
+			moves: append(several(2, waits), one(50, "other", waits), one(51, "another", waits)), owner: reasons.OwnerReplacementPending, all: reasons.ReplacementsPending,
+		},
+		"three pending, of three namespaces": {
+			moves: append(several(1, waits), one(50, "other", waits), one(51, "another", waits)), owner: reasons.OwnerReplacementPending,
+		},
+		"many pending, and one each in two other namespaces": {
+			moves: append(several(20, waits), one(50, "other", waits), one(51, "another", waits)), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending, all: reasons.ReplacementsPending,
+		},
+		"four pending of a hundred moves in this hour": {
+			moves: append(append(several(2, waits), one(50, "other", waits), one(51, "another", waits)), helped...), owner: reasons.OwnerReplacementPending,
+		},
+		"three unready": {moves: several(3, crashes), owner: reasons.OwnerReplacementUnready},
+		"four unready":  {moves: several(4, crashes), owner: reasons.OwnerReplacementUnready, namespace: reasons.ReplacementsUnready},
 		"four unready, of two namespaces": {
-			moves: append(several(2, crashes), move(50, owned("rs-50"), crashes, elsewhere), move(51, owned("rs-51"), crashes, elsewhere)), owner: reasons.OwnerReplacementUnready, all: reasons.ReplacementsUnready,
+			moves: append(several(2, crashes), one(50, "other", crashes), one(51, "other", crashes)), owner: reasons.OwnerReplacementUnready,
+		},
+		"four unready, of three namespaces": {
+			moves: append(several(2, crashes), one(50, "other", crashes), one(51, "another", crashes)), owner: reasons.OwnerReplacementUnready, all: reasons.ReplacementsUnready,
+		},
+		"four unready, of three namespaces, for long": {
+			moves: append(several(2, long), one(50, "other", long), one(51, "another", long)), owner: reasons.OwnerReplacementUnready,
 		},
 		"three of each": {moves: append(several(3, crashes), several(3, waits)...), owner: reasons.OwnerReplacementUnready},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tc.moves...)
-			f.Replacement = unready
+			f.Replacement = func(m *ledger.Move) ledger.Replacement {
+				if m.Outcome != nil {
+					return ledger.Replacement{}
+				}
+				return unready(m)
+			}
 			v := New(config()).At(f, noon)
 			reason, detail := v.Closed()
-			expect(t, "closed", reason, tc.all, detail, "")
+			words := ""
+			if tc.all != "" {
+				words = "namespaces, most in "
+			}
+			expect(t, "closed", reason, tc.all, detail, words)
 			reason, detail = v.Owner("ns", "rs-0")
 			expect(t, "owner", reason, tc.owner, detail, "")
 			reason, detail = v.Owner("ns", "rs-99")
@@ -214,22 +247,66 @@ func TestClosedByReplacements(t *testing.T) {
 	}
 }
 
-// Whatever the limit, one namespace stops itself alone, and two in which nothing
-// lands any more stop everybody.
+// Whatever the limit, two namespaces stop themselves alone, and three in which
+// nothing lands any more stop everybody.
 func TestOneNamespaceIsNotEverybody(t *testing.T) {
 	for _, limit := range []int{1, 2, 3, 4, 20, 100, 500} {
-		var moves []ledger.Move
-		for i := range 2000 {
-			moves = append(moves, move(i, owned(fmt.Sprintf("rs-%d", i)), in("ns"), evicted(2*time.Minute)))
-		}
 		rules := New(config(func(c *Config) { c.Breaker.MaxPending = limit }))
-		reason, detail := rules.At(facts(moves...), noon).Closed()
-		expect(t, fmt.Sprintf("limit %d, one namespace", limit), reason, "", detail, "")
-		for i := range moves {
-			moves[i].Namespace = fmt.Sprintf("ns-%d", i%2)
+		for namespaces, want := range map[int]reasons.Reason{1: "", 2: "", 3: reasons.ReplacementsPending} {
+			var moves []ledger.Move
+			for i := range 2000 {
+				moves = append(moves, move(i, owned(fmt.Sprintf("rs-%d", i)), in(fmt.Sprintf("ns-%d", i%namespaces)), evicted(2*time.Minute)))
+			}
+			reason, detail := rules.At(facts(moves...), noon).Closed()
+			expect(t, fmt.Sprintf("limit %d, %d namespaces", limit, namespaces), reason, want, detail, "")
 		}
-		reason, detail = rules.At(facts(moves...), noon).Closed()
-		expect(t, fmt.Sprintf("limit %d, two", limit), reason, reasons.ReplacementsPending, detail, "")
+	}
+}
+
+// One owner that is named in several namespaces, or several owners of one
+// namespace, are not everybody either.
+func TestOneOwnerIsNotEverybody(t *testing.T) {
+	var few trouble
+	for i := range 100 {
+		few.add(Whose{fmt.Sprint("ns-", i%2), fmt.Sprint("rs-", i)}, "")
+	}
+	if few.everybodys(3) {
+		t.Error("a hundred owners in two namespaces stop everybody")
+	}
+	var lopsided trouble
+	for range 100 {
+		lopsided.add(Whose{"a", "rs-1"}, "")
+	}
+	lopsided.add(Whose{"b", "rs-2"}, "")
+	lopsided.add(Whose{"c", "rs-3"}, "")
+	if lopsided.everybodys(20) {
+		t.Error("a hundred of one owner, and one each of two others, stop everybody beyond a limit of 20")
+	}
+}
+
+// Calls that fail or are refused in one namespace stop that namespace alone.
+func TestCallsOfOneNamespace(t *testing.T) {
+	for answers, want := range map[string]reasons.Reason{
+		"eeeee": reasons.APIErrors, "rrrrr": reasons.EvictionsRefused, "eeee": "", "rr...": "", "": "",
+	} {
+		for namespaces := 1; namespaces <= 2; namespaces++ {
+			var all []Call
+			for i, c := range calls(answers, time.Minute) {
+				for n := range namespaces {
+					c.Whose = Whose{fmt.Sprint("ns-", n), fmt.Sprint("rs-", i)}
+					all = append(all, c)
+				}
+			}
+			v := New(config()).At(Facts{Calls: all}, noon)
+			reason, detail := v.Closed()
+			expect(t, answers, reason, "", detail, "")
+			for n := range namespaces {
+				reason, detail := v.troubled(fmt.Sprint("ns-", n))
+				expect(t, answers+" in its namespace", reason, want, detail, "")
+			}
+			reason, detail = v.troubled("another")
+			expect(t, answers+" in another", reason, "", detail, "")
+		}
 	}
 }
 
@@ -237,7 +314,7 @@ func TestOneNamespaceIsNotEverybody(t *testing.T) {
 // last, if each is known.
 func TestClosedBySeveral(t *testing.T) {
 	full := config(func(c *Config) { c.MaxPerHour = 1 })
-	all := facts(append(append(several(3, evicted(2*time.Minute)), several(2, evicted(2*time.Minute), in("other"))...), move(9, landed(20*time.Minute), owned("rs-9")))...)
+	all := facts(append(append(several(3, evicted(2*time.Minute)), append(several(2, evicted(2*time.Minute), in("other")), several(2, evicted(2*time.Minute), in("third"))...)...), move(9, landed(20*time.Minute), owned("rs-9")))...)
 	all.Closed, all.Opens = "outside every window", ago(-10*time.Minute)
 	all.Calls = calls("eeeee", 0)
 	all.NotReady = 5

@@ -81,7 +81,9 @@ type Facts struct {
 
 // Call is an eviction call with its result.
 type Call struct {
-	At time.Time
+	Whose
+	Pod string
+	At  time.Time
 	// Refused: by a PodDisruptionBudget, or because of too many requests (429).
 	// Err: it failed otherwise.
 	Refused, Err bool

@@ -46,8 +46,11 @@ func evictedAt(move *ledger.Move) time.Time {
 // charge counts a move against the hour's budgets.
 func (v *Verdict) charge(move *ledger.Move) {
 	at := evictedAt(move)
-	if known(at, v.now) && at.After(v.evicted) {
-		v.evicted = at
+	if known(at, v.now) {
+		v.all = append(v.all, at)
+		if at.After(v.evicted) {
+			v.evicted = at
+		}
 	}
 	intended := at.IsZero() && move.State == ledger.Intended
 	if !intended && !within(at, v.now, time.Hour) {

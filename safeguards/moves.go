@@ -35,10 +35,11 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	v.deny(move)
 	v.settle(move, facts.CycleStart)
 	if v.isPending(move) {
-		v.count(move, move.Pod, pending)
+		v.count(move, move.Pod, pending, true)
 	}
 	if v.isUnready(move, facts.Replacement) {
-		v.count(move, move.ReplacementName, unready)
+		b := &v.config.Breaker
+		v.count(move, move.ReplacementName, unready, within(move.Ended, v.now, sum(b.UnreadyAfter, b.Rest)))
 	}
 }
 
@@ -58,10 +59,16 @@ func (v *Verdict) deny(move *ledger.Move) {
 	}
 }
 
-func (v *Verdict) count(move *ledger.Move, name string, kind troubleKind) {
-	entry(v.namespaces, move.Namespace)[kind].add(move, name)
+// count notes the trouble with a replacement: for its owner and its namespace,
+// and for everybody while it is recent.
+func (v *Verdict) count(move *ledger.Move, name string, kind troubleKind, recent bool) {
+	of, name := Whose{move.Namespace, move.Owner.UID}, move.Namespace+"/"+name
+	entry(v.namespaces, move.Namespace)[kind].add(of, name)
 	if owner := v.ownerOf(move); owner != nil {
-		owner.troubles[kind].add(move, name)
+		owner.troubles[kind].add(of, name)
+	}
+	if recent {
+		v.together[kind].add(of, name)
 	}
 }
 

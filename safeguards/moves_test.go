@@ -282,14 +282,16 @@ func TestPending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := config(func(c *Config) { c.Cooldown.Base, c.Breaker.MaxPending = 0, 0 })
 			v := New(c).At(facts(tc.move), noon)
-			owner, all, words := reasons.Reason(""), reasons.Reason(""), ""
+			owner, namespace, words := reasons.Reason(""), reasons.Reason(""), ""
 			if tc.want {
-				owner, all, words = reasons.OwnerReplacementPending, reasons.ReplacementsPending, `"ns/web-1"`
+				owner, namespace, words = reasons.OwnerReplacementPending, reasons.ReplacementsPending, `"ns/web-1"`
 			}
 			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, owner, detail, words)
+			reason, detail = v.troubled("ns")
+			expect(t, "its namespace", reason, namespace, detail, words)
 			reason, detail = v.Closed()
-			expect(t, "all", reason, all, detail, words)
+			expect(t, "all", reason, "", detail, "")
 		})
 	}
 }
@@ -326,14 +328,16 @@ func TestUnready(t *testing.T) {
 				return tc.health
 			}
 			v := New(config(func(c *Config) { c.Cooldown.Base, c.Breaker.MaxUnready = 0, 0 })).At(f, noon)
-			owner, all, words := reasons.Reason(""), reasons.Reason(""), ""
+			owner, namespace, words := reasons.Reason(""), reasons.Reason(""), ""
 			if tc.want {
-				owner, all, words = reasons.OwnerReplacementUnready, reasons.ReplacementsUnready, `"ns/new-web-1"`
+				owner, namespace, words = reasons.OwnerReplacementUnready, reasons.ReplacementsUnready, `"ns/new-web-1"`
 			}
 			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, owner, detail, words)
+			reason, detail = v.troubled("ns")
+			expect(t, "its namespace", reason, namespace, detail, words)
 			reason, detail = v.Closed()
-			expect(t, "all", reason, all, detail, words)
+			expect(t, "all", reason, "", detail, "")
 		})
 	}
 }

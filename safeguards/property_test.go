@@ -100,6 +100,9 @@ func (v *Verdict) reasons() map[string]bool {
 		}
 		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.ofNamespace, "trouble": v.troubled, "pool": v.ofPool} {
 			reason, _ := ask(name(prefix))
+			if prefix == "trouble" && reason != "" {
+				reason = reasons.ReplacementsPending // whichever it is: one hides the other
+			}
 			note(prefix+name(prefix), reason)
 		}
 	}

@@ -51,7 +51,7 @@ func (r *Rules) Breaker() *Breaker { return &r.config.Breaker }
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{
 		config: &r.config, now: now, owners: map[string]*owner{}, nodes: map[string]settling{},
-		hours: map[party]*hour{}, before: map[string]counts{}, unasked: map[string]denied{}, namespaces: map[string]*troubles{},
+		hours: map[party]*hour{}, before: map[string]counts{}, unasked: map[string]denied{}, namespaces: map[string]*troubles{}, failing: map[string]closure{},
 	}
 	for _, moves := range [...][]ledger.Move{facts.Ended, facts.InFlight} {
 		for i := range moves {

@@ -42,8 +42,10 @@ func TestClockWentBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := facts(move(1, judged(-tc.ahead, false)), move(2, evicted(-tc.ahead), from("far")))
-			for range 5 {
-				f.Calls = append(f.Calls, Call{At: ago(-tc.ahead), Refused: true})
+			for f.Calls = calls("rrrrr", 0); len(f.Calls) < 6; f.Calls = append(f.Calls, Call{At: ago(-tc.ahead)}) {
+				for i := range f.Calls {
+					f.Calls[i].At = ago(-tc.ahead)
+				}
 			}
 			v := New(config(func(c *Config) { c.MaxPerHour = 3 })).At(f, noon)
 			reason, detail := v.Owner("ns", "rs-1")

@@ -1,38 +1,44 @@
 package safeguards
 
-import "time"
+import (
+	"maps"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
 
 // Stir is what others do to the cluster at one time.
 type Stir struct {
-	// Nodes counts the nodes, Draining those that are cordoned, drained or
-	// being deleted.
-	Nodes, Draining int
-	// Pods counts the pods, Waiting those for which kube-scheduler has found no
-	// node.
-	Pods, Waiting int
+	// Nodes counts the nodes. Draining are those that are cordoned, drained or
+	// being deleted, by name, with the time since when; zero if not known.
+	Nodes    int
+	Draining map[string]time.Time
+	// Pods counts the pods, Waiting are those for which kube-scheduler has found
+	// no node.
+	Pods    int
+	Waiting []Waiting
 }
 
-// Unrest follows what others do to the cluster, to stand back meanwhile: for a
-// bounded time, because some clusters are never at rest. The zero value is
-// ready for use. It must not be used concurrently.
+// Waiting is a pod that waits for a node since it was created.
+type Waiting struct {
+	Whose
+	Name  string
+	Since time.Time
+}
+
+// Unrest follows what others do to the cluster, so that evicting stands back
+// meanwhile. It only counts what has begun within the time of a stand-back,
+// because some clusters are never at rest. The zero value is ready for use. It
+// must not be used concurrently.
 type Unrest struct {
-	seen              time.Time
-	stir              Stir
-	draining, waiting spell
-	hour              []minute // oldest first
-}
-
-// spell is a time in which there are, now and then, too many of something. One
-// begins anew only after as long a calm as was stood back, so that who comes and
-// goes cannot stop evicting for ever.
-type spell struct {
-	began, calm time.Time // zero for not
-}
-
-// minute is how many pods waited in a minute.
-type minute struct {
-	at      time.Time
-	waiting int
+	seen time.Time
+	stir Stir
+	// memory is what outlives the process, so that a new one does not stand back
+	// for the same wave again.
+	memory ledger.Unrest
+	// draining and rush are what counts now.
+	draining int
+	rush     trouble
 }
 
 const (
@@ -40,6 +46,9 @@ const (
 	// One node or a few pods are no unrest, however small the cluster.
 	minDraining = 2
 	minWaiting  = 5
+	// rushRests is how many stand-backs have to pass calmly after a rush of pods
+	// before the next one counts: tenants can make one at any time.
+	rushRests = 5
 )
 
 // Due reports whether it is time to observe again.
@@ -48,55 +57,74 @@ func (u *Unrest) Due(now time.Time) bool {
 	return u.seen.IsZero() || age < 0 || age >= unrestEvery
 }
 
-// Observe notes what others do now. Too many are more than maxDraining percent
-// of the nodes, and waiting pods that are more than in the hour before by
-// maxWaiting percent of all pods.
-func (u *Unrest) Observe(stir Stir, maxDraining, maxWaiting float64, standBack time.Duration, now time.Time) {
+// Recall takes over what an earlier process has seen. Call it before the first
+// Observe.
+func (u *Unrest) Recall(memory ledger.Unrest) { u.memory = memory }
+
+// Memory returns what a later process has to know.
+func (u *Unrest) Memory() ledger.Unrest { return u.memory }
+
+// Observe notes what others do now, by the limits of a Breaker.
+func (u *Unrest) Observe(stir Stir, b *Breaker, now time.Time) {
 	u.seen, u.stir = now, stir
-	u.draining = u.draining.next(now, standBack, stir.Draining >= minDraining && share(stir.Draining, stir.Nodes) > maxDraining)
-	more := float64(stir.Waiting) - u.before(now)
-	u.waiting = u.waiting.next(now, standBack, more >= minWaiting && share(more, stir.Pods) > maxWaiting)
-	if n := len(u.hour); n == 0 || now.Sub(u.hour[n-1].at) >= time.Minute {
-		u.hour = append(u.hour, minute{now, stir.Waiting})
-	}
-}
-
-// before is how many pods waited in the hour before, on average: as many as now
-// if nobody has looked.
-func (u *Unrest) before(now time.Time) float64 {
-	for len(u.hour) > 0 && !within(u.hour[0].at, now, time.Hour) {
-		u.hour = u.hour[1:]
-	}
-	if len(u.hour) == 0 {
-		return float64(u.stir.Waiting)
-	}
-	sum := 0
-	for _, m := range u.hour {
-		sum += m.waiting
-	}
-	return float64(sum) / float64(len(u.hour))
-}
-
-func (s spell) next(now time.Time, standBack time.Duration, tooMany bool) spell {
-	calm := !s.calm.IsZero() && !within(s.calm, now, standBack)
-	switch {
-	case s.began.After(now) || calm:
-		s = spell{}
-	case !tooMany && s.calm.IsZero():
-		s.calm = now
-	}
-	if tooMany {
-		if s.began.IsZero() {
-			s.began = now
+	u.draining = u.newlyDraining(b.StandBack, now)
+	u.memory.Draining = next(u.memory.Draining, now, b.StandBack,
+		u.draining >= minDraining && share(u.draining, stir.Nodes) > b.MaxDrainingPercent)
+	u.rush = trouble{}
+	for _, pod := range stir.Waiting {
+		if within(pod.Since, now, b.StandBack) {
+			u.rush.add(pod.Whose, pod.Namespace+"/"+pod.Name)
 		}
-		s.calm = time.Time{}
+	}
+	limit := max(minWaiting-1, percent(b.MaxUnschedulablePercent, stir.Pods))
+	u.memory.Waiting = next(u.memory.Waiting, now, rushRests*b.StandBack, u.rush.everybodys(limit))
+}
+
+// newlyDraining counts the nodes whose draining began within the time of a
+// stand-back. Where the API server does not state when it began, that is when
+// the node was first seen to drain; the nodes that drain at the very first look
+// may have done so for years.
+func (u *Unrest) newlyDraining(standBack time.Duration, now time.Time) (n int) {
+	first := map[string]time.Time{}
+	for name, since := range u.stir.Draining {
+		if since.IsZero() {
+			seen, known := u.memory.Nodes[name]
+			if !known && u.memory.Looked {
+				seen = now
+			}
+			first[name], since = seen, seen
+		}
+		if within(since, now, standBack) {
+			n++
+		}
+	}
+	u.memory.Looked = true
+	if !maps.EqualFunc(u.memory.Nodes, first, time.Time.Equal) {
+		u.memory.Nodes = first
+	}
+	return n
+}
+
+// next continues a spell of unrest. A new one begins only after a calm of the
+// given length, so that what comes and goes cannot stop evicting indefinitely.
+func next(s ledger.Spell, now time.Time, calm time.Duration, tooMany bool) ledger.Spell {
+	if !known(s.Began, now) || !s.Calm.IsZero() && !within(s.Calm, now, calm) {
+		s = ledger.Spell{}
+	}
+	switch {
+	case tooMany && s.Began.IsZero():
+		s.Began = now
+	case tooMany:
+		s.Calm = time.Time{}
+	case !s.Began.IsZero() && s.Calm.IsZero():
+		s.Calm = now
 	}
 	return s
 }
 
 // closes reports whether to stand back.
-func (s spell) closes(now time.Time, standBack time.Duration) bool {
-	return s.calm.IsZero() && within(s.began, now, standBack)
+func closes(s ledger.Spell, now time.Time, standBack time.Duration) bool {
+	return s.Calm.IsZero() && within(s.Began, now, standBack)
 }
 
 func share[N int | float64](part N, whole int) float64 {

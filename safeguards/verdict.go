@@ -3,7 +3,6 @@ package safeguards
 import (
 	"time"
 
-	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -21,13 +20,18 @@ type Verdict struct {
 	// before holds, by pod UID, what was intended before each intended move: of
 	// several that exceed a budget together, the first may be made.
 	before map[string]counts
-	// evictions are the times of the hour's evictions, evicted is the latest of
-	// all, hourEnds is when a used-up hour allows a move again.
-	evictions         []time.Time
+	// all are the times of all evictions that are known, evictions those of this
+	// hour, evicted is the latest, hourEnds is when a used-up hour allows a move
+	// again.
+	all, evictions    []time.Time
 	evicted, hourEnds time.Time
 
 	nodes      map[string]settling
 	namespaces map[string]*troubles
+	// together is the trouble that is recent enough to stop everybody.
+	together troubles
+	// failing holds, by namespace, why its latest eviction calls stop it.
+	failing map[string]closure
 }
 
 // closure is why nothing may be evicted, and until when; zero if not known.
@@ -89,13 +93,6 @@ type denied struct {
 	words string
 }
 
-// trouble counts replacements that may stop evicting, with the first as an
-// example.
-type trouble struct {
-	count   int
-	example string
-}
-
 // troubleKind is what the trouble with a replacement is: it waits for a node, or
 // it does not become ready.
 type troubleKind int
@@ -107,12 +104,6 @@ const (
 )
 
 type troubles [troubleKinds]trouble
-
-func (t *trouble) add(move *ledger.Move, name string) {
-	if t.count++; t.count == 1 {
-		t.example = move.Namespace + "/" + name
-	}
-}
 
 // settling is when a move last touched a node, and of which pod.
 type settling struct {

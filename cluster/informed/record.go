@@ -3,6 +3,7 @@ package informed
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,7 +49,35 @@ func Node(object *v1.Node) cluster.Node {
 	for i := range object.Spec.Taints {
 		node.Taints = append(node.Taints, object.Spec.Taints[i].Key)
 	}
+	node.Since = signTimes(object)
 	return node
+}
+
+// removalTaint is the taint that cluster-autoscaler sets on a node that it
+// removes. Its value is the time in seconds.
+const removalTaint = "ToBeDeletedByClusterAutoscaler"
+
+// signTimes returns when a node's taints were added and when it was deleted, as
+// far as that is stated; nil if it is not.
+func signTimes(object *v1.Node) map[string]time.Time {
+	times := map[string]time.Time{}
+	for i := range object.Spec.Taints {
+		taint := &object.Spec.Taints[i]
+		seconds, err := strconv.ParseInt(taint.Value, 10, 64)
+		switch {
+		case taint.TimeAdded != nil:
+			times[taint.Key] = taint.TimeAdded.Time
+		case taint.Key == removalTaint && err == nil:
+			times[taint.Key] = time.Unix(seconds, 0)
+		}
+	}
+	if object.DeletionTimestamp != nil {
+		times[cluster.DeletionSign] = object.DeletionTimestamp.Time
+	}
+	if len(times) == 0 {
+		return nil
+	}
+	return times
 }
 
 // usageAnnotations keeps the annotations that usage sources read: Crane's

@@ -68,7 +68,21 @@ func TestNodeRecord(t *testing.T) {
 		},
 		"being deleted": {
 			func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
-			with(func(n *cluster.Node) { n.Deleting = true }),
+			with(func(n *cluster.Node) {
+				n.Deleting, n.Since = true, map[string]time.Time{cluster.DeletionSign: time.Unix(1, 0)}
+			}),
+		},
+		"with taints whose times are stated": {
+			func(n *v1.Node) {
+				n.Spec.Taints = []v1.Taint{
+					{Key: cluster.CordonTaint, TimeAdded: &metav1.Time{Time: time.Unix(5, 0)}},
+					{Key: "ToBeDeletedByClusterAutoscaler", Value: "7"}, {Key: "dedicated", Value: "7"},
+				}
+			},
+			with(func(n *cluster.Node) {
+				n.Taints = []string{cluster.CordonTaint, "ToBeDeletedByClusterAutoscaler", "dedicated"}
+				n.Since = map[string]time.Time{cluster.CordonTaint: time.Unix(5, 0), "ToBeDeletedByClusterAutoscaler": time.Unix(7, 0)}
+			}),
 		},
 	}
 	for name, tc := range cases {

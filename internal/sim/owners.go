@@ -12,6 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 var (
@@ -88,9 +89,9 @@ func (e *evenkeel) Owner(pod *v1.Pod) owners.Owner {
 // Namespace implements evictor.Cluster: recordings keep no Namespaces.
 func (e *evenkeel) Namespace(string) map[string]string { return nil }
 
-// Unschedulable implements evictor.Cluster: who waits in a replay waits for its
-// own moves.
-func (e *evenkeel) Unschedulable() int { return 0 }
+// Waiting implements evictor.Cluster: who waits in a replay waits for its own
+// moves.
+func (e *evenkeel) Waiting() []safeguards.Waiting { return nil }
 
 // Budgets implements evictor.Cluster.
 func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {

@@ -1,0 +1,69 @@
+package safeguards
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Whose names the owner that something happens to. The pods of a namespace that
+// have no owner count as one.
+type Whose struct{ Namespace, OwnerUID string }
+
+// minParties is how many owners, and how many namespaces, have to be in trouble
+// before it stops everybody. Whoever may edit one or two namespaces can make any
+// number of owners and pods there.
+const minParties = 3
+
+// trouble counts what goes wrong by whose it is. This is the only place that
+// decides whether the trouble is one tenant's or everybody's.
+type trouble struct {
+	of      map[Whose]int
+	count   int
+	example string
+}
+
+func (t *trouble) add(of Whose, example string) {
+	if t.of == nil {
+		t.of = map[Whose]int{}
+	}
+	t.of[of]++
+	t.count++
+	t.example = cmp.Or(t.example, example)
+}
+
+func (t *trouble) namespaces() map[string]int {
+	all := map[string]int{}
+	for of, n := range t.of {
+		all[of.Namespace] += n
+	}
+	return all
+}
+
+// exceeds reports whether there is more than limit of it, whoever has it.
+func (t *trouble) exceeds(limit int) bool { return t.count > limit }
+
+// everybodys reports whether more than limit of it is trouble that everybody
+// has: several owners in several namespaces, each of which counts for a third of
+// the limit at most, plus one.
+func (t *trouble) everybodys(limit int) bool {
+	most, namespaces, n := limit/minParties+1, map[string]int{}, 0
+	for of, its := range t.of {
+		namespaces[of.Namespace] += min(its, most)
+	}
+	for _, its := range namespaces {
+		n += min(its, most)
+	}
+	return len(t.of) >= minParties && len(namespaces) >= minParties && n > limit
+}
+
+// whose describes the owners, such as: of 5 owners in 4 namespaces, most in "shop".
+func (t *trouble) whose() string {
+	namespaces := t.namespaces()
+	if len(namespaces) == 0 {
+		return "of nobody"
+	}
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(namespaces)), func(a, b string) int { return cmp.Compare(namespaces[a], namespaces[b]) })
+	return fmt.Sprintf("of %d owners in %d namespaces, most in %q", len(t.of), len(namespaces), most)
+}
