@@ -41,6 +41,9 @@ func TestStartingPodsCountAsTheirSiblings(t *testing.T) {
 					t.Errorf("%s is predicted at %dm, measured at %dm", store.windows[w], got.Predicted[w][cluster.CPU], least)
 				}
 			}
+			if pod := got.Pods[1]; pod.Uncounted[cluster.CPU] != tc.uses-tc.want {
+				t.Errorf("%dm of %dm do not count, want %dm", pod.Uncounted[cluster.CPU], tc.uses, tc.uses-tc.want)
+			}
 			if pod := got.Pods[1]; pod.Measured || !pod.Starting || pod.Used[cluster.CPU] < max(tc.uses, tc.want) {
 				t.Errorf("the pod is %+v", pod)
 			}
@@ -101,6 +104,12 @@ func TestPodsAreMeasuredAfterTheirStartup(t *testing.T) {
 				if got.Measured != (second >= tc.first) {
 					t.Fatalf("second %d: measured %v, want it from %d on", second, got.Measured, tc.first)
 				}
+				if due := second + int(got.MeasuredIn/time.Second); !got.Measured && second > 30 && (due < tc.first || due > tc.first+15) {
+					t.Errorf("second %d: it is due in %v, want it measured from %d on", second, got.MeasuredIn, tc.first)
+				}
+				if got.Measured && (got.MeasuredIn != 0 || got.Uncounted != cluster.Amounts{}) {
+					t.Errorf("second %d: it is measured, and still due: %+v", second, got)
+				}
 				if tc.first > 180 && got.Measured && got.Used != use {
 					t.Errorf("second %d: it uses %v", second, got.Used)
 				}
@@ -147,5 +156,19 @@ func TestNoStartup(t *testing.T) {
 	feed(store, snapshot, 15, 90, amounts(9500, 300), map[string]cluster.Amounts{"p": amounts(9000, 200)})
 	if got := node1(store, snapshot, 90); !got.Pods[0].Measured || got.Pods[0].Starting || got.Current[AtAvg5m][cluster.CPU] != 9500 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A pod that no sample has come of is due like one that was sampled, until a
+// sample should have come.
+func TestUnseenPodsAreDue(t *testing.T) {
+	for age, want := range map[int]time.Duration{30: (180 + 15 + 150 - 30) * time.Second, 200: (345 - 200) * time.Second, 280: 0} {
+		store, pod := starting(t), aPod("p", startedAt(0))
+		snapshot := snapshotOf(nodeWith("n1", pod, aPod("waiting", startedAt(0), notStarted)))
+		feed(store, snapshot, 0, age, amounts(9500, 300), nil)
+		pods := node1(store, snapshot, age).Pods
+		if pods[0].MeasuredIn != want || pods[1].MeasuredIn != 0 {
+			t.Errorf("after %ds: due in %v and %v, want %v and 0", age, pods[0].MeasuredIn, pods[1].MeasuredIn, want)
+		}
 	}
 }

@@ -104,7 +104,13 @@ type PodUsage struct {
 	// Starting reports whether it is measured, but not for long enough since
 	// its startup.
 	Starting bool
-	Span     time.Duration
+	// MeasuredIn is how long it takes until the pod is Measured, if samples keep
+	// coming; 0 if it is, or if no sample has come for long.
+	MeasuredIn time.Duration
+	// Uncounted is the part of its usage that does not count towards calling its
+	// node hot, because the pod is Starting.
+	Uncounted cluster.Amounts
+	Span      time.Duration
 	// Used is the mean of five minutes, or of the pod's life if that is
 	// shorter.
 	Used cluster.Amounts

@@ -168,7 +168,11 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 				p.Used[k] = max(measured[k], estimate[k])
 			}
 			p.Expected = forecast.Constant(p.Used[cluster.CPU])
-			measured = p.evidence(measured, estimate)
+			counted := p.evidence(measured, estimate)
+			p.Uncounted, measured = measured.Minus(counted), counted
+			if p.MeasuredIn == 0 {
+				p.MeasuredIn = r.measuredIn(pod)
+			}
 			t.staysNewest = t.staysNewest.Minus(r.excess(p, pod, estimate))
 		}
 		if !pod.Terminating {

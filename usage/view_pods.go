@@ -57,12 +57,34 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	usage.Used, usage.Span, usage.Starting = r.store.settle(pod, ps, r.now, r.since, usage.Used, usage.Span)
 	usage.Span = min(usage.Span, r.now.Sub(pod.Started))
 	usage.Measured = !usage.Starting && usage.Span >= r.store.config.MinWindow
+	switch config := &r.store.config; {
+	case usage.Measured:
+	case usage.Starting:
+		from, needed := r.store.settledFrom(pod, r.now, ps.used.newestAt, ps.newest.second), config.SampleInterval+config.MinWindow
+		if ps.given.second != 0 {
+			needed = Avg5m.Over // a source's mean must not reach back to the startup
+		}
+		usage.MeasuredIn = max(r.store.time(from).Add(needed).Sub(r.now), config.SampleInterval)
+	default:
+		usage.MeasuredIn = max(config.MinWindow-usage.Span, config.SampleInterval)
+	}
 	usage.Expected, usage.PeakMilliCores = ps.trend.Expect(), ps.peak.MilliCores()
 	if usage.Pattern, usage.Lasts = r.recurs(pod, ps); usage.Pattern.Recurs() {
 		clock := r.store.config.Recurs
 		usage.Expected = usage.Pattern.Foresee(usage.Expected, r.store.owners.list[ps.owner].workload.aheadAt(clock, r.now), clock, r.now)
 	}
 	return usage
+}
+
+// measuredIn returns how long it takes until a pod is measured that no sample has come
+// of; 0 if one should have come by now, or if its containers have not started.
+func (r *reading) measuredIn(pod *cluster.Pod) time.Duration {
+	config := &r.store.config
+	start := pod.NewestStart(r.now, config.Startup)
+	if pod.Started.IsZero() || r.now.Sub(start) > config.Startup+config.MaxAge {
+		return 0
+	}
+	return start.Add(config.Startup + config.SampleInterval + config.MinWindow).Sub(r.now)
 }
 
 // estimate returns the assumed usage of a pod not measured long enough: what is

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -77,7 +78,7 @@ func (n *Nodes) Observed(o *observer.Observation) {
 		case known != nil && state.State != thresholds.Unknown:
 			delete(n.hot, name)
 			if left > 0 && n.announcer.onNode(name, v1.EventTypeNormal, cooled,
-				fmt.Sprintf("Cooled after %s: %s.", duration.HumanDuration(o.At.Sub(known.since)), used(o, i))) {
+				fmt.Sprintf("Cooled after %s: %s.%s", duration.HumanDuration(o.At.Sub(known.since)), used(o, i), stillAbove(o, i))) {
 				left--
 			}
 		}
@@ -107,6 +108,17 @@ func (n *Nodes) tellHot(o *observer.Observation, i int, known *hotNode) bool {
 // used returns what a node uses, in words.
 func used(o *observer.Observation, i int) string {
 	return percents(o.View.Nodes[i].Current[usage.AtAvg5m].PercentOf(o.View.Snapshot.Nodes[i].Node.Allocatable)) + " over 5 minutes"
+}
+
+// stillAbove says why a node is not hot any more that is above an evict line by what
+// is measured; empty if it is not.
+func stillAbove(o *observer.Observation, i int) string {
+	facts := explain.Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: o.SamplesNeeded}
+	notHot, _ := facts.Bases(i)
+	if !notHot.ByMeasure() {
+		return ""
+	}
+	return " " + notHot.Sentence("It")
 }
 
 // percents names shares of a node, and not one that is 0: no line needs it, so

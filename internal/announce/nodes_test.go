@@ -12,6 +12,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -70,6 +71,20 @@ func (w *watching) want(step string, want ...string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Errorf("%s: Events (-want +got):\n%s", step, diff)
 	}
+}
+
+// An Event does not say that a node has cooled that is measured above its evict line
+// without saying what does not count.
+func TestCooledByWhatCounts(t *testing.T) {
+	w, h := newWatching(t), testkit.Unsettled(t)
+	w.announcer.Evicting(leads{})
+	w.set(testkit.StartingNode, thresholds.Hot, 0, 9650)
+	w.observe(0, testkit.StartingNode)
+	w.want("hot", "Warning BecameHot Became hot: cpu 96.5% (avg_5m) is above the 65% evict line.")
+	w.Observed(&observer.Observation{At: start.Add(10 * time.Minute), View: h.View, States: h.States, Lines: h.Lines, SamplesNeeded: 3})
+	w.want("its pods were replaced", "Normal Cooled Cooled after 10m: cpu 12.2%, memory 10.0% over 5 minutes. "+
+		"It is not hot yet: cpu avg_5m is measured at 96.6%, above the evict line 65%, and counts as 12.2%: "+
+		"84.4 points are from 12 pods that started 4 min ago and count from 05:30 UTC on.")
 }
 
 // A node has one Event for each change, with the numbers, by the leader alone.

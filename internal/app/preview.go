@@ -33,6 +33,7 @@ func (a *App) previewed(ctx context.Context, made *realusage.Made) *preview.Fact
 		return f
 	}
 	f.Plan, f.Closed = made.Plan, made.Closed
+	f.NotHot, f.NotCool, f.HotLeftOut = bases(made, a.current().load.Hot.ConsecutiveSamples)
 	for node, state := range made.Observed.States {
 		young := state.Metric != "" && !state.Starting.IsZero()
 		if young {
@@ -47,6 +48,28 @@ func (a *App) previewed(ctx context.Context, made *realusage.Made) *preview.Fact
 		f.Until[d.UID] = a.until(d, f.At)
 	}
 	return f
+}
+
+// bases returns what the states of the plan's nodes are based on, by node, and the
+// hot nodes that are no part of the plan.
+func bases(made *realusage.Made, samplesNeeded int) (notHot, notCool map[string]*explain.Basis, leftOut []string) {
+	o := &made.Observed
+	facts := explain.Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: samplesNeeded}
+	notHot, notCool, planned := map[string]*explain.Basis{}, map[string]*explain.Basis{}, map[string]bool{}
+	for i := range made.Plan.Nodes {
+		name := made.Plan.Nodes[i].Name
+		planned[name] = true
+		if k := o.View.Snapshot.Index(name); k >= 0 {
+			notHot[name], notCool[name] = facts.Bases(k)
+		}
+	}
+	for i := range o.View.Nodes {
+		name := o.View.Snapshot.Nodes[i].Node.Name
+		if len(planned) > 0 && !planned[name] && o.States[name].State == thresholds.Hot {
+			leftOut = append(leftOut, name)
+		}
+	}
+	return notHot, notCool, leftOut
 }
 
 // until returns when the reason why a pod is not moved ends; zero if that is not

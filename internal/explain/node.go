@@ -35,6 +35,11 @@ type Node struct {
 	// CountsFrom is from when its samples count, if it became ready too
 	// recently.
 	CountsFrom *time.Time `json:"countsFrom,omitempty"`
+	// NotHot says why it is not hot although it is measured or predicted above an
+	// evict line, NotCool why it is not cool although it is measured under its low
+	// lines; absent where that is not so.
+	NotHot  *Basis `json:"notHot,omitempty"`
+	NotCool *Basis `json:"notCool,omitempty"`
 	// Over lists, in words, how it is over its evict lines.
 	Over    []string `json:"over"`
 	Metrics []Metric `json:"metrics"`

@@ -40,6 +40,7 @@ func (f *Facts) observed(i int) Node {
 		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), CountsFrom: moment(state.Starting), Over: []string{}, Metrics: f.metrics(i), Limits: f.limits(i),
 		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: AmountsOf(f.Board.Adjusted(board)), Closed: info.Closed(),
 	}
+	n.NotHot, n.NotCool = f.bases(i, n.Metrics)
 	if usable(read) {
 		n.Over, n.HasToLeave = thresholds.InWords(f.Lines.Evidence(i)), new(AmountsOf(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero()))
 	}

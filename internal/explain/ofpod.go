@@ -199,7 +199,13 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	case node == nil:
 		return reasons.NotPlanned, "the policy's nodeSelector leaves its node out, or the node is not ready"
 	case node.State != thresholds.Hot:
-		return reasons.NodeNotHot, fmt.Sprintf("its node %s is %s; pods are moved off hot nodes only", node.Name, node.State)
+		detail := fmt.Sprintf("its node %s is %s; pods are moved off hot nodes only", node.Name, node.State)
+		if i := f.View.Snapshot.Index(node.Name); i >= 0 {
+			if notHot, _ := f.Bases(i); notHot != nil {
+				detail += " (" + notHot.Text + ")"
+			}
+		}
+		return reasons.NodeNotHot, detail
 	case node.Need.AtLeastZero() == cluster.Amounts{}:
 		return reasons.NodeNotHot, fmt.Sprintf("its node %s is under its evict lines; nothing has to leave", node.Name)
 	}

@@ -13,7 +13,7 @@ import (
 
 // summary gives a node's state and why, and then what would be done about it.
 func (n *Node) summary(now time.Time) string {
-	return strings.TrimSpace(n.name(now) + n.why(now) + " " + n.todo())
+	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
 }
 
 func (n *Node) name(now time.Time) string {
@@ -30,7 +30,7 @@ const Cooling = "no longer above an evict line in all windows"
 // OverLeave says how the node is above its leave lines; empty if it is not.
 func (n *Node) OverLeave() string { return strings.Join(phrases(n.Metrics, leaveLine), "; ") }
 
-func (n *Node) why(now time.Time) string {
+func (n *Node) why() string {
 	over := n.OverEvict()
 	switch thresholds.State(n.State) {
 	case thresholds.Hot:
@@ -39,26 +39,35 @@ func (n *Node) why(now time.Time) string {
 		}
 		return ": it is " + Cooling + "; " + n.OverLeave() + "."
 	case thresholds.Unknown:
+		if n.NotHot != nil {
+			return fmt.Sprintf(": %s. Nothing is decided on its usage.", n.NotHot.Text)
+		}
 		return fmt.Sprintf(" (%s): nothing is decided on its usage.", n.Unknown)
 	case thresholds.Cool, thresholds.Warm:
-	}
-	if over != "" && n.CountsFrom != nil {
-		return fmt.Sprintf(", not hot yet: %s, but it became ready too recently for that to count before %s.", over, clock(*n.CountsFrom, now))
-	}
-	if over != "" {
-		return fmt.Sprintf(", not hot yet: %s, in %d of the %s in a row that make it hot.", over, n.SamplesOver, reasons.Count(n.SamplesNeeded, "sample"))
 	}
 	return n.whyNotHot()
 }
 
 func (n *Node) whyNotHot() string {
-	if partly := partPhrases(n.Metrics); len(partly) > 0 {
-		return ", not hot: " + strings.Join(partly, "; ") + ", and every window of a metric has to be."
+	words, notHot := "", n.NotHot
+	switch {
+	case notHot != nil && notHot.yet:
+		words = ", not hot yet: " + notHot.Text + "."
+	case notHot != nil:
+		words = ", not hot: " + notHot.Text + "."
 	}
-	if low := phrases(n.Metrics, lowLine); len(low) > 0 {
+	low := phrases(n.Metrics, lowLine)
+	switch {
+	case thresholds.State(n.State) == thresholds.Cool && notHot != nil:
+		return words + " It is predicted under every low line."
+	case thresholds.State(n.State) == thresholds.Cool || len(low) == 0 && notHot == nil:
+		return ": it is predicted under every low line."
+	case notHot == nil && n.NotCool != nil:
+		return ", not hot: it is under its evict lines. Not cool: " + n.NotCool.Text + "."
+	case notHot == nil:
 		return ", not hot: it is under its evict lines. Not cool: " + strings.Join(low, "; ") + "."
 	}
-	return ": it is predicted under every low line."
+	return words
 }
 
 // todo says what would be done.

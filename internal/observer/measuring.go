@@ -74,7 +74,7 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 	next := &Observation{
 		At: now, View: view, Board: scorer.NewBoard(view, resolved, m.config.Scorer), Lines: resolved,
 		Batches: m.batches, First: m.first, Sources: read.sources, charged: map[string]cluster.Amounts{},
-		estimate: m.config.Usage.Estimate,
+		estimate: m.config.Usage.Estimate, SamplesNeeded: max(m.config.Hot.ConsecutiveSamples, 1),
 	}
 	next.States = m.states(view, resolved, len(read.batches) > 0)
 	next.Ready, next.Fresh = coverage(view)

@@ -25,6 +25,8 @@ type Observation struct {
 	States map[string]thresholds.NodeState
 	// Lines are the thresholds that the nodes were classified by.
 	Lines *thresholds.Resolved
+	// SamplesNeeded is how many samples in a row make a node hot.
+	SamplesNeeded int
 	// Ready counts the ready nodes; Fresh counts those of them whose usage is
 	// known.
 	Ready, Fresh int

@@ -18,7 +18,7 @@ var levels = [...]Level{Hot, Cooling, AboveEvict, AboveReject, Warm, Cool, Unkno
 var meanings = map[Level]string{
 	Hot:         "above the evict line for long enough: pods are moved off",
 	Cooling:     "hot until it is below the leave line",
-	AboveEvict:  "above the evict line, not yet for long enough",
+	AboveEvict:  "above the evict line and not hot: not for long enough, or not by what counts",
 	AboveReject: "above the reject line: takes no new pods",
 	Warm:        "between the low and the reject line",
 	Cool:        "below the low line: takes moved pods",
@@ -59,6 +59,10 @@ func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 	if read.HasSample() {
 		percents := read.Measured[usage.AtLast].PercentOf(info.Node.Allocatable)
 		n.CPU, n.Memory = shown(read, percents, cluster.CPU), shown(read, percents, cluster.Memory)
+	}
+	n.NotHot, n.NotCool = f.Bases(i)
+	if n.NotHot.ByMeasure() && !n.Provisional && n.Level.rank() > AboveEvict.rank() {
+		n.Level = AboveEvict
 	}
 	n.heat, n.rank = f.heat(i, &n), n.Level.rank()
 	return n
@@ -179,6 +183,17 @@ func percent(v *float64) string {
 		return "unknown"
 	}
 	return strconv.FormatFloat(*v, 'f', 1, 64) + "%"
+}
+
+// Why says why the node is not hot, or not cool, where its usage suggests that.
+func (n *Node) Why() string {
+	switch {
+	case n.NotHot != nil:
+		return "Not hot: " + n.NotHot.Text + "."
+	case n.NotCool != nil:
+		return "Not cool: " + n.NotCool.Text + "."
+	}
+	return ""
 }
 
 // Standing says in words at which level a node is.

@@ -17,7 +17,7 @@ import (
 func New(f *Facts) *Page {
 	p := &Page{
 		APIVersion: policy.GroupVersion, Kind: Kind, ReadyNodes: f.Ready, FreshNodes: f.Fresh, Sources: f.Sources, Process: f.Process,
-		Hot: []HotNode{}, Moves: []explain.Move{}, Declined: []Declined{}, Nodes: []Node{}, Lines: []Line{}, now: f.Now,
+		Hot: []HotNode{}, NotHot: []NotHotNode{}, Moves: []explain.Move{}, Declined: []Declined{}, Nodes: []Node{}, Lines: []Line{}, now: f.Now,
 		Evicting: Evicting{Stopped: f.stopped()},
 	}
 	if f.Stops.Left >= 0 {
@@ -32,6 +32,7 @@ func New(f *Facts) *Page {
 		p.sortHottest()
 		p.Moves = f.lately()
 		p.addHot(f)
+		p.addNotHot()
 	}
 	p.Levels, p.Headline = p.count(), p.headline()
 	return p

@@ -10,8 +10,10 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
@@ -146,7 +148,19 @@ func TestHeadline(t *testing.T) {
 		},
 		"none is hot": {
 			func(f *Facts) { f.States["node-b"] = thresholds.NodeState{State: thresholds.Warm} },
-			Headline{Node: "node-b", Text: "No node is hot; node-b is the fullest", By: "cpu 96.6%, memory 40.0%", Action: "Nothing has to be moved."},
+			Headline{
+				Node: "node-b", Text: "No node is hot; node-b is above an evict line", By: "cpu 96.6%, memory 40.0%",
+				Action: "node-b is not hot yet: cpu avg_5m 96.0% is above the evict line 65%, in 0 of the 3 samples in a row that make it hot.",
+			},
+		},
+		"none is above a line": {
+			func(f *Facts) {
+				for _, amounts := range [][]cluster.Amounts{f.View.Nodes[1].Measured, f.View.Nodes[1].Current, f.View.Nodes[1].Predicted} {
+					amounts[0][0], amounts[1][0] = 5800, 5800
+				}
+				f.States["node-b"] = thresholds.NodeState{State: thresholds.Warm}
+			},
+			Headline{Node: "node-b", Text: "No node is hot; node-b is the fullest", By: "cpu 58.0%, memory 40.0%", Action: "Nothing has to be moved."},
 		},
 		"hot by windows, behind one by its newest reading": {
 			func(f *Facts) {
@@ -188,6 +202,42 @@ func TestHeadline(t *testing.T) {
 				t.Errorf("summary %q", p.Hot[0].Summary)
 			}
 		})
+	}
+}
+
+// The page does not say that nothing has to be moved beside a node that is measured
+// above its evict line: it says why the node is not hot, or not cool.
+func TestUnsettledNodes(t *testing.T) {
+	h := testkit.Unsettled(t)
+	f := burning(t).facts()
+	f.View, f.Lines, f.States, f.Board = h.View, h.Lines, h.States, scorer.NewBoard(h.View, h.Lines, scorer.Config{})
+	p := New(f)
+	const why = "cpu avg_5m is measured at 96.6%, above the evict line 65%, and counts as 12.2%: " +
+		"84.4 points are from 12 pods that started 4 min ago and count from 05:30 UTC on."
+	want := Headline{
+		Node: testkit.StartingNode, Text: "No node is hot; starting is above an evict line", By: "cpu 96.6%, memory 10.0%", Action: "starting is not hot yet: " + why,
+	}
+	if diff := cmp.Diff(want, p.Headline); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var above []string
+	for _, n := range p.NotHot {
+		above = append(above, n.Name)
+	}
+	if diff := cmp.Diff([]string{testkit.StartingNode, testkit.SpikeNode, testkit.UnseenNode, testkit.EndedNode}, above); diff != "" {
+		t.Errorf("above an evict line and not hot (-want +got):\n%s", diff)
+	}
+	got := rendered(t, f, Asked{})
+	for _, want := range []string{
+		"No node is hot; starting is above an evict line", "<h3>Above an evict line, and not hot</h3>", "<small>Not hot: " + why + "</small>",
+		"<small>Not cool: cpu avg_5m is predicted at 53.0%, above the low line 45%, and measured at 10.0%: 43.0 points are estimated",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(got, "Nothing has to be moved") {
+		t.Error("the page says that nothing has to be moved")
 	}
 }
 

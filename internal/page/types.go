@@ -62,6 +62,9 @@ type Page struct {
 	// Hot are the hottest of the hot nodes; HotNodes counts all of them.
 	Hot      []HotNode `json:"hot"`
 	HotNodes int       `json:"hotNodes"`
+	// NotHot says of the hottest of the nodes that are above an evict line and not hot
+	// why they are not.
+	NotHot []NotHotNode `json:"notHot"`
 	// Moves are those in flight and then those that ended lately, newest first.
 	Moves []explain.Move `json:"moves"`
 	// Cycle is when the last cycle of this process planned; absent without one.
@@ -146,6 +149,13 @@ type HotNode struct {
 	cooling bool
 }
 
+// NotHotNode is a node that is above an evict line and not hot.
+type NotHotNode struct {
+	Name string `json:"name"`
+	// Summary says why it is not hot, in a sentence.
+	Summary string `json:"summary"`
+}
+
 // Headline is what matters most.
 type Headline struct {
 	// Node is the hottest node; empty if no usage is known.
@@ -165,7 +175,7 @@ const (
 	Hot Level = "hot"
 	// Cooling: hot, below its evict line, not yet below its leave line.
 	Cooling Level = "cooling"
-	// AboveEvict: not for long enough to be hot.
+	// AboveEvict: not hot, because it is not for long enough, or does not count.
 	AboveEvict Level = "above evict"
 	// AboveReject: new pods are kept off.
 	AboveReject Level = "above reject"
@@ -192,6 +202,11 @@ type Node struct {
 	Memory *float64 `json:"memory,omitempty"`
 	Pods   int      `json:"pods"`
 	Pool   string   `json:"pool,omitempty"`
+	// NotHot says why it is not hot although it is measured or predicted above an
+	// evict line, NotCool why it is not cool although it is measured under its low
+	// lines; absent where that is not so.
+	NotHot  *explain.Basis `json:"notHot,omitempty"`
+	NotCool *explain.Basis `json:"notCool,omitempty"`
 
 	// rank is that of Level, heat orders nodes of one level.
 	rank int

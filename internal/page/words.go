@@ -13,6 +13,16 @@ import (
 // listedHot is how many hot nodes are explained.
 const listedHot = 20
 
+// addNotHot explains the hottest of the nodes that are above an evict line and not
+// hot.
+func (p *Page) addNotHot() {
+	for _, n := range p.hottest {
+		if n.NotHot.ByMeasure() && !n.Provisional && len(p.NotHot) < listedHot {
+			p.NotHot = append(p.NotHot, NotHotNode{Name: n.Name, Summary: n.NotHot.Sentence(n.Name)})
+		}
+	}
+}
+
 // addHot explains the hottest of the hot nodes.
 func (p *Page) addHot(f *Facts) {
 	for _, n := range p.hottest {
@@ -185,6 +195,12 @@ func (p *Page) headline() Headline {
 	}
 	first := sorted[0] // hot at most by its newest reading
 	h := Headline{Node: first.Name, Text: "No node is hot; " + first.Name + " is the fullest", By: first.Uses(), Action: "Nothing has to be moved."}
+	switch {
+	case first.NotHot.ByMeasure() && !first.isHot():
+		h.Text, h.Action = "No node is hot; "+first.Name+" is above an evict line", first.NotHot.Sentence(first.Name)
+	case first.Why() != "":
+		h.Action += " " + first.Why()
+	}
 	if first.isHot() {
 		h.Text = first.Name + " is hot by its newest reading"
 		h.Action = "Whether it is hot by the windows of the policy shows when these have filled; nothing is evicted before."

@@ -26,6 +26,11 @@ type NodeStatus struct {
 	Now string `json:"now,omitempty"`
 	// Over says in words what the newest reading has above its evict line.
 	Over []string `json:"over,omitempty"`
+	// NotHot says why it is not hot although it is measured or predicted above an
+	// evict line, NotCool why it is not cool although it is measured under its low
+	// lines; absent where that is not so.
+	NotHot  *explain.Basis `json:"notHot,omitempty"`
+	NotCool *explain.Basis `json:"notCool,omitempty"`
 	// CPU is in milli-cores, Memory in bytes.
 	CPU    ResourceStatus `json:"cpu"`
 	Memory ResourceStatus `json:"memory"`
@@ -97,6 +102,8 @@ func nodeStatus(o *observer.Observation, newest *thresholds.Resolved, i int) Nod
 	if read.HasSample() && node.Node.Ready {
 		status.Now, status.Over = string(newest.Glance(i)), over(newest.Evidence(i))
 	}
+	facts := explain.Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: o.SamplesNeeded}
+	status.NotHot, status.NotCool = facts.Bases(i)
 	status.Used, status.Signals = windowsOf(o, i), map[string]float64{}
 	for k, signal := range o.View.Signals {
 		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {

@@ -157,6 +157,7 @@ func spanOf(lines []float64) string {
 // after are the sentences below the table.
 func (r *Report) after() []string {
 	lines := append(r.unread(), few(r.signals(), "more such reading")...)
+	lines = append(lines, few(r.basis(), "more such node")...)
 	lines = append(lines, few(r.moves(), "more move")...)
 	for i := range r.Sources {
 		lines = append(lines, troubles(&r.Sources[i])...)
@@ -176,6 +177,22 @@ func (r *Report) signals() []string {
 			if metric, _, _ := strings.Cut(words, " "); metric != "cpu" && metric != "memory" { // these have columns
 				lines = append(lines, r.Nodes[i].Name+": "+words+".")
 			}
+		}
+	}
+	return lines
+}
+
+// basis says why nodes are not hot, or not cool, where what is measured suggests
+// that. Of a node whose windows are filling the sentence above the table says it.
+func (r *Report) basis() []string {
+	var lines []string
+	for i := range r.Nodes {
+		switch n := &r.Nodes[i]; {
+		case n.State == string(thresholds.Unknown):
+		case n.NotHot != nil:
+			lines = append(lines, n.NotHot.Sentence(n.Name))
+		case n.NotCool != nil:
+			lines = append(lines, n.Name+" is not cool: "+n.NotCool.Text+".")
 		}
 	}
 	return lines

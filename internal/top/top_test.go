@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/scorer"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables in testdata")
@@ -58,6 +60,33 @@ func over(avg5m, p50, avg15m, predicted float64) func(*serve.NodeStatus) {
 			"avg_5m": {CPU: avg5m, Memory: 12.5}, "p50_5m": {CPU: p50, Memory: 12.5}, "avg_15m": {CPU: avg15m, Memory: 12.4}, "last": {CPU: avg5m, Memory: 12.5},
 		}
 		n.Predicted = explain.Percents{CPU: predicted, Memory: 12.5}
+	}
+}
+
+// Below the table is why nodes are not hot, or not cool, where what is measured of
+// them suggests that.
+func TestUnsettledNodes(t *testing.T) {
+	h := testkit.Unsettled(t)
+	nodes := serve.NodeStatuses(&observer.Observation{
+		At: h.View.At, View: h.View, States: h.States, Lines: h.Lines, Board: scorer.NewBoard(h.View, h.Lines, scorer.Config{}), SamplesNeeded: 3,
+	})
+	r := report(nodes...)
+	var out bytes.Buffer
+	if err := r.Table(&out, View{Style: layout.Style{Width: 400}, Wide: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\nstarting is not hot yet: cpu avg_5m is measured at 96.6%, above the evict line 65%, and counts as 12.2%: " +
+			"84.4 points are from 12 pods that started 4 min ago and count from 05:30 UTC on.\n",
+		"\nestimated is not cool: cpu avg_5m is predicted at 53.0%, above the low line 45%, and measured at 10.0%: 43.0 points are estimated",
+		"\nended is not hot: cpu avg_5m is measured at 72.0%", "\nspike is not hot: cpu is measured at 95.0% by the newest reading",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "calm is not") {
+		t.Errorf("a calm node needs no reason:\n%s", out.String())
 	}
 }
 

@@ -216,7 +216,8 @@ func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (
 	}
 }
 
-// logJudged logs the hot nodes of a cycle.
+// logJudged logs the hot nodes of a cycle, and those that are above an evict line
+// and not hot.
 func (e *Explainer) logJudged(ctx context.Context, made *realusage.Made) {
 	logger := klog.FromContext(ctx).V(2)
 	if !logger.Enabled() {
@@ -230,11 +231,11 @@ func (e *Explainer) logJudged(ctx context.Context, made *realusage.Made) {
 	logged := 0
 	for i := range f.View.Nodes {
 		name := f.View.Snapshot.Nodes[i].Node.Name
-		if f.States[name].State != thresholds.Hot {
+		if notHot, _ := f.Bases(i); f.States[name].State != thresholds.Hot && notHot == nil {
 			continue
 		}
 		if logged++; logged > judgedPerCycle {
-			logger.Info("More nodes were judged hot than are logged", "logged", judgedPerCycle)
+			logger.Info("More nodes are above their evict lines than are logged", "logged", judgedPerCycle)
 			return
 		}
 		if n, err := explain.OfNode(f, name); err == nil {

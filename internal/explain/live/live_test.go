@@ -70,7 +70,8 @@ func watching(t *testing.T) *observer.Observer {
 	return o
 }
 
-// A cycle tells the log of hot nodes alone, at V(2), with the numbers.
+// A cycle logs hot nodes at V(2), with the numbers, and nodes that are above an evict
+// line and not hot.
 func TestJudgedIsLogged(t *testing.T) {
 	o := watching(t)
 	d, latest := New(o, nil, nil, &Terms{}), o.Latest()
@@ -87,6 +88,10 @@ func TestJudgedIsLogged(t *testing.T) {
 			d.Judged(klog.NewContext(t.Context(), logger), &made)
 			if got := strings.Count(out.String(), `"Node judged" node="n1" state="hot"`); got != want {
 				t.Errorf("-v=%d, %s: %d lines, want %d:\n%s", verbosity, state, got, want, out.String())
+			}
+			above := strings.Count(out.String(), `state="warm" since=`)
+			if want := map[bool]int{true: 1}[state == thresholds.Warm && verbosity == 2]; above != want {
+				t.Errorf("-v=%d, %s: %d lines about a warm node above its evict line, want %d:\n%s", verbosity, state, above, want, out.String())
 			}
 			if want == 1 && !strings.Contains(out.String(), `hasToLeave="500m cpu, 0Mi memory"`) {
 				t.Errorf("no numbers in %s", out.String())

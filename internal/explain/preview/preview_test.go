@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -123,6 +124,10 @@ func young() *Facts {
 		f.Plan.Nodes = append(f.Plan.Nodes, node(name, thresholds.Warm, "", cluster.Percents{96.6, 40}, cluster.Percents{96.6, 40}))
 	}
 	f.Evidence = map[string][]thresholds.Evidence{"node-02": {over(usage.CPU, usage.Avg5m, 96.6, 65)}, "node-03": {over(usage.CPU, usage.Avg5m, 96.6, 65)}}
+	f.NotHot = map[string]*explain.Basis{}
+	for _, name := range []string{"node-02", "node-03"} {
+		f.NotHot[name] = &explain.Basis{Text: "cpu avg_5m 96.6% is above the evict line 65%, but it became ready too recently for that to count before 12:03 UTC"}
+	}
 	f.CountsFrom = map[string]time.Time{"node-02": noon.Add(150 * time.Second), "node-03": noon.Add(2 * time.Minute), "node-01": noon}
 	return f
 }
@@ -131,13 +136,53 @@ func young() *Facts {
 // available is below its line, not above it.
 func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	facts := young()
-	facts.Plan.Nodes[1].State = thresholds.Unknown
+	facts.Plan.Nodes[1].State, facts.NotHot["node-02"] = thresholds.Unknown, nil
 	facts.Evidence["node-03"] = []thresholds.Evidence{{Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}}
 	if n := New(facts).Nodes[1]; n.CountsFrom != nil || n.Exceeded != nil || n.Before != nil {
 		t.Errorf("of a node without usage is told %+v", n)
 	}
 	got := printed(facts, layout.Style{Width: 160}, false)
-	if want := "Not hot yet:    1 node beyond evict lines, ready too recently for that to count (hot.startup): node-03."; !strings.Contains(got, want) {
+	if want := "Not hot:        node-03 is not hot: cpu avg_5m 96.6% is above the evict line 65%, but it became ready too recently"; !strings.Contains(got, want) || strings.Contains(got, "node-02 is not hot") {
+		t.Errorf("want %q in\n%s", want, got)
+	}
+}
+
+// A plan does not say that no node is hot beside one that is measured above its evict
+// line without saying why that is not hot.
+func TestUnsettledNodes(t *testing.T) {
+	h := testkit.Unsettled(t)
+	facts, f := explain.Facts{View: h.View, Lines: h.Lines, States: h.States, SamplesNeeded: 3}, idle()
+	f.Plan.Nodes, f.NotHot, f.NotCool = nil, map[string]*explain.Basis{}, map[string]*explain.Basis{}
+	for i, n := range h.View.Snapshot.Nodes {
+		f.Plan.Nodes = append(f.Plan.Nodes, node(n.Node.Name, h.States[n.Node.Name].State, "", cluster.Percents{50, 10}, cluster.Percents{50, 10}))
+		f.NotHot[n.Node.Name], f.NotCool[n.Node.Name] = facts.Bases(i)
+	}
+	got := printed(f, layout.Style{Width: 400}, true)
+	for _, want := range []string{
+		"Hot nodes:      none of 6; 4 nodes are measured above an evict line and not hot, as follows\n",
+		"starting is not hot yet: cpu avg_5m is measured at 96.6%, above the evict line 65%, and counts as 12.2%: " +
+			"84.4 points are from 12 pods that started 4 min ago and count from 05:30 UTC on.\n",
+		"Not cool:       estimated is not cool: cpu avg_5m is predicted at 53.0%, above the low line 45%, and measured at 10.0%: 43.0 points are estimated",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	if got := printed(f, layout.Style{Width: 400}, false); !strings.Contains(got, "                And 1 more; -o wide lists all.\n") {
+		t.Errorf("a narrow page does not say what it leaves out:\n%s", got)
+	}
+	r := New(f)
+	if starting := r.Nodes[4]; starting.NotHot == nil || *starting.NotHot.Measured != 96.6 || r.Summary.NotHotNodes != 4 {
+		t.Errorf("as values: %+v, %+v", starting, r.Summary)
+	}
+}
+
+// Hot nodes that are no part of a plan are named, so that "none" is not all there is.
+func TestHotNodesLeftOut(t *testing.T) {
+	f := idle()
+	f.HotLeftOut = []string{"gpu-1"}
+	const want = "Left out:       1 node is hot and left out by the policy's nodeSelector: gpu-1."
+	if got := printed(f, layout.Style{Width: 200}, false); !strings.Contains(got, want) {
 		t.Errorf("want %q in\n%s", want, got)
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
@@ -75,7 +72,7 @@ func (p *printer) summary(r *Report) {
 	s := &r.Summary
 	if s.Nodes > 0 {
 		p.field("Hot nodes", s.hot())
-		p.young(r)
+		p.basis(r)
 		p.field("Moves", s.moves())
 		p.highest("Highest CPU", s.HighestCPU, s.Moves)
 		p.highest("Highest memory", s.HighestMemory, s.Moves)
@@ -104,29 +101,58 @@ func (s *Summary) hot() string {
 	default:
 		words += fmt.Sprintf(", %d cooled by the moves, %d not", s.CooledNodes, stay)
 	}
+	if s.NotHotNodes > 0 {
+		words += fmt.Sprintf("; %s measured above an evict line and not hot, as follows", reasons.Are(s.NotHotNodes, "node"))
+	}
 	if s.UnknownNodes > 0 {
 		words += fmt.Sprintf("; usage of %d is not known", s.UnknownNodes)
 	}
 	return words
 }
 
-// young prints which nodes became ready too recently to be hot, where any would
-// be otherwise.
-func (p *printer) young(r *Report) {
-	var names []string
-	var first *time.Time
+// basis prints why nodes are not hot, or not cool, where what is measured of them
+// suggests that.
+func (p *printer) basis(r *Report) {
+	var notHot, predicted, notCool []string
+	nodes := make([]*Node, len(r.Nodes))
 	for i := range r.Nodes {
-		n := &r.Nodes[i]
-		if n.CountsFrom == nil {
-			continue
-		}
-		if names = append(names, n.Name); first == nil || n.CountsFrom.Before(*first) {
-			first = n.CountsFrom
+		nodes[i] = &r.Nodes[i]
+	}
+	slices.SortStableFunc(nodes, func(a, b *Node) int { return -cmp.Compare(hottest(a.Before), hottest(b.Before)) })
+	for _, n := range nodes {
+		switch {
+		case n.NotHot.ByMeasure():
+			notHot = append(notHot, n.NotHot.Sentence(n.Name))
+		case n.NotHot != nil:
+			predicted = append(predicted, n.NotHot.Sentence(n.Name))
+		case n.NotCool != nil:
+			notCool = append(notCool, n.Name+" is not cool: "+n.NotCool.Text+".")
 		}
 	}
-	if first != nil {
-		p.field("Not hot yet", fmt.Sprintf("%s beyond evict lines, ready too recently for that to count (hot.startup): %s. The first counts in %s.",
-			reasons.Count(len(names), "node"), reasons.Names(names, 3), duration.HumanDuration(first.Sub(r.Made))))
+	p.fields("Not hot", append(notHot, predicted...))
+	p.fields("Not cool", notCool)
+	if left := r.HotLeftOut; len(left) > 0 {
+		p.field("Left out", fmt.Sprintf("%s hot and left out by the policy's nodeSelector: %s.",
+			reasons.Are(len(left), "node"), reasons.Names(left, 3)))
+	}
+}
+
+// fields prints sentences with one label: the first few, or all on a wide page.
+func (p *printer) fields(label string, sentences []string) {
+	const few = 3
+	for i, words := range sentences {
+		if i == few && !p.Wide {
+			words = fmt.Sprintf("And %d more; -o wide lists all.", len(sentences)-few)
+		}
+		if i > few && !p.Wide {
+			return
+		}
+		if i == 0 {
+			p.field(label, words)
+			continue
+		}
+		indent := strings.Repeat(" ", labels)
+		p.Text(indent, "", indent, words)
 	}
 }
 

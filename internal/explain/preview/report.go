@@ -29,6 +29,12 @@ type Facts struct {
 	// CountsFrom is from when nodes count that are beyond an evict line and became
 	// ready too recently, by node.
 	CountsFrom map[string]time.Time
+	// NotHot is why nodes are not hot although they are measured or predicted above an
+	// evict line, NotCool why they are not cool although they are measured under their
+	// low lines, by node.
+	NotHot, NotCool map[string]*explain.Basis
+	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
+	HotLeftOut []string
 	// Until is when a declined pod's reason ends, by the pod's UID, where that is
 	// known ahead.
 	Until map[string]time.Time
@@ -45,7 +51,7 @@ type Facts struct {
 func New(f *Facts) *Report {
 	r := &Report{
 		APIVersion: policy.GroupVersion, Kind: Kind, Made: f.At.UTC(), Closed: f.Closed, Paused: f.Paused,
-		Steering: f.Steering.conclude(f.At), Moves: []Move{}, Declined: []Declined{}, Nodes: []Node{},
+		Steering: f.Steering.conclude(f.At), HotLeftOut: f.HotLeftOut, Moves: []Move{}, Declined: []Declined{}, Nodes: []Node{},
 	}
 	for i := range f.Plan.Moves {
 		r.Moves = append(r.Moves, moveOf(&f.Plan.Moves[i], f.Evidence[f.Plan.Moves[i].From]))
@@ -55,7 +61,7 @@ func New(f *Facts) *Report {
 	}
 	for i := range f.Plan.Nodes {
 		n := &f.Plan.Nodes[i]
-		node := Node{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
+		node := Node{Name: n.Name, State: string(n.State), Reason: string(n.Reason), NotHot: f.NotHot[n.Name], NotCool: f.NotCool[n.Name]}
 		if n.State != thresholds.Unknown {
 			node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
 			if from := f.CountsFrom[n.Name]; from.After(f.At) {

@@ -11,6 +11,9 @@ func (r *Report) sum() Summary {
 	leave := r.leave()
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
+		if n.NotHot.ByMeasure() {
+			s.NotHotNodes++
+		}
 		switch {
 		case n.Before == nil:
 			s.UnknownNodes++

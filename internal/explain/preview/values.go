@@ -23,12 +23,14 @@ type Report struct {
 	Paused string `json:"paused,omitempty"`
 	// Provisional is what the plan lacks to be that of a cycle; absent if it
 	// lacks nothing.
-	Provisional string     `json:"provisional,omitempty"`
-	Summary     Summary    `json:"summary"`
-	Steering    Steering   `json:"steering"`
-	Moves       []Move     `json:"moves"`
-	Declined    []Declined `json:"declined"`
-	Nodes       []Node     `json:"nodes"`
+	Provisional string `json:"provisional,omitempty"`
+	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out.
+	HotLeftOut []string   `json:"hotLeftOut,omitempty"`
+	Summary    Summary    `json:"summary"`
+	Steering   Steering   `json:"steering"`
+	Moves      []Move     `json:"moves"`
+	Declined   []Declined `json:"declined"`
+	Nodes      []Node     `json:"nodes"`
 }
 
 // Move is one planned move.
@@ -83,9 +85,14 @@ type Node struct {
 	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
 	// CountsFrom is from when samples of a node that is beyond an evict line count;
 	// absent unless it became ready too recently.
-	CountsFrom *time.Time        `json:"countsFrom,omitempty"`
-	Before     *explain.Percents `json:"before,omitempty"`
-	After      *explain.Percents `json:"after,omitempty"`
+	CountsFrom *time.Time `json:"countsFrom,omitempty"`
+	// NotHot is why it is not hot although it is measured or predicted above an evict
+	// line, NotCool why it is not cool although it is measured under its low lines;
+	// absent where that is not so.
+	NotHot  *explain.Basis    `json:"notHot,omitempty"`
+	NotCool *explain.Basis    `json:"notCool,omitempty"`
+	Before  *explain.Percents `json:"before,omitempty"`
+	After   *explain.Percents `json:"after,omitempty"`
 }
 
 // Summary counts what a plan would do.
@@ -94,6 +101,8 @@ type Summary struct {
 	// UnknownNodes have no usage that is known well enough.
 	UnknownNodes int `json:"unknownNodes"`
 	HotNodes     int `json:"hotNodes"`
+	// NotHotNodes are measured above an evict line and not hot.
+	NotHotNodes int `json:"notHotNodes"`
 	// CooledNodes are hot nodes that the moves bring under their evict lines,
 	// StayHotNodes those that they do not.
 	CooledNodes  int `json:"cooledNodes"`
