@@ -170,7 +170,7 @@ func TestCausesAreAll(t *testing.T) {
 	if got := p[Stale]; got.Count != 21 || len(got.Examples) != maxExamples {
 		t.Errorf("21 problems are %+v", got)
 	}
-	if len(p) != 9 || len(Causes()) != 9 {
+	if len(p) != 11 || len(Causes()) != 11 {
 		t.Errorf("%d causes, %d different", len(Causes()), len(p))
 	}
 }

@@ -117,6 +117,11 @@ const (
 	UnmatchedPod  Cause = "unmatched_pod"
 	// Duplicate samples repeat one in the same Batch.
 	Duplicate Cause = "duplicate"
+	// Foreign samples are of a node or pod by their labels, but were scraped
+	// elsewhere: whoever runs a pod that is scraped can write such.
+	Foreign Cause = "foreign"
+	// SeveralClusters means that an answer has series of several clusters.
+	SeveralClusters Cause = "several_clusters"
 	// Unreadable samples could not be interpreted, Unreachable servers did not
 	// answer.
 	Unreadable  Cause = "unreadable"
@@ -125,7 +130,7 @@ const (
 
 // Causes lists every Cause.
 func Causes() []Cause {
-	return []Cause{Stale, Future, Absurd, Contradictory, UnmatchedNode, UnmatchedPod, Duplicate, Unreadable, Unreachable}
+	return []Cause{Stale, Future, Absurd, Contradictory, UnmatchedNode, UnmatchedPod, Duplicate, Foreign, SeveralClusters, Unreadable, Unreachable}
 }
 
 // maxExamples bounds the examples of a Problem.

@@ -25,6 +25,7 @@ func examineMatching(p *Patient, n *notes) {
 			p.matchNodes(n, i, anywhere)
 			p.matchPods(n, i)
 			p.duplicates(n, i)
+			p.origins(n, i)
 		}
 	}
 }
@@ -144,6 +145,21 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 		}
 	}
 	return running, measured
+}
+
+// origins finds series of several clusters, and series that others than a node's
+// exporter or kubelet gave.
+func (p *Patient) origins(n *notes, i int) {
+	problems := p.Readings.Sources[i].Problems
+	if several := problems[usage.SeveralClusters]; several.Count > 0 {
+		n.problem(p.sourceName(i), "It returned series of several clusters or servers: %s.", strings.Join(several.Examples, "; ")).
+			fix(advice(&p.Sources[i], source.SeveralClusters, "Let it return only this cluster's series."))
+	}
+	if foreign := problems[usage.Foreign]; foreign.Count > 0 {
+		n.warning(p.sourceName(i), "%s not taken, because they were scraped elsewhere than on the node or from the pod's kubelet: %s.",
+			reasons.Count(foreign.Count, "sample"), strings.Join(foreign.Examples, "; ")).
+			fix(advice(&p.Sources[i], source.Foreign, "Find out which page has them."))
+	}
 }
 
 // duplicates finds nodes and pods that have several samples.

@@ -153,6 +153,19 @@ func TestMatching(t *testing.T) {
 				`warning Prometheus: Usage reported for 3 of 3 ready nodes, and 1 sample of nodes that this cluster does not have: instance="db1:9100".`,
 			},
 		},
+		"series of several clusters, and of a page of a pod": {
+			types: []string{prometheus.Name},
+			change: func(w *ward) {
+				w.sources[0].batch.Problems.Add(usage.SeveralClusters, `cpu avg_5m of nodes: cluster="eu" and "us"`)
+				w.sources[0].batch.Problems.Add(usage.Foreign, `cpu avg_5m of node "n1" from pod shop/web, which is not on it`)
+			},
+			want: []string{
+				`problem Prometheus: It returned series of several clusters or servers: cpu avg_5m of nodes: cluster="eu" and "us".`,
+				`warning Prometheus: 1 sample not taken, because they were scraped elsewhere than on the node or from the pod's kubelet: ` +
+					`cpu avg_5m of node "n1" from pod shop/web, which is not on it.`,
+				"ok Prometheus: Usage reported for all 3 ready nodes.",
+			},
+		},
 		"a node that is not ready is not missed": {
 			types: []string{kubelet.Name},
 			change: func(w *ward) {

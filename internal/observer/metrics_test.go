@@ -63,7 +63,9 @@ evenkeel_usage_readings_total{result="success",source="test"} 8
 evenkeel_usage_samples_skipped_total{cause="absurd",source="test"} 0
 evenkeel_usage_samples_skipped_total{cause="contradictory",source="test"} 0
 evenkeel_usage_samples_skipped_total{cause="duplicate",source="test"} 0
+evenkeel_usage_samples_skipped_total{cause="foreign",source="test"} 0
 evenkeel_usage_samples_skipped_total{cause="future",source="test"} 0
+evenkeel_usage_samples_skipped_total{cause="several_clusters",source="test"} 0
 evenkeel_usage_samples_skipped_total{cause="stale",source="test"} 0
 evenkeel_usage_samples_skipped_total{cause="unmatched_node",source="test"} 8
 evenkeel_usage_samples_skipped_total{cause="unmatched_pod",source="test"} 0

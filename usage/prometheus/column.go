@@ -15,6 +15,7 @@ import (
 type cell struct {
 	value float64
 	state cellState
+	own   bool // scraped at the node's own address
 }
 
 type cellState uint8
@@ -32,9 +33,8 @@ const maxUnmatched = 4096
 // at several.
 type column struct {
 	keptAnswer
+	origin
 	query  *nodeQuery
-	nodes  []*cluster.NodePods
-	index  *nodeIndex
 	steps  int
 	cells  []cell
 	series int
@@ -44,24 +44,39 @@ type column struct {
 
 func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, steps int) *column {
 	return &column{
-		query: query, nodes: snapshot.Nodes, index: index, steps: steps,
+		query: query, origin: newOrigin(snapshot.Nodes, index), steps: steps,
 		cells: make([]cell, len(snapshot.Nodes)*steps), keptAnswer: keptAnswer{unmatched: map[string]bool{}},
 	}
 }
 
-// find returns the node of a series, and records a series without one.
-func (c *column) find(s *series) (int, bool) {
+// find returns the node of a series and whether it was scraped at that node's own
+// address, and records a series without one.
+func (c *column) find(s *series) (node int, own, ok bool) {
 	c.series++
-	node, ok := c.index.find(s)
-	if !ok && len(c.unmatched) < maxUnmatched {
+	c.seen(s)
+	node, ok = c.index.find(s)
+	switch {
+	case !ok && len(c.unmatched) < maxUnmatched:
 		c.unmatched[c.index.example(s)] = true
+	case ok && c.query.builtIn && !c.speaksFor(s, node):
+		c.foreign(node, fmt.Sprintf("from pod %s/%s, which is not on it", s.label("namespace"), s.label("pod")))
+		return 0, false, false
+	case ok:
+		own = c.counts(s)
 	}
-	return node, ok
+	return node, own, ok
 }
+
+// foreign counts a series that does not count for a node.
+func (c *column) foreign(node int, why string) {
+	c.problems.Add(usage.Foreign, shown(fmt.Sprintf("%s of node %q %s", c.query, c.nodes[node].Node.Name, why)))
+}
+
+const notItsAddress = "from another address than its own"
 
 // instant adds a series of an instant query.
 func (c *column) instant(s *series) {
-	node, ok := c.find(s)
+	node, own, ok := c.find(s)
 	if !ok {
 		return
 	}
@@ -70,25 +85,36 @@ func (c *column) instant(s *series) {
 		return
 	}
 	c.evaluated = s.points[0].at
-	c.set(node, 0, s.points[0].value)
+	c.set(node, 0, own, s.points[0].value)
 }
 
-// set stores a value.
-func (c *column) set(node, step int, raw float64) {
+// set stores a value. One that was scraped at the node's own address takes the
+// place of others. Of values that agree the lowest counts, so that none makes a
+// node hot that is not by each of them.
+func (c *column) set(node, step int, own bool, raw float64) {
 	of := &c.nodes[node].Node
+	at := &c.cells[node*c.steps+step]
+	if c.query.builtIn && at.state != empty && at.own && !own {
+		c.foreign(node, notItsAddress)
+		return
+	}
 	value, cause := convert(raw, c.query.unit, c.query.metric, of)
 	if cause != "" {
 		c.problems.Add(cause, fmt.Sprintf("%s of node %q: %v %s", c.query, of.Name, raw, c.query.unit))
 		return
 	}
 	c.notFraction = c.notFraction || raw <= 0 || raw > fractionLike
-	at := &c.cells[node*c.steps+step]
 	switch {
 	case at.state == empty:
-		at.value, at.state = value, known
+		*at = cell{value, known, own}
+	case c.query.builtIn && own && !at.own:
+		c.foreign(node, notItsAddress)
+		*at = cell{value, known, own}
 	case at.state == known && !c.agree(at.value, value, of):
 		at.state = disputed
 		c.problems.Add(usage.Duplicate, fmt.Sprintf("%s of node %q: both %.6g and %.6g", c.query, of.Name, at.value, value))
+	case at.state == known:
+		at.value = min(at.value, value)
 	}
 }
 
@@ -118,6 +144,7 @@ func (c *column) finish() {
 	if c.series == 0 {
 		c.problems.Add(usage.Unreadable, nothing(c.query.expression))
 	}
+	c.judgeOrigins()
 	if _, ofResource := resourceOf(c.query.metric); !ofResource || c.query.unit != source.Percent || c.notFraction {
 		return
 	}
@@ -126,6 +153,24 @@ func (c *column) finish() {
 			c.cells[i].state = disputed
 			c.problems.Add(usage.Contradictory,
 				fmt.Sprintf("%s of node %q looks like a fraction, not percent", c.query, c.nodes[i/c.steps].Node.Name))
+		}
+	}
+}
+
+// judgeOrigins drops the values that cannot be told to be of this cluster's nodes.
+func (c *column) judgeOrigins() {
+	if !c.query.builtIn {
+		return
+	}
+	mixed, settled := c.mixed(c.query.String()+" of nodes", &c.problems), c.settled()
+	for i := range c.cells {
+		switch at := &c.cells[i]; {
+		case at.state == empty:
+		case mixed:
+			*at = cell{}
+		case settled && !at.own:
+			c.foreign(i/c.steps, notItsAddress)
+			*at = cell{}
 		}
 	}
 }

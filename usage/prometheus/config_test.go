@@ -128,7 +128,8 @@ func TestPodExpressions(t *testing.T) {
 	for _, query := range newSource(t, config).podQueries {
 		got = append(got, query.expression)
 	}
-	const memory = `sum by (exported_namespace, exported_pod) (max by (exported_namespace, exported_pod, container) ` +
+	const memory = `sum by (exported_namespace, exported_pod, instance, cluster, cluster_name, cluster_id, k8s_cluster_name) ` +
+		`(max by (exported_namespace, exported_pod, instance, cluster, cluster_name, cluster_id, k8s_cluster_name, container) ` +
 		`(container_memory_working_set_bytes{container!="",container!="POD",exported_pod!=""}))`
 	want := []string{"avg_over_time((my:pods)[5m:1m])", "avg_over_time((" + memory + ")[5m:1m])", "my:pods:now", memory}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -227,7 +228,9 @@ func TestNodesAreMatched(t *testing.T) {
 		"by IPv6 address":                {[]string{"instance", "fd00::2"}, "", 1},
 		"a name goes before a host name": {[]string{"hostname", "n1"}, "", 0},
 		"node goes before instance":      {[]string{"instance", "n1", "node", "n2"}, "", 1},
-		"a label that names nobody":      {[]string{"node", "metal-7", "instance", "n3:9100"}, "", 2},
+		"a label that names nobody":      {[]string{"node", "metal-7", "instance", "n3:9100"}, "", -1},
+		"what a page says of itself":     {[]string{"instance", "10.1.0.5:8080", "host", "n1", "exported_node", "n1"}, "", -1},
+		"against what the scrape says":   {[]string{"exported_instance", "n1"}, "", -1},
 		"the label that was set":         {[]string{"node", "n1", "machine", "n2"}, "machine", 1},
 		"and no other":                   {[]string{"node", "n1"}, "machine", -1},
 		"nobody":                         {[]string{"instance", "10.0.0.9:9100"}, "", -1},

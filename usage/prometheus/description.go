@@ -56,6 +56,10 @@ func advice(measured string) map[source.Topic]string {
 			source.Snippet(Name, "namespaceLabel: namespace\n        podLabel: pod"),
 		source.Duplicates: "Two servers scrape the same exporter, or two exporters run on a node. Let an expression leave one of them:\n" +
 			source.Snippet(Name, "queries: {nodes: {cpu: {expr: max by (instance) (...)}}}"),
+		source.Foreign: "Any pod that is scraped can export series by these names. Ask the server for them, see which page (instance, job, namespace, pod)\n" +
+			"has them, and let it drop them there (metric_relabel_configs). If these are your exporters, give expressions of your own (queries).",
+		source.SeveralClusters: "Until it is known which of them is this cluster, what could be of another is not taken:\n" +
+			source.Snippet(Name, "matchers: {cluster: NAME}"),
 		source.WrongUnit: source.Snippet(Name, "queries: {nodes: {cpu: {expr: ..., unit: percent}}}   # cores, milli, percent or fraction; memory: bytes, percent or fraction"),
 		source.Old:       "scrape_interval",
 	}

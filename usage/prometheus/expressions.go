@@ -2,6 +2,8 @@ package prometheus
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,20 +23,20 @@ type base struct{ now, stamp string }
 // even if the data has just begun, so a server that started a minute ago would
 // report a fraction of the usage. Means are made of irate by subqueries.
 func (c *Config) nodeBase(metric usage.Metric) base {
-	available := selector("node_memory_MemAvailable_bytes")
+	available := c.selector("node_memory_MemAvailable_bytes")
 	switch c.NodeMetrics {
 	case NodeExporter:
 		now := map[usage.Metric]string{
 			usage.CPUContention:  c.contention(),
 			usage.CPU:            "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode!~"idle|iowait|steal"`) + ")",
-			usage.Memory:         nodeWorkingSet + " or node_memory_MemTotal_bytes - " + available,
+			usage.Memory:         c.nodeWorkingSet() + " or " + c.selector("node_memory_MemTotal_bytes") + " - " + available,
 			usage.CPUPressure:    c.irate("node_pressure_cpu_waiting_seconds_total") + " * 100",
 			usage.MemoryPressure: c.irate("node_pressure_memory_waiting_seconds_total") + " * 100",
 			usage.IOPressure:     c.irate("node_pressure_io_waiting_seconds_total") + " * 100",
 		}
 		return base{now[metric], available}
 	case Kubelet:
-		memory := selector("node_memory_working_set_bytes")
+		memory := c.selector("node_memory_working_set_bytes")
 		now := map[usage.Metric]string{usage.CPU: c.irate("node_cpu_usage_seconds_total"), usage.Memory: memory, usage.CPUContention: c.contention()}
 		return base{now[metric], memory}
 	}
@@ -56,7 +58,7 @@ func (c *Config) contention() string {
 		" unless on (" + one + ") " + c.irate("container_cpu_cfs_throttled_periods_total", container...) +
 		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + number(contention.ThrottledPeriodsPercent/100.0)
 	without := "without (id, image, name, " + one + ") "
-	total := "sum " + without + "(" + selector(waiting, container...) + ")"
+	total := "sum " + without + "(" + c.selector(waiting, container...) + ")"
 	return "(quantile " + without + "(" + number(contention.Quantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
 }
 
@@ -64,27 +66,35 @@ func (c *Config) contention() string {
 // kubelet takes it from the root cgroup: anonymous and file pages without the
 // inactive file pages. Pods are measured so too. By MemAvailable, which leaves
 // out the active file pages as well, pods could exceed their node.
-const nodeWorkingSet = "node_memory_AnonPages_bytes + node_memory_Cached_bytes + node_memory_Buffers_bytes" +
-	" + node_memory_SwapCached_bytes - node_memory_Inactive_file_bytes"
+func (c *Config) nodeWorkingSet() string {
+	of := func(name string) string { return c.selector("node_memory_" + name + "_bytes") }
+	return of("AnonPages") + " + " + of("Cached") + " + " + of("Buffers") + " + " + of("SwapCached") + " - " + of("Inactive_file")
+}
 
 // podBase returns the expression of a resource's usage by pods.
 //
 // The inner max counts a container once if it is scraped twice: by cAdvisor and
 // the resource endpoint, which share these names, or by two servers. Series of
 // whole pods (no container) and of the sandbox (POD) are left out: they would
-// count twice.
+// count twice. Series of different origin are kept apart: a container is not
+// the greatest of what a kubelet, a page of the pod itself and the kubelet of
+// another cluster say of it.
 func (c *Config) podBase(metric usage.Metric) string {
 	const container = `container!="",container!="POD"`
 	pod := c.PodLabel + `!=""`
 	expression := c.irate("container_cpu_usage_seconds_total", container, pod)
 	if metric == usage.Memory {
-		expression = selector("container_memory_working_set_bytes", container, pod)
+		expression = c.selector("container_memory_working_set_bytes", container, pod)
 	}
-	by := c.NamespaceLabel + ", " + c.PodLabel
+	by := strings.Join(slices.Concat([]string{c.NamespaceLabel, c.PodLabel, instanceLabel}, clusterLabels), ", ")
 	return "sum by (" + by + ") (max by (" + by + ", container) (" + expression + "))"
 }
 
-func selector(name string, matchers ...string) string {
+// selector returns a selector with the policy's matchers behind the given ones.
+func (c *Config) selector(name string, matchers ...string) string {
+	for _, label := range slices.Sorted(maps.Keys(c.Matchers)) {
+		matchers = append(matchers, label+"="+strconv.Quote(c.Matchers[label]))
+	}
 	if len(matchers) == 0 {
 		return name
 	}
@@ -92,7 +102,7 @@ func selector(name string, matchers ...string) string {
 }
 
 func (c *Config) irate(name string, matchers ...string) string {
-	return "irate(" + selector(name, matchers...) + "[" + duration(c.RateWindow.Duration) + "])"
+	return "irate(" + c.selector(name, matchers...) + "[" + duration(c.RateWindow.Duration) + "])"
 }
 
 // over returns the expression of a window over another expression, evaluated

@@ -104,13 +104,13 @@ func (s *Source) historyQueries() []nodeQuery {
 // past fills a column from a range query.
 func (s *Source) past(ctx context.Context, c *column, g grid) error {
 	_, err := s.api.ask(ctx, rangeEndpoint, g.form(c.query.expression), func(s *series) {
-		node, ok := c.find(s)
+		node, own, ok := c.find(s)
 		if !ok {
 			return
 		}
 		for _, p := range s.points {
 			if step, ok := g.index(p.at); ok {
-				c.set(node, step, p.value)
+				c.set(node, step, own, p.value)
 			}
 		}
 	})

@@ -7,10 +7,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// nodeLabels are the labels that may name a node, the most reliable first.
+// nodeLabels are the labels that may name a node, the most reliable first. The
+// first that a series has counts. Those that begin with exported_ are what a page
+// says of itself against what the scrape says.
 var nodeLabels = []string{
-	"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", "instance", "hostname", "host",
-	"exported_node", "exported_instance",
+	"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", instanceLabel, "hostname", "host",
 }
 
 // ambiguous marks an address that several nodes share.
@@ -50,15 +51,12 @@ func (x *nodeIndex) add(key string, node int) {
 	x.byKey[key] = node
 }
 
-// find returns the node that the first matching label names.
+// find returns the node that the first label of a series names.
 func (x *nodeIndex) find(s *series) (node int, ok bool) {
 	for _, label := range x.labels {
 		value := s.label(label)
-		if len(value) == 0 {
-			continue
-		}
-		if node, ok := x.named(value); ok {
-			return node, true
+		if len(value) > 0 {
+			return x.named(value)
 		}
 	}
 	return 0, false

@@ -28,11 +28,22 @@ type podTable struct {
 	index                    map[podKey]int32
 	pods                     []usage.PodSample
 	parts                    []podParts
-	namespaces               map[string]string
-	problems                 usage.Problems
+	// own are the parts that were scraped at a node's own address.
+	own        []podParts
+	namespaces map[string]string
+	problems   usage.Problems
+	// origin and disputed are of the query's answer. Disputed pods have several
+	// values, none of them a kubelet's as far as is known.
+	origin   origin
+	disputed map[int32]bool
 	// query is the one whose answer is being read, series its count so far.
 	query  *podQuery
 	series int
+}
+
+// begin begins the answer to a query.
+func (t *podTable) begin(query *podQuery, r *round) {
+	t.query, t.series, t.origin, t.disputed = query, 0, newOrigin(r.snapshot.Nodes, r.index), map[int32]bool{}
 }
 
 func newPodTable(config *settings, expected int) *podTable {
@@ -55,7 +66,8 @@ func (t *podTable) instant(s *series) {
 	if !ok {
 		i = t.add(namespace, name)
 	}
-	t.set(i, s.points[0])
+	t.origin.seen(s)
+	t.set(i, t.origin.counts(s), s.points[0])
 }
 
 func (t *podTable) add(namespace, name []byte) int32 {
@@ -67,34 +79,70 @@ func (t *podTable) add(namespace, name []byte) int32 {
 	i := int32(len(t.pods)) // an answer's bytes bound it
 	t.index[key] = i
 	t.pods, t.parts = append(t.pods, usage.PodSample{Namespace: key.namespace, Name: key.name}), append(t.parts, 0)
+	t.own = append(t.own, 0)
 	return i
 }
 
+// part is the bit of a query's values.
+func (q *podQuery) part() podParts {
+	resource, _ := resourceOf(q.metric)
+	if q.window == usage.Last {
+		resource += cluster.NumResources
+	}
+	return 1 << resource
+}
+
 // set stores a value. Two values for the same are no sum of a pod's containers,
-// so such a pod is rejected.
-func (t *podTable) set(i int32, p point) {
-	pod, metric := &t.pods[i], t.query.metric
+// so such a pod is rejected, unless kubelets gave both and they agree: then the
+// higher counts.
+// What a kubelet gave takes the place of what another page did.
+func (t *podTable) set(i int32, own bool, p point) {
+	pod, metric, part := &t.pods[i], t.query.metric, t.query.part()
 	resource, _ := resourceOf(metric)
 	amount, ok := podAmount(p.value, t.query.unit)
-	if !ok {
-		t.problems.Add(usage.Absurd, fmt.Sprintf("%s of pod %s/%s: %v", metric, pod.Namespace, pod.Name, p.value))
-		t.parts[i] |= wrong
-		return
-	}
-	sample, part := &pod.Avg5m, podParts(1)<<resource
+	own = own && t.query.builtIn
+	have, haveOwn := t.parts[i]&part != 0, t.own[i]&part != 0
+	sample := &pod.Avg5m
 	if t.query.window == usage.Last {
-		sample, part = &pod.Last, part<<cluster.NumResources
+		sample = &pod.Last
 	}
-	if t.parts[i]&part != 0 {
+	switch {
+	case have && haveOwn && !own:
+		t.foreign(i)
+		return
+	case !ok:
+		t.problems.Add(usage.Absurd, fmt.Sprintf("%s of pod %s/%s: %v", metric, pod.Namespace, pod.Name, p.value))
+		if own || !t.query.builtIn {
+			t.parts[i] |= wrong
+		}
+		return
+	case have && own && !haveOwn:
+		t.foreign(i)
+	case have && own && near(amount, sample.Used[resource], resource):
+		amount = max(amount, sample.Used[resource])
+	case have && !own && t.query.builtIn:
+		t.problems.Add(usage.Duplicate, fmt.Sprintf("%s of pod %s/%s", metric, pod.Namespace, pod.Name))
+		t.disputed[i] = true
+		return
+	case have:
 		t.problems.Add(usage.Duplicate, fmt.Sprintf("%s of pod %s/%s", metric, pod.Namespace, pod.Name))
 		t.parts[i] |= wrong
 		return
 	}
 	t.parts[i] |= part
+	if own {
+		t.own[i] |= part
+	}
 	sample.Used[resource] = amount
 	if sample.At.IsZero() || p.at.Before(sample.At) {
 		sample.At = p.at
 	}
+}
+
+// near reports whether two amounts may be one pod's as two scrapes see it.
+func near(a, b int64, resource cluster.Resource) bool {
+	least := cluster.Amounts{10, 16 << 20} // a small pod's amounts may differ by all of them
+	return math.Abs(float64(a-b)) <= max(agreePart*float64(max(a, b)), float64(least[resource]))
 }
 
 // podAmount returns a value in milli-cores or bytes. The Store judges negative
@@ -108,6 +156,39 @@ func podAmount(value float64, unit source.Unit) (int64, bool) {
 		return 0, false
 	}
 	return int64(math.Round(value)), true
+}
+
+// foreign counts a value that does not count for a pod.
+func (t *podTable) foreign(i int32) {
+	t.problems.Add(usage.Foreign, fmt.Sprintf("%s of pod %s/%s from another address than a node's", t.query.metric, t.pods[i].Namespace, t.pods[i].Name))
+}
+
+// finish drops the values of a query that cannot be told to be of this cluster's
+// pods.
+func (t *podTable) finish() {
+	if !t.query.builtIn {
+		return
+	}
+	part := t.query.part()
+	mixed, settled := t.origin.mixed(string(t.query.metric)+" of pods", &t.problems), t.origin.settled()
+	for i := range t.disputed {
+		if t.own[i]&part == 0 {
+			t.parts[i] |= wrong
+		}
+	}
+	if !mixed && !settled {
+		return
+	}
+	for i := range t.parts {
+		switch {
+		case t.parts[i]&part == 0:
+		case mixed:
+			t.parts[i] &^= part
+		case t.own[i]&part == 0:
+			t.problems.Add(usage.UnmatchedPod, fmt.Sprintf("%s of pod %s/%s", t.query.metric, t.pods[i].Namespace, t.pods[i].Name))
+			t.parts[i] &^= part
+		}
+	}
 }
 
 // result returns the pods with complete windows, and counts the others. A
@@ -144,17 +225,18 @@ func (t *podTable) result() []usage.PodSample {
 
 // pods queries all pods, one query after the other: they share a table, and are
 // the heaviest for the server.
-func (s *Source) pods(ctx context.Context, expected int) (*podTable, error) {
+func (s *Source) pods(ctx context.Context, r *round, expected int) (*podTable, error) {
 	table := newPodTable(&s.config, expected)
 	for i := range s.podQueries {
 		query := &s.podQueries[i]
-		table.query, table.series = query, 0
+		table.begin(query, r)
 		if err := s.instant(ctx, query.expression, table.instant, &table.problems); err != nil {
 			return nil, fmt.Errorf("querying %s %s of pods: %w", query.metric, query.window, err)
 		}
 		if table.series == 0 {
 			table.problems.Add(usage.Unreadable, nothing(query.expression))
 		}
+		table.finish()
 	}
 	return table, nil
 }

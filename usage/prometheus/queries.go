@@ -19,6 +19,9 @@ type nodeQuery struct {
 	// stamp is the expression of when each node was measured; empty if the time
 	// of the evaluation is used instead.
 	stamp string
+	// builtIn means that the policy gives no expression for it: whoever has a
+	// page that is scraped can add series to it, so that their origin counts.
+	builtIn bool
 	// floor is the index of the query for the five-minute mean that this one's
 	// maximum cannot be below; -1 if there is none.
 	floor int
@@ -69,6 +72,7 @@ func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuer
 	override := c.Queries.Nodes[metric]
 	query := nodeQuery{metric: metric, window: window, unit: override.unit(metric)}
 	preset := c.nodeBase(metric)
+	query.builtIn = override.Expr == ""
 	if override.Expr != "" {
 		preset = base{override.Expr, override.Expr}
 	}
@@ -79,7 +83,7 @@ func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuer
 		query.stamp = "" // a second query would only return the time of the evaluation
 	}
 	if whole := override.Windows[window]; whole != "" {
-		query.expression = whole
+		query.expression, query.builtIn = whole, false
 		if override.Expr == "" {
 			query.stamp = plainStamp(whole)
 		}
@@ -107,6 +111,7 @@ type podQuery struct {
 	window     usage.Window
 	unit       source.Unit
 	expression string
+	builtIn    bool // as of a nodeQuery
 }
 
 // podQueries returns the queries about pods: means always, samples only if
@@ -125,7 +130,8 @@ func (c *settings) podQueries() []podQuery {
 			override := c.Queries.Pods[metric]
 			now := cmp.Or(override.Expr, c.podBase(metric))
 			expression := cmp.Or(override.Windows[window], over(now, window, podStep))
-			queries = append(queries, podQuery{metric, window, override.unit(metric), expression})
+			builtIn := override.Expr == "" && override.Windows[window] == ""
+			queries = append(queries, podQuery{metric, window, override.unit(metric), expression, builtIn})
 		}
 	}
 	return queries

@@ -47,6 +47,7 @@ func (s *Source) answer(ctx context.Context, r *round, i int) error {
 
 // stamps are the times at which nodes were measured last.
 type stamps struct {
+	builtIn  bool
 	at       map[string]time.Time
 	problems usage.Problems
 }
@@ -54,20 +55,29 @@ type stamps struct {
 // stamp queries when the nodes were last measured. Of two servers' times the
 // older counts.
 func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
-	found := r.stamps[expression]
+	found, from := r.stamps[expression], newOrigin(r.snapshot.Nodes, r.index)
+	byOwn := map[bool]map[string]time.Time{false: {}, true: found.at}
 	visit := func(series *series) {
 		node, ok := r.index.find(series)
-		if !ok || len(series.points) == 0 {
+		if !ok || len(series.points) == 0 || found.builtIn && !from.speaksFor(series, node) {
 			return
 		}
 		at, ok := stampOf(series.points[0].value)
-		name := r.snapshot.Nodes[node].Node.Name
-		if earlier, have := found.at[name]; ok && (!have || at.Before(earlier)) {
-			found.at[name] = at
+		name, times := r.snapshot.Nodes[node].Node.Name, byOwn[from.counts(series) || !found.builtIn]
+		if earlier, have := times[name]; ok && (!have || at.Before(earlier)) {
+			times[name] = at
 		}
 	}
 	if err := s.instant(ctx, expression, visit, &found.problems); err != nil {
 		return fmt.Errorf("querying when nodes were measured: %w", err)
+	}
+	if from.settled() {
+		return nil
+	}
+	for name, at := range byOwn[false] {
+		if _, have := found.at[name]; !have {
+			found.at[name] = at
+		}
 	}
 	return nil
 }
@@ -90,7 +100,7 @@ func (s *Source) newRound(snapshot *cluster.Snapshot) *round {
 	}
 	for i := range s.nodeQueries {
 		if expression := s.nodeQueries[i].stamp; expression != "" && r.stamps[expression] == nil {
-			r.stamps[expression] = &stamps{at: make(map[string]time.Time, len(snapshot.Nodes))}
+			r.stamps[expression] = &stamps{builtIn: s.nodeQueries[i].builtIn, at: make(map[string]time.Time, len(snapshot.Nodes))}
 		}
 	}
 	return r

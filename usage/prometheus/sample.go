@@ -16,7 +16,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	group.SetLimit(s.config.parallel)
 	var pods *podTable
 	group.Go(func() (err error) {
-		pods, err = s.pods(ctx, int(s.podCount.Load()))
+		pods, err = s.pods(ctx, r, int(s.podCount.Load()))
 		return err
 	})
 	for i := range r.answers {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -51,9 +52,14 @@ type Config struct {
 	// Headers are sent with each request, such as X-Scope-OrgID. Not
 	// Authorization, which the fields above set.
 	Headers map[string]string `json:"headers"`
+	// Matchers are labels and the values that they must have, such as
+	// {cluster: eu} where a server has several clusters. All built-in queries have
+	// them, of nodes and of pods. An empty value matches series without the label.
+	Matchers map[string]string `json:"matchers"`
 	// NodeLabel is the label that says which node a series is of, by the node's
-	// name, host name or address, with or without a port. Empty: the first
-	// label that does, of those in common use.
+	// name, host name or address, with or without a port. Empty: the first label
+	// that a series has, of node, nodename, node_name, kubernetes_node,
+	// kubernetes_io_hostname, instance, hostname and host.
 	NodeLabel string `json:"nodeLabel"`
 	// NamespaceLabel is the label that holds a pod's namespace.
 	NamespaceLabel string `json:"namespaceLabel"`
@@ -120,6 +126,7 @@ func (c *Config) Validate(path *field.Path, metrics []usage.Metric) field.ErrorL
 	errs = append(errs, c.validateLogin(path)...)
 	errs = append(errs, c.TLS.Validate(path.Child("tls"), strings.HasPrefix(c.Address, "http:"))...)
 	errs = append(errs, source.ValidateHeaders(path.Child("headers"), c.Headers)...)
+	errs = append(errs, validateMatchers(path.Child("matchers"), c.Matchers)...)
 	if c.NodeLabel != "" {
 		errs = append(errs, validateLabel(path.Child("nodeLabel"), c.NodeLabel)...)
 	}
@@ -158,6 +165,24 @@ func validateLabel(path *field.Path, name string) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, name, "must be the name of a label: letters, digits and '_', no digit first")}
+}
+
+// validateMatchers checks labels and values of matchers. Queries choose names of
+// series themselves.
+func validateMatchers(path *field.Path, matchers map[string]string) field.ErrorList {
+	var errs field.ErrorList
+	for _, label := range slices.Sorted(maps.Keys(matchers)) {
+		at := path.Key(label)
+		if label == "__name__" {
+			errs = append(errs, field.Forbidden(at, "names of series are given by nodeMetrics and queries"))
+			continue
+		}
+		errs = append(errs, validateLabel(at, label)...)
+		if !utf8.ValidString(matchers[label]) || strings.ContainsRune(matchers[label], 0) {
+			errs = append(errs, field.Invalid(at, matchers[label], "must be UTF-8 without NUL"))
+		}
+	}
+	return errs
 }
 
 // presetMetrics are those with built-in queries, the ones of pods first.

@@ -103,9 +103,12 @@ const (
 	Stray        Topic = "stray"        // it has series of other nodes instead
 	Pods         Topic = "pods"         // it covers few pods, or others
 	Duplicates   Topic = "duplicates"   // it has several samples of one thing
-	Future       Topic = "future"       // its samples are not taken yet
-	WrongUnit    Topic = "wrong unit"   // its numbers cannot be
-	Old          Topic = "old"          // its samples are nearly too old
+	Foreign      Topic = "foreign"      // others write about its nodes and pods
+	// SeveralClusters means that it has series of several clusters.
+	SeveralClusters Topic = "several clusters"
+	Future          Topic = "future"     // its samples are not taken yet
+	WrongUnit       Topic = "wrong unit" // its numbers cannot be
+	Old             Topic = "old"        // its samples are nearly too old
 )
 
 // Block returns the name of the part of a policy that holds the settings of a

@@ -1,0 +1,286 @@
+package prometheus
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// scraped are labels of a node's exporter, as the Prometheus operator gives them.
+func scraped(node string) []string {
+	address := "10.0.0." + strings.TrimPrefix(node, "n") + ":9100"
+	return []string{"instance", address, "job", "node-exporter", "namespace", "monitoring", "pod", "exporter-" + node}
+}
+
+// tenant are labels of a line about a node on a page of a tenant's pod, which
+// runs on n1.
+func tenant(node string) []string {
+	return []string{"instance", "10.244.1.7:8080", "job", "shop/web", "namespace", "shop", "pod", "web-0", "node", node}
+}
+
+// exporterCluster has an exporter on each node, and a tenant's pod on n1.
+func exporterCluster(nodes int) *cluster.Snapshot {
+	snapshot := clusterOf(nodes)
+	for _, node := range snapshot.Nodes {
+		node.Pods = []*cluster.Pod{{Namespace: "monitoring", Name: "exporter-" + node.Node.Name, Node: node.Node.Name}}
+	}
+	snapshot.Nodes[0].Pods = append(snapshot.Nodes[0].Pods, &cluster.Pod{Namespace: "shop", Name: "web-0", Node: "n1"})
+	return snapshot
+}
+
+// Whoever has a page that is scraped cannot speak for a node: not where its
+// exporter is there, not where it is not, and not about the age of its samples.
+func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
+	const cores = "20" // of 32
+	genuine := func() map[string][]one {
+		answers := map[string][]one{}
+		for _, node := range []string{"n1", "n2", "n3", "n4"} {
+			answers[nodeCPU] = append(answers[nodeCPU], of(cores, scraped(node)...))
+			answers[nodeMemory] = append(answers[nodeMemory], of("1073741824", scraped(node)...))
+			answers[nodeStamp] = append(answers[nodeStamp], of(stamp(-10), scraped(node)...))
+		}
+		return answers
+	}
+	without := func(answers map[string][]one, node int) map[string][]one {
+		for key := range answers {
+			answers[key] = append(answers[key][:node:node], answers[key][node+1:]...)
+		}
+		return answers
+	}
+	all := map[string]float64{"n1 cpu avg_5m": 20_000, "n2 cpu avg_5m": 20_000, "n3 cpu avg_5m": 20_000, "n4 cpu avg_5m": 20_000}
+	cases := map[string]struct {
+		answers map[string][]one
+		page    map[string][]one
+		want    map[string]float64
+		foreign bool
+	}{
+		"far from the truth":       {genuine(), map[string][]one{nodeCPU: {of("1", tenant("n1")...), of("31", tenant("n2")...)}}, all, true},
+		"near the truth":           {genuine(), map[string][]one{nodeCPU: {of("21", tenant("n1")...), of("21", tenant("n2")...)}}, all, true},
+		"no number":                {genuine(), map[string][]one{nodeCPU: {of("NaN", tenant("n1")...), of("-5", tenant("n2")...)}}, all, true},
+		"about three of the nodes": {genuine(), map[string][]one{nodeCPU: {of("1", tenant("n2")...), of("1", tenant("n3")...), of("1", tenant("n4")...)}}, all, true},
+		"old samples":              {genuine(), map[string][]one{nodeStamp: {of(stamp(-4000), tenant("n1")...), of(stamp(-4000), tenant("n2")...)}}, all, false},
+		"by labels further behind": {
+			genuine(), map[string][]one{nodeCPU: {of("1", "instance", "10.244.1.7:8080", "host", "n1", "hostname", "n1", "exported_instance", "10.0.0.1:9100")}}, all, false,
+		},
+		"without labels of its pod": {genuine(), map[string][]one{nodeCPU: {of("1", "instance", "10.244.1.7:8080", "node", "n1")}}, all, true},
+		"of a silent node": {
+			without(genuine(), 1), map[string][]one{nodeCPU: {of("31", tenant("n2")...)}, nodeStamp: {of(stamp(-1), tenant("n2")...)}},
+			map[string]float64{"n1 cpu avg_5m": 20_000, "n3 cpu avg_5m": 20_000, "n4 cpu avg_5m": 20_000}, true,
+		},
+		"of its own node, which is silent": {
+			without(genuine(), 0), map[string][]one{nodeCPU: {of("31", tenant("n1")...)}, nodeStamp: {of(stamp(-1), tenant("n1")...)}},
+			map[string]float64{"n2 cpu avg_5m": 20_000, "n3 cpu avg_5m": 20_000, "n4 cpu avg_5m": 20_000}, true,
+		},
+		"that it is of another cluster": {
+			genuine(), map[string][]one{nodeCPU: {of("31", append(tenant("n1"), "cluster", "us")...), of("31", append(tenant("n2"), "cluster", "eu")...)}}, all, true,
+		},
+	}
+	for name, tc := range cases {
+		for _, first := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				server := newFake(t, map[string]string{})
+				for key, series := range tc.answers {
+					if first {
+						series = append(tc.page[key][:len(tc.page[key]):len(tc.page[key])], series...)
+					} else {
+						series = append(series[:len(series):len(series)], tc.page[key]...)
+					}
+					server.set(key, vectorOf(series...))
+				}
+				config := configFor(server.URL)
+				config.NodesOnly = true
+				batch := sample(t, newSource(t, config), exporterCluster(4))
+				got := values(batch)
+				maps.DeleteFunc(got, func(name string, _ float64) bool { return !strings.Contains(name, "cpu") })
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("CPU of nodes (-want +got):\n%s", diff)
+				}
+				for _, node := range batch.Nodes {
+					if at := node.Readings[0].At; !at.Equal(epoch().Add(-10 * time.Second)) {
+						t.Errorf("%s is measured at %v", node.Name, at)
+					}
+				}
+				if tc.foreign != (batch.Problems[usage.Foreign].Count > 0) {
+					t.Errorf("problems %v; a foreign series among them: want %v", batch.Problems, tc.foreign)
+				}
+			})
+		}
+	}
+}
+
+// Nor does it speak for pods, not even for its own against the kubelet.
+func TestTenantsPageDoesNotSpeakForPods(t *testing.T) {
+	kubelet := func(value, namespace, pod string) one {
+		return of(value, "namespace", namespace, "pod", pod, "instance", "10.0.0.1:10250")
+	}
+	page := func(value string) one {
+		return of(value, "namespace", "shop", "pod", "web-0", "instance", "10.244.1.7:8080")
+	}
+	web := func(milli int64) usage.PodSample {
+		return usage.PodSample{Namespace: "shop", Name: "web-0", Avg5m: usage.Sample{At: epoch(), Used: cluster.Amounts{milli, 1 << 20}}}
+	}
+	cases := map[string]struct {
+		cpu     []one
+		want    []usage.PodSample
+		problem usage.Cause
+	}{
+		"the kubelet alone":         {[]one{kubelet("0.25", "shop", "web-0")}, []usage.PodSample{web(250)}, ""},
+		"after the kubelet":         {[]one{kubelet("0.25", "shop", "web-0"), page("30")}, []usage.PodSample{web(250)}, usage.Foreign},
+		"before the kubelet":        {[]one{page("30"), kubelet("0.25", "shop", "web-0")}, []usage.PodSample{web(250)}, usage.Foreign},
+		"twice before the kubelet":  {[]one{page("30"), page("1"), kubelet("0.25", "shop", "web-0")}, []usage.PodSample{web(250)}, usage.Foreign},
+		"no number":                 {[]one{page("NaN"), kubelet("0.25", "shop", "web-0")}, []usage.PodSample{web(250)}, usage.Absurd},
+		"where the kubelet has not": {[]one{kubelet("0.1", "shop", "other"), page("30")}, nil, usage.UnmatchedPod},
+		"two kubelet's addresses that differ": {
+			[]one{kubelet("0.25", "shop", "web-0"), of("0.5", "namespace", "shop", "pod", "web-0", "instance", "n1")}, nil, usage.Duplicate,
+		},
+		"two kubelet's addresses": {
+			[]one{kubelet("0.25", "shop", "web-0"), of("0.26", "namespace", "shop", "pod", "web-0", "instance", "n1")}, []usage.PodSample{web(260)}, "",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := newFake(t, map[string]string{podCPU: vectorOf(tc.cpu...), podMemory: vectorOf(kubelet("1048576", "shop", "web-0"))})
+			batch := sample(t, newSource(t, configFor(server.URL)), clusterOf(2))
+			if diff := cmp.Diff(tc.want, batch.Pods, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+			if tc.problem != "" && batch.Problems[tc.problem].Count == 0 {
+				t.Errorf("problems %v, want %s", batch.Problems, tc.problem)
+			}
+		})
+	}
+}
+
+// Where exporters have addresses of their own, nobody can tell two pages on one
+// node apart: that node alone is unknown if they differ.
+func TestExportersThatAreNotAtTheirNodesAddresses(t *testing.T) {
+	exporter := func(node, value string) one {
+		return of(value, "instance", "10.244.9."+node+":9100", "node", node, "namespace", "monitoring", "pod", "exporter-"+node)
+	}
+	at := func(node string) one { return of(stamp(-10), "instance", "10.244.9."+node+":9100", "node", node) }
+	server := newFake(t, map[string]string{
+		nodeCPU:   vectorOf(exporter("n1", "20"), exporter("n2", "20"), of("5", tenant("n1")...), of("5", tenant("n2")...)),
+		nodeStamp: vectorOf(at("n1"), at("n2")),
+	})
+	config := configFor(server.URL)
+	config.NodesOnly, config.Metrics = true, []usage.Metric{usage.CPU}
+	batch := sample(t, newSource(t, config), exporterCluster(2))
+	if diff := cmp.Diff(map[string]float64{"n2 cpu avg_5m": 20_000}, values(batch)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if batch.Problems[usage.Duplicate].Count != 1 || batch.Problems[usage.Foreign].Count != 1 {
+		t.Errorf("problems %v, want a dispute about n1 and a foreign series about n2", batch.Problems)
+	}
+}
+
+// An answer with two clusters in it is a problem, and nothing is taken of it
+// where the other cluster's series could be of nodes and pods of this one.
+func TestTwoClustersInOneAnswer(t *testing.T) {
+	eu, us := []string{"cluster", "eu"}, []string{"cluster", "us"}
+	node := func(value, name string, labels []string) one {
+		return of(value, append([]string{"instance", name + ":9100"}, labels...)...)
+	}
+	pod := func(value string, labels []string) one {
+		return of(value, append([]string{"namespace", "kafka", "pod", "kafka-0"}, labels...)...)
+	}
+	cases := map[string]struct {
+		nodes, pods           []one
+		wantNodes             map[string]float64
+		wantPods, wantProblem bool
+	}{
+		"one cluster": {
+			nodes: []one{node("3", "n1", eu), node("4", "n2", eu)}, pods: []one{pod("0.1", eu)},
+			wantNodes: map[string]float64{"n1 cpu avg_5m": 3000, "n2 cpu avg_5m": 4000}, wantPods: true,
+		},
+		"nodes of the same names":          {nodes: []one{node("3", "n1", eu), node("4", "n2", eu), node("3.1", "n1", us), node("4.1", "n2", us)}, wantProblem: true},
+		"one node's exporter is down here": {nodes: []one{node("3", "n1", eu), node("4", "n2", us)}, wantProblem: true},
+		"nodes of other names": {
+			nodes:     []one{node("3", "n1", eu), node("4", "n2", eu), node("5", "n77", us)},
+			wantNodes: map[string]float64{"n1 cpu avg_5m": 3000, "n2 cpu avg_5m": 4000}, wantProblem: true,
+		},
+		"a pod of the same name":   {pods: []one{pod("0.1", eu), pod("3", us)}, wantProblem: true},
+		"two servers of a cluster": {nodes: []one{node("3", "n1", []string{"prometheus_replica", "a"}), node("3", "n1", []string{"prometheus_replica", "b"})}, wantNodes: map[string]float64{"n1 cpu avg_5m": 3000}},
+		"two operators' servers": {
+			nodes:     []one{node("3", "n1", []string{"prometheus", "a/k8s"}), node("3", "n1", []string{"prometheus", "b/k8s"})},
+			wantNodes: map[string]float64{"n1 cpu avg_5m": 3000}, wantProblem: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			memory := make([]one, len(tc.pods))
+			for i := range tc.pods {
+				memory[i] = one{tc.pods[i].labels, "1048576"}
+			}
+			server := newFake(t, map[string]string{
+				nodeCPU: vectorOf(tc.nodes...), podCPU: vectorOf(tc.pods...), podMemory: vectorOf(memory...),
+				nodeStamp: vectorOf(node(stamp(0), "n1", nil), node(stamp(0), "n2", nil)),
+			})
+			config := configFor(server.URL)
+			config.Metrics = []usage.Metric{usage.CPU}
+			batch := sample(t, newSource(t, config), clusterOf(2))
+			want := tc.wantNodes
+			if want == nil {
+				want = map[string]float64{}
+			}
+			if diff := cmp.Diff(want, values(batch)); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+			if (len(batch.Pods) > 0) != tc.wantPods {
+				t.Errorf("pods %v, want some: %v", batch.Pods, tc.wantPods)
+			}
+			if got := batch.Problems[usage.SeveralClusters]; (got.Count > 0) != tc.wantProblem {
+				t.Errorf("problems %v, want several clusters: %v", batch.Problems, tc.wantProblem)
+			}
+		})
+	}
+}
+
+// All built-in queries have the matchers, those of history too.
+func TestMatchersAreInEveryBuiltInQuery(t *testing.T) {
+	for _, preset := range []Preset{NodeExporter, Kubelet} {
+		server := newFake(t, healthy())
+		config := configFor(server.URL)
+		config.NodeMetrics, config.Windows = preset, []usage.Window{usage.Last, usage.Avg5m, window(t, "max_avg_1h")}
+		config.Metrics = []usage.Metric{usage.CPU, usage.Memory, usage.CPUContention}
+		if preset == NodeExporter {
+			config.Metrics = append(config.Metrics, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure)
+		}
+		config.Matchers = map[string]string{"cluster": `e"u\`, "job": ""}
+		source := newSource(t, config)
+		sample(t, source, clusterOf(1))
+		if _, err := source.History(t.Context(), clusterOf(1), epoch().Add(-time.Minute), time.Minute); err == nil {
+			t.Error("the fake answers instant queries only")
+		}
+		const want = `cluster="e\"u\\",job=""}`
+		for _, query := range server.queries() {
+			names := strings.Count(query, "node_") + strings.Count(query, "container_")
+			if got := strings.Count(query, want); got != names || names == 0 {
+				t.Errorf("%d selectors, %d with the matchers: %s", names, got, query)
+			}
+		}
+	}
+}
+
+func TestMatchersAreChecked(t *testing.T) {
+	for label, value := range map[string]string{"": "x", "1a": "x", `a"b`: "x", "a-b": "x", "__name__": "up", "cluster": "\xff", "env": "a\x00"} {
+		config := new(Config).Default().(*Config)
+		config.Matchers = map[string]string{label: value}
+		errs := config.Validate(field.NewPath("x"), nil)
+		if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), "x.matchers["+label+"]: ") {
+			t.Errorf("%q=%q: %v", label, value, errs)
+		}
+	}
+	config := new(Config).Default().(*Config)
+	config.Matchers = map[string]string{"cluster": "eu\n\"}", "_env": ""}
+	if errs := config.Validate(field.NewPath("x"), nil); len(errs) > 0 {
+		t.Error(errs)
+	}
+}
