@@ -86,8 +86,6 @@ const (
 type Leaving struct {
 	*ledger.Intent
 	Pod *v1.Pod
-	// Grace is how long it has to terminate.
-	Grace time.Duration
 	// Nodes are those that its replacement may be restricted to, the planned one
 	// first; none if that might have it preempt others. Only filled where the
 	// Steering restricts.

@@ -563,7 +563,7 @@ func TestClientTakesUpstreamEvictions(t *testing.T) {
 	inFlight, _ := gate.config.Ledger.Moves()
 	want := ledger.Intent{
 		Namespace: "ns", Pod: "web-1", PodUID: "uid-web-1", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
-		TemplateHash: "h1", From: "hot", TTL: 6 * time.Minute, // a minute of grace and the five of the policy
+		TemplateHash: "h1", From: "hot", TTL: 6 * time.Minute, Margin: 5 * time.Minute, // a minute of grace and the five of the policy
 		Decision: &ledger.Decision{Cycle: gate.evictor.CycleID()},
 	}
 	if diff := cmp.Diff(want, inFlight[0].Intent); diff != "" {

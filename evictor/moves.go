@@ -28,7 +28,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 		Intent: ledger.Intent{
 			Pool: e.pool(m.From), FromUsed: e.used(m.From),
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
-			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline, TTL: wait + set.MoveTTL,
+			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline, TTL: wait + set.MoveTTL, Margin: set.MoveTTL,
 			Decision: e.decision(m),
 		},
 		Surge: surge, Reason: m.Reason, Wanted: m.Unserved > 0,
@@ -71,7 +71,7 @@ func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	record := informed.Pod(pod)
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
-		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + e.config.Settings.MoveTTL,
+		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + e.config.Settings.MoveTTL, Margin: e.config.Settings.MoveTTL,
 		// The framework says which plugin of which profile it is, and why.
 		Decision: ledger.Decision{Message: eviction.Annotations["reason"], Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
 	}}

@@ -279,9 +279,6 @@ func (p *play) Proven(context.Context) (bool, error) {
 func (p *play) Restricts(*Leaving) bool { return p.config.restricts }
 
 func (p *play) Ready(_ context.Context, leaving *Leaving) (reasons.Reason, bool) {
-	if pod := p.pods[leaving.Intent.Pod]; pod != nil && leaving.Grace != time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second {
-		p.t.Errorf("a grace period of %v", leaving.Grace)
-	}
 	if p.config.ready == nil {
 		return "", false
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor/landings"
@@ -41,7 +40,7 @@ func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reas
 	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled {
 		return "", false
 	}
-	leaving := &Leaving{Intent: &move.Intent, Pod: pod, Grace: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})}
+	leaving := &Leaving{Intent: &move.Intent, Pod: pod}
 	if c.config.Steering.Restricts(leaving) {
 		leaving.Nodes = c.landings(ctx, move, pod)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -280,16 +281,20 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 type scaling struct{ changed, shrunk time.Time }
 
 // updated notes a change of scale. An owner that wants fewer pods replaces that
-// many fewer of its evicted ones.
+// many fewer of its evicted ones, a StatefulSet those that it has no number for.
 func (w *Watched) updated(before, after any) {
 	fewer := owners.Wanted(before) - owners.Wanted(after)
-	if fewer == 0 {
-		return
-	}
 	object := after.(metav1.Object) //nolint:forcetypeassert // informers deliver API objects
 	uid := object.GetUID()
 	now := w.clock.Now()
-	w.ledger.CancelOwner(object.GetNamespace(), string(uid), fewer, now)
+	if set, ok := after.(*appsv1.StatefulSet); ok {
+		w.ledger.CancelPods(object.GetNamespace(), string(uid), func(pod string) bool { return owners.Wants(set, pod) }, now)
+	} else {
+		w.ledger.CancelOwner(object.GetNamespace(), string(uid), fewer, now)
+	}
+	if fewer == 0 {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known := w.scaled[uid]

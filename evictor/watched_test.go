@@ -316,6 +316,48 @@ func TestOwnersScaled(t *testing.T) {
 	}
 }
 
+// A StatefulSet that wants fewer pods makes those with the highest numbers not
+// again; those with lower ones it does, whichever was evicted first.
+func TestStatefulSetsScaled(t *testing.T) {
+	replicas := func(n int32, first int32) *appsv1.StatefulSet {
+		return statefulSet(func(s *appsv1.StatefulSet) {
+			s.Spec.Replicas = &n
+			if first > 0 {
+				s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: first}
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		before, after *appsv1.StatefulSet
+		want          []string
+	}{
+		"its status changed":             {replicas(10, 0), replicas(10, 0), []string{"s-0", "s-4", "s-9"}},
+		"scaled up":                      {replicas(10, 0), replicas(12, 0), []string{"s-0", "s-4", "s-9"}},
+		"scaled down by one":             {replicas(10, 0), replicas(9, 0), []string{"s-0", "s-4"}},
+		"scaled down to one":             {replicas(10, 0), replicas(1, 0), []string{"s-0"}},
+		"scaled down to none":            {replicas(10, 0), replicas(0, 0), nil},
+		"it begins with a later number":  {replicas(10, 0), replicas(10, 3), []string{"s-4", "s-9"}},
+		"it ends with a later number":    {replicas(10, 0), replicas(6, 4), []string{"s-4", "s-9"}},
+		"scaled down, but by none of it": {replicas(15, 0), replicas(12, 0), []string{"s-0", "s-4", "s-9"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t)
+			for _, pod := range []string{"s-0", "s-4", "s-9"} {
+				e.ledger.Record(noon, ledger.Intent{Namespace: "ns", Pod: pod, PodUID: pod, Owner: cluster.Owner{UID: "sts-1", Kind: "StatefulSet"}, TTL: time.Hour})
+				e.ledger.Leaves(pod, noon)
+			}
+			e.watched.updated(tc.before, tc.after)
+			var got []string
+			for _, move := range e.ledger.InFlight() {
+				got = append(got, move.Pod)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("in flight (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Pods in the order in which they are moved, other things being equal.
 func TestDisruptionOrder(t *testing.T) {
 	e := newEstate(t)

@@ -96,6 +96,9 @@ func (b *book) release(podUID string, taker *Move) {
 func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 	b.learnSurge(ours, theirs)
 	ours.Accepted = ours.Accepted || theirs.Accepted
+	if ours.PodGone.IsZero() {
+		ours.PodGone = theirs.PodGone
+	}
 	if theirs.Replacement != "" && theirs.Replacement != ours.Replacement {
 		b.release(theirs.Replacement, ours)
 		ours.Replacement, ours.ReplacementName, ours.late = theirs.Replacement, theirs.ReplacementName, true

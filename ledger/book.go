@@ -78,6 +78,14 @@ func (b *book) leaves(move *Move) {
 	}
 }
 
+// left notes that a move's pod has ended.
+func (b *book) left(move *Move, now time.Time) {
+	if move.PodGone.IsZero() {
+		move.PodGone = now
+		b.revision.Add(1)
+	}
+}
+
 func (b *book) evicted(move *Move, now time.Time) {
 	if move.Evicted.IsZero() {
 		move.Evicted = now

@@ -156,6 +156,8 @@ func (m *Move) validate() error {
 		return fmt.Errorf("it is %s and never ended", m.State)
 	case m.Wait < 0 || m.Wait > maxDuration || m.TTL < 0 || m.TTL > maxDuration:
 		return fmt.Errorf("it waits %v and lives %v, want 0 to %v", m.Wait, m.TTL, maxDuration)
+	case m.Margin < 0 || m.Margin > maxDuration:
+		return fmt.Errorf("it lives for %v after its pod, want 0 to %v", m.Margin, maxDuration)
 	case m.Attempts < 0:
 		return fmt.Errorf("it was booked %d times", m.Attempts)
 	}

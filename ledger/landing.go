@@ -108,6 +108,7 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.forget(pod.UID)
 	move := l.pair(&pod)
 	if move == nil {
+		l.supersede(&pod, now)
 		l.pass(&pod, node)
 		return Move{}, false
 	}
@@ -126,10 +127,14 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	defer l.mu.Unlock()
 	owners := map[string]bool{}
 	for _, move := range l.inFlight {
-		if !move.gone && left(snapshot, move) {
+		leaving, ended := left(snapshot, move)
+		if !move.gone && leaving {
 			l.evicted(move, now)
 			l.leaves(move)
 			move.late = true
+		}
+		if ended {
+			l.left(move, now)
 		}
 		if move.late && move.gone {
 			owners[move.Owner.UID] = true
@@ -143,19 +148,20 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	}
 }
 
-// left reports whether the pod of a move is gone from its node, or is about to
-// be.
-func left(snapshot *cluster.Snapshot, move *Move) bool {
+// left reports whether the pod of a move terminates or is gone from its node, and
+// whether it has ended. On a node that is gone it terminates until somebody
+// deletes it.
+func left(snapshot *cluster.Snapshot, move *Move) (leaving, ended bool) {
 	i := snapshot.Index(move.From)
 	if i < 0 {
-		return true
+		return true, false
 	}
 	for _, pod := range snapshot.Nodes[i].Pods {
 		if pod.UID == move.PodUID {
-			return pod.Terminating
+			return pod.Terminating, false
 		}
 	}
-	return true
+	return true, true
 }
 
 // candidates returns the pods of the given owners, in the order in which the

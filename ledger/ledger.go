@@ -98,6 +98,17 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 	}
 }
 
+// Left is Leaves for a pod that has ended. Owners that wait for that create the
+// next one from then on.
+func (l *Ledger) Left(podUID string, now time.Time) {
+	l.Leaves(podUID, now)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if move := l.moving(podUID); move != nil {
+		l.left(move, now)
+	}
+}
+
 // Cancel ends a move whose eviction did not happen and releases its
 // reservation. A move whose pod is leaving stays in flight.
 func (l *Ledger) Cancel(podUID string, now time.Time) {
@@ -145,6 +156,18 @@ func (l *Ledger) CancelOwner(namespace, ownerUID string, count int, now time.Tim
 		if count > 0 && move.Namespace == namespace && move.Owner.UID == ownerUID && move.Replacement == "" {
 			l.end(move, Cancelled, now)
 			count--
+		}
+	}
+}
+
+// CancelPods ends the in-flight moves without a replacement of an owner that makes
+// pods again under their names, and wants none any more of these names.
+func (l *Ledger) CancelPods(namespace, ownerUID string, wanted func(pod string) bool, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, move := range slices.Clone(l.inFlight) {
+		if move.Namespace == namespace && move.Owner.UID == ownerUID && move.Replacement == "" && !wanted(move.Pod) {
+			l.end(move, Cancelled, now)
 		}
 	}
 }

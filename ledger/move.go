@@ -92,6 +92,9 @@ type Intent struct {
 	// TTL is how long after its eviction the move may be in flight: the pod's
 	// grace period plus a margin.
 	TTL time.Duration `json:"ttl"`
+	// Margin is how long after its pod has gone the move may be in flight, within
+	// the TTL; zero if a version recorded the move that did not keep it.
+	Margin time.Duration `json:"margin,omitempty"`
 	// Decision is why the pod is moved; nil if a version recorded the move that
 	// did not keep it.
 	Decision *Decision `json:"decision,omitempty"`
@@ -157,10 +160,11 @@ type Move struct {
 	Asked    bool `json:"asked,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`
 	// Recorded is when the intent was entered, Evicted when its pod began to
-	// leave (zero before), Ended when the move landed, was cancelled or
-	// expired.
+	// leave (zero before), PodGone when the pod was seen to have ended (zero
+	// before), Ended when the move landed, was cancelled or expired.
 	Recorded time.Time `json:"recorded"`
 	Evicted  time.Time `json:"evicted,omitzero"`
+	PodGone  time.Time `json:"podGone,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
 	// Accepted: the API server accepted the eviction, or may have. A pod may
 	// also leave by itself while its move is planned.
@@ -191,12 +195,24 @@ type Move struct {
 // InFlight reports whether the move still holds a reservation.
 func (m *Move) InFlight() bool { return m.State.InFlight() }
 
-// Expires returns when the move is given up.
+// Expires returns when the move is given up. A pod that has gone needs no more of
+// its grace period.
 func (m *Move) Expires() time.Time {
 	if m.Evicted.IsZero() {
 		return m.Recorded.Add(m.Wait + m.TTL)
 	}
-	return m.Evicted.Add(m.TTL)
+	expires := m.Evicted.Add(m.TTL)
+	if early := m.PodGone.Add(m.Margin); !m.PodGone.IsZero() && m.Margin > 0 && early.Before(expires) {
+		return early
+	}
+	return expires
+}
+
+// Due reports whether the move's replacement is still to come: its pod is leaving
+// or has left, or its Deployment is scaled up. Whatever steers the replacement
+// lasts as long.
+func (m *Move) Due(now time.Time) bool {
+	return m.InFlight() && m.Replacement == "" && (!m.Evicted.IsZero() || m.Surging()) && !now.After(m.Expires())
 }
 
 // open reports whether a pod created now may be the move's replacement: its pod
@@ -239,8 +255,11 @@ func (m *Move) mayTake(pod *Pod) bool {
 	if !pod.Created.IsZero() && pod.Created.Before(m.Recorded.Add(-clockSlack)) {
 		return false
 	}
-	return m.Owner.Kind != "StatefulSet" || m.Pod == pod.Name
+	return !m.keepsName() || m.Pod == pod.Name
 }
+
+// keepsName reports whether the move's replacement has the name of its pod.
+func (m *Move) keepsName() bool { return m.Owner.Kind == "StatefulSet" }
 
 // Surging reports whether a Deployment may still be scaled up for the move.
 func (m *Move) Surging() bool { return m.Surge != nil && !m.Surge.Done }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -96,5 +97,17 @@ func (b *book) takeOver(move *Move, now time.Time) {
 	move.take(&first.pod)
 	if first.node != "" {
 		b.land(move, first.node, now)
+	}
+}
+
+// supersede ends the move whose pod has come again under its name, but from another
+// template: its owner was rolled out meanwhile and makes no replacement.
+func (b *book) supersede(pod *Pod, now time.Time) {
+	for _, move := range slices.Clone(b.inFlight) {
+		again := *pod
+		again.TemplateHash = move.TemplateHash
+		if pod.TemplateHash != move.TemplateHash && move.keepsName() && move.mayTake(&again) {
+			b.end(move, Cancelled, now)
+		}
 	}
 }

@@ -127,10 +127,18 @@ func OfStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
 	}
 	// After a change of the first ordinal the number of pods may be right while
 	// this one is not among those that are wanted.
-	i, known := ordinal(pod)
-	condemned := known && (i < o.First || i >= o.First+Wanted(set))
-	o.ScaledDown = int(set.Status.Replicas) > Wanted(set) || condemned
+	o.ScaledDown = int(set.Status.Replicas) > Wanted(set) || !Wants(set, pod.Name)
 	return o
+}
+
+// Wants reports whether a StatefulSet wants a pod of this name.
+func Wants(set *appsv1.StatefulSet, pod string) bool {
+	first := 0
+	if set.Spec.Ordinals != nil {
+		first = int(set.Spec.Ordinals.Start)
+	}
+	i, known := ordinal(pod)
+	return !known || i >= first && i < first+Wanted(set)
 }
 
 // updating reports whether a StatefulSet is being updated or would update the

@@ -43,7 +43,7 @@ func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Ti
 				is = unavailable
 			}
 		}
-		if i, ok := ordinal(pod); ok && o.Ordered {
+		if i, ok := ordinal(pod.Name); ok && o.Ordered {
 			states[i] = max(states[i], is)
 		}
 	}
@@ -105,7 +105,7 @@ func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
 	if !o.Ordered {
 		return ""
 	}
-	i, known := ordinal(pod)
+	i, known := ordinal(pod.Name)
 	if !known {
 		return ""
 	}
@@ -118,11 +118,11 @@ func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
 
 // ordinal returns the ordinal at the end of a pod's name, from which a
 // StatefulSet reads it, too.
-func ordinal(pod *v1.Pod) (int, bool) {
-	i := strings.LastIndexByte(pod.Name, '-')
+func ordinal(pod string) (int, bool) {
+	i := strings.LastIndexByte(pod, '-')
 	if i < 0 {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(pod.Name[i+1:], 10, 32)
+	n, err := strconv.ParseInt(pod[i+1:], 10, 32)
 	return int(n), err == nil && n >= 0
 }

@@ -53,20 +53,20 @@ func (w *world) tested(action clienttesting.Action) (handled bool, object runtim
 }
 
 // moves records the moves of pods.
-func (w *world) moves(of owner, pods ...string) {
+func (w *world) moves(of keyID, pods ...string) {
 	for _, pod := range pods {
 		w.ledger.Record(w.now, ledger.Intent{
-			Namespace: of.namespace, Pod: pod, PodUID: "uid-" + pod, Owner: cluster.Owner{UID: of.uid, Kind: "ReplicaSet"}, From: "hot", To: "n1",
+			Namespace: of.namespace, Pod: pod, PodUID: "uid-" + pod, Owner: cluster.Owner{UID: of.name, Kind: "ReplicaSet"}, From: "hot", To: "n1",
 			Wait: time.Minute, TTL: time.Minute,
 		})
 	}
 }
 
 // replaces has a pod leave and another come in its place.
-func (w *world) replaces(of owner, pod, by string) {
+func (w *world) replaces(of keyID, pod, by string) {
 	w.ledger.Accepted("uid-"+pod, w.now)
 	w.ledger.Leaves("uid-"+pod, w.now)
-	w.ledger.Created(ledger.Pod{UID: "uid-" + by, Namespace: of.namespace, Name: by, OwnerUID: of.uid, OwnerKind: "ReplicaSet", Created: w.now})
+	w.ledger.Created(ledger.Pod{UID: "uid-" + by, Namespace: of.namespace, Name: by, OwnerUID: of.name, OwnerKind: "ReplicaSet", Created: w.now})
 }
 
 // targets returns the keys that the API server holds, as namespace/owner, with

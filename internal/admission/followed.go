@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -34,10 +36,14 @@ func (f *Followed) Wait(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), f.steerings.Informer().HasSynced)
 }
 
-// Of returns where the next pod of an owner is to go, the planned node first, and
-// whether it is to be held; no node if its key has ended or is not one that the
-// API server takes.
-func (f *Followed) Of(namespace, uid string, now time.Time) (nodes []string, hold bool) {
+// Of returns where a new pod is to go, the planned node first, and whether it is
+// to be held; no node if there is no key for it, or one that has ended or that the
+// API server does not take.
+func (f *Followed) Of(namespace string, pod *v1.Pod, now time.Time) (nodes []string, hold bool) {
+	of, owned := idOfPod(pod)
+	if !owned {
+		return nil, false
+	}
 	object, err := f.steerings.Lister().ByNamespace(namespace).Get(objectName)
 	steering, ok := object.(*unstructured.Unstructured)
 	if err != nil || !ok {
@@ -45,15 +51,21 @@ func (f *Followed) Of(namespace, uid string, now time.Time) (nodes []string, hol
 	}
 	targets, _, _ := unstructured.NestedFieldNoCopy(steering.Object, "targets")
 	keys, _ := targets.(map[string]any)
-	if !now.Before(endOf(keys, uid)) {
+	template, _, _ := unstructured.NestedString(keys, of.name, "template")
+	if !now.Before(endOf(keys, of.name)) || template != "" && !revised(pod, template) {
 		return nil, false
 	}
-	nodes, _, _ = unstructured.NestedStringSlice(keys, uid, "nodes")
+	nodes, _, _ = unstructured.NestedStringSlice(keys, of.name, "nodes")
 	for _, node := range nodes { // what is none would have the pod refused
 		if len(nodes) > maxNodes || len(validation.IsDNS1123Subdomain(node)) > 0 {
 			return nil, false
 		}
 	}
-	by, _, _ := unstructured.NestedString(keys, uid, "by")
+	by, _, _ := unstructured.NestedString(keys, of.name, "by")
 	return nodes, by == byGate
+}
+
+// revised reports whether a pod was made from the template with this hash.
+func revised(pod *v1.Pod, template string) bool {
+	return pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == template || pod.Labels[appsv1.ControllerRevisionHashLabelKey] == template
 }

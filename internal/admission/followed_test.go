@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -31,6 +33,11 @@ func keyed(namespace, name string, targets any) *unstructured.Unstructured {
 		"apiVersion": resource.GroupVersion().String(), "kind": "Steering",
 		"metadata": map[string]any{"namespace": namespace, "name": name}, "targets": targets,
 	}}
+}
+
+// pod is one of the owner with this key, whose pods have any name.
+func (k keyID) pod() *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: types.UID(k.name), Controller: new(true)}}}}
 }
 
 // A key that is open and whole has its nodes; any other steers nothing.
@@ -58,16 +65,16 @@ func TestFollowedOf(t *testing.T) {
 		Nodes []string
 		Hold  bool
 	}
-	want := map[owner]answer{
+	want := map[keyID]answer{
 		{"shop", "gate"}: {[]string{"n1", "n2"}, true}, {"shop", "names"}: {Nodes: []string{"n1", "n2"}}, {"shop", "absent"}: {Nodes: []string{"n1"}}, {"shop", "other"}: {Nodes: []string{"n1"}},
 	}
 	for _, uid := range []string{"ended", "endless", "some time", "nowhere", "nobody", "many", "no node", "numbers", "text", "theirs", "", "unknown"} {
-		want[owner{"shop", uid}] = answer{}
+		want[keyID{"shop", uid}] = answer{}
 	}
-	want[owner{"vault", "gate"}], want[owner{"odd", "n1"}], want[owner{"empty", "gate"}] = answer{}, answer{}, answer{}
-	got := map[owner]answer{}
+	want[keyID{"vault", "gate"}], want[keyID{"odd", "n1"}], want[keyID{"empty", "gate"}] = answer{}, answer{}, answer{}
+	got := map[keyID]answer{}
 	for of := range want {
-		nodes, hold := f.Of(of.namespace, of.uid, start)
+		nodes, hold := f.Of(of.namespace, of.pod(), start)
 		if len(nodes) == 0 {
 			nodes = nil
 		}
@@ -76,7 +83,7 @@ func TestFollowedOf(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if nodes, _ := f.Of("shop", "gate", start.Add(10*time.Second)); len(nodes) > 0 {
+	if nodes, _ := f.Of("shop", keyID{"shop", "gate"}.pod(), start.Add(10*time.Second)); len(nodes) > 0 {
 		t.Errorf("a key that has ended since: %v", nodes)
 	}
 }
@@ -85,14 +92,15 @@ func TestFollowedOf(t *testing.T) {
 func TestFollowedChanges(t *testing.T) {
 	w := newWorld()
 	f, objects := follow(t, w), w.server.Resource(resource).Namespace("shop")
+	next := keyID{"shop", "rs"}.pod()
 	until := func(what string, want ...string) {
 		t.Helper()
 		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
-			nodes, _ := f.Of("shop", "rs", start)
+			nodes, _ := f.Of("shop", next, start)
 			return cmp.Equal(want, nodes), nil
 		})
 		if err != nil {
-			nodes, _ := f.Of("shop", "rs", start)
+			nodes, _ := f.Of("shop", next, start)
 			t.Fatalf("%s: nodes %v, want %v", what, nodes, want)
 		}
 	}
@@ -101,7 +109,7 @@ func TestFollowedChanges(t *testing.T) {
 	for range 4 {
 		askers.Go(func() {
 			for asking.Err() == nil {
-				f.Of("shop", "rs", start)
+				f.Of("shop", next, start)
 			}
 		})
 	}

@@ -48,7 +48,6 @@ type Gates struct {
 	informer cache.SharedIndexInformer
 	pods     corelisters.PodLister
 	nodes    corelisters.NodeLister
-	may      Permits
 }
 
 // Land returns the node that a pod is planned for and holds room for it there;
@@ -65,9 +64,9 @@ func newQueue() queue {
 
 // NewGates returns Gates over informers that the caller starts. They clear the
 // keys that pods answer, and release pods that names have stranded.
-func NewGates(client kubernetes.Interface, keys *Keys, watched informers.SharedInformerFactory, may Permits) *Gates {
+func NewGates(client kubernetes.Interface, keys *Keys, watched informers.SharedInformerFactory) *Gates {
 	core := watched.Core().V1()
-	return &Gates{client: client, keys: keys, informer: core.Pods().Informer(), pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), may: may}
+	return &Gates{client: client, keys: keys, informer: core.Pods().Informer(), pods: core.Pods().Lister(), nodes: core.Nodes().Lister()}
 }
 
 // held reports whether a pod has our gate.
@@ -77,11 +76,11 @@ func gateOf(pod *v1.Pod) int {
 	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == gate })
 }
 
-// keyed reports whether the key of a pod's owner is open, so that the pod may
-// be the one that it is for.
+// keyed reports whether the key is open that a pod is steered by, so that the pod
+// may be the one that it is for.
 func (g *Gates) keyed(pod *v1.Pod) bool {
-	by := metav1.GetControllerOfNoCopy(pod)
-	return by != nil && g.keys.isOpen(owner{pod.Namespace, string(by.UID)})
+	of, owned := idOfPod(pod)
+	return owned && g.keys.isOpen(of)
 }
 
 // errOpen says that the key of a pod's owner is open still: the ledger may hear
@@ -156,12 +155,16 @@ func (g *Gates) next(ctx context.Context, waiting queue, land Land) bool {
 	return true
 }
 
-// handle lets a pod go, clears the key that it was steered by and releases it if
-// it is stranded. It returns after how long to look again, zero for never.
+// handle releases a pod that is stranded; nothing else may keep it from that. Any
+// other it lets go, and clears the key that it was steered by. It returns after
+// how long to look again, zero for never.
 func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land) (after time.Duration, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
 		return 0, nil //nolint:nilerr // it is gone
+	}
+	if stranded(pod) && g.ours(pod) {
+		return g.free(ctx, pod), nil
 	}
 	node := ""
 	if held(pod) {
@@ -181,16 +184,15 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 		return 0, err
 	}
 	if nominatedInVain(pod) {
-		if err := g.withdraw(ctx, pod); err != nil {
-			return 0, err
-		}
+		return 0, g.withdraw(ctx, pod)
 	}
-	return g.free(ctx, pod)
+	return 0, nil
 }
 
 // answer clears the key that a pod was steered by.
 func (g *Gates) answer(ctx context.Context, pod *v1.Pod) error {
-	open, err := g.keys.settle(ctx, owner{pod.Namespace, string(metav1.GetControllerOfNoCopy(pod).UID)})
+	of, _ := idOfPod(pod)
+	open, err := g.keys.settle(ctx, of)
 	if err == nil && open && pod.Spec.NodeName == "" {
 		return errOpen
 	}
@@ -282,19 +284,25 @@ func (g *Gates) send(ctx context.Context, pod *v1.Pod, patch []byte, subresource
 	return nil
 }
 
-// free releases a pod that is stranded for long enough. The process that leads
-// does; any may lead tomorrow.
-func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration, err error) {
-	if !stranded(pod) || !g.ours(pod) {
-		return 0, nil
-	}
+// free releases a pod that is stranded for long enough, and returns after how long
+// to look again. The process that leads does; any may lead tomorrow.
+func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration) {
 	if left := pod.CreationTimestamp.Add(strandedAfter).Sub(g.keys.now()); left > 0 {
-		return left, nil
+		return left
 	}
-	if err := release(ctx, g.client, g.may, pod); err != nil {
+	if err := g.release(ctx, pod); err != nil {
 		klog.FromContext(ctx).V(2).Info("A stranded pod was not released", "pod", klog.KObj(pod), "reason", err.Error())
 	}
-	return releaseRetry, nil
+	return releaseRetry
+}
+
+// release is for the process that leads, also while evicting is paused: a pod
+// that never ran loses nothing, and waits for what nobody else takes back.
+func (g *Gates) release(ctx context.Context, pod *v1.Pod) error {
+	if err := g.keys.leader.Leads(); err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	return release(ctx, g.client, pod)
 }
 
 // ours reports whether a stranded pod may have been restricted for one of the

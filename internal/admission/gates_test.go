@@ -50,13 +50,7 @@ type patches struct {
 	made []string
 	// fail returns the error of a patch, by pod and subresource.
 	fail func(pod, subresource string) error
-	// forbids is why nothing may be evicted.
-	forbids error
-	dryRun  bool
 }
-
-func (p *patches) Permits(context.Context) error { return p.forbids }
-func (p *patches) DryRun() bool                  { return p.dryRun }
 
 // evict notes a pod that is released.
 func (p *patches) evict(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -118,7 +112,7 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 		client.PrependReactor("patch", "pods", p.react)
 		client.PrependReactor("create", "pods", p.evict)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates := NewGates(client, keys, factory, p)
+		gates := NewGates(client, keys, factory)
 		factory.Start(ctx.Done())
 		synctest.Wait() // the client answers one call at a time, and some answers to Gates take time
 		done := make(chan error)
@@ -294,9 +288,10 @@ func TestStrandedPodsAreReleased(t *testing.T) {
 	for _, pod := range pods {
 		pod.ResourceVersion = "7"
 	}
-	released := func(p *patches, lasts time.Duration) []string {
+	released := func(lasts time.Duration, deposed error) []string {
 		w := newWorld()
-		w.moves(owner{"shop", "rs-web"}, "web-1")
+		w.moves(web, "web-1")
+		w.deposed = deposed
 		var began time.Time
 		w.keys.now = func() time.Time {
 			if began.IsZero() {
@@ -304,21 +299,46 @@ func TestStrandedPodsAreReleased(t *testing.T) {
 			}
 			return start.Add(time.Since(began))
 		}
-		return play(t, p, nil, w.keys, lasts, pods...)
+		return play(t, &patches{}, nil, w.keys, lasts, pods...)
 	}
 	for name, tc := range map[string]struct {
-		server *patches
-		lasts  time.Duration
-		want   []string
+		lasts   time.Duration
+		deposed error
+		want    []string
 	}{
-		"not yet":       {&patches{}, strandedAfter - time.Second, nil},
-		"again":         {&patches{}, strandedAfter + releaseRetry + time.Second, []string{"stranded: released", "stranded: released"}},
-		"another leads": {&patches{forbids: errors.New("another process leads")}, strandedAfter + time.Second, nil},
-		"a dry run":     {&patches{dryRun: true}, strandedAfter + time.Second, nil},
+		"not yet":       {strandedAfter - time.Second, nil, nil},
+		"again":         {strandedAfter + releaseRetry + time.Second, nil, []string{"stranded: released", "stranded: released"}},
+		"another leads": {strandedAfter + time.Second, errors.New("another process leads"), nil},
 	} {
-		if diff := cmp.Diff(tc.want, released(tc.server, tc.lasts)); diff != "" {
+		if diff := cmp.Diff(tc.want, released(tc.lasts, tc.deposed)); diff != "" {
 			t.Errorf("%s: released (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// A stranded pod is released while the key of its owner is open, whatever becomes
+// of that: a StatefulSet's may be for hours.
+func TestStrandedPodsAreReleasedWhileTheKeyIsOpen(t *testing.T) {
+	for name, refused := range map[string]error{"the key stays open": nil, "the key cannot be cleared": errors.New("connection refused")} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.moves(web, "web-1")
+			if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Hour))); err != nil {
+				t.Fatal(err)
+			}
+			if refused != nil {
+				w.replaces(web, "web-1", "web-9")
+				w.server.PrependReactor("patch", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+			}
+			pod := podOf("pending")
+			pod.ResourceVersion, pod.CreationTimestamp = "7", metav1.Time{Time: start}
+			pod.Annotations = map[string]string{names.Annotation: "n1"}
+			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+			w.now = start.Add(strandedAfter)
+			if diff := cmp.Diff([]string{"pending: released"}, play(t, &patches{}, nil, w.keys, time.Second, pod)); diff != "" {
+				t.Errorf("released (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -338,10 +358,10 @@ func TestCopiedNamesAreNotReleased(t *testing.T) {
 		"for no move, but by hand": {"n7", time.Hour, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, rs := newWorld(), owner{"shop", "rs-web"}
+			w, rs := newWorld(), keyID{"shop", "rs-web"}
 			w.moves(rs, "web-1")
 			w.replaces(rs, "web-1", "web-9")
-			w.ledger.Bound(ledger.Pod{UID: "uid-web-9", Namespace: "shop", Name: "web-9", OwnerUID: rs.uid, OwnerKind: "ReplicaSet", Created: w.now}, "n1", w.now)
+			w.ledger.Bound(ledger.Pod{UID: "uid-web-9", Namespace: "shop", Name: "web-9", OwnerUID: rs.name, OwnerKind: "ReplicaSet", Created: w.now}, "n1", w.now)
 			pod := podOf("pending")
 			pod.ResourceVersion, pod.CreationTimestamp = "7", metav1.Time{Time: start.Add(tc.after)}
 			pod.Annotations = map[string]string{names.Annotation: tc.by}
@@ -418,7 +438,7 @@ func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 			return false, nil, client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), free, free.Namespace)
 		})
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates := NewGates(client, newWorld().keys, factory, &patches{})
+		gates := NewGates(client, newWorld().keys, factory)
 		factory.Start(ctx.Done())
 		done := make(chan error)
 		go func() { done <- gates.Run(ctx, plans{"planned": "n9"}.land) }()
@@ -470,7 +490,7 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 		client, p := fake.NewClientset(objects...), &patches{}
 		client.PrependReactor("patch", "pods", p.react)
 		factory := informers.NewSharedInformerFactory(client, 0)
-		gates := NewGates(client, w.keys, factory, &patches{})
+		gates := NewGates(client, w.keys, factory)
 		factory.Start(ctx.Done())
 		done, asked := make(chan error), make(chan time.Time, 1)
 		land := func(pod *v1.Pod, _ func(string) bool) string {
@@ -539,7 +559,7 @@ func TestNoGateStays(t *testing.T) {
 					return err != nil, nil, err
 				})
 				factory := informers.NewSharedInformerFactory(client, 0)
-				gates := NewGates(client, newWorld().keys, factory, &patches{})
+				gates := NewGates(client, newWorld().keys, factory)
 				factory.Start(ctx.Done())
 				done := make(chan error)
 				go func() { done <- gates.Run(ctx, plans{"a": "n7"}.land) }()

@@ -9,22 +9,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 )
 
 var (
-	web = owner{"shop", "rs-web"}
-	api = owner{"shop", "rs-api"}
-	db  = owner{"vault", "sts-db"}
+	web = keyID{"shop", "rs-web"}
+	api = keyID{"shop", "rs-api"}
+	db  = keyID{"vault", "sts-db"}
 )
 
 // Keys are in the Steering of their namespace while their moves wait for a pod,
 // and an owner has one at a time.
 func TestKeys(t *testing.T) {
 	w, ctx := newWorld(), t.Context()
-	set := func(of owner, pod, node string) error {
+	set := func(of keyID, pod, node string) error {
 		return w.keys.set(ctx, of, "uid-"+pod, to(node, w.now.Add(10*time.Second)))
 	}
 	want := func(what string, targets map[string]string) {
@@ -33,7 +32,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: (-want +got):\n%s", what, diff)
 		}
 	}
-	for of, pod := range map[owner]string{web: "web-1", db: "db-0"} {
+	for of, pod := range map[keyID]string{web: "web-1", db: "db-0"} {
 		w.moves(of, pod)
 		if err := set(of, pod, "n1"); err != nil {
 			t.Fatal(err)
@@ -85,46 +84,20 @@ func TestKeysEnd(t *testing.T) {
 // no other namespace up.
 func TestKeysAreBounded(t *testing.T) {
 	w := newWorld()
-	set := func(of owner) error {
-		w.moves(of, of.uid)
-		return w.keys.set(t.Context(), of, "uid-"+of.uid, to("n1", start.Add(time.Minute)))
+	set := func(of keyID) error {
+		w.moves(of, of.name)
+		return w.keys.set(t.Context(), of, "uid-"+of.name, to("n1", start.Add(time.Minute)))
 	}
 	for i := range maxKeys {
-		if err := set(owner{"shop", fmt.Sprint("rs-", i)}); err != nil {
+		if err := set(keyID{"shop", fmt.Sprint("rs-", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := set(owner{"shop", "one-more"}); !errors.Is(err, errFull) {
+	if err := set(keyID{"shop", "one-more"}); !errors.Is(err, errFull) {
 		t.Errorf("one more: %v", err)
 	}
 	if err := set(db); err != nil {
 		t.Errorf("another namespace: %v", err)
-	}
-}
-
-// What a predecessor left is deleted once it has expired; until then its moves
-// go on, and so do those of another installation.
-func TestSweep(t *testing.T) {
-	steering := func(namespace, name string, until ...any) *unstructured.Unstructured {
-		targets := map[string]any{}
-		for i, u := range until {
-			targets[fmt.Sprint("rs-", i)] = map[string]any{"nodes": []any{"n1"}, "until": u}
-		}
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "evenkeel.io/v1alpha1", "kind": "Steering", "metadata": map[string]any{"name": name, "namespace": namespace}, "targets": targets,
-		}}
-	}
-	const before, after = "2026-11-04T01:59:59Z", "2026-11-04T02:00:01Z"
-	w := newWorld(
-		steering("expired", objectName, before), steering("empty", objectName), steering("odd", objectName, int64(7)),
-		steering("live", objectName, after), steering("half", objectName, before, after), steering("theirs", "another", before),
-	)
-	if err := w.keys.sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{"live": "", "live/rs-0": "n1", "half": "", "half/rs-1": "n1", "theirs": "", "theirs/rs-0": "n1"}
-	if diff := cmp.Diff(want, w.targets(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -179,7 +152,7 @@ func TestAKeyOfAnotherProcessStays(t *testing.T) {
 		"its own, an owner with an odd UID": {"a/~b", 0, map[string]string{"shop": ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, of := newWorld(), owner{"shop", tc.uid}
+			w, of := newWorld(), keyID{"shop", tc.uid}
 			if err := w.keys.set(t.Context(), of, "uid-web-1", to("n1", start.Add(10*time.Second))); err != nil {
 				t.Fatal(err)
 			}
@@ -292,7 +265,7 @@ func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
 func TestEndedKeysMakeRoom(t *testing.T) {
 	w := newWorld()
 	for i := range maxKeys {
-		if err := w.keys.set(t.Context(), owner{"shop", fmt.Sprint("rs-", i)}, "pod", to("n1", start.Add(10*time.Second))); err != nil {
+		if err := w.keys.set(t.Context(), keyID{"shop", fmt.Sprint("rs-", i)}, "pod", to("n1", start.Add(10*time.Second))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 )
 
 // Gate is the scheduling gate of a pod that is held.
@@ -93,12 +95,25 @@ func (l *Leftovers) Delete(ctx context.Context, namespace string) error {
 
 // Held lists the pods that have the gate. None of them has a node.
 func (l *Leftovers) Held(ctx context.Context) ([]v1.Pod, error) {
+	return l.waiting(ctx, held)
+}
+
+// Stranded lists the pods that wait for nodes which the API server restricted them
+// to and which do not take them. A controller makes others in their place.
+func (l *Leftovers) Stranded(ctx context.Context) ([]v1.Pod, error) {
+	return l.waiting(ctx, func(pod *v1.Pod) bool {
+		return stranded(pod) && names.Restricted(pod) && metav1.GetControllerOfNoCopy(pod) != nil
+	})
+}
+
+// waiting lists pods without a node.
+func (l *Leftovers) waiting(ctx context.Context, of func(pod *v1.Pod) bool) ([]v1.Pod, error) {
 	var all []v1.Pod
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return l.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
 	}
 	err := each(ctx, "spec.nodeName=", list, func(item runtime.Object) error {
-		if pod, ok := item.(*v1.Pod); ok && held(pod) {
+		if pod, ok := item.(*v1.Pod); ok && of(pod) {
 			all = append(all, *pod)
 		}
 		return nil
@@ -107,6 +122,16 @@ func (l *Leftovers) Held(ctx context.Context) ([]v1.Pod, error) {
 		return all, fmt.Errorf("listing pods: %w", err)
 	}
 	return all, nil
+}
+
+// Release evicts a stranded pod, so that its controller makes another. One that is
+// gone or has changed by now is left to the next look.
+func (l *Leftovers) Release(ctx context.Context, pod *v1.Pod) error {
+	err := release(ctx, l.client, pod)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // LetGo takes the gate off a pod, without a nomination. One that is gone by now,

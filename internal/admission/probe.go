@@ -135,7 +135,7 @@ func (p *Probe) visible(ctx context.Context, inARow int) error {
 	defer cancel()
 	uid := string(uuid.NewUUID())
 	node := "probe-" + uid // none has such a name
-	of := owner{probeNamespace, uid}
+	of := keyID{probeNamespace, uid}
 	until := p.keys.now().Add(keyLasts).Truncate(time.Second) // where clocks are so far apart that no key steers, neither does this
 	if err := p.keys.set(ctx, of, uid, target{Nodes: []string{node}, Until: until, By: byNames}); err != nil {
 		return err

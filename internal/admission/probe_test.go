@@ -110,7 +110,7 @@ func TestProven(t *testing.T) {
 				if proven != (tc.want == "") || tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 					t.Errorf("proven %v, error %v", proven, err)
 				}
-				if open := w.keys.isOpen(owner{probeNamespace, ""}); open || len(w.keys.open) > 0 {
+				if open := w.keys.isOpen(keyID{probeNamespace, ""}); open || len(w.keys.open) > 0 {
 					t.Error("the probe's key is open still")
 				}
 			})
@@ -129,7 +129,7 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 			w.now = w.now.Add(time.Second)
 			w.moves(web, pod)
 			w.replaces(web, pod, by)
-			w.ledger.Bound(ledger.Pod{UID: "uid-" + by, Namespace: web.namespace, Name: by, OwnerUID: web.uid, OwnerKind: "ReplicaSet", Created: w.now}, node, w.now)
+			w.ledger.Bound(ledger.Pod{UID: "uid-" + by, Namespace: web.namespace, Name: by, OwnerUID: web.name, OwnerKind: "ReplicaSet", Created: w.now}, node, w.now)
 		}
 		for i, step := range []struct {
 			pod, by, node string
@@ -169,7 +169,7 @@ func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
 				server.steersFrom = -1
 			}
 			if step.ready {
-				s.Ready(t.Context(), &evictor.Leaving{Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid}, To: "n1"}})
+				s.Ready(t.Context(), &evictor.Leaving{Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.name}, To: "n1"}})
 				continue
 			}
 			if proven, err := s.Proven(t.Context()); !errors.Is(err, step.want) || proven != (step.want == nil) {
@@ -186,8 +186,8 @@ func TestReady(t *testing.T) {
 		w, server := newWorld(), &apiServer{steersFrom: 3, forbidden: "none"}
 		s := NewSteering(w.keys, server.probe(w), true, func() time.Time { return w.now })
 		leaving := func(pod, kind string) *evictor.Leaving {
-			return &evictor.Leaving{Grace: time.Hour, Intent: &ledger.Intent{
-				Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.uid, Kind: kind}, To: "n1",
+			return &evictor.Leaving{Intent: &ledger.Intent{
+				Namespace: "shop", Pod: pod, PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.name, Kind: kind}, To: "n1",
 			}}
 		}
 		if _, err := s.Proven(t.Context()); err != nil {
@@ -220,8 +220,16 @@ func TestReady(t *testing.T) {
 		if reason, _ := s.Ready(t.Context(), leaving("web-1", "StatefulSet")); reason != "" {
 			t.Errorf("a StatefulSet's: %q", reason)
 		}
-		if until := w.keys.open[web].until; until != start.Add(time.Hour+keyLasts) {
-			t.Errorf("the key of a StatefulSet lasts until %v", until)
+		named := leaving("web-1", "StatefulSet")
+		for _, of := range []struct{ kind, want string }{{"StatefulSet", "v1"}, {"CloneSet", "v1"}, {"Job", "v1"}, {"ReplicaSet", ""}} {
+			move := leaving("web-1", of.kind)
+			move.TemplateHash = "v1"
+			if to, suits := s.target(move); to.Template != of.want || !suits {
+				t.Errorf("the key of a %s is for pods of the template %q, want %q", of.kind, to.Template, of.want)
+			}
+		}
+		if until := w.keys.open[idOfMove(named.Intent)].until; until != start.Add(keyLasts) {
+			t.Errorf("the key of a StatefulSet lasts until %v, whatever its grace period", until)
 		}
 	})
 }
@@ -258,7 +266,7 @@ func TestReadyByNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				reason, wait := s.Ready(t.Context(), &evictor.Leaving{
-					Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"},
+					Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.name, Kind: "ReplicaSet"}, To: "n1"},
 					Pod:    tc.pod, Nodes: tc.nodes,
 				})
 				if reason != tc.want || wait {
@@ -274,7 +282,7 @@ func TestReadyByNames(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				key, _, _ := unstructured.NestedMap(object.(*unstructured.Unstructured).Object, "targets", web.uid)
+				key, _, _ := unstructured.NestedMap(object.(*unstructured.Unstructured).Object, "targets", web.name)
 				if diff := cmp.Diff([]any{tc.wantBy, tc.wantNodes}, []any{key["by"], key["nodes"]}); diff != "" {
 					t.Errorf("key (-want +got):\n%s", diff)
 				}
@@ -292,7 +300,7 @@ func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
 		s := NewSteering(w.keys, (&apiServer{forbidden: "none"}).probe(w), false, func() time.Time { return w.now })
 		leaving := func(pod string) *evictor.Leaving {
 			return &evictor.Leaving{
-				Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"}, Pod: &v1.Pod{},
+				Intent: &ledger.Intent{Namespace: "shop", PodUID: "uid-" + pod, Owner: cluster.Owner{UID: web.name, Kind: "ReplicaSet"}, To: "n1"}, Pod: &v1.Pod{},
 			}
 		}
 		for i, step := range []struct {
@@ -374,7 +382,7 @@ func TestReadyWhereKeysAreRefused(t *testing.T) {
 			w := newWorld()
 			w.server.PrependReactor("create", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			s := NewSteering(w.keys, (&apiServer{}).probe(w), true, func() time.Time { return w.now })
-			move := &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.uid, Kind: "ReplicaSet"}, To: "n1"}
+			move := &ledger.Intent{Namespace: "shop", PodUID: "uid-web-1", Owner: cluster.Owner{UID: web.name, Kind: "ReplicaSet"}, To: "n1"}
 			if reason, wait := s.Ready(t.Context(), &evictor.Leaving{Intent: move, Pod: &v1.Pod{}, Nodes: []string{"n1"}}); reason != tc.want || wait {
 				t.Errorf("%q, wait %v", reason, wait)
 			}

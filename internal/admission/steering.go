@@ -82,17 +82,16 @@ func (s *Steering) steers(ctx context.Context) (permitted bool, err error) {
 }
 
 // Restricts implements evictor.Steering. To find nodes takes kube-scheduler's
-// filters for each move in flight, so they are not looked for while the owner's key
-// is another move's.
+// filters for each move in flight, so they are not looked for while the key is
+// another move's.
 func (s *Steering) Restricts(leaving *evictor.Leaving) bool {
-	s.waits = !s.holds.Load() && s.keys.another(owner{leaving.Namespace, leaving.Owner.UID}, leaving.PodUID)
+	s.waits = !s.holds.Load() && s.keys.another(idOfMove(leaving.Intent), leaving.PodUID)
 	return !s.holds.Load() && !s.waits
 }
 
-// Ready implements evictor.Steering. A StatefulSet creates the next pod when
-// the last has ended, all others as soon as it begins to.
+// Ready implements evictor.Steering.
 func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason reasons.Reason, wait bool) {
-	of := owner{leaving.Namespace, leaving.Owner.UID}
+	of := idOfMove(leaving.Intent)
 	if _, err := s.keys.settle(ctx, of); err != nil || s.waits || s.keys.another(of, leaving.PodUID) {
 		return "", true // an earlier move's key; nothing is asked while that is open
 	}
@@ -125,11 +124,10 @@ func (s *Steering) Ready(ctx context.Context, leaving *evictor.Leaving) (reason 
 // target returns the key of a move; false if its replacement can be steered by
 // names only, and they do not suit it.
 func (s *Steering) target(leaving *evictor.Leaving) (to target, suits bool) {
-	lasts := keyLasts
-	if leaving.Owner.Kind == "StatefulSet" {
-		lasts += leaving.Grace
+	to = target{Nodes: []string{leaving.To}, Until: s.now().Add(keyLasts).Truncate(time.Second), By: byGate}
+	if leaving.Owner.Kind != "ReplicaSet" { // which makes pods from one template only
+		to.Template = leaving.TemplateHash
 	}
-	to = target{Nodes: []string{leaving.To}, Until: s.now().Add(lasts).Truncate(time.Second), By: byGate}
 	if s.holds.Load() {
 		return to, true
 	}
@@ -142,20 +140,56 @@ func (s *Steering) target(leaving *evictor.Leaving) (to target, suits bool) {
 
 // Undo implements evictor.Steering.
 func (s *Steering) Undo(ctx context.Context, move *ledger.Intent) {
-	s.keys.clear(ctx, owner{move.Namespace, move.Owner.UID}, move.PodUID)
+	s.keys.clear(ctx, idOfMove(move), move.PodUID)
 }
 
 // Settle implements evictor.Steering: it clears the keys that have done their
-// work, and deletes the Steerings that are left without any.
+// work, and whatever else is in a Steering that no move in flight backs.
 func (s *Steering) Settle(ctx context.Context) {
+	if s.keys.leader.Leads() != nil {
+		return // they are another's to clear
+	}
 	s.keys.settleAll(ctx)
 	installed, err := s.probe.installed(ctx)
 	if err == nil && installed {
 		err = s.keys.sweep(ctx)
 	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Steerings without keys were not deleted")
+		klog.FromContext(ctx).Error(err, "Keys without moves were not cleared")
 	}
+}
+
+// The pauses of Keep: between two looks at which keys to renew, and at which keys
+// there are.
+const (
+	keepPause  = 2 * time.Second
+	sweepPause = 30 * time.Second
+)
+
+// Keep renews the keys of moves in flight until the context ends, first those of
+// the process that led before, and clears all others.
+func (s *Steering) Keep(ctx context.Context) {
+	for swept := (time.Time{}); ctx.Err() == nil; evictor.Sleep(ctx, keepPause) {
+		switch {
+		case s.keys.leader.Leads() != nil:
+			s.keys.forget()
+			swept = time.Time{}
+		case time.Since(swept) >= sweepPause || s.keys.differ():
+			s.Settle(ctx)
+			swept = time.Now()
+		default:
+			s.keys.settleAll(ctx)
+		}
+	}
+}
+
+// Stop has no key steer any more, for a process that is about to end or to follow
+// another: nobody might be there to let a held pod go. Whoever leads next takes
+// the keys of moves in flight over.
+func (s *Steering) Stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	s.keys.suspend(ctx)
 }
 
 // Drain waits until no key is open, for a process that is about to end: the pods

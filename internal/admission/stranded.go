@@ -61,19 +61,9 @@ func unschedulable(pod *v1.Pod) bool {
 	return false
 }
 
-// Permits says whether a process may evict now.
-type Permits interface {
-	// Permits returns why it may not.
-	Permits(ctx context.Context) error
-	DryRun() bool
-}
-
 // release evicts a stranded pod, so that its controller creates another. One
 // that has changed since stays. It is no move: the pod never ran.
-func release(ctx context.Context, client kubernetes.Interface, may Permits, pod *v1.Pod) error {
-	if err := may.Permits(ctx); err != nil || may.DryRun() {
-		return err //nolint:wrapcheck // it says all
-	}
+func release(ctx context.Context, client kubernetes.Interface, pod *v1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	klog.FromContext(ctx).Info("A replacement that fits on none of its nodes is evicted, so that another comes", "pod", klog.KObj(pod))

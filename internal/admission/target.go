@@ -34,11 +34,14 @@ const (
 	byNames = "Names"
 )
 
-// target is a key's value: where the next pod of an owner is to go.
+// target is a key's value: where the pod is to go that comes next.
 type target struct {
 	// Nodes are the planned node and its alternates.
 	Nodes []string `json:"nodes"`
 	// Until is when the key ends, with whole seconds, as RFC 3339.
 	Until time.Time `json:"until"`
 	By    string    `json:"by"`
+	// Template is the hash that the pod has in a label, by which pods of another
+	// revision are left alone; empty for any.
+	Template string `json:"template,omitempty"`
 }

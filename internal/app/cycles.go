@@ -28,6 +28,9 @@ func (a *App) cycles(ctx context.Context) error {
 	} else if err != nil {
 		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
 	}
+	if !a.options.DryRun {
+		defer a.steering.keep(ctx)()
+	}
 	if !a.options.loops() {
 		err := a.steering.once(ctx, a.options.DryRun, a.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
 			if !a.awaitUsage(ctx, io.Discard) {

@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/steered"
 	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -25,16 +26,38 @@ func (s *steerings) wire(a *App) error {
 	if err != nil {
 		return err
 	}
-	keys := admission.NewKeys(client, a.observer.Ledger(), a.authority, a.kube.Clock.Now)
+	keys := admission.NewKeys(client, a.observer.Ledger(), knowing{a.authority}, a.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, a.kube.REST)
 	if err != nil {
 		return err
 	}
 	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.options.loops(), a.kube.Clock.Now)
 	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
-	s.gates = admission.NewGates(a.kube.Client, keys, a.informers, a.evictions)
+	s.gates = admission.NewGates(a.kube.Client, keys, a.informers)
 	s.watchdog = admission.NewWatchdog(a.informers.Core().V1().Pods().Informer(), a.kube.Clock.Now, a.registry)
 	return nil
+}
+
+// knowing leads only once it knows the moves in flight: keys without moves are
+// cleared.
+type knowing struct{ authority *authority.Authority }
+
+// Leads implements evictor.Leader.
+func (k knowing) Leads() error { return k.authority.Knows() }
+
+// keep keeps the keys of moves in flight, until stop is called; then none steers.
+func (s *steerings) keep(ctx context.Context) (stop func()) {
+	keeping, cancel := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		s.admission.Keep(keeping)
+	}()
+	return func() {
+		cancel()
+		<-kept
+		s.admission.Stop(ctx)
+	}
 }
 
 // follows reports whether a process has to know the moves of another one that

@@ -53,6 +53,8 @@ type Authority struct {
 	saved atomic.Int64
 	// unwritable reports whether the last attempt to store failed.
 	unwritable atomic.Bool
+	// taken reports whether this process has read the ledger in its term.
+	taken atomic.Bool
 	// alone reports whether this process does not use the stored ledger: it may
 	// not read it, and runs only upstream's plugins or changes nothing.
 	alone atomic.Bool
@@ -150,7 +152,26 @@ func (a *Authority) Follow(ctx context.Context) error {
 
 // Begin is called when a term begins, before Take: whoever led in the meantime
 // may have written the ledger.
-func (a *Authority) Begin() { a.store.Release() }
+func (a *Authority) Begin() {
+	a.taken.Store(false)
+	a.store.Release()
+}
+
+// errNotTaken says that a process which leads has not read the ledger yet, or does
+// not use it.
+var errNotTaken = errors.New("the ledger was not taken over")
+
+// Knows returns why the ledger of this process does not have all moves in flight:
+// it does not lead, or does not use the stored ledger.
+func (a *Authority) Knows() error {
+	if err := a.Leads(); err != nil {
+		return err
+	}
+	if !a.taken.Load() {
+		return errNotTaken
+	}
+	return nil
+}
 
 // Take reads the stored ledger, as the one process that writes it from now on.
 // It cancels moves that a predecessor intended and has not made. A process that
@@ -181,6 +202,7 @@ func (a *Authority) Take(ctx context.Context, needed bool) error {
 	if !a.config.DryRun {
 		a.config.Moves.Ledger().CancelIntended(a.config.Clock.Now())
 	}
+	a.taken.Store(true)
 	return nil
 }
 

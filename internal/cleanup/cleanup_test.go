@@ -18,6 +18,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +30,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -64,6 +66,7 @@ func newSite(t *testing.T, objects ...runtime.Object) *site {
 	s := &site{t: t, client: fake.NewClientset(objects...), scales: map[string]int32{}, refused: map[string]error{}}
 	s.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{steerings: "SteeringList"})
 	s.client.PrependReactor("patch", "pods", s.ungate)
+	s.client.PrependReactor("create", "pods", s.evict)
 	s.client.PrependReactor("get", "deployments", s.scale)
 	s.client.PrependReactor("update", "deployments", s.scale)
 	s.config = Config{
@@ -85,6 +88,18 @@ func (s *site) ungate(action clienttesting.Action) (bool, runtime.Object, error)
 	pod := object.(*v1.Pod).DeepCopy()
 	pod.Spec.SchedulingGates = pod.Spec.SchedulingGates[1:]
 	return true, pod, s.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace)
+}
+
+// evict deletes a pod.
+func (s *site) evict(action clienttesting.Action) (bool, runtime.Object, error) {
+	eviction, ok := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction)
+	if !ok {
+		return false, nil, nil
+	}
+	if err := s.refused[eviction.Name]; err != nil {
+		return true, nil, err
+	}
+	return true, nil, s.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), eviction.Namespace, eviction.Name)
 }
 
 func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -150,6 +165,16 @@ func pod(name string, gates ...string) *v1.Pod {
 	return p
 }
 
+// restricted is a pod that waits for the node n9, which does not take it.
+func restricted(name string) *v1.Pod {
+	p := pod(name)
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs-web", Controller: new(true)}}
+	names.Add(p, []string{"n9"})
+	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+	p.CreationTimestamp, p.ResourceVersion = metav1.Time{Time: noon.Add(-time.Hour)}, "7"
+	return p
+}
+
 func marked(name, record string) *v1.Node {
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -184,6 +209,7 @@ func littered(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, pod("web-1", gate), pod("web-2", gate, "acme.io/wait"), pod("web-3", "acme.io/wait"), pod("web-4"),
 		marked("n1", record), marked("n2", record), lease("evenkeel", noon.Add(-time.Minute)), configMap("evenkeel-pause"), configMap("evenkeel-ledger-set-aside-2"), configMap("theirs"))
+	s.add(restricted("web-5"))
 	s.steering("shop", "evenkeel", 2)
 	s.steering("evenkeel-probe", "evenkeel", 0)
 	s.steering("shop", "theirs", 1)
@@ -285,6 +311,38 @@ func TestCleanup(t *testing.T) {
 		if !strings.Contains(after, theirs) {
 			t.Errorf("%s is gone", theirs)
 		}
+	}
+}
+
+// A pod that waits for the nodes it was restricted to is released, so that its
+// owner makes another. What its owner's template makes, nobody made again or
+// somebody else restricted stays.
+func TestCleanupReleasesStrandedPods(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1.Pod)
+		want   bool // it is released
+	}{
+		"restricted":              {func(*v1.Pod) {}, true},
+		"it has a node":           {func(p *v1.Pod) { p.Spec.NodeName = "n9" }, false},
+		"it was not tried yet":    {func(p *v1.Pod) { p.Status.Conditions = nil }, false},
+		"nobody makes it again":   {func(p *v1.Pod) { p.OwnerReferences = nil }, false},
+		"as its template has it":  {func(p *v1.Pod) { p.CreationTimestamp = metav1.Time{Time: noon.Add(time.Second)} }, false},
+		"annotated by hand":       {func(p *v1.Pod) { p.Spec.Affinity = nil }, false},
+		"held, and then let go":   {func(p *v1.Pod) { p.Annotations[names.Annotation] = names.Gate }, false},
+		"restricted by its owner": {func(p *v1.Pod) { delete(p.Annotations, names.Annotation) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := restricted("web-9")
+			tc.change(p)
+			s := newSite(t, p)
+			report := s.run()
+			if len(report.Left) > 0 {
+				t.Errorf("left %+v", report.Left)
+			}
+			if gone := !strings.Contains(s.state(), `"web-9"`); gone != tc.want {
+				t.Errorf("released: %v, want %v; %s", gone, tc.want, text(t, report))
+			}
+		})
 	}
 }
 

@@ -2,21 +2,25 @@ package cleanup
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// keysAndGates deletes keys first, so that no more pods are held, and then lets
-// those go that are. It looks again until it finds none.
+// keysAndGates deletes keys first, so that no more pods are held or restricted, and
+// then lets those go that are. It looks again until it finds none.
 func (c *cleaner) keysAndGates(ctx context.Context) {
 	if c.After == NodeSync {
 		return
 	}
+	began := c.Clock.Now()
 	for range maxPasses {
 		failures := len(c.report.Left)
-		if found := c.keys(ctx) + c.gates(ctx); found == 0 || c.DryRun || len(c.report.Left) > failures {
+		if found := c.keys(ctx) + c.gates(ctx) + c.stranded(ctx, began); found == 0 || c.DryRun || len(c.report.Left) > failures {
 			return
 		}
 		select {
@@ -63,6 +67,29 @@ func (c *cleaner) gates(ctx context.Context) int {
 		}
 		if err == nil {
 			c.done("Pod", pod.Namespace, pod.Name, "is", "freed of the gate %s", admission.Gate)
+		}
+	}
+	return len(pods)
+}
+
+// stranded releases all pods that wait for the nodes that they were restricted to,
+// and returns how many there were. One that came later than the keys were deleted
+// is as its owner's template has it.
+func (c *cleaner) stranded(ctx context.Context, began time.Time) int {
+	pods, err := c.steering.Stranded(ctx)
+	if err != nil {
+		c.left("Pod", "", "", "%v", err)
+	}
+	pods = slices.DeleteFunc(pods, func(pod v1.Pod) bool { return pod.CreationTimestamp.After(began) })
+	attempts := tries{c: c, kind: "Pod", total: len(pods)}
+	for i := range pods {
+		pod := &pods[i]
+		err := c.change(ctx, func(ctx context.Context) error { return c.steering.Release(ctx, pod) })
+		if attempts.fails(ctx, pod.Namespace, pod.Name, err) {
+			break
+		}
+		if err == nil {
+			c.done("Pod", pod.Namespace, pod.Name, "is", "evicted, because none of the nodes that it was restricted to takes it")
 		}
 	}
 	return len(pods)

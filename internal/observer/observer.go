@@ -214,7 +214,7 @@ func (o *Observer) changed(change informed.Change) {
 	case change.Leaving != nil:
 		o.ledger.Leaves(change.Leaving.UID, now)
 	case change.Removed != nil:
-		o.ledger.Leaves(change.Removed.UID, now)
+		o.ledger.Left(change.Removed.UID, now)
 		o.removed(change.Removed)
 	case change.Dropped != nil:
 		o.unbound.Delete(change.Dropped.UID)

@@ -36,6 +36,17 @@ func Of(pod *v1.Pod) []string {
 	return nil
 }
 
+// Restricted reports whether a pod's affinity looks exactly as the API server
+// writes it for the nodes in its annotation.
+func Restricted(pod *v1.Pod) bool {
+	nodes, own := Of(pod), required(pod)
+	if len(nodes) == 0 || own == nil {
+		return false
+	}
+	_, ok := without(own.NodeSelectorTerms, nodes)
+	return ok
+}
+
 // Suit reports whether the API server restricts a pod like this one to names. It
 // does not if the pod's own terms match no node, nor if names would change what
 // a topology spread counts. pod is as its owner wrote it.

@@ -139,11 +139,10 @@ func (h *handler) patch(review *admissionv1.AdmissionReview) ([]byte, error) {
 	if err := utiljson.Unmarshal(request.Object.Raw, &pod); err != nil {
 		return nil, fmt.Errorf("decoding a pod: %w", err)
 	}
-	by := steerable(&pod)
-	if by == nil {
+	if !steerable(&pod) {
 		return nil, nil
 	}
-	nodes, hold := h.keys.Of(request.Namespace, string(by.UID), h.now())
+	nodes, hold := h.keys.Of(request.Namespace, &pod, h.now())
 	if len(nodes) == 0 {
 		return nil, nil
 	}

@@ -33,7 +33,8 @@ import (
 var start = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
 // answering is a handler that knows the keys "gate", "names" and "ended" of the
-// namespace shop, at a time that tests may change.
+// namespace shop, those of the pod db-0 of StatefulSets with these UIDs, and
+// "revised" for pods of the template v1, at a time that tests may change.
 type answering struct {
 	http.Handler
 	registry *prometheus.Registry
@@ -45,9 +46,14 @@ func steeringOf() *unstructured.Unstructured {
 	key := func(until time.Duration, by string) map[string]any {
 		return map[string]any{"nodes": []any{"n1", "n2"}, "until": start.Add(until).Format(time.RFC3339), "by": by}
 	}
+	revised, anyOf := key(time.Minute, "Names"), key(time.Minute, "Gate")
+	revised["template"], anyOf["template"] = "v1", ""
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "evenkeel.io/v1alpha1", "kind": "Steering", "metadata": map[string]any{"name": "evenkeel", "namespace": "shop"},
-		"targets": map[string]any{"gate": key(time.Minute, "Gate"), "names": key(time.Minute, "Names"), "ended": key(0, "Gate")},
+		"targets": map[string]any{
+			"gate": key(time.Minute, "Gate"), "names": key(time.Minute, "Names"), "ended": key(0, "Gate"), "revised": revised, "any": anyOf,
+			"gate/db-0": key(time.Minute, "Gate"), "names/db-0": key(time.Minute, "Names"), "ended/db-0": key(0, "Gate"), "revised/db-0": revised,
+		},
 	}}
 }
 

@@ -104,7 +104,7 @@ func anyPod(random *rand.Rand) *v1.Pod {
 		}
 		return change
 	}
-	uid := []string{"gate", "names", "ended", "other"}[random.IntN(8)/2]
+	uid := []string{"gate", "names", "ended", "other", "revised", "any"}[random.IntN(12)/2]
 	if random.IntN(2) == 0 {
 		uid = "names"
 	}
@@ -133,7 +133,7 @@ func anyPod(random *rand.Rand) *v1.Pod {
 		}
 	}
 	return pod([]string{"ReplicaSet", "StatefulSet", "Job", "DaemonSet"}[random.IntN(8)/2], uid, some(2, affinity), some(3, spread), some(4, selecting),
-		some(4, gated("x/y")), some(12, gated("evenkeel.io/steer")), some(3, annotated("a/b")), some(12, annotated("evenkeel.io/steered")),
+		some(8, called("db-9")), some(2, labelled("pod-template-hash", "v1")), some(8, labelled("controller-revision-hash", "v2")), some(4, gated("x/y")), some(12, gated("evenkeel.io/steer")), some(3, annotated("a/b")), some(12, annotated("evenkeel.io/steered")),
 		some(12, func(p *v1.Pod) { p.Spec.NodeName = "n9" }), some(12, func(p *v1.Pod) { p.OwnerReferences[0].Controller = nil }))
 }
 

@@ -17,16 +17,12 @@ func add(path string, value any) admission.Step {
 	return admission.Step{Op: "add", Path: path, Value: value}
 }
 
-// steerable returns the controller of a new pod that may be steered; nil if it may
-// not be, or was.
-func steerable(pod *v1.Pod) *metav1.OwnerReference {
+// steerable reports whether a new pod may be steered, and has not been.
+func steerable(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	_, steered := pod.Annotations[names.Annotation]
 	held := slices.ContainsFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == admission.Gate })
-	if by == nil || by.Kind == "DaemonSet" || pod.Spec.NodeName != "" || steered || held {
-		return nil
-	}
-	return by
+	return by != nil && by.Kind != "DaemonSet" && pod.Spec.NodeName == "" && !steered && !held
 }
 
 // steer returns what has a pod held, or else restricted to nodes; nothing where

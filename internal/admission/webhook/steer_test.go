@@ -18,10 +18,19 @@ import (
 
 func pod(kind, uid string, changes ...func(*v1.Pod)) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: kind, UID: types.UID(uid), Controller: new(true)}}}}
+	if kind == "StatefulSet" {
+		p.Name = "db-0"
+	}
 	for _, change := range changes {
 		change(p)
 	}
 	return p
+}
+
+func called(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Name = name } }
+
+func labelled(key, value string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Labels = map[string]string{key: value} }
 }
 
 func requiring(terms ...v1.NodeSelectorTerm) func(*v1.Pod) {
@@ -116,6 +125,8 @@ func applied(t *testing.T, p *v1.Pod, patch []byte) *v1.Pod {
 type example struct {
 	pod  *v1.Pod
 	want outcome
+	// keyless: there is no key for it.
+	keyless bool
 }
 
 // examples are those of TestAPIServerSteersPods, which has the policy steer them,
@@ -131,31 +142,40 @@ func examples() map[string]example {
 		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 7, Preference: zone("b")}}}}
 	}
 	return map[string]example{
-		"gate":                             {pod("ReplicaSet", "gate"), held},
-		"gate, StatefulSet":                {pod("StatefulSet", "gate"), held},
-		"gate, spread with nodeSelector":   {pod("ReplicaSet", "gate", spread, selecting), held},
-		"gate, annotations of its own":     {pod("ReplicaSet", "gate", annotated("a/b")), held},
-		"gate, a gate of its own":          {pod("ReplicaSet", "gate", gated("x/y")), outcome{Steered: "gate", Gates: []string{"x/y", admission.Gate}}},
-		"gate, has it already":             {pod("ReplicaSet", "gate", gated(admission.Gate)), outcome{Gates: []string{admission.Gate}}},
-		"gate, was steered":                {pod("ReplicaSet", "gate", annotated(names.Annotation)), outcome{Steered: "x"}},
-		"gate, DaemonSet":                  {pod("DaemonSet", "gate"), outcome{}},
-		"gate, spec.nodeName":              {pod("ReplicaSet", "gate", func(p *v1.Pod) { p.Spec.NodeName = "n9" }), outcome{}},
-		"names":                            {pod("ReplicaSet", "names"), named},
-		"names, StatefulSet":               {pod("StatefulSet", "names"), named},
-		"names, annotations of its own":    {pod("ReplicaSet", "names", annotated("a/b")), named},
-		"names, nodeSelector":              {pod("ReplicaSet", "names", selecting), named},
-		"names, a term of its own":         {pod("ReplicaSet", "names", requiring(zone("a"))), zoned},
-		"names, a preference of its own":   {pod("ReplicaSet", "names", preference), preferring},
-		"names, an empty affinity":         {pod("ReplicaSet", "names", func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{} }), named},
-		"names, an empty term and another": {pod("ReplicaSet", "names", requiring(v1.NodeSelectorTerm{}, zone("a"))), zoned},
-		"names, an empty term alone":       {pod("ReplicaSet", "names", requiring(v1.NodeSelectorTerm{})), outcome{Terms: []string{""}}},
-		"names, spread":                    {pod("ReplicaSet", "names", spread), ignoring},
-		"names, spread with nodeSelector":  {pod("ReplicaSet", "names", spread, selecting), outcome{}},
-		"names, spread with own terms":     {pod("ReplicaSet", "names", spread, requiring(zone("a"))), outcome{Terms: []string{"zone=a"}}},
-		"names, DaemonSet":                 {pod("DaemonSet", "names"), outcome{}},
-		"names, spec.nodeName":             {pod("ReplicaSet", "names", func(p *v1.Pod) { p.Spec.NodeName = "n9" }), outcome{}},
-		"owner that is no controller":      {pod("ReplicaSet", "gate", func(p *v1.Pod) { p.OwnerReferences[0].Controller = nil }), outcome{}},
-		"no owner":                         {pod("ReplicaSet", "gate", func(p *v1.Pod) { p.OwnerReferences = nil }), outcome{}},
+		"gate":                                     {pod: pod("ReplicaSet", "gate"), want: held},
+		"gate, StatefulSet":                        {pod: pod("StatefulSet", "gate"), want: held},
+		"gate, another pod of the StatefulSet":     {pod: pod("StatefulSet", "gate", called("db-9")), keyless: true},
+		"gate, a pod of the StatefulSet's name":    {pod: pod("ReplicaSet", "gate", called("db-0")), want: held},
+		"names, another pod of the StatefulSet":    {pod: pod("StatefulSet", "names", called("db-9")), keyless: true},
+		"revised":                                  {pod: pod("ReplicaSet", "revised", labelled("pod-template-hash", "v1")), want: named},
+		"revised, another revision":                {pod: pod("ReplicaSet", "revised", labelled("pod-template-hash", "v2")), keyless: true},
+		"revised, no labels":                       {pod: pod("Job", "revised"), keyless: true},
+		"revised, StatefulSet":                     {pod: pod("StatefulSet", "revised", labelled("controller-revision-hash", "v1")), want: named},
+		"revised, StatefulSet of another revision": {pod: pod("StatefulSet", "revised", labelled("controller-revision-hash", "v2")), keyless: true},
+		"of any template":                          {pod: pod("ReplicaSet", "any", labelled("pod-template-hash", "v2")), want: held},
+		"gate, spread with nodeSelector":           {pod: pod("ReplicaSet", "gate", spread, selecting), want: held},
+		"gate, annotations of its own":             {pod: pod("ReplicaSet", "gate", annotated("a/b")), want: held},
+		"gate, a gate of its own":                  {pod: pod("ReplicaSet", "gate", gated("x/y")), want: outcome{Steered: "gate", Gates: []string{"x/y", admission.Gate}}},
+		"gate, has it already":                     {pod: pod("ReplicaSet", "gate", gated(admission.Gate)), want: outcome{Gates: []string{admission.Gate}}},
+		"gate, was steered":                        {pod: pod("ReplicaSet", "gate", annotated(names.Annotation)), want: outcome{Steered: "x"}},
+		"gate, DaemonSet":                          {pod: pod("DaemonSet", "gate"), want: outcome{}},
+		"gate, spec.nodeName":                      {pod: pod("ReplicaSet", "gate", func(p *v1.Pod) { p.Spec.NodeName = "n9" }), want: outcome{}},
+		"names":                                    {pod: pod("ReplicaSet", "names"), want: named},
+		"names, StatefulSet":                       {pod: pod("StatefulSet", "names"), want: named},
+		"names, annotations of its own":            {pod: pod("ReplicaSet", "names", annotated("a/b")), want: named},
+		"names, nodeSelector":                      {pod: pod("ReplicaSet", "names", selecting), want: named},
+		"names, a term of its own":                 {pod: pod("ReplicaSet", "names", requiring(zone("a"))), want: zoned},
+		"names, a preference of its own":           {pod: pod("ReplicaSet", "names", preference), want: preferring},
+		"names, an empty affinity":                 {pod: pod("ReplicaSet", "names", func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{} }), want: named},
+		"names, an empty term and another":         {pod: pod("ReplicaSet", "names", requiring(v1.NodeSelectorTerm{}, zone("a"))), want: zoned},
+		"names, an empty term alone":               {pod: pod("ReplicaSet", "names", requiring(v1.NodeSelectorTerm{})), want: outcome{Terms: []string{""}}},
+		"names, spread":                            {pod: pod("ReplicaSet", "names", spread), want: ignoring},
+		"names, spread with nodeSelector":          {pod: pod("ReplicaSet", "names", spread, selecting), want: outcome{}},
+		"names, spread with own terms":             {pod: pod("ReplicaSet", "names", spread, requiring(zone("a"))), want: outcome{Terms: []string{"zone=a"}}},
+		"names, DaemonSet":                         {pod: pod("DaemonSet", "names"), want: outcome{}},
+		"names, spec.nodeName":                     {pod: pod("ReplicaSet", "names", func(p *v1.Pod) { p.Spec.NodeName = "n9" }), want: outcome{}},
+		"owner that is no controller":              {pod: pod("ReplicaSet", "gate", func(p *v1.Pod) { p.OwnerReferences[0].Controller = nil }), want: outcome{}},
+		"no owner":                                 {pod: pod("ReplicaSet", "gate", func(p *v1.Pod) { p.OwnerReferences = nil }), want: outcome{}},
 	}
 }
 
@@ -165,8 +185,8 @@ func TestSteer(t *testing.T) {
 	for name, e := range examples() {
 		t.Run(name, func(t *testing.T) {
 			got := e.pod
-			if by := steerable(e.pod); by != nil {
-				steps, err := json.Marshal(steer(e.pod, []string{"n1", "n2"}, by.UID == "gate"))
+			if by := metav1.GetControllerOfNoCopy(e.pod); steerable(e.pod) && !e.keyless {
+				steps, err := json.Marshal(steer(e.pod, []string{"n1", "n2"}, by.UID == "gate" || by.UID == "any"))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -50,10 +50,11 @@ func (l *life) waited(now time.Time) time.Duration {
 	return l.free.Sub(l.came)
 }
 
-// opening is the time in which an owner had a key.
+// opening is the time in which an owner, or a pod of a StatefulSet, had a key for
+// a node. Until then it lasts if it is not renewed any more.
 type opening struct {
-	owner, until string
-	set, cleared time.Time
+	owner, node, until string
+	set, cleared       time.Time
 }
 
 func follow(t *testing.T, f *stage.Fixture) *diary {
@@ -101,10 +102,12 @@ func (d *diary) pod(pod *v1.Pod, _ bool) {
 }
 
 func (d *diary) steering(object *unstructured.Unstructured, gone bool) {
-	now, untils := time.Now(), map[string]string{}
+	now, found := time.Now(), map[string]opening{}
 	if targets, _, err := unstructured.NestedMap(object.Object, "targets"); err == nil && !gone {
 		for owner := range targets {
-			untils[owner], _, _ = unstructured.NestedString(targets, owner, "until")
+			until, _, _ := unstructured.NestedString(targets, owner, "until")
+			nodes, _, _ := unstructured.NestedStringSlice(targets, owner, "nodes")
+			found[owner] = opening{owner: owner, node: append(nodes, "")[0], until: until, set: now}
 		}
 	}
 	d.mu.Lock()
@@ -114,14 +117,15 @@ func (d *diary) steering(object *unstructured.Unstructured, gone bool) {
 		if !k.cleared.IsZero() {
 			continue
 		}
-		if untils[k.owner] != k.until {
+		if known, ok := found[k.owner]; !ok || known.node != k.node {
 			k.cleared = now
 		} else {
-			delete(untils, k.owner)
+			k.until = known.until
+			delete(found, k.owner)
 		}
 	}
-	for _, owner := range slices.Sorted(maps.Keys(untils)) {
-		d.keys = append(d.keys, opening{owner: owner, until: untils[owner], set: now})
+	for _, owner := range slices.Sorted(maps.Keys(found)) {
+		d.keys = append(d.keys, found[owner])
 		d.opened <- owner
 	}
 }

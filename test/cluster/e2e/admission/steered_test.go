@@ -79,6 +79,14 @@ func changed(p *v1.Pod, change func(*v1.Pod)) *v1.Pod {
 	return p
 }
 
+func called(name string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Name, p.GenerateName = name, "" }
+}
+
+func labelled(key, value string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Labels = map[string]string{key: value} }
+}
+
 type example struct {
 	pod  *v1.Pod
 	want outcome
@@ -104,7 +112,8 @@ func examples() map[string]example {
 	selecting := func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }
 	return map[string]example{
 		"gate":                             {pod("ReplicaSet", "gate"), gated},
-		"gate, StatefulSet":                {pod("StatefulSet", "gate"), gated},
+		"gate, StatefulSet":                {changed(pod("StatefulSet", "gate"), called("db-0")), gated},
+		"gate, another pod of it":          {changed(pod("StatefulSet", "gate"), called("db-9")), outcome{}},
 		"gate, spread with nodeSelector":   {changed(withSpread(pod("ReplicaSet", "gate")), selecting), gated},
 		"gate, host port":                  {changed(pod("ReplicaSet", "gate"), onPort), gated},
 		"gate, a gate of its own":          {changed(pod("ReplicaSet", "gate"), func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "x/y"}} }), outcome{Steered: "gate", Gates: []string{"x/y", gate}}},
@@ -113,7 +122,12 @@ func examples() map[string]example {
 		"gate, spec.nodeName":              {changed(pod("ReplicaSet", "gate"), func(p *v1.Pod) { p.Spec.NodeName = "n9" }), outcome{}},
 		"names":                            {pod("ReplicaSet", "names"), named},
 		"names, by absent":                 {pod("ReplicaSet", "absent"), named},
-		"names, StatefulSet":               {pod("StatefulSet", "names"), named},
+		"names, StatefulSet":               {changed(pod("StatefulSet", "names"), called("db-0")), named},
+		"names, another pod of it":         {changed(pod("StatefulSet", "names"), called("db-9")), outcome{}},
+		"revised":                          {changed(pod("ReplicaSet", "revised"), labelled("pod-template-hash", "v1")), gated},
+		"revised, StatefulSet":             {changed(changed(pod("StatefulSet", "revised"), called("db-0")), labelled("controller-revision-hash", "v1")), gated},
+		"revised, another revision":        {changed(pod("ReplicaSet", "revised"), labelled("pod-template-hash", "v2")), outcome{}},
+		"revised, no labels":               {pod("Job", "revised"), outcome{}},
 		"names, host port":                 {changed(pod("ReplicaSet", "names"), onPort), named},
 		"names, nodeSelector":              {changed(pod("ReplicaSet", "names"), selecting), named},
 		"names, 10 own terms x 5":          {withTerms(pod("ReplicaSet", "five"), own...), many},
@@ -149,6 +163,12 @@ func steersPods(t *testing.T, f *stage.Fixture, o ours) {
 		"gate": key(later, "Gate", "n1", "n2"), "names": key(later, "Names", "n1", "n2"), "absent": key(later, "", "n1", "n2"),
 		"five": key(later, "Names", "a1", "a2", "a3", "a4", "a5"), "endless": key(time.Time{}, "Gate", "n1"),
 		"ended": key(time.Now().Add(-time.Second), "Gate", "n1"),
+	}
+	targets["gate/db-0"], targets["names/db-0"] = targets["gate"], targets["names"]
+	for _, name := range []string{"revised", "revised/db-0"} {
+		revised := key(later, "Gate", "n1")
+		revised["template"] = "v1"
+		targets[name] = revised
 	}
 	targets["nowhere"] = map[string]any{"until": later.UTC().Format(time.RFC3339)}
 	for i := len(targets); i < 100; i++ {

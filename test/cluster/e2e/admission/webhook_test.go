@@ -87,9 +87,9 @@ func (h *hook) serveWith(certificate, key []byte) {
 }
 
 // serve runs `evenkeel serve` behind the door.
-func (h *hook) serve(policy string, args ...string) {
+func (h *hook) serve(policy string, args ...string) *evenkeel.Process {
 	h.f.T.Helper()
-	h.f.Serve(policy, append(args, "--webhook-address", h.behind, "--webhook-cert-file", h.files[0], "--webhook-private-key-file", h.files[1])...)
+	return h.f.Serve(policy, append(args, "--webhook-address", h.behind, "--webhook-cert-file", h.files[0], "--webhook-private-key-file", h.files[1])...)
 }
 
 // Where no policy steers, the webhook does the same to each pod.

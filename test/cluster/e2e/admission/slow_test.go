@@ -1,0 +1,195 @@
+package admission
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// slow is a StatefulSet whose pods take an hour to terminate, on a hot node, and
+// the process that moves them one at a time.
+type slow struct {
+	f       *stage.Fixture
+	keys    ours
+	serve   func() *evenkeel.Process
+	process *evenkeel.Process
+	// untouched are pods that nothing has happened to yet.
+	untouched []string
+}
+
+// leaving waits until a pod is on its way out, and returns it. No more are evicted.
+func (s *slow) leaving() (name string) {
+	s.f.T.Helper()
+	s.f.Eventually(2*time.Minute, "a pod to be evicted", func(ctx context.Context) bool {
+		for _, pod := range s.f.PodsByUID(ctx) {
+			if pod.DeletionTimestamp != nil {
+				name = pod.Name
+			}
+		}
+		return name != ""
+	})
+	s.f.Pause(true)
+	moving := map[string]bool{}
+	for of := range openKeys(s.f.T.Context(), s.f, s.keys) {
+		_, pod, _ := strings.Cut(of, "/")
+		moving[pod] = true
+	}
+	if !moving[name] {
+		s.f.T.Fatalf("%s leaves, and there are keys for %v", name, moving)
+	}
+	for _, pod := range s.f.PodsByUID(s.f.T.Context()) {
+		if strings.HasPrefix(pod.Name, "db-") && pod.DeletionTimestamp == nil && !moving[pod.Name] {
+			s.untouched = append(s.untouched, pod.Name)
+		}
+	}
+	slices.Sort(s.untouched)
+	return name
+}
+
+// remade has a pod made again at once, and returns the new one when it is bound.
+func (s *slow) remade(name string) (made v1.Pod) {
+	s.f.T.Helper()
+	pods, none := s.f.Client().CoreV1().Pods("shop"), int64(0)
+	before, err := pods.Get(s.f.T.Context(), name, metav1.GetOptions{})
+	if err == nil {
+		err = pods.Delete(s.f.T.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &none})
+	}
+	if err != nil {
+		s.f.T.Fatal(err)
+	}
+	s.f.Eventually(30*time.Second, name+" to be made again and bound", func(ctx context.Context) bool {
+		now, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if err != nil || now.UID == before.UID || now.Spec.NodeName == "" {
+			return false
+		}
+		made = *now
+		return true
+	})
+	return made
+}
+
+// unsteered has another pod of the StatefulSet made again, which no key is for.
+func (s *slow) unsteered(when string) {
+	s.f.T.Helper()
+	name := s.untouched[0]
+	s.untouched = s.untouched[1:]
+	if by := s.remade(name).Annotations["evenkeel.io/steered"]; by != "" {
+		s.f.T.Errorf("%s, %s was steered to %q", when, name, by)
+	}
+}
+
+// steers reports whether the key of a pod steers that comes now.
+func (s *slow) steers(ctx context.Context, name string) bool {
+	for of, until := range openKeys(ctx, s.f, s.keys) {
+		if strings.HasSuffix(of, "/"+name) && time.Now().Before(until) {
+			return true
+		}
+	}
+	return false
+}
+
+// untilMade has a pod that leaves made again at last, and checks that it goes where
+// it was planned, and that its key is gone then.
+func (s *slow) untilMade(name string) {
+	s.f.T.Helper()
+	made := s.remade(name)
+	if made.Annotations["evenkeel.io/steered"] == "" || made.Spec.NodeName == hotNode {
+		s.f.T.Errorf("%s was steered to %q, and is on %s", name, made.Annotations["evenkeel.io/steered"], made.Spec.NodeName)
+	}
+	s.f.Eventually(10*time.Second, "the key to be cleared", func(ctx context.Context) bool {
+		for of := range openKeys(ctx, s.f, s.keys) {
+			if strings.HasSuffix(of, "/"+name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+const (
+	hotNode = "hot-0"
+	// expires is how long a key may steer that nobody renews, and some time for
+	// clocks.
+	expires = 12 * time.Second
+)
+
+// slowly kills and stops Evenkeel while a pod takes an hour to terminate. Its key
+// lasts as long as a process lives, and is for that pod alone; without a process it
+// soon steers nothing, and the next one takes it over.
+func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) {
+	t.Helper()
+	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"}) // it takes all pods while there is no other
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hot[0] != hotNode {
+		t.Fatalf("the hot node is %s", hot[0])
+	}
+	stateful(t, f, time.Hour)
+	others, err := f.AddNodes(t.Context(), 7, cluster.NodeTemplate{NamePrefix: "cool-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Place(t.Context(), cluster.Placement{Workload: stage.Workload("bg", wide, light), On: stage.On(1, others...)}); err != nil {
+		t.Fatal(err)
+	}
+	policy := f.Policy(stage.RealUsage, byAPIServer)
+	s := &slow{f: f, keys: o, serve: func() *evenkeel.Process { return serve(policy) }}
+	s.process = s.serve()
+	leaving := s.leaving()
+	s.unsteered("while " + leaving + " ends")
+	timer := time.NewTimer(expires)
+	<-timer.C
+	if !s.steers(t.Context(), leaving) {
+		t.Error("the key has not lasted as long as its pod")
+	}
+	s.process.Kill()
+	f.Eventually(expires, "the key to end", func(ctx context.Context) bool { return !s.steers(ctx, leaving) })
+	s.unsteered("after the kill")
+	s.process = s.serve()
+	f.Eventually(20*time.Second, "the key to be taken over", func(ctx context.Context) bool { return s.steers(ctx, leaving) })
+	if err := s.process.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if s.steers(t.Context(), leaving) {
+		t.Error("a process that was stopped has left a key that steers")
+	}
+	s.unsteered("after the stop")
+	s.process = s.serve()
+	f.Eventually(20*time.Second, "the key to be taken over again", func(ctx context.Context) bool { return s.steers(ctx, leaving) })
+	s.untilMade(leaving)
+}
+
+// By the gate.
+//
+//e2e:tier all
+func TestSlowPodsByGate(t *testing.T) {
+	f, o := unasked(t, "admission-steering")
+	slowly(t, f, o, func(policy string) *evenkeel.Process { return f.Serve(policy) })
+}
+
+// By names.
+//
+//e2e:tier all
+func TestSlowPodsByNames(t *testing.T) {
+	f, o := unasked(t, "admission-steering-names")
+	slowly(t, f, o, func(policy string) *evenkeel.Process { return f.Serve(policy) })
+}
+
+// By the webhook, which is away with its process.
+//
+//e2e:tier all
+func TestSlowPodsByWebhook(t *testing.T) {
+	f, o := unasked(t, byWebhook)
+	h := asked(t, f)
+	slowly(t, f, o, func(policy string) *evenkeel.Process { return h.serve(policy) })
+}
