@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/internal/history"
@@ -156,7 +157,31 @@ func (c *Client) try(ctx context.Context, e *Evictor, eviction *policyv1.Evictio
 		history.LogEviction(ctx, &a.move.Intent, c.config.Clock.Now(), true)
 		return nil
 	}
+	if podutil.IsPodTerminal(pod) {
+		return c.remove(ctx, eviction, pod, a)
+	}
 	return c.call(ctx, eviction, pod, a)
+}
+
+// remove makes the eviction call for a pod that has ended. Nothing replaces it,
+// so it is recorded afterwards, only for those who ask why it is gone.
+func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
+	if err := c.leads(); err != nil {
+		return err
+	}
+	intent := &a.move.Intent
+	err := c.postOnce(ctx, eviction, pod, a)
+	if refusal, ours := errors.AsType[*reasons.Refusal](err); ours && refusal.Reason == reasons.EvictionDenied {
+		c.config.Ledger.Finished(*intent, refusal.Detail, c.config.Clock.Now())
+	}
+	if err != nil {
+		return fmt.Errorf("evicting pod %q, which has ended: %w", intent.Namespace+"/"+intent.Pod, err)
+	}
+	c.config.Ledger.Finished(*intent, "", c.config.Clock.Now())
+	c.tell(ctx, pod, a)
+	a.made = true
+	c.remember(intent.PodUID)
+	return nil
 }
 
 // call makes the eviction call for a recorded move. An upstream plugin's move
@@ -342,6 +367,8 @@ func unchanged(pod *v1.Pod, move *Move) error {
 		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "another pod has its name"}
 	case pod.Spec.NodeName != move.From:
 		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it runs on another node"}
+	case podutil.IsPodTerminal(pod):
+		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it has ended"}
 	case pod.DeletionTimestamp != nil:
 		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it is terminating"}
 	}

@@ -109,6 +109,19 @@ func (l *Ledger) Left(podUID string, now time.Time) {
 	}
 }
 
+// Finished records that a pod which had failed or succeeded was evicted or, with
+// the words of a denial, was not. It is never in flight: nothing replaces it.
+func (l *Ledger) Finished(intent Intent, denied string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	move := &Move{Intent: intent, State: Cancelled, Recorded: now, Ended: now, Finished: true, Denied: boundDenial(denied)}
+	if denied == "" {
+		move.Evicted, move.Accepted = now, true
+	}
+	l.ended = append(l.ended, move)
+	l.revision.Add(1)
+}
+
 // Cancel ends a move whose eviction did not happen and releases its
 // reservation. A move whose pod is leaving stays in flight.
 func (l *Ledger) Cancel(podUID string, now time.Time) {
@@ -128,12 +141,14 @@ func (l *Ledger) Deny(podUID, words string, now time.Time) {
 	if move == nil {
 		return
 	}
-	move.Denied = strings.ToValidUTF8(words[:min(len(words), maxDenied)], "")
+	move.Denied = boundDenial(words)
 	if move.State == Intended { // the replacement of a surge may have landed
 		l.end(move, Cancelled, now)
 	}
 	l.revision.Add(1)
 }
+
+func boundDenial(words string) string { return strings.ToValidUTF8(words[:min(len(words), maxDenied)], "") }
 
 // CancelIntended ends the moves that were never made, by a cycle that is over
 // or a process that is gone.

@@ -169,6 +169,9 @@ type Move struct {
 	// Accepted: the API server accepted the eviction, or may have. A pod may
 	// also leave by itself while its move is planned.
 	Accepted bool `json:"accepted,omitempty"`
+	// Finished: the pod had failed or succeeded before it was evicted. Its owner
+	// has replaced it long ago, or never will, so no replacement is due.
+	Finished bool `json:"finished,omitempty"`
 	// Denied is how the API server's admission control denied the eviction of a
 	// cancelled move; empty if it did not.
 	Denied string `json:"denied,omitempty"`
@@ -231,9 +234,9 @@ func (m *Move) awaits(now time.Time) bool {
 }
 
 // idle reports whether nothing came of the move, so that nothing follows from
-// it: no eviction, denial or surge.
+// it: no eviction of a pod that ran, no denial and no surge.
 func (m *Move) idle() bool {
-	return m.State == Cancelled && m.Evicted.IsZero() && m.Denied == "" && m.Surge == nil
+	return m.State == Cancelled && (m.Evicted.IsZero() || m.Finished) && m.Denied == "" && m.Surge == nil
 }
 
 // measured reports whether the move knows its pod's usage. No pod uses nothing.

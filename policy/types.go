@@ -219,7 +219,7 @@ type Eviction struct {
 	// MaxMovesPerCycle bounds the moves of one cycle: 1 to 500.
 	MaxMovesPerCycle int `json:"maxMovesPerCycle"`
 	// MaxMovesPerHour bounds the evictions of any 60 minutes, those of upstream
-	// plugins included: 0, which is no bound, to 2000.
+	// plugins included, but for pods that have failed or succeeded: 0, which is no bound, to 2000.
 	MaxMovesPerHour int `json:"maxMovesPerHour"`
 	// MaxMovesPerHourOfNamespace bounds them for the pods of one namespace: 0,
 	// which is no bound, to 2000.

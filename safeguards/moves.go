@@ -29,6 +29,10 @@ const unaskedFor = time.Minute
 
 // take adds a move to the verdict.
 func (v *Verdict) take(move *ledger.Move, facts *Facts) {
+	if move.Finished { // nothing that ran was disrupted, and no replacement is due
+		v.deny(move)
+		return
+	}
 	v.charge(move)
 	v.learn(move)
 	v.rest(move, facts.CycleStart)
