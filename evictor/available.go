@@ -71,7 +71,7 @@ func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owner
 	if surge {
 		replicas, n.Available = replicas+1, n.Available+1
 	}
-	least, ok := safeguards.MinAvailable(pod, owner.Annotations, replicas)
+	least, ok := safeguards.MinAvailable(pod, owner.Annotations, replicas, owner.Parents...)
 	switch {
 	case !ok:
 		return reasons.MinAvailableUnreadable

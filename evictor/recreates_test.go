@@ -6,6 +6,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // web-20 of an ordered StatefulSet stays while web-5 is down: nobody would create
@@ -131,6 +133,61 @@ func TestKindsOfTheSameName(t *testing.T) {
 			e := newEstate(t, append(replicas(2, tc.of), replica("a", tc.of))...)
 			e.config.Settings.Recreating = tc.more
 			if got := e.Refuse(replica("a", tc.of)); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func inJob(pod *v1.Pod) {
+	ref := &pod.OwnerReferences[0]
+	ref.APIVersion, ref.Kind, ref.UID = "batch/v1", "Job", "job-1"
+	pod.Spec.RestartPolicy = v1.RestartPolicyNever
+}
+
+// A Job is watched if its pods may be moved, and so is the CronJob that creates
+// it: both have a say.
+func TestJobsAreAsked(t *testing.T) {
+	job := func(change ...func(*batchv1.Job)) *batchv1.Job {
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "web", UID: "job-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "nightly", UID: "cron-1", Controller: new(true)}},
+			},
+			Spec:   batchv1.JobSpec{Parallelism: new(int32(3)), Completions: new(int32(10)), BackoffLimit: new(int32(6))},
+			Status: batchv1.JobStatus{Active: 3},
+		}
+		for _, c := range change {
+			c(job)
+		}
+		return job
+	}
+	cronJob := func(annotations map[string]string) *batchv1.CronJob {
+		return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "nightly", UID: "cron-1", Annotations: annotations}}
+	}
+	no := map[string]string{safeguards.EvictAnnotation: "false"}
+	for name, tc := range map[string]struct {
+		objects []any
+		want    reasons.Reason
+	}{
+		"at work":                  {[]any{job(), cronJob(nil)}, ""},
+		"out of retries":           {[]any{job(func(job *batchv1.Job) { job.Status.Failed = 6 })}, reasons.JobWouldFail},
+		"nobody knows it":          {nil, reasons.OwnerUnknown},
+		"it says no":               {[]any{job(func(job *batchv1.Job) { job.Annotations = no })}, reasons.EvictionDeclined},
+		"its CronJob says no":      {[]any{job(), cronJob(no)}, reasons.EvictionDeclined},
+		"its CronJob asks for all": {[]any{job(), cronJob(map[string]string{safeguards.MinAvailableAnnotation: "3"})}, reasons.BelowMinAvailable},
+		"another of its name":      {[]any{job(func(job *batchv1.Job) { job.UID = "job-2" })}, reasons.OwnerUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := replica("a", inJob)
+			e := newEstate(t, append(replicas(2, inJob), pod)...)
+			if err := e.watched.WatchJobs(); err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range tc.objects {
+				e.add(t, object)
+			}
+			if got := e.Refuse(pod); got != tc.want {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}
 		})

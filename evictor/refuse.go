@@ -38,7 +38,7 @@ func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, s
 	if safeguards.AnswerOf(pod.Annotations, surgeAnnotation) == safeguards.Unreadable {
 		return reasons.SurgeUnreadable, fmt.Sprintf("%.40q is neither true nor false", pod.Annotations[surgeAnnotation])
 	}
-	words := safeguards.Words{Owner: owner.Annotations, Namespace: e.config.Cluster.Namespace(pod.Namespace)}
+	words := safeguards.Words{Owner: owner.Annotations, Parents: owner.Parents, Namespace: e.config.Cluster.Namespace(pod.Namespace)}
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
 

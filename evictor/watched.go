@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
+	batchlisters "k8s.io/client-go/listers/batch/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
@@ -45,6 +46,9 @@ type Watched struct {
 	filters      *placement.Filters
 	pods         cache.Indexer
 
+	// jobs and cronJobs are nil until WatchJobs.
+	jobs     batchlisters.JobLister
+	cronJobs batchlisters.CronJobLister
 	// replicaSetsBy and controllersBy index those that want pods by controller.
 	replicaSetsBy, controllersBy cache.Indexer
 
@@ -93,6 +97,21 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
 	w.budgets, w.quotas = w.factory.Policy().V1().PodDisruptionBudgets().Lister(), core.ResourceQuotas().Lister()
 	w.filters = filters
+	return nil
+}
+
+// WatchJobs requests Jobs, for a policy that allows to move their pods. It may be
+// called more than once.
+func (w *Watched) WatchJobs() error {
+	if w.jobs != nil {
+		return nil
+	}
+	batch := w.factory.Batch().V1()
+	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: w.updated, DeleteFunc: w.deleted}
+	if _, err := batch.Jobs().Informer().AddEventHandler(handler); err != nil {
+		return fmt.Errorf("watching Jobs: %w", err)
+	}
+	w.jobs, w.cronJobs = batch.Jobs().Lister(), batch.CronJobs().Lister()
 	return nil
 }
 
@@ -221,6 +240,8 @@ var (
 	replicaSetKind            = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 	statefulSetKind           = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	replicationControllerKind = schema.GroupKind{Kind: "ReplicationController"}
+	jobKind                   = schema.GroupKind{Group: "batch", Kind: "Job"}
+	cronJobKind               = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 )
 
 // Owner implements Cluster.
@@ -229,7 +250,7 @@ func (w *Watched) Owner(pod *v1.Pod) owners.Owner {
 	if ref == nil || w.replicaSets == nil {
 		return owners.Owner{}
 	}
-	switch schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() {
+	switch kindOf(ref) {
 	case replicaSetKind:
 		if set, err := w.replicaSets.ReplicaSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
 			o := owners.OfReplicaSet(set)
@@ -249,8 +270,33 @@ func (w *Watched) Owner(pod *v1.Pod) owners.Owner {
 			return w.withScale(set, o)
 		}
 		return owners.Owner{Missing: true}
+	case jobKind:
+		if w.jobs != nil {
+			return w.job(pod, ref)
+		}
 	}
 	return owners.Owner{}
+}
+
+// job returns what is known of a pod's Job, and of the CronJob that created it.
+func (w *Watched) job(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
+	job, err := w.jobs.Jobs(pod.Namespace).Get(ref.Name)
+	if err != nil || job.UID != ref.UID {
+		return owners.Owner{Missing: true}
+	}
+	o := w.withScale(job, owners.OfJob(job, pod, w.clock.Now()))
+	by := metav1.GetControllerOfNoCopy(job)
+	if by == nil || kindOf(by) != cronJobKind {
+		return o
+	}
+	if cronJob, err := w.cronJobs.CronJobs(pod.Namespace).Get(by.Name); err == nil && cronJob.UID == by.UID {
+		o.Parents = append(o.Parents, cronJob.Annotations)
+	}
+	return o
+}
+
+func kindOf(ref *metav1.OwnerReference) schema.GroupKind {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 }
 
 // beside reports whether the controller of a set has another one that wants pods:
@@ -270,7 +316,10 @@ func beside(by cache.Indexer, set metav1.Object) bool {
 func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o.UID, o.Replicas, o.Created = string(object.GetUID()), owners.Wanted(object), object.GetCreationTimestamp().Time
+	if o.Replicas == 0 { // no rule of the kind's own
+		o.Replicas = owners.Wanted(object)
+	}
+	o.UID, o.Created = string(object.GetUID()), object.GetCreationTimestamp().Time
 	o.Scaled, o.Shrunk = w.scaled[object.GetUID()].changed, w.scaled[object.GetUID()].shrunk
 	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o

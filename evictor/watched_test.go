@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,6 +84,10 @@ func (e *estate) add(t testing.TB, object any) {
 		err = e.factory.Apps().V1().StatefulSets().Informer().GetIndexer().Add(o)
 	case *v1.ReplicationController:
 		err = e.factory.Core().V1().ReplicationControllers().Informer().GetIndexer().Add(o)
+	case *batchv1.Job:
+		err = e.factory.Batch().V1().Jobs().Informer().GetIndexer().Add(o)
+	case *batchv1.CronJob:
+		err = e.factory.Batch().V1().CronJobs().Informer().GetIndexer().Add(o)
 	case *v1.Namespace:
 		err = e.factory.Core().V1().Namespaces().Informer().GetIndexer().Add(o)
 	case *v1.ResourceQuota:

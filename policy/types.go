@@ -274,8 +274,9 @@ type Eviction struct {
 	// OwnerSettle protects the pods of owners that were scaled or rolled out
 	// less than this ago: 0s to 24h.
 	OwnerSettle metav1.Duration `json:"ownerSettle"`
-	// EvictJobs allows to evict pods of Jobs; each such eviction counts against
-	// the Job's backoffLimit.
+	// EvictJobs allows to evict pods of Jobs. Each such eviction counts against
+	// the Job's backoffLimit, unless its podFailurePolicy ignores disruptions;
+	// none is made that would fail the Job or one of its indexes.
 	EvictJobs bool `json:"evictJobs"`
 	// SchedulerNames are the schedulers that ask our extender; pods of any
 	// other are left alone. At least one, each once.

@@ -52,6 +52,7 @@ const (
 	DisruptionDeclined          Reason = "DisruptionDeclined"
 	EvictedInBackground         Reason = "EvictedInBackground"
 	PodGroupMember              Reason = "PodGroupMember"
+	JobWouldFail                Reason = "JobWouldFail"
 	ControllerUnknown           Reason = "ControllerUnknown"
 	RestartPolicyNotAlways      Reason = "RestartPolicyNotAlways"
 	OwnerDeleting               Reason = "OwnerDeleting"

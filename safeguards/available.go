@@ -11,10 +11,10 @@ import (
 const MinAvailableAnnotation = "evenkeel.io/min-available"
 
 // MinAvailable returns how many pods must be available by the annotations of a
-// pod and its owner, the greater if both have one. It returns false if one
-// cannot be read.
-func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int) (least int, ok bool) {
-	for _, annotations := range []map[string]string{pod.Annotations, owner} {
+// pod, its owner and the owners above, the greatest if several have one. It
+// returns false if one cannot be read.
+func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ...map[string]string) (least int, ok bool) {
+	for _, annotations := range append([]map[string]string{pod.Annotations, owner}, parents...) {
 		text, given := annotations[MinAvailableAnnotation]
 		if !given {
 			continue

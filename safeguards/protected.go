@@ -68,6 +68,8 @@ var job = schema.GroupKind{Group: "batch", Kind: "Job"}
 // Words are the annotations that speak for a pod besides its own.
 type Words struct {
 	Owner, Namespace map[string]string
+	// Parents are those of the owners above Owner.
+	Parents []map[string]string
 }
 
 // Protected returns why a pod must not be moved however hot its node, and which
@@ -93,20 +95,30 @@ func Protected(pod *v1.Pod, by Words, more []schema.GroupKind, now time.Time) (r
 
 // decline returns the annotation that forbids to evict a pod and where it is.
 func (w *Words) decline(pod *v1.Pod) string {
-	for _, by := range []struct {
-		annotations map[string]string
-		whose       string
-	}{{pod.Annotations, "the pod"}, {w.Owner, "its owner"}, {w.Namespace, "its Namespace"}} {
-		switch AnswerOf(by.annotations, EvictAnnotation) {
-		case No:
-			return EvictAnnotation + " of " + by.whose
-		case Unreadable:
-			return fmt.Sprintf("%s of %s: %.40q is neither true nor false", EvictAnnotation, by.whose, by.annotations[EvictAnnotation])
-		case Yes, Unstated:
-		}
+	if where := declines(pod.Annotations, "the pod"); where != "" {
+		return where
 	}
 	if AnswerOf(pod.Annotations, deschedulerEvict) == No {
 		return deschedulerEvict + " of the pod"
+	}
+	if where := declines(w.Owner, "its owner"); where != "" {
+		return where
+	}
+	for _, parent := range w.Parents {
+		if where := declines(parent, "its owner's owner"); where != "" {
+			return where
+		}
+	}
+	return declines(w.Namespace, "its Namespace")
+}
+
+func declines(annotations map[string]string, whose string) string {
+	switch AnswerOf(annotations, EvictAnnotation) {
+	case No:
+		return EvictAnnotation + " of " + whose
+	case Unreadable:
+		return fmt.Sprintf("%s of %s: %.40q is neither true nor false", EvictAnnotation, whose, annotations[EvictAnnotation])
+	case Yes, Unstated:
 	}
 	return ""
 }

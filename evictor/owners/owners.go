@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -23,8 +24,10 @@ type Owner struct {
 	Missing bool
 	// Replicas is how many pods it wants, 0 if not known.
 	Replicas int
-	// Annotations are its own; those of a ReplicaSet include its Deployment's.
+	// Annotations are its own; those of a ReplicaSet include its Deployment's or
+	// Rollout's. Parents are those of the owners above it that are known.
 	Annotations map[string]string
+	Parents     []map[string]string
 	// Deleting: it is being deleted. ScaledDown: it wants fewer pods than there
 	// are.
 	Deleting, ScaledDown bool
@@ -36,6 +39,9 @@ type Owner struct {
 	// First on, are available.
 	Ordered bool
 	First   int
+	// Limited: each eviction counts as a failure, of which it survives Retries more.
+	Limited bool
+	Retries int
 	// Created is when it was created or last rolled out. Scaled is when its
 	// scale was last seen to change, Shrunk when it was last seen to be scaled
 	// down; both are zero for never.
@@ -169,6 +175,10 @@ func Wanted(object any) int {
 		replicas = owner.Spec.Replicas
 	case *v1.ReplicationController:
 		replicas = owner.Spec.Replicas
+	case *batchv1.Job:
+		if replicas = owner.Spec.Parallelism; ptr.Deref(owner.Spec.Suspend, false) {
+			return 0
+		}
 	}
 	if replicas == nil {
 		return 1 // the API's default

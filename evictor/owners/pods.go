@@ -18,6 +18,8 @@ type Tally struct {
 	// Available and Missing count those that are available and those that are
 	// not, whatever the cause. Finished pods are neither.
 	Available, Missing int
+	// leaving counts the missing ones that terminate or are about to.
+	leaving int
 	// down is the lowest ordinal of an ordered owner without an available pod,
 	// absent the highest one whose pod is gone or leaves; -1 for none.
 	down, absent int
@@ -39,7 +41,9 @@ func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Ti
 			is = available
 		case !podutil.IsPodTerminal(pod):
 			n.Missing++
-			if !leaves {
+			if leaves {
+				n.leaving++
+			} else {
 				is = unavailable
 			}
 		}
@@ -102,11 +106,11 @@ func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
 // Recreates returns why the owner would not create another pod in place of this
 // one now, by the state of all its pods; empty if it would.
 func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
-	if !o.Ordered {
-		return ""
+	if o.Limited && all.leaving >= o.Retries {
+		return reasons.JobWouldFail
 	}
 	i, known := ordinal(pod.Name)
-	if !known {
+	if !known || !o.Ordered {
 		return ""
 	}
 	// A higher pod that is gone already would have to wait for this one, too.

@@ -100,6 +100,11 @@ func (a *App) wireRunner(ctx context.Context, g *generation) error {
 		if err := a.wireFilters(ctx); err != nil {
 			return err
 		}
+		if g.load.Eviction.EvictJobs {
+			if err := a.cluster.WatchJobs(); err != nil {
+				return err
+			}
+		}
 	}
 	return a.wireFramework(ctx, g)
 }

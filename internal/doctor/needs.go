@@ -167,6 +167,9 @@ func (p *Process) marking(n *needs) {
 func (p *Process) moves(n *needs) {
 	n.watch(forOwners, "apps", "replicasets", "statefulsets")
 	n.watch(forOwners, "", "replicationcontrollers")
+	if p.Load.Eviction.EvictJobs {
+		n.watch(forOwners, "batch", "jobs", "cronjobs")
+	}
 	n.watch(forQuotas, "", "resourcequotas")
 	n.watch(forOwners, "policy", "poddisruptionbudgets")
 	n.watch(forPlacement, "", "persistentvolumeclaims", "persistentvolumes")

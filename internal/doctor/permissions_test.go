@@ -118,7 +118,11 @@ func TestNeeds(t *testing.T) {
 				"get configmaps evenkeel/evenkeel-ledger", "update configmaps evenkeel/evenkeel-ledger", "create configmaps evenkeel/", "get configmaps evenkeel/evenkeel-pause", "patch events.events.k8s.io", "watch csinodes.storage.k8s.io",
 				"list resourceslices.resource.k8s.io", "list replicasets.apps", "list poddisruptionbudgets.policy",
 			},
-			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io"},
+			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io", "list jobs.batch"},
+		},
+		"pods of Jobs may be moved": {
+			change: func(p *doctor.Process) { p.Load.Eviction.EvictJobs = true }, types: []string{metricsserver.Name},
+			want: []string{"list jobs.batch", "watch jobs.batch", "list cronjobs.batch", "watch cronjobs.batch"},
 		},
 		"serve follows the ledger": {
 			types: []string{metricsserver.Name}, want: []string{"list configmaps evenkeel/evenkeel-ledger", "watch configmaps evenkeel/evenkeel-ledger"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,7 +27,7 @@ func strip(pod *v1.Pod, words *pool, timeless bool) {
 // controllers are told of a pod, and those that make it a member of a group.
 var read = []string{
 	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
-	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost,
+	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost, batchv1.JobIndexFailureCountAnnotation,
 	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "volcano.sh/job-name", "jobset.sigs.k8s.io/jobset-name",
 	"yunikorn.apache.org/task-group-name", "gang.scheduling.koordinator.sh/name",
 }

@@ -11,6 +11,7 @@ package slim
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 )
@@ -54,6 +55,10 @@ func (s *Slimmer) Transform(object any) (any, error) {
 		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
 	case *v1.ReplicationController:
 		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, nil
+	case *batchv1.Job:
+		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
+	case *batchv1.CronJob:
+		o.Labels, o.Spec.JobTemplate, o.Status = nil, batchv1.JobTemplateSpec{}, batchv1.CronJobStatus{}
 	case *appsv1.StatefulSet:
 		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
 		o.Spec.VolumeClaimTemplates = nil

@@ -1,0 +1,109 @@
+package owners
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// OfJob returns the state of a Job, for one of its pods.
+func OfJob(job *batchv1.Job, pod *v1.Pod, now time.Time) Owner {
+	if by := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName); by != batchv1.JobControllerName {
+		return Owner{Missing: true} // another controller has other rules
+	}
+	wants, replaces := wantedNow(job)
+	o := Owner{Replicas: wants, ScaledDown: !replaces || wants == 0 || int(job.Status.Active) > wants || surplus(job, pod)}
+	o.Limited, o.Retries = retries(job, pod)
+	if late(job, pod, now) {
+		o.Limited, o.Retries = true, 0
+	}
+	return o
+}
+
+// wantedNow returns how many pods a Job wants to be running, and whether it creates
+// another one in place of one that is gone.
+func wantedNow(job *batchv1.Job) (pods int, replaces bool) {
+	s, status := &job.Spec, &job.Status
+	ending := slices.ContainsFunc(status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == v1.ConditionTrue && c.Type != batchv1.JobSuspended
+	})
+	switch pods = Wanted(job); {
+	case ending:
+		return 0, false
+	case s.Completions == nil:
+		return pods, status.Succeeded == 0 // the first success ends a work queue
+	}
+	return min(pods, int(*s.Completions-status.Succeeded)), true
+}
+
+// surplus reports whether a pod's index is not among those that an indexed Job
+// wants: it may have been scaled down.
+func surplus(job *batchv1.Job, pod *v1.Pod) bool {
+	if ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion || job.Spec.Completions == nil {
+		return false
+	}
+	index, err := strconv.Atoi(pod.Labels[batchv1.JobCompletionIndexAnnotation])
+	return err == nil && index >= int(*job.Spec.Completions)
+}
+
+// retries returns whether an eviction counts as a failure of the Job, and how many
+// more of those it survives.
+func retries(job *batchv1.Job, pod *v1.Pod) (limited bool, left int) {
+	s, status := &job.Spec, &job.Status
+	switch evicted(s.PodFailurePolicy) {
+	case batchv1.PodFailurePolicyActionIgnore:
+		return false, 0
+	case batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionFailIndex:
+		return true, 0
+	case batchv1.PodFailurePolicyActionCount:
+	}
+	if s.BackoffLimitPerIndex != nil {
+		failures, _ := strconv.Atoi(pod.Annotations[batchv1.JobIndexFailureCountAnnotation]) // 0 before the first
+		if failures >= int(*s.BackoffLimitPerIndex) {
+			return true, 0 // the index would fail for good, whatever maxFailedIndexes allows
+		}
+		if s.BackoffLimit == nil {
+			return false, 0
+		}
+	}
+	left = int(ptr.Deref(s.BackoffLimit, defaultBackoffLimit) - status.Failed)
+	if status.UncountedTerminatedPods != nil {
+		left -= len(status.UncountedTerminatedPods.Failed)
+	}
+	return true, max(left, 0)
+}
+
+const defaultBackoffLimit = 6 // the API's default
+
+// evicted returns the action that a policy takes for an evicted pod, the worst if
+// that depends on the code with which its containers will exit.
+func evicted(policy *batchv1.PodFailurePolicy) batchv1.PodFailurePolicyAction {
+	if policy == nil {
+		return batchv1.PodFailurePolicyActionCount
+	}
+	for i := range policy.Rules { // the first that matches decides
+		rule := &policy.Rules[i]
+		fails := rule.Action == batchv1.PodFailurePolicyActionFailJob || rule.Action == batchv1.PodFailurePolicyActionFailIndex
+		disrupted := slices.ContainsFunc(rule.OnPodConditions, func(c batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return c.Type == v1.DisruptionTarget && (c.Status == "" || c.Status == v1.ConditionTrue)
+		})
+		if disrupted || fails && rule.OnExitCodes != nil {
+			return rule.Action
+		}
+	}
+	return batchv1.PodFailurePolicyActionCount
+}
+
+// late reports whether a Job's deadline leaves another pod less time than this one
+// has worked already.
+func late(job *batchv1.Job, pod *v1.Pod, now time.Time) bool {
+	if job.Spec.ActiveDeadlineSeconds == nil || job.Status.StartTime == nil {
+		return false
+	}
+	left := job.Status.StartTime.Add(time.Duration(*job.Spec.ActiveDeadlineSeconds) * time.Second).Sub(now)
+	return left <= 0 || pod.Status.StartTime != nil && left < now.Sub(pod.Status.StartTime.Time)
+}
