@@ -102,10 +102,11 @@ func (a *App) cycle(ctx context.Context) error {
 // context ended or waiting is hopeless.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	g := a.current()
-	if !g.readsUsage() {
+	reads := g.readsUsage() || a.parts.onlyRealUsage
+	if !reads {
 		a.waited = false
 	}
-	if a.waited || !g.readsUsage() {
+	if a.waited || !reads {
 		return true
 	}
 	period := g.load.Usage.ObservationPeriod.Duration

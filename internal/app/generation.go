@@ -67,7 +67,7 @@ func (g *generation) decode(needs *parts) (err error) {
 		g.profiles, g.classes, err = policyfile.OfflineProfiles(g.file)
 	}
 	if err == nil && needs.onlyRealUsage {
-		err = policyfile.KeepOnlyRealUsage(g.profiles)
+		policyfile.KeepOnlyRealUsage(g.profiles)
 	}
 	return err
 }
@@ -87,7 +87,7 @@ func (g *generation) lookUp(ctx context.Context, client kubernetes.Interface, ne
 		return err
 	}
 	if needs.onlyRealUsage {
-		err = policyfile.KeepOnlyRealUsage(complete)
+		policyfile.KeepOnlyRealUsage(complete)
 	}
 	g.profiles = complete
 	return err

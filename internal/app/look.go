@@ -155,7 +155,9 @@ func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s exp
 		if planned, err = a.explainer.Latest(); err != nil {
 			return nil, err
 		}
-		planned.NoPlan = "no plan was made; it takes two ready nodes"
+		if planned.NoPlan = a.explainer.NothingByUsage(); planned.NoPlan == "" {
+			planned.NoPlan = "no plan was made; it takes two ready nodes"
+		}
 	}
 	return planned, nil
 }

@@ -46,7 +46,7 @@ func (a *App) wireObserver() error {
 
 // observe observes usage if the policy needs it.
 func (a *App) observe(ctx context.Context, g *generation) error {
-	if a.parts.evicting && a.answerer == nil && !g.readsUsage() && !g.publishesUsage() {
+	if a.parts.evicting && !a.parts.onlyRealUsage && a.answerer == nil && !g.readsUsage() && !g.publishesUsage() {
 		return nil
 	}
 	return a.observer.Run(ctx)

@@ -8,10 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/preview"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -29,7 +31,11 @@ func (a *App) previewed(ctx context.Context, made *realusage.Made) *preview.Fact
 	if a.options.shortOf > 0 {
 		f.Watched, f.ShortOf = a.current().load.Usage.ObservationPeriod.Duration, a.options.shortOf
 	}
-	if made == nil {
+	if made == nil && !a.current().readsUsage() {
+		made = unplanned(a.observer.Latest())
+		f.Closed = made.Closed
+	}
+	if made == nil || made.Observed.View == nil {
 		return f
 	}
 	f.Plan, f.Closed = made.Plan, made.Closed
@@ -48,6 +54,26 @@ func (a *App) previewed(ctx context.Context, made *realusage.Made) *preview.Fact
 		f.Until[d.UID] = a.until(d, f.At)
 	}
 	return f
+}
+
+// unplanned is what is known of the nodes where the policy moves nothing by real
+// usage; o may be nil.
+func unplanned(o *observer.Observation) *realusage.Made {
+	made := &realusage.Made{Closed: explain.NothingByUsage}
+	if o == nil {
+		return made
+	}
+	made.Observed = strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines}
+	for i := range o.View.Nodes {
+		node := &o.View.Snapshot.Nodes[i].Node
+		if !node.Ready {
+			continue
+		}
+		predicted, _ := o.Board.Predicted(cluster.NodeIndex(i))
+		percents := predicted.PercentOf(node.Allocatable)
+		made.Plan.Nodes = append(made.Plan.Nodes, strategies.NodeReport{Name: node.Name, State: o.States[node.Name].State, Before: percents, After: percents})
+	}
+	return made
 }
 
 // bases returns what the states of the plan's nodes are based on, by node, and the

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/sim"
@@ -127,6 +128,9 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !variant.Evicts && o.Notes != nil {
+			fmt.Fprintf(o.Notes, "--policy %s: %s, so it only steers here\n", file, explain.NothingByUsage)
+		}
 		if slices.ContainsFunc(all, func(other sim.Variant) bool { return other.Name == variant.Name }) {
 			return nil, exit.Usagef("--policy %s: there is a variant %q already; files to compare need different names", file, variant.Name)
 		}
@@ -160,7 +164,25 @@ func policyVariant(path string) (_ sim.Variant, err error) {
 	if err != nil {
 		return sim.Variant{}, exit.Usagef("%s: %w", path, err)
 	}
-	return sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: true, Steers: true}, nil
+	evicts, err := movesByUsage(file)
+	if err != nil {
+		return sim.Variant{}, err
+	}
+	return sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: evicts, Steers: true}, nil
+}
+
+// movesByUsage reports whether a policy moves pods by real usage.
+func movesByUsage(file *policy.File) (bool, error) {
+	if file.Descheduler == nil {
+		return file.DefaultProfile, nil
+	}
+	policyfile.SetupPlugins()
+	profiles, _, err := policyfile.OfflineProfiles(file)
+	if err != nil {
+		return false, err
+	}
+	policyfile.KeepOnlyRealUsage(profiles)
+	return len(profiles.Profiles) > 0, nil
 }
 
 func (o *SimulateOptions) print(out io.Writer, heading report.Heading, results []sim.Result) error {

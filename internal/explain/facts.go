@@ -24,6 +24,9 @@ import (
 // ErrUnknown is returned for a node or pod that is not known.
 var ErrUnknown = errors.New("not known")
 
+// NothingByUsage says why there is no plan where a policy enables other plugins only.
+const NothingByUsage = "this policy's profiles move nothing by real usage: none enables RealUsageLowNodeUtilization"
+
 // UnknownNode is the error for a node that is not among the known ones.
 func UnknownNode(name string, known int) error {
 	return fmt.Errorf("node %q is %w; %s known", name, ErrUnknown, reasons.Are(known, "node"))

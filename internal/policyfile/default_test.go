@@ -38,8 +38,8 @@ func profiles(t *testing.T, file *policy.File) *api.DeschedulerPolicy {
 	return decoded
 }
 
-// A LoadPolicy alone runs what the shipped policy runs, and what `plan` shows
-// for a policy that enables only plugins of upstream's.
+// A LoadPolicy alone runs what the shipped policy runs. `plan` shows none of it for a
+// policy that enables only plugins of upstream's.
 func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 	shipped, _, err := Read(filepath.Join("..", "..", "policy.yaml"))
 	if err != nil {
@@ -50,11 +50,8 @@ func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 		t.Errorf("the default profile (-shipped +default):\n%s", diff)
 	}
 	others := &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{{Name: "upstream's"}}}
-	if err := KeepOnlyRealUsage(others); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want.Profiles, others.Profiles, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("what a plan is made by (-shipped +planned):\n%s", diff)
+	if KeepOnlyRealUsage(others); len(others.Profiles) > 0 {
+		t.Errorf("what a plan is made by: %+v", others.Profiles)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
 
@@ -16,8 +15,9 @@ import (
 )
 
 // KeepOnlyRealUsage leaves only RealUsageLowNodeUtilization enabled, in the
-// first profile that has it or, if none does, in the default one.
-func KeepOnlyRealUsage(p *api.DeschedulerPolicy) error {
+// first profile that has it. If none does, no profile is left: what is shown of a
+// policy is what that policy does.
+func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
 	for i := range p.Profiles {
 		plugins := &p.Profiles[i].Plugins
@@ -25,15 +25,10 @@ func KeepOnlyRealUsage(p *api.DeschedulerPolicy) error {
 			plugins.Deschedule.Enabled = nil
 			plugins.Balance.Enabled = []string{realusage.Name}
 			p.Profiles = p.Profiles[i : i+1]
-			return nil
+			return
 		}
 	}
-	own, err := Profiles(&policy.File{DefaultProfile: true}, nil, pluginregistry.PluginRegistry)
-	if err != nil {
-		return err
-	}
-	p.Profiles = own.Profiles
-	return nil
+	p.Profiles = nil
 }
 
 // Protection returns the DefaultEvictor's arguments in the first profile that

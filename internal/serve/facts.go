@@ -54,7 +54,7 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 		}
 	}
 	f.Process = p.process(r, latest)
-	f.NoPlan = unplanned[f.Process.Role]
+	f.NoPlan = cmp.Or(p.Explainer.NothingByUsage(), unplanned[f.Process.Role])
 	return f
 }
 

@@ -76,7 +76,17 @@ func (e *Explainer) Follow(terms *Terms) {
 	e.terms.Store(terms)
 	if !terms.MovesByUsage {
 		e.planner.Store(nil)
+		e.last.Store(nil)
 	}
+}
+
+// NothingByUsage says why a process that evicts makes no plan, where its policy moves
+// nothing by real usage; empty where that does.
+func (e *Explainer) NothingByUsage() string {
+	if e.nodes == nil || e.terms.Load().MovesByUsage {
+		return ""
+	}
+	return explain.NothingByUsage
 }
 
 // Cycle returns what the last cycle planned; nil if there was none.
@@ -176,7 +186,9 @@ func (e *Explainer) knowing(ctx context.Context, s explain.Subject) (*explain.Fa
 	if err != nil {
 		return nil, err
 	}
-	f.NoPlan = "this replica has run no cycle: another one leads, or the first is to come"
+	if f.NoPlan = e.NothingByUsage(); f.NoPlan == "" {
+		f.NoPlan = "this replica has run no cycle: another one leads, or the first is to come"
+	}
 	if e.nodes == nil {
 		f.NoPlan = "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"
 	}

@@ -16,6 +16,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
@@ -175,5 +177,27 @@ func TestOneExplanationAfterTheOther(t *testing.T) {
 		if err != nil {
 			t.Fatalf("explanation %d: %v", i, err)
 		}
+	}
+}
+
+// A process that evicts by other plugins alone says so, whatever an earlier policy
+// planned; one that evicts nothing has its own words.
+func TestNothingByUsage(t *testing.T) {
+	o, nodes := watching(t), listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
+	e := New(o, nodes, nil, &Terms{MovesByUsage: true})
+	e.Judged(t.Context(), &realusage.Made{Plan: strategies.Plan{Nodes: []strategies.NodeReport{{Name: "n1"}}}})
+	if e.NothingByUsage() != "" || e.Cycle() == nil {
+		t.Errorf("%q, cycle %v", e.NothingByUsage(), e.Cycle())
+	}
+	e.Follow(&Terms{})
+	f, err := e.knowing(t.Context(), explain.Subject{Kind: explain.KindNode, Name: "n1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.NoPlan != explain.NothingByUsage || e.Cycle() != nil {
+		t.Errorf("%q, cycle %v", f.NoPlan, e.Cycle())
+	}
+	if got := New(o, nil, nil, &Terms{}).NothingByUsage(); got != "" {
+		t.Errorf("a process that evicts nothing: %q", got)
 	}
 }

@@ -1,0 +1,146 @@
+package commands
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/explain"
+)
+
+// heatedServer answers as an API server does that has a hot node beside an idle one.
+func heatedServer(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	began := time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)
+	node := func(name string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q,"uid":"uid-%[1]s","creationTimestamp":%[2]q},"status":{"allocatable":{"cpu":"10","memory":"64Gi","pods":"110"},
+			"capacity":{"cpu":"10","memory":"64Gi","pods":"110"},"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%[2]q}]}}`, name, began)
+	}
+	pod := func(name string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop","uid":"uid-%[1]s","creationTimestamp":%[2]q,"ownerReferences":[
+			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"uid-web","controller":true}]},"spec":{"nodeName":"n0","containers":[{"name":"a","image":"a"}]},
+			"status":{"phase":"Running","startTime":%[2]q,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%[2]q}],
+			"containerStatuses":[{"name":"a","ready":true,"state":{"running":{"startedAt":%[2]q}}}]}}`, name, began)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		measured := func(name, cpu string) string {
+			return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop"},"timestamp":%q,"window":"15s","usage":{"cpu":%q,"memory":"2Gi"},
+				"containers":[{"name":"a","usage":{"cpu":"4500m","memory":"1Gi"}}]}`, name, time.Now().UTC().Format(time.RFC3339), cpu)
+		}
+		list := func(items ...string) {
+			_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5"},"items":[%s]}`, strings.Join(items, ","))
+		}
+		switch query := r.URL.Query(); {
+		case query.Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity) // as an API server does that only knows lists
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
+		case query.Get("watch") != "":
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		case r.URL.Path == "/version":
+			_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+		case r.URL.Path == "/api/v1/nodes":
+			list(node("n0"), node("n1"))
+		case r.URL.Path == "/api/v1/pods":
+			list(pod("web-0"), pod("web-1"))
+		case r.URL.Path == "/apis/metrics.k8s.io/v1beta1/nodes":
+			list(measured("n0", "9200m"), measured("n1", "200m"))
+		case r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods":
+			list(measured("web-0", "0"), measured("web-1", "0"))
+		case strings.Contains(r.URL.Path, "/configmaps/") || strings.Contains(r.URL.Path, "/leases/"):
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+		case r.Method == http.MethodGet:
+			list()
+		default:
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
+		}
+	}))
+	t.Cleanup(server.Close)
+	return kubeconfigOf(t, server.URL)
+}
+
+// quick is a LoadPolicy that judges by the newest readings.
+const quick = `
+---
+apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+usage: {sources: [{type: MetricsServer}], sampleInterval: 5s, observationPeriod: 5s, maxAge: 30s}
+hot: {windows: [last], consecutiveSamples: 1, minWindow: 1s, startup: 0s}
+`
+
+const duplicatesOnly = `apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+  - name: default
+    pluginConfig: [{name: DefaultEvictor}, {name: RemoveDuplicates}]
+    plugins: {balance: {enabled: [RemoveDuplicates]}}
+` + quick
+
+// A replay does not evict either by a policy that moves nothing by real usage, and
+// says so.
+func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
+	for text, want := range map[string]bool{
+		duplicatesOnly: false,
+		quick:          true,
+		quick + "eviction: {defaultProfile: false}\n":                                         false,
+		strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "RealUsageLowNodeUtilization"): true,
+	} {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var notes bytes.Buffer
+		o := SimulateOptions{Policies: []string{file}, Notes: &notes}
+		variants, err := o.variants()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(notes.String(), explain.NothingByUsage); variants[0].Evicts != want || said == want {
+			t.Errorf("evicts %v, want %v, and says %q of\n%s", variants[0].Evicts, want, notes.String(), text)
+		}
+	}
+}
+
+// What is shown of a policy that moves nothing by real usage is that, and no move of
+// another policy.
+func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(duplicatesOnly), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := app.Options{Kubeconfig: heatedServer(t), PolicyFile: file}
+	for _, format := range []string{"table", "json"} {
+		var out bytes.Buffer
+		if err := Plan(t.Context(), options, PlanOptions{Format: format, Progress: io.Discard}, &out); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"Nothing is planned: " + explain.NothingByUsage[:60], "Hot nodes:      1 of 2\n", "Moves:          none"}
+		if format == "json" {
+			want = []string{`"closed": "` + explain.NothingByUsage + `"`, `"moves": []`, `"hotNodes": 1`}
+		}
+		for _, want := range want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: want %q in\n%s", format, want, out.String())
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := Explain(t.Context(), options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"node", "n0"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "This policy's profiles move nothing by real usage") {
+		t.Errorf("explain says\n%s", out.String())
+	}
+}
