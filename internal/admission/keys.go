@@ -86,6 +86,8 @@ type key struct {
 	// changing: it is being renewed or cleared. What clears it would clear any
 	// other key of this name.
 	changing bool
+	// inherited: a process that led before has set it.
+	inherited bool
 }
 
 var (
@@ -463,7 +465,7 @@ func (k *Keys) takeOver(of keyID, due []ledger.Move, targets map[string]any) boo
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, open := k.open[of]; !open {
-		k.open[of], k.used = key{podUID: due[i].PodUID, until: until}, true
+		k.open[of], k.used = key{podUID: due[i].PodUID, until: until, inherited: true}, true
 	}
 	return true
 }
@@ -490,9 +492,9 @@ func endOf(targets map[string]any, name string) time.Time {
 }
 
 // settleAll settles all keys and renews those that are still needed. It reports
-// whether any is open.
+// whether any is open that this process has set itself.
 func (k *Keys) settleAll(ctx context.Context) (open bool) {
-	for of := range k.all() {
+	for of, held := range k.all() {
 		waits, err := k.settle(ctx, of)
 		if err == nil && waits {
 			err = k.renew(ctx, of)
@@ -500,7 +502,7 @@ func (k *Keys) settleAll(ctx context.Context) (open bool) {
 		if err != nil {
 			klog.FromContext(ctx).V(2).Info("A key was not changed, so it expires", "namespace", of.namespace, "reason", err.Error())
 		}
-		open = open || waits
+		open = open || waits && !held.inherited
 	}
 	return open
 }

@@ -364,3 +364,33 @@ func targetsOf(t *testing.T, w *world) map[string]any {
 	targets, _, _ := unstructured.NestedMap(object.(*unstructured.Unstructured).Object, "targets")
 	return targets
 }
+
+// A process that is about to end waits for the pods of its own keys, not for those
+// that one before it has evicted.
+func TestDrainWaitsForItsOwnKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		began := time.Now()
+		clock := func() time.Time { return start.Add(time.Since(began)) }
+		w.leaves(t, "StatefulSet", "set", "db-0", "n1")
+		next := w.succeeded()
+		next.keys.now = clock
+		s := NewSteering(next.keys, (&apiServer{forbidden: "none"}).probe(next), false, clock)
+		drains := func(want time.Duration) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			from := time.Now()
+			if s.Drain(ctx); time.Since(from).Truncate(time.Second) != want {
+				t.Errorf("it took %v, want %v", time.Since(from), want)
+			}
+		}
+		s.Settle(t.Context())
+		if !next.keys.isOpen(keyID{"shop", "set/db-0"}) {
+			t.Fatal("the key was not taken over")
+		}
+		drains(0)
+		next.leaves(t, "StatefulSet", "set", "db-1", "n1")
+		drains(time.Minute)
+	})
+}

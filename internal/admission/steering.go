@@ -192,8 +192,9 @@ func (s *Steering) Stop(ctx context.Context) {
 	s.keys.suspend(ctx)
 }
 
-// Drain waits until no key is open, for a process that is about to end: the pods
-// that are held by one need it. For a process that has set none it does nothing.
+// Drain waits until no key is open that this process has set, before it ends: the
+// pods that come by one need it. A pod that an earlier process has evicted may take
+// hours more.
 func (s *Steering) Drain(ctx context.Context) {
 	if s.keys.unused() {
 		return

@@ -230,7 +230,7 @@ func (s *Steering) examineLeft(n *notes) {
 	if stale > 0 {
 		n.warning("keys", "%s still there more than a minute after the end, in %s: no process has run a cycle since.",
 			reasons.Are(stale, "key"), list(namespaces)).
-			fix("They steer nothing. The next cycle deletes them; where none is to run any more: evenkeel cleanup")
+			fix("They steer nothing. The next cycle takes over those of moves in flight and deletes the rest; where none is to run any more: evenkeel cleanup")
 	}
 	if len(s.Held) > 0 {
 		n.problem("pods", "%s held by the gate evenkeel.io/steer for longer than %v, and nobody takes it off: %s.",

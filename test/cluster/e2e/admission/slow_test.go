@@ -97,6 +97,15 @@ func (s *slow) steers(ctx context.Context, name string) bool {
 	return false
 }
 
+// steered reports whether pods with a key are steered again: it takes the API server
+// a moment to reach a webhook that was away.
+func (s *slow) steered(ctx context.Context) bool {
+	// The process that leads clears it soon, because no move backs it.
+	_ = s.keys.steer(ctx, "default", map[string]any{"any": key(time.Now().Add(time.Minute), "Gate", "n1")})
+	got, err := s.f.Client().CoreV1().Pods("default").Create(ctx, pod("ReplicaSet", "any"), dryRun)
+	return err == nil && got.Annotations["evenkeel.io/steered"] != ""
+}
+
 // untilMade has a pod that leaves made again at last, and checks that it goes where
 // it was planned, and that its key is gone then.
 func (s *slow) untilMade(name string) {
@@ -166,6 +175,7 @@ func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *e
 	s.unsteered("after the stop")
 	s.process = s.serve()
 	f.Eventually(20*time.Second, "the key to be taken over again", func(ctx context.Context) bool { return s.steers(ctx, leaving) })
+	f.Eventually(20*time.Second, "pods to be steered", s.steered)
 	s.untilMade(leaving)
 }
 
