@@ -88,7 +88,8 @@ func (s *DeploymentScaler) noteForbidden(err error) error {
 // Forbidden implements Scaler.
 func (s *DeploymentScaler) Forbidden() bool {
 	at := s.forbidden.Load()
-	return at != 0 && s.clock.Now().Sub(time.Unix(0, at)) < surgeForbiddenFor
+	age := s.clock.Now().Sub(time.Unix(0, at)) // below 0 if the clock went back
+	return at != 0 && age >= 0 && age < surgeForbiddenFor
 }
 
 // SettleSurges scales back the Deployments that a predecessor, or a cycle with

@@ -62,6 +62,9 @@ type sampled struct {
 	maxAge   uint32 // seconds
 }
 
+// anyIsNewer makes each later sample count as newer.
+func (s *sampled) anyIsNewer() { s.measured = min(s.measured, 1) }
+
 func (s sampled) fresh(now uint32) bool {
 	return s.measured != 0 && uint64(now) <= uint64(s.second)+uint64(s.maxAge)
 }

@@ -83,7 +83,9 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		config:  config,
 		windows: Distinct([]Window{Last, Avg5m}, config.Windows),
 		metrics: Distinct([]Metric{CPU, Memory}, config.Signals),
-		epoch:   epoch.Add(-2 * MaxReach), // so that no second of interest is before the epoch
+		// Without a monotonic reading, by which Go would subtract times of this process:
+		// samples have none, and after a step of the clock the two never agree again.
+		epoch:   epoch.Round(0).Add(-2 * MaxReach), // so that no second of interest is before the epoch
 		nodes:   map[string]*nodeSeries{},
 		index:   newPodIndex(),
 		batches: map[string][]*podSeries{},
@@ -119,6 +121,24 @@ func (s *Store) Lacking() int { return s.lacking }
 func (s *Store) EndHistory() {
 	for _, ns := range s.nodes {
 		ns.newest = sampled{}
+	}
+}
+
+// Shift says that the clock stepped, while no more time passed than before: what is
+// kept keeps its age. The sources' clocks may have stepped as well, so that the next
+// sample counts as new whenever it was measured.
+func (s *Store) Shift(by time.Duration) {
+	s.epoch = s.epoch.Add(by)
+	for _, ns := range s.nodes {
+		ns.newest.anyIsNewer()
+		for m := range ns.metrics {
+			for w := range ns.metrics[m].given {
+				ns.metrics[m].given[w].anyIsNewer()
+			}
+		}
+	}
+	for _, ps := range s.order {
+		ps.newest.anyIsNewer()
 	}
 }
 

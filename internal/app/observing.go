@@ -37,6 +37,7 @@ func (a *App) wireObserver() error {
 		*announce.Announcer
 		*announce.Nodes
 	}{a.outcomes, a.announcer, a.nodes}
+	config.Local = a.kube.Clock.Local
 	config.Now, config.Metrics = a.kube.Clock.Now, observer.NewMetrics(a.registry)
 	if a.observer, err = observer.New(config); err != nil {
 		return fmt.Errorf("making the observer: %w", err)

@@ -36,7 +36,10 @@ type Config struct {
 	// Listener may be nil.
 	Listener Listener
 	Now      func() time.Time
-	Metrics  *Metrics
+	// Local is a clock that does not step, by which steps of Now are noticed; nil:
+	// none are. Its time of day does not matter.
+	Local   func() time.Time
+	Metrics *Metrics
 }
 
 // Listener receives what others count and report.

@@ -63,7 +63,7 @@ func (m *measuring) ingest(snapshot *cluster.Snapshot, read *reading, now time.T
 	read.setProblems(m.usage.Ingest(snapshot, read.batches...))
 	read.release()
 	if m.batches++; m.first.IsZero() && read.nodes() > 0 {
-		m.first = now
+		m.first = now.Round(0)
 	}
 }
 

@@ -22,12 +22,13 @@ type Metrics struct {
 	readings  *prometheus.CounterVec
 	duration  prometheus.Histogram
 	timestamp prometheus.Gauge
+	steps     *prometheus.CounterVec
 }
 
 // NewMetrics registers the observer's metrics.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
-	return &Metrics{
+	m := &Metrics{
 		nodes: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "evenkeel_nodes", Help: "Nodes by state.",
 		}, []string{"state"}),
@@ -56,7 +57,25 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		timestamp: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "evenkeel_observation_timestamp_seconds", Help: "When the newest observation was published.",
 		}),
+		steps: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_clock_steps_total", Help: "Steps of the clock by more than five seconds between two observations, by direction.",
+		}, []string{"direction"}),
 	}
+	for _, direction := range []string{"back", "forward"} {
+		m.steps.WithLabelValues(direction)
+	}
+	return m
+}
+
+func (m *Metrics) stepped(by time.Duration) {
+	if m == nil {
+		return
+	}
+	direction := "forward"
+	if by < 0 {
+		direction = "back"
+	}
+	m.steps.WithLabelValues(direction).Inc()
 }
 
 func (m *Metrics) observe(o *Observation, took time.Duration) {

@@ -35,6 +35,10 @@ func TestMetrics(t *testing.T) {
 	h.fail = errSource
 	h.pass(15 * time.Second)
 	compare(t, registry, `
+# HELP evenkeel_clock_steps_total Steps of the clock by more than five seconds between two observations, by direction.
+# TYPE evenkeel_clock_steps_total counter
+evenkeel_clock_steps_total{direction="back"} 0
+evenkeel_clock_steps_total{direction="forward"} 0
 # HELP evenkeel_hottest_node_usage_ratio Real usage of the hottest known node, as a ratio of its allocatable.
 # TYPE evenkeel_hottest_node_usage_ratio gauge
 evenkeel_hottest_node_usage_ratio{resource="cpu"} 0.7

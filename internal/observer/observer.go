@@ -26,6 +26,7 @@ import (
 // Observer publishes Observations.
 type Observer struct {
 	now      func() time.Time
+	local    func() time.Time // nil if steps of the clock are not noticed
 	listener Listener
 	metrics  *Metrics
 	store    *informed.Store
@@ -38,9 +39,10 @@ type Observer struct {
 	// sampling is held while a sample is taken and while the configuration
 	// changes; it guards the fields below.
 	sampling sync.Mutex
-	at       *measuring     // whose Observations are published
-	next     *measuring     // replaces "at" when it knows enough; usually nil
-	since    time.Time      // when next began
+	at       *measuring // whose Observations are published
+	next     *measuring // replaces "at" when it knows enough; usually nil
+	since    time.Time  // when next began
+	steps    steps
 	reported reasons.Reason // the gate last reported
 }
 
@@ -54,7 +56,7 @@ func New(config Config) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Observer{now: config.Now, listener: config.Listener, metrics: config.Metrics, at: at}
+	o := &Observer{now: config.Now, local: config.Local, listener: config.Listener, metrics: config.Metrics, at: at}
 	o.store = informed.NewStore(o.changed)
 	o.store.SetTaints(config.Taints)
 	config.Ledger.Listener = booked{o}
@@ -153,6 +155,7 @@ func (o *Observer) interval() time.Duration {
 func (o *Observer) Sample(ctx context.Context) {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
+	o.followClock(ctx)
 	if o.next != nil && o.tryNext(ctx) {
 		return
 	}

@@ -42,7 +42,7 @@ func (o *Observer) reconfigure(config Config) (err error) {
 		o.at = next
 		return nil
 	}
-	o.next, o.since = next, o.now()
+	o.next, o.since = next, o.now().Round(0)
 	return nil
 }
 

@@ -30,7 +30,8 @@ func (s *Source) targets(snapshot *cluster.Snapshot) ([]target, []fanout.Request
 		}
 		t := target{node: node, memory: s.nodes[node.Node.Name]}
 		refused := t.memory.refused
-		t.resource = s.config.Endpoint == Resource || !refused.IsZero() && now.Sub(refused) < refusalLasts
+		since := now.Sub(refused) // below 0 if the clock went back
+		t.resource = s.config.Endpoint == Resource || !refused.IsZero() && since >= 0 && since < refusalLasts
 		targets = append(targets, t)
 		requests = append(requests, s.request(&t))
 	}

@@ -1,0 +1,68 @@
+package observer
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// leastStep is how far the clock has to step to be noticed: it may be corrected
+// by a little at any time.
+const leastStep = 5 * time.Second
+
+// steps notices when the clock steps between two samples.
+type steps struct {
+	now, local time.Time
+	// back is by how much the clock has stepped back and not forward again.
+	back time.Duration
+}
+
+// next returns by how much the clock has stepped since the last call, and by how
+// much kept samples have to be shifted for it. A step forward may be time in
+// which this machine slept, which its other clock does not count: kept samples
+// are as old as they seem then, except where the step undoes one back.
+func (s *steps) next(now, local time.Time) (stepped, shift time.Duration) {
+	last := *s
+	s.now, s.local = now.Round(0), local
+	if last.local.IsZero() {
+		return 0, 0
+	}
+	stepped = s.now.Sub(last.now) - s.local.Sub(last.local)
+	switch {
+	case stepped.Abs() < leastStep:
+		return 0, 0
+	case stepped < 0:
+		shift = stepped
+	default:
+		shift = min(stepped, s.back)
+	}
+	s.back -= shift
+	return stepped, shift
+}
+
+// followClock keeps the ages of samples right when the clock has stepped.
+func (o *Observer) followClock(ctx context.Context) {
+	if o.local == nil {
+		return
+	}
+	stepped, shift := o.steps.next(o.now(), o.local())
+	if stepped == 0 {
+		return
+	}
+	klog.FromContext(ctx).Info("The clock stepped; usage that is known keeps its age unless the step was forward", "by", stepped, "shifted", shift)
+	o.metrics.stepped(stepped)
+	if shift == 0 {
+		return
+	}
+	o.since = o.since.Add(shift) // it and first have no monotonic reading
+	for _, m := range []*measuring{o.at, o.next} {
+		if m == nil {
+			continue
+		}
+		m.usage.Shift(shift)
+		if !m.first.IsZero() {
+			m.first = m.first.Add(shift)
+		}
+	}
+}
