@@ -35,10 +35,11 @@ type Node struct {
 	ReadySince time.Time
 	// Schedulable is false while the node is cordoned.
 	Schedulable bool
-	// Taints are the keys of the node's taints; Deleting is true from the moment
-	// a deletion time is set.
-	Taints   []string
-	Deleting bool
+	// Taints are the keys of the node's taints, Repelling those of them that keep
+	// pods off which do not tolerate them. Deleting is true from the moment a
+	// deletion time is set.
+	Taints, Repelling []string
+	Deleting          bool
 	// Since holds when the taints were added, by key, and when the node was
 	// deleted, by DeletionSign, as far as the API server states it. It must not
 	// be changed.
@@ -49,6 +50,10 @@ type Node struct {
 	// a taint under which nothing should land; the node is relieved as any
 	// other. Both are empty for most nodes.
 	Leaving, ClosedBy string
+	// Reserved and Unselected are also up to the TaintRule. Reserved: only pods
+	// that tolerate a taint run on the node. Unselected: the policy's nodeSelector
+	// does not select it.
+	Reserved, Unselected bool
 }
 
 // NodeIndex is a node's index in a Snapshot, and in any slice of figures in
@@ -89,6 +94,8 @@ func (n *Node) Draining() (since time.Time, draining bool) {
 // it may take one.
 func (n *Node) Closed() string {
 	switch {
+	case n.Unselected:
+		return "NotSelected"
 	case !n.Ready:
 		return "NotReady"
 	case !n.Schedulable:
@@ -97,6 +104,9 @@ func (n *Node) Closed() string {
 		return "Leaving: " + n.Leaving
 	case n.ClosedBy != "":
 		return "Tainted: " + n.ClosedBy
+	}
+	if by := n.Virtual(); by != "" {
+		return "Virtual: " + by
 	}
 	return ""
 }
@@ -110,7 +120,8 @@ func (n *Node) Equal(o *Node) bool {
 	return n.Name == o.Name && n.Allocatable == o.Allocatable && n.Capacity == o.Capacity &&
 		n.InternalIP == o.InternalIP && n.Hostname == o.Hostname && n.KubeletPort == o.KubeletPort &&
 		n.Ready == o.Ready && n.ReadySince.Equal(o.ReadySince) && n.Schedulable == o.Schedulable && n.Deleting == o.Deleting &&
-		n.Leaving == o.Leaving && n.ClosedBy == o.ClosedBy && slices.Equal(n.Taints, o.Taints) && maps.EqualFunc(n.Since, o.Since, time.Time.Equal) &&
+		n.Leaving == o.Leaving && n.ClosedBy == o.ClosedBy && n.Reserved == o.Reserved && n.Unselected == o.Unselected &&
+		slices.Equal(n.Taints, o.Taints) && slices.Equal(n.Repelling, o.Repelling) && maps.EqualFunc(n.Since, o.Since, time.Time.Equal) &&
 		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.UsageAnnotations, o.UsageAnnotations)
 }
 

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// TaintRule says which taints announce what, by their keys. A pattern that ends
-// in * matches every key that begins so.
+// TaintRule is what a policy says of nodes: which taints announce what, by their
+// keys, and which nodes are selected. A pattern that ends in * matches every key
+// that begins so.
 type TaintRule struct {
 	// Leaving taints announce that a node is being drained for removal.
 	Leaving []string
@@ -16,10 +17,15 @@ type TaintRule struct {
 	// Own taints are Evenkeel's: they announce nothing, whatever pattern they
 	// match. The usage that they were set by is known.
 	Own []string
+	// Selects is the policy's nodeSelector, by the labels of a node; nil selects
+	// every node.
+	Selects func(labels map[string]string) bool
 }
 
-// Apply sets what a node's taints and its deletion mean.
+// Apply sets what a node's taints, labels and deletion mean.
 func (r *TaintRule) Apply(n *Node) {
+	n.Unselected = r.Selects != nil && !r.Selects(n.Labels)
+	n.Reserved = slices.ContainsFunc(n.Repelling, func(key string) bool { return !slices.Contains(r.Own, key) })
 	n.Leaving, n.ClosedBy = r.firstMatch(r.Leaving, n.Taints), r.firstMatch(r.Closing, n.Taints)
 	if n.Deleting {
 		n.Leaving = DeletionSign

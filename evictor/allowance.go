@@ -62,9 +62,12 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
 	if latest := e.config.Observer.Latest(); latest != nil {
-		facts.Nodes = len(latest.View.Nodes)
-		for i := range latest.View.Snapshot.Nodes {
-			if !latest.View.Snapshot.Nodes[i].Node.Ready {
+		for _, info := range latest.View.Snapshot.Nodes {
+			if !info.Node.Member() {
+				continue
+			}
+			facts.Nodes++
+			if !info.Node.Ready && info.Node.Leaving == "" { // one that is being removed stops in the end
 				facts.NotReady++
 			}
 		}
@@ -83,10 +86,14 @@ func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	if !e.unrest.Due(now) {
 		return
 	}
-	stir := safeguards.Stir{Nodes: len(snapshot.Nodes), Draining: map[string]time.Time{}, Waiting: e.config.Cluster.Waiting()}
+	stir := safeguards.Stir{Draining: map[string]time.Time{}, Waiting: e.config.Cluster.Waiting()}
 	stir.Pods = len(stir.Waiting)
 	for _, info := range snapshot.Nodes {
 		stir.Pods += len(info.Pods)
+		if !info.Node.Member() {
+			continue
+		}
+		stir.Nodes++
 		if since, draining := info.Node.Draining(); draining {
 			stir.Draining[info.Node.Name] = since
 		}

@@ -76,6 +76,24 @@ func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
 	}
 }
 
+// Nodes that take part in nothing are no part of the share that is not ready, and
+// do not hide it; one that is being removed stops in the end.
+func TestTheShareThatIsNotReady(t *testing.T) {
+	e := newEstate(t)
+	latest := seen(t, 5000)
+	latest.View.Snapshot = &cluster.Snapshot{}
+	for _, n := range []cluster.Node{
+		{Ready: true}, {Ready: true}, {}, {Leaving: "deletionTimestamp"},
+		{Labels: map[string]string{"type": "virtual-kubelet"}}, {Unselected: true}, {Ready: true, Unselected: true},
+	} {
+		latest.View.Snapshot.Nodes = append(latest.View.Snapshot.Nodes, &cluster.NodePods{Node: n})
+	}
+	e.config.Observer = fullNode{latest: latest, play: &play{ledger: e.ledger}}
+	if facts := e.facts(noon); facts.Nodes != 4 || facts.NotReady != 1 {
+		t.Errorf("%d of %d nodes are not ready, want 1 of 4", facts.NotReady, facts.Nodes)
+	}
+}
+
 func TestDrainingNodesAreSeen(t *testing.T) {
 	node := func(i int, change func(*cluster.Node)) *cluster.NodePods {
 		info := &cluster.NodePods{Node: cluster.Node{Name: fmt.Sprint("n", i), Ready: true, Schedulable: true}}
@@ -100,20 +118,24 @@ func TestDrainingNodesAreSeen(t *testing.T) {
 	leavesNow := both(closed, marked, func(n *cluster.Node) {
 		n.Since = map[string]time.Time{cluster.CordonTaint: noon.Add(-1000 * time.Hour), "karpenter.sh/disrupted": noon}
 	})
+	virtual := both(cordoned, func(n *cluster.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} })
+	unselected := both(cordoned, func(n *cluster.Node) { n.Unselected = true })
 	type nodes []func(*cluster.Node)
 	for name, tc := range map[string]struct {
 		before, nodes nodes
 		want          reasons.Reason
 	}{
-		"none":                                     {nil, nodes{calm, calm, calm, calm}, ""},
-		"one":                                      {nil, nodes{calm, calm, calm, cordoned}, ""},
-		"two":                                      {nil, nodes{calm, calm, leaving, cordoned}, reasons.NodesDraining},
-		"two for weeks":                            {nil, nodes{calm, calm, forWeeks, forWeeks}, ""},
-		"two for weeks, one now":                   {nil, nodes{calm, forWeeks, forWeeks, cordoned}, ""},
-		"cordoned for weeks, and leaving now":      {nil, nodes{calm, calm, leavesNow, leavesNow}, reasons.NodesDraining},
-		"nobody knows since when":                  {nil, nodes{calm, calm, marked, closed}, ""},
-		"since a process before this one has seen": {nodes{calm, calm, calm, calm}, nodes{calm, calm, marked, closed}, reasons.NodesDraining},
-		"merely unwanted":                          {nil, nodes{calm, calm, soft, soft}, ""},
+		"none":                                {nil, nodes{calm, calm, calm, calm}, ""},
+		"one":                                 {nil, nodes{calm, calm, calm, cordoned}, ""},
+		"two":                                 {nil, nodes{calm, calm, leaving, cordoned}, reasons.NodesDraining},
+		"two for weeks":                       {nil, nodes{calm, calm, forWeeks, forWeeks}, ""},
+		"two for weeks, one now":              {nil, nodes{calm, forWeeks, forWeeks, cordoned}, ""},
+		"cordoned for weeks, and leaving now": {nil, nodes{calm, calm, leavesNow, leavesNow}, reasons.NodesDraining},
+		"nobody knows since when":             {nil, nodes{calm, calm, marked, closed}, ""},
+		"since a process before this one has seen":   {nodes{calm, calm, calm, calm}, nodes{calm, calm, marked, closed}, reasons.NodesDraining},
+		"two that take no part":                      {nil, nodes{calm, calm, virtual, unselected}, ""},
+		"two of three, beside others that take none": {nil, nodes{calm, leaving, cordoned, calm, virtual, unselected, virtual, unselected}, reasons.NodesDraining},
+		"merely unwanted":                            {nil, nodes{calm, calm, soft, soft}, ""},
 	} {
 		moves := ledger.New(ledger.Config{})
 		rules := safeguards.New(safeguards.Config{Breaker: safeguards.Breaker{MaxDrainingPercent: 10, StandBack: time.Minute}})

@@ -37,7 +37,7 @@ type RealUsageLowNodeUtilizationArgs struct {
 	// name: percent of allocatable, or percentage points above the mean.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds,omitempty"`
 	// NumberOfNodes is the number of cool nodes that must be exceeded before
-	// anything is moved: 0 or more.
+	// anything is moved: 0 or more. Nodes that take no pods do not count.
 	NumberOfNodes int `json:"numberOfNodes,omitempty"`
 	// EvictableNamespaces says by namespace whose pods may be moved: those of
 	// include alone, or all but those of exclude. At most one of the two may be

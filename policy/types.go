@@ -65,7 +65,8 @@ type Usage struct {
 	// longer than sampleInterval, at most 1h. A source may have its own.
 	MaxAge metav1.Duration `json:"maxAge"`
 	// MinCoveragePercent is the share of ready nodes with fresh data below
-	// which nothing is evicted: 0 to 100.
+	// which nothing is evicted: 0 to 100. Virtual nodes, nodes that are being
+	// removed and those that the nodeSelector leaves out do not count.
 	MinCoveragePercent float64 `json:"minCoveragePercent"`
 	// QueriesPerSecond bounds the requests to a source: above 0, at most 1000.
 	QueriesPerSecond float64 `json:"queriesPerSecond"`

@@ -19,6 +19,7 @@ const (
 	UsageAmbiguous     Reason = "UsageAmbiguous"
 	AllocatableUnknown Reason = "AllocatableUnknown"
 	NodeNotReady       Reason = "NodeNotReady"
+	NodeVirtual        Reason = "NodeVirtual"
 )
 
 // Why usage is not known well enough to evict anything.

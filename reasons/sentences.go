@@ -11,6 +11,7 @@ var sentences = map[Reason]string{
 	UsageAmbiguous:     "a usage source reported it twice, with different usage",
 	AllocatableUnknown: "the node does not report what it can allocate",
 	NodeNotReady:       "the node is not ready",
+	NodeVirtual:        "the node is virtual: no usage source measures what runs behind it",
 
 	UsageSourceUnavailable: "no usage source could be read",
 	NoUsageData:            "the usage sources answer, but report no ready node",

@@ -76,6 +76,9 @@ func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
 		next.State, next.Unknown = Unknown, reasons.NodeNotReady
 	case !read.Known():
 		next.State, next.Unknown = Unknown, read.Unknown
+		if read.Unknown == reasons.NoUsageSample && node.Virtual() != "" {
+			next.Unknown = reasons.NodeVirtual
+		}
 	case next.Over >= max(rule.ConsecutiveSamples, 1), before.State == Hot && next.Starting.IsZero() && !r.Left(i):
 		next.State = Hot
 	case next.Metric == "" && r.Cool(i):

@@ -272,19 +272,23 @@ func (s *Set) around(mean float64, by Levels) Levels {
 	return Levels{Low: low, Reject: reject, Evict: evict, Leave: min(max(mean+by.Leave, (low+evict)/2), evict)}
 }
 
-// mean is the mean of a metric over the known nodes of a pool, weighted by
-// their size; 50 where nothing is known.
+// mean is the mean of a metric over the known nodes of a pool that are the most
+// open for pods, weighted by their size; 50 where nothing is known.
 func (r *Resolved) mean(p int, g *group, window int) float64 {
-	sum, weights := 0.0, 0.0
+	sum, weights, most := 0.0, 0.0, cluster.Shut
 	for i := range r.view.Nodes {
 		if int(r.of[i]) != p || !r.view.Nodes[i].Known() {
 			continue
 		}
-		v := r.value(i, g, window, r.view.Nodes[i].Current)
-		if math.IsNaN(v) {
+		node := &r.view.Snapshot.Nodes[i].Node
+		v, open := r.value(i, g, window, r.view.Nodes[i].Current), node.Openness()
+		if math.IsNaN(v) || open < most {
 			continue
 		}
-		weight := float64(r.view.Snapshot.Nodes[i].Node.Allocatable[g.resource])
+		if open > most {
+			sum, weights, most = 0, 0, open
+		}
+		weight := float64(node.Allocatable[g.resource])
 		sum, weights = sum+weight*v, weights+weight
 	}
 	if weights == 0 {

@@ -88,7 +88,7 @@ func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 		delete(src.nodes, node.Node.Name)
 		taken = in.sample(ns, node, src, &src.batch.Nodes[k], sums, taken) || taken
 	}
-	if node.Node.Ready && !taken {
+	if node.Node.Measured() && !taken {
 		in.store.lacking++
 	}
 	return ns

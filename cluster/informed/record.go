@@ -47,7 +47,11 @@ func Node(object *v1.Node) cluster.Node {
 		}
 	}
 	for i := range object.Spec.Taints {
-		node.Taints = append(node.Taints, object.Spec.Taints[i].Key)
+		taint := &object.Spec.Taints[i]
+		node.Taints = append(node.Taints, taint.Key)
+		if taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute {
+			node.Repelling = append(node.Repelling, taint.Key)
+		}
 	}
 	node.Since = signTimes(object)
 	return node

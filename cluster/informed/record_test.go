@@ -43,6 +43,16 @@ func TestNodeRecord(t *testing.T) {
 			with(func(n *cluster.Node) { n.Allocatable[cluster.CPU] = 1501 }),
 		},
 		"tainted": {taint("dedicated"), with(func(n *cluster.Node) { n.Taints = []string{"dedicated"} })},
+		"tainted for some pods": {
+			func(n *v1.Node) {
+				n.Spec.Taints = []v1.Taint{
+					{Key: "soft", Effect: v1.TaintEffectPreferNoSchedule}, {Key: "hard", Effect: v1.TaintEffectNoSchedule}, {Key: "harder", Effect: v1.TaintEffectNoExecute},
+				}
+			},
+			with(func(n *cluster.Node) {
+				n.Taints, n.Repelling = []string{"soft", "hard", "harder"}, []string{"hard", "harder"}
+			}),
+		},
 		"with what sources of usage need": {
 			func(n *v1.Node) {
 				n.Labels = map[string]string{"pool": "batch"}

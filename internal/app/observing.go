@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/descheduler/pkg/api"
 
@@ -82,6 +83,11 @@ func (a *App) observerConfig(g *generation) (observer.Config, error) {
 	if a.options.Recording {
 		config.Usage.Startup = 0
 	}
+	selector, err := runner.NodeSelector(g.profiles.NodeSelector)
+	if err != nil {
+		return config, policyfile.Invalid(a.options.PolicyFile, err.Error())
+	}
+	config.Taints.Selects = func(of map[string]string) bool { return selector.Matches(labels.Set(of)) }
 	config.Reads = g.samples()
 	config.Sources, err = a.makeSources(g)
 	return config, err

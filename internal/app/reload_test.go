@@ -21,6 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/kube"
@@ -289,6 +290,34 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 		t.Errorf("after the cycle: evicting above %v, owners settle %v; want 50 and 2m", r.evictLine(), r.current().load.Eviction.OwnerSettle.Duration)
 	}
 	r.nextCycleOf(t)
+}
+
+// The policy's nodeSelector says who takes part, also in what is observed.
+func TestTheNodeSelectorReachesTheObserver(t *testing.T) {
+	takesPart := func(r *reloading) string {
+		config, err := r.observerConfig(r.current())
+		r.must(err)
+		var members []string
+		for _, pool := range []string{"core", "edge"} {
+			node := cluster.Node{Ready: true, Schedulable: true, Labels: map[string]string{"pool": pool}}
+			if config.Taints.Apply(&node); node.Member() {
+				members = append(members, pool)
+			}
+		}
+		return strings.Join(members, ", ")
+	}
+	r := newReloading(t, byUsage+evictAt(60))
+	if got := takesPart(r); got != "core, edge" {
+		t.Errorf("without a nodeSelector: %s", got)
+	}
+	selecting := strings.Replace(byUsage, "profiles:", "nodeSelector: pool!=edge\nprofiles:", 1)
+	if selecting == byUsage {
+		t.Fatal("no nodeSelector was added")
+	}
+	r.changed(t.Context(), []byte(selecting+evictAt(60)), nil)
+	if got := takesPart(r); got != "core" {
+		t.Errorf("with a nodeSelector: %s", got)
+	}
 }
 
 func (r *reloading) nextCycleOf(t *testing.T) {

@@ -134,6 +134,9 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 		has[key{reading.Batch.Pods[i].Namespace, reading.Batch.Pods[i].Name}] = true
 	}
 	for _, node := range p.Readings.Snapshot.Nodes {
+		if !node.Node.Member() {
+			continue
+		}
 		for _, pod := range node.Pods {
 			switch reported := has[key{pod.Namespace, pod.Name}]; {
 			case pod.Started.IsZero():

@@ -161,11 +161,11 @@ func (p *Patient) answered() int {
 	return n
 }
 
-// readyNodes returns the indices of the ready nodes.
+// readyNodes returns the indices of the ready nodes that have to be measured.
 func (r *Readings) readyNodes() []int {
 	var ready []int
 	for i, node := range r.Snapshot.Nodes {
-		if node.Node.Ready {
+		if node.Node.Measured() {
 			ready = append(ready, i)
 		}
 	}

@@ -249,6 +249,13 @@ func TestCoverage(t *testing.T) {
 		"one reading is enough to see that all is well": {
 			want: []string{"ok: 3 of 3 ready nodes have fresh, plausible usage; 80% needed."},
 		},
+		"a virtual node, and one that the policy does not select": {
+			change: func(w *ward) {
+				w.node("n3").Labels["type"] = "virtual-kubelet"
+				w.node("n4").Unselected = true
+			},
+			want: []string{"ok: 3 of 3 ready nodes have fresh, plausible usage; 80% needed."},
+		},
 		"the source is down": {
 			change: func(w *ward) { w.sources[0].err = errors.New("down") },
 			want: []string{

@@ -25,9 +25,9 @@ type Config struct {
 	Hot   thresholds.HotRule
 	// HotWindows are the windows that can make a node hot.
 	HotWindows []usage.Window
-	// Taints says what the taints of nodes mean.
+	// Taints says what the taints of nodes mean, and which nodes are selected.
 	Taints         cluster.TaintRule
-	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
+	MinCoverage    float64 // percent of the nodes that have to be measured; with fresh usage of fewer nothing is evicted
 	SampleInterval time.Duration
 	// ObservationPeriod is how long new sources without history are observed
 	// before they replace others.

@@ -124,7 +124,7 @@ func (m *measuring) settled(view *usage.View) bool {
 	known, sourceSpan := 0, 0
 	for i := range view.Nodes {
 		read := &view.Nodes[i]
-		if !read.Known() {
+		if !read.Known() || !view.Snapshot.Nodes[i].Node.Measured() {
 			continue
 		}
 		known++
@@ -202,8 +202,11 @@ func (m *measuring) wanted(snapshot *cluster.Snapshot) wanted {
 	w := wanted{nodes: make(map[string]int, len(snapshot.Nodes))}
 	running := 0
 	for _, node := range snapshot.Nodes {
-		if node.Node.Ready {
+		if node.Node.Measured() {
 			w.nodes[node.Node.Name] = 0
+		}
+		if !node.Node.Member() {
+			continue
 		}
 		for _, pod := range node.Pods {
 			if !pod.Started.IsZero() {

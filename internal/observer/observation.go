@@ -27,8 +27,8 @@ type Observation struct {
 	Lines *thresholds.Resolved
 	// SamplesNeeded is how many samples in a row make a node hot.
 	SamplesNeeded int
-	// Ready counts the ready nodes; Fresh counts those of them whose usage is
-	// known.
+	// Ready counts the ready nodes that have to be measured; Fresh counts those of
+	// them whose usage is known.
 	Ready, Fresh int
 	// Batches counts the complete readings so far; First is the time of the
 	// first one that reported a node.
@@ -119,11 +119,11 @@ func (o *Observation) unknowns() string {
 	return strings.Join(reasons, ", ")
 }
 
-// Unknown counts the unknown ready nodes by reason.
+// Unknown counts by reason the nodes that have to be measured and are unknown.
 func (o *Observation) Unknown() map[reasons.Reason]int {
 	counts := map[reasons.Reason]int{}
 	for i := range o.View.Nodes {
-		if unknown := o.View.Nodes[i].Unknown; unknown != "" && o.View.Snapshot.Nodes[i].Node.Ready {
+		if unknown := o.View.Nodes[i].Unknown; unknown != "" && o.View.Snapshot.Nodes[i].Node.Measured() {
 			counts[unknown]++
 		}
 	}
@@ -168,7 +168,7 @@ func (o *Observation) podsCovered(percent float64) bool {
 	pods, measured := 0, 0
 	for i := range o.View.Nodes {
 		node := &o.View.Nodes[i]
-		if !node.Known() {
+		if !node.Known() || !o.View.Snapshot.Nodes[i].Node.Member() {
 			continue
 		}
 		there, known := 0, 0
@@ -191,7 +191,7 @@ func (o *Observation) podsCovered(percent float64) bool {
 
 func coverage(view *usage.View) (ready, fresh int) {
 	for i := range view.Nodes {
-		if !view.Snapshot.Nodes[i].Node.Ready {
+		if !view.Snapshot.Nodes[i].Node.Measured() {
 			continue
 		}
 		ready++

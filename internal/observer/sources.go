@@ -87,7 +87,7 @@ func (r *reading) nodes() int {
 
 // wanted is what the sources still have to report.
 type wanted struct {
-	// nodes maps each ready node to the index of the source that its usage was
+	// nodes maps each node that has to be measured to the index of the source that its usage was
 	// last taken from. The samples of earlier sources were rejected then, so
 	// those sources do not satisfy it.
 	nodes map[string]int

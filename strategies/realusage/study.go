@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -14,7 +16,6 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
-	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -57,8 +58,8 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Stud
 	}
 	study.Made.Input = input
 	object := p.judge(ctx, &study, asked)
-	if cool := count(input.Nodes, thresholds.Cool); cool <= p.args.NumberOfNodes && p.args.NumberOfNodes > 0 {
-		study.Made.Closed = fmt.Sprintf("%d nodes are cool, numberOfNodes asks for more than %d", cool, p.args.NumberOfNodes)
+	if cool := openFor(objects, input.Nodes, nodes); p.args.NumberOfNodes > 0 && cool <= p.args.NumberOfNodes {
+		study.Made.Closed = fmt.Sprintf("%d nodes are cool and take pods, numberOfNodes asks for more than %d", cool, p.args.NumberOfNodes)
 		study.Made.Plan = plan.Idle(input)
 		return study, nil
 	}
@@ -138,14 +139,40 @@ func readingOf(view *usage.View, pod *cluster.Pod) *usage.PodUsage {
 	return nil
 }
 
-func count(nodes []plan.Node, state thresholds.State) int {
-	n := 0
-	for i := range nodes {
-		if nodes[i].State == state {
-			n++
+// openFor counts the cool nodes that take pods. One with taints takes those pods
+// only that tolerate them.
+func openFor(pods map[*cluster.Pod]*v1.Pod, nodes []plan.Node, objects []*v1.Node) (open int) {
+	tainted := map[string][]v1.Taint{}
+	for _, object := range objects {
+		if len(object.Spec.Taints) > 0 {
+			tainted[object.Name] = object.Spec.Taints
 		}
 	}
-	return n
+	for i := range nodes {
+		if n := &nodes[i]; n.Open() && tolerated(tainted[n.Name], pods) {
+			open++
+		}
+	}
+	return open
+}
+
+// tolerated reports whether no taint keeps pods off, or one of these tolerates
+// all that do.
+func tolerated(taints []v1.Taint, pods map[*cluster.Pod]*v1.Pod) bool {
+	repels := func(taint *v1.Taint) bool { return taint.Effect != v1.TaintEffectPreferNoSchedule }
+	repelled := func(tolerations []v1.Toleration) bool {
+		_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, tolerations, repels, true)
+		return repelled
+	}
+	if !repelled(nil) {
+		return true
+	}
+	for _, pod := range pods {
+		if !repelled(pod.Spec.Tolerations) {
+			return true
+		}
+	}
+	return false
 }
 
 // sessionPlacement is a placement.Session as the planner's Placement.

@@ -19,13 +19,13 @@ type target struct {
 	report   *report
 }
 
-// targets returns the ready nodes and what each is asked.
+// targets returns the ready machines and what each is asked.
 func (s *Source) targets(snapshot *cluster.Snapshot) ([]target, []fanout.Request) {
 	var targets []target
 	var requests []fanout.Request
 	now := s.config.Now()
 	for _, node := range snapshot.Nodes {
-		if !node.Node.Ready {
+		if !node.Node.Ready || node.Node.Virtual() != "" {
 			continue
 		}
 		t := target{node: node, memory: s.nodes[node.Node.Name]}

@@ -86,7 +86,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 func (s *Source) requests(snapshot *cluster.Snapshot) (nodes []*cluster.Node, requests []fanout.Request) {
 	endpoint := fanout.Endpoint{Scheme: string(s.config.Scheme), Port: int(s.config.Port), Path: s.config.Path}
 	for _, node := range snapshot.Nodes {
-		if !node.Node.Ready {
+		if !node.Node.Ready || node.Node.Virtual() != "" {
 			continue
 		}
 		request := fanout.Request{Node: node.Node.Name}

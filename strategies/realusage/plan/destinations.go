@@ -113,7 +113,7 @@ func newDestinations(in *Input, first order) *destinations {
 	p.cool, p.byFill = make([]destination, 0, size), make([]coolIndex, 0, size)
 	p.left, p.fills = make([]cluster.Amounts, 0, size), make([]float64, 0, size)
 	for i := range in.Nodes {
-		if n := &in.Nodes[i]; n.open() {
+		if n := &in.Nodes[i]; n.Open() {
 			index := coolIndex(len(p.cool))
 			p.recurs = p.recurs || n.Course != nil
 			p.cool = append(p.cool, destination{
@@ -339,5 +339,5 @@ func (p *destinations) offer(b int, pod cluster.Amounts, by order, yield func(*d
 	return true
 }
 
-// open reports whether a node takes pods.
-func (n *Node) open() bool { return n.State == thresholds.Cool && n.Closed == "" }
+// Open reports whether a node takes pods.
+func (n *Node) Open() bool { return n.State == thresholds.Cool && n.Closed == "" }
