@@ -50,12 +50,12 @@ func evictAt(percent int) string {
 type reloading struct {
 	reload
 	first  *generation
-	t      *testing.T
+	t      testing.TB
 	client *fake.Clientset
 	events *events.FakeRecorder
 }
 
-func newReloading(t *testing.T, content string) *reloading {
+func newReloading(t testing.TB, content string) *reloading {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	client := fake.NewClientset()

@@ -48,6 +48,8 @@ func converterOf(object map[string]any) convertFunc {
 	switch apiVersion, kind := typeOf(object); {
 	case apiVersion == "descheduler/v1alpha1" && kind == "DeschedulerPolicy":
 		return descheduler.Convert
+	case apiVersion == "descheduler/v1alpha2" && kind == "DeschedulerPolicy" && descheduler.IsEarlier(object):
+		return descheduler.Renew
 	case apiVersion == openshift.Group+"v1" && kind == openshift.Kind:
 		return openshift.Convert
 	case apiVersion == "scheduler.policy.crane.io/v1alpha1" && kind == "DynamicSchedulerPolicy":

@@ -1,21 +1,23 @@
 // Package descheduler converts a DeschedulerPolicy of v1alpha1, which
-// descheduler itself no longer reads, into one of v1alpha2. It decides which
-// plugin and arguments a strategy becomes; descheduler's own code runs the
-// plugins.
+// descheduler itself no longer reads, into one of v1alpha2, and one of an earlier
+// release's v1alpha2 into the current one. It decides which plugin and arguments
+// a strategy becomes; descheduler's own code runs the plugins.
 //
 // Invariants:
 //   - Each enabled strategy becomes one profile. Its DefaultEvictor combines
 //     the top level with the strategy's parameters; no strategy sees another's.
-//   - Every field of the last version of v1alpha1 is converted, rejected, or
-//     noted as meaningless to its strategy.
+//   - Every field of any release's v1alpha1 is converted, rejected, or noted as
+//     meaningless to its strategy.
 //   - Numbers keep the spelling that they have in the document.
 package descheduler
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/policy"
@@ -28,13 +30,37 @@ const Format = "descheduler/v1alpha1"
 
 // Convert returns the document in the current format, or all its mistakes.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
-	c := conversion{out: policy.Conversion{Format: Format}, raw: object}
-	if errs := shape.Decode(object, &c.in); len(errs) > 0 {
+	c := conversion{out: policy.Conversion{Format: Format}, raw: runtime.DeepCopyJSON(object)}
+	c.dropUnread()
+	if errs := shape.Decode(c.raw, &c.in); len(errs) > 0 {
 		return c.out, errs
 	}
 	c.checkNames()
 	c.convert()
 	return c.out, c.errs
+}
+
+// unread are fields, below a strategy's params, that descheduler's own examples
+// and documentation show although no release read them, and where each belongs.
+var unread = []struct{ within, name, instead string }{
+	{"nodeResourceUtilizationThresholds", "nodeFit", "it belongs to params"},
+	{"failedPods", "minPodLifeTimeSeconds", "the field is minPodLifetimeSeconds"},
+	{"podsHavingTooManyRestarts", "podRestartThresholds", "the field is podRestartThreshold"},
+}
+
+// dropUnread removes those fields. descheduler ignored them, as it did all fields
+// that it did not know; others are refused here, because most are typing errors.
+func (c *conversion) dropUnread() {
+	strategies := within(c.raw, "strategies")
+	for _, name := range slices.Sorted(maps.Keys(strategies)) {
+		params := within(strategies, name, "params")
+		for _, u := range unread {
+			if block := within(params, u.within); block[u.name] != nil {
+				delete(block, u.name)
+				c.out.Lose("", fmt.Sprintf("strategies.%s.params.%s.%s is left out: descheduler never read it; %s", name, u.within, u.name, u.instead))
+			}
+		}
+	}
 }
 
 // checkNames rejects strategies that never existed, enabled or not.

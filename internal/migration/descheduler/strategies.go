@@ -24,7 +24,7 @@ func kinds() []kind {
 			name: "RemovePodsHavingTooManyRestarts", point: deschedule,
 			params: []string{"labelSelector", "podsHavingTooManyRestarts"}, args: restartArgs,
 		},
-		{name: "PodLifeTime", point: deschedule, neverFits: true, params: []string{"labelSelector", "podLifeTime"}, args: lifeTimeArgs},
+		{name: "PodLifeTime", point: deschedule, neverFits: true, params: []string{"labelSelector", "podLifeTime", "maxPodLifeTimeSeconds"}, args: lifeTimeArgs},
 		{name: "RemoveFailedPods", point: deschedule, params: []string{"labelSelector", "failedPods"}, args: failedArgs},
 		{name: "HighNodeUtilization", point: balance, params: []string{"nodeResourceUtilizationThresholds"}, args: highArgs},
 	}
@@ -70,13 +70,21 @@ func taintArgs(c *conversion, s *subject) map[string]any {
 
 func spreadArgs(c *conversion, s *subject) map[string]any {
 	args := selectorArgs(c, s)
-	args["constraints"] = []any{"DoNotSchedule"}
+	args["constraints"] = constraintKinds(s.params.IncludeSoftConstraints)
 	args["topologyBalanceNodeFit"] = true
 	if s.params.IncludeSoftConstraints {
-		args["constraints"] = []any{"DoNotSchedule", "ScheduleAnyway"}
 		c.out.Add(s.to+".constraints", "includeSoftConstraints is written as a second kind of constraint")
 	}
 	return args
+}
+
+// constraintKinds are the kinds of spread constraints that includeSoftConstraints
+// stood for.
+func constraintKinds(soft bool) []any {
+	if soft {
+		return []any{"DoNotSchedule", "ScheduleAnyway"}
+	}
+	return []any{"DoNotSchedule"}
 }
 
 func restartArgs(c *conversion, s *subject) map[string]any {
@@ -91,10 +99,14 @@ func restartArgs(c *conversion, s *subject) map[string]any {
 
 func lifeTimeArgs(c *conversion, s *subject) map[string]any {
 	given, raw := s.params.PodLifeTime, within(s.raw, "podLifeTime")
-	if given.MaxPodLifeTimeSeconds == nil {
-		c.require(s.from.Child("podLifeTime", "maxPodLifeTimeSeconds"), "a number of seconds")
-	}
 	args := selectorArgs(c, s)
+	switch first := s.params.MaxPodLifeTimeSeconds; { // where 0.18 and 0.19 had it
+	case first == nil && given.MaxPodLifeTimeSeconds == nil:
+		c.require(s.from.Child("podLifeTime", "maxPodLifeTimeSeconds"), "a number of seconds")
+	case first != nil && given.MaxPodLifeTimeSeconds != nil && *first != *given.MaxPodLifeTimeSeconds:
+		c.forbid(s.from.Child("maxPodLifeTimeSeconds"), "not together with another podLifeTime.maxPodLifeTimeSeconds, which replaced it")
+	}
+	take(args, s.raw, "maxPodLifeTimeSeconds")
 	take(args, raw, "maxPodLifeTimeSeconds")
 	phases, _ := raw["podStatusPhases"].([]any)
 	states, _ := raw["states"].([]any)

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// document is a DeschedulerPolicy of v1alpha1 with every field that its last
-// version had.
+// document is a DeschedulerPolicy of v1alpha1 with every field that one of its
+// releases had.
 type document struct {
 	metav1.TypeMeta                `json:",inline"`
 	Strategies                     map[string]strategy `json:"strategies"`
@@ -32,6 +32,7 @@ type params struct {
 	NodeAffinityType                  []string              `json:"nodeAffinityType"`
 	PodsHavingTooManyRestarts         restarts              `json:"podsHavingTooManyRestarts"`
 	PodLifeTime                       lifeTime              `json:"podLifeTime"`
+	MaxPodLifeTimeSeconds             *uint                 `json:"maxPodLifeTimeSeconds"` // only in 0.18 and 0.19
 	RemoveDuplicates                  duplicates            `json:"removeDuplicates"`
 	FailedPods                        failedPods            `json:"failedPods"`
 	IncludeSoftConstraints            bool                  `json:"includeSoftConstraints"`
