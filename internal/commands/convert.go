@@ -84,7 +84,7 @@ func tellParts(progress io.Writer, name string, parts []migration.Part) {
 		line(progress, "%s: %s: %s: %s", name, part.Place, part.Found, actionWords[part.Action])
 		for _, note := range part.Notes {
 			label := "note"
-			if note.Lossy {
+			if note.Lossy && part.Action != migration.Enclosed {
 				label = "not as before"
 			}
 			line(progress, "  %s: %s", label, withField(note.Field, note.Text))
@@ -96,6 +96,7 @@ var actionWords = map[migration.Action]string{
 	migration.Converted: "converted",
 	migration.Current:   "in the current format already, unchanged",
 	migration.Marked:    "unchanged, with comments on what to change by hand",
+	migration.Enclosed:  "unchanged",
 	migration.Kept:      "no policy, unchanged",
 }
 

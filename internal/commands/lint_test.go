@@ -66,6 +66,46 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 	}
 }
 
+// LowNodeUtilization moves pods by real usage where its args say so: lint says by which,
+// with the lines, and that it does not steer.
+func TestLintKnowsWhatGoesByUsage(t *testing.T) {
+	const lines = "thresholds: {cpu: 20, memory: 20}, targetThresholds: {cpu: 50, memory: 60}"
+	cases := map[string]struct{ providers, args, want string }{
+		"metrics-server": {"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {source: KubernetesMetrics}", "metrics-server measures"},
+		"deprecated":     {"metricsCollector: {enabled: true}\n", "metricsUtilization: {metricsServer: true}", "metrics-server measures"},
+		"Prometheus": {
+			"metricsProviders: [{source: Prometheus, prometheus: {url: 'https://p.example'}}]\n", "metricsUtilization: {source: Prometheus, prometheus: {query: up}}",
+			`Prometheus answers to "up"`,
+		},
+		"by requests": {"", "useDeviationThresholds: false", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			thresholds := lines
+			if name == "Prometheus" {
+				thresholds = "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}"
+			}
+			text := "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n" + tc.providers + "profiles:\n- name: p\n  plugins: {balance: {enabled: [LowNodeUtilization]}}\n" +
+				"  pluginConfig: [{name: DefaultEvictor}, {name: LowNodeUtilization, args: {" + thresholds + ", " + tc.args + "}}]\n"
+			report, err := lintText(t, text)
+			if err != nil {
+				t.Fatalf("%v: %+v", err, report)
+			}
+			var said []string
+			for _, finding := range report.Policies[0].Findings {
+				said = append(said, finding.Text)
+			}
+			all := strings.Join(said, "\n")
+			if denied := strings.Contains(all, "nothing is moved by real usage"); denied != (tc.want == "") {
+				t.Errorf("nothing is moved by real usage: %v, in\n%s", denied, all)
+			}
+			if tc.want != "" && (!strings.Contains(all, tc.want) || !strings.Contains(all, "enables RealUsageLowNodeUtilization, which steers") || !strings.Contains(all, "50%")) {
+				t.Errorf("want %q in\n%s", tc.want, all)
+			}
+		})
+	}
+}
+
 // Without an API server priority classes are not known; the rest is checked.
 func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	report, err := lintText(t, todaysHead+

@@ -140,7 +140,7 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	if err := Explain(t.Context(), options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"node", "n0"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "This policy's profiles move nothing by real usage") {
+	if !strings.Contains(out.String(), "This policy's profiles plan no moves by real usage") {
 		t.Errorf("explain says\n%s", out.String())
 	}
 }

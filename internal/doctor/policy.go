@@ -29,7 +29,7 @@ func examinePolicy(p *Patient, n *notes) {
 		n.warning(name, "They are examined because no policy is named. %s needs one, and does not start without.", p.Mode).
 			fix("evenkeel doctor --policy-config-file policy.yaml")
 	case !p.MovesByUsage:
-		n.warning(name, "No profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage.").
+		n.warning(name, "No profile enables RealUsageLowNodeUtilization, so Evenkeel moves nothing by real usage.").
 			fix("Enable it in a profile of the DeschedulerPolicy document:\nprofiles:\n  - name: evenkeel\n    pluginConfig:\n" +
 				"      - {name: DefaultEvictor, args: {minReplicas: 2}}\n      - {name: RealUsageLowNodeUtilization, args: {}}\n" +
 				"    plugins:\n      balance:\n        enabled: [RealUsageLowNodeUtilization]")

@@ -247,7 +247,7 @@ func TestPolicy(t *testing.T) {
 		},
 		"nothing moves by usage": {
 			change: func(w *ward) { w.patient.MovesByUsage = false },
-			want:   []string{"warning policy.yaml: No profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage.", valid},
+			want:   []string{"warning policy.yaml: No profile enables RealUsageLowNodeUtilization, so Evenkeel moves nothing by real usage.", valid},
 		},
 		"an extender moves nothing anyway": {
 			change: func(w *ward) { w.patient.MovesByUsage, w.patient.Mode = false, doctor.ModeExtender },

@@ -25,7 +25,7 @@ import (
 var ErrUnknown = errors.New("not known")
 
 // NothingByUsage says why there is no plan where a policy enables other plugins only.
-const NothingByUsage = "this policy's profiles move nothing by real usage: none enables RealUsageLowNodeUtilization"
+const NothingByUsage = "this policy's profiles plan no moves by real usage: none enables RealUsageLowNodeUtilization; what their other plugins evict is not shown"
 
 // UnknownNode is the error for a node that is not among the known ones.
 func UnknownNode(name string, known int) error {

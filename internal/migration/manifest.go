@@ -34,6 +34,8 @@ type finding struct {
 	// marks say what to change; notes say the same in messages.
 	marks []edit
 	notes []policy.Note
+	// enclosed says that it is a policy inside, which the notes say how to take out.
+	enclosed bool
 }
 
 // findIn finds the tasks in a Kubernetes object or a list of them.
@@ -44,17 +46,35 @@ func findIn(object map[string]any, path []string) []finding {
 	case isList && strings.HasSuffix(kind, "List"):
 		var found []finding
 		for i, item := range items {
-			if inner, ok := item.(map[string]any); ok && isManifest(inner) && len(path) == 0 {
-				found = append(found, findIn(inner, []string{"items", strconv.Itoa(i)})...)
+			inner, ok := item.(map[string]any)
+			switch at := []string{"items", strconv.Itoa(i)}; {
+			case !ok:
+			case isPolicy(inner) || len(path) > 0: // a list in a list as well
+				found = append(found, enclosures(map[string]any{"kind": kind, fmt.Sprintf("items[%d]", i): inner})...)
+			case isManifest(inner):
+				found = append(found, findIn(inner, at)...)
 			}
 		}
 		return found
 	case kind == "ConfigMap":
-		return findTexts(object, append(path, "data"))
+		return append(findTexts(object, append(path, "data")), enclosures(withoutPolicies(object, "data"))...)
 	case kind == "Secret":
-		return findTexts(object, append(path, "stringData"))
+		return append(findTexts(object, append(path, "stringData")), enclosures(withoutPolicies(object, "stringData"))...)
 	}
-	return findPrograms(object, path)
+	return append(findPrograms(object, path), enclosures(object)...)
+}
+
+// withoutPolicies is an object without the texts that findTexts finds.
+func withoutPolicies(object map[string]any, field string) map[string]any {
+	data, _ := object[field].(map[string]any)
+	without, others := maps.Clone(object), map[string]any{}
+	for key, value := range data {
+		if text, _ := value.(string); !holdsPolicy(text) {
+			others[key] = value
+		}
+	}
+	without[field] = others
+	return without
 }
 
 // findTexts finds the policies among the values of a ConfigMap or a Secret.

@@ -103,30 +103,122 @@ func (p *program) marks(container map[string]any) []mark {
 	default:
 		marks[0].text += "; its command is " + p.command
 	}
+	field := "args"
+	if _, given := container["args"]; !given {
+		field = "command"
+	}
 	words := append(command[min(1, len(command)):], texts(container["args"])...)
-	if unknown := p.unknown(words); len(unknown) > 0 {
-		field := "args"
-		if _, given := container["args"]; !given {
-			field = "command"
-		}
-		marks = append(marks, mark{field, fmt.Sprintf("take out %s, which evenkeel run does not have", strings.Join(unknown, ", "))})
+	if script, ok := scriptOf(command, words); ok {
+		// The image has no shell.
+		words = p.wordsOf(script)
+		marks[len(marks)-1] = mark{field, fmt.Sprintf("put the command as %s here, and the arguments of %s from the script behind it, each as an item of the list: "+
+			"the image has no shell", p.command, p.binaries[0])}
+	}
+	if advice := p.advice(words); len(advice) > 0 {
+		marks = append(marks, mark{field, strings.Join(advice, "; ")})
 	}
 	return marks
 }
 
-// unknown returns the flags among words that the successor does not accept.
-func (p *program) unknown(words []string) []string {
+// shells run the text behind -c.
+var shells = []string{"sh", "bash", "ash", "dash"}
+
+// scriptOf returns the text that a shell runs.
+func scriptOf(command, words []string) (script string, ok bool) {
+	if len(command) == 0 || !slices.Contains(shells, path.Base(command[0])) {
+		return "", false
+	}
+	for i, word := range words {
+		if option, short := strings.CutPrefix(word, "-"); short && !strings.HasPrefix(option, "-") && strings.Contains(option, "c") && i+1 < len(words) {
+			return words[i+1], true
+		}
+	}
+	return "", false
+}
+
+// wordsOf returns the arguments of the program in a script.
+func (p *program) wordsOf(script string) []string {
+	words := strings.Fields(strings.ReplaceAll(script, "\\\n", " "))
+	at := slices.IndexFunc(words, func(word string) bool { return slices.Contains(p.binaries, path.Base(strings.Trim(word, `"'`))) })
+	if at < 0 {
+		return nil
+	}
+	words = words[at+1:]
+	if end := slices.IndexFunc(words, func(word string) bool { return strings.ContainsAny(word[:1], ";|&<>") }); end >= 0 {
+		words = words[:end]
+	}
+	for i := range words {
+		words[i] = strings.Trim(strings.TrimRight(words[i], ";"), `"'`)
+		if name, value, ok := strings.Cut(words[i], "="); ok {
+			words[i] = name + "=" + strings.Trim(value, `"'`)
+		}
+	}
+	return words
+}
+
+// successor is the field of a policy that takes the place of a flag.
+type successor struct {
+	field, of string
+	boolean   bool
+}
+
+const (
+	topLevel    = "in the DeschedulerPolicy"
+	evictorArgs = "among the args of DefaultEvictor"
+)
+
+// successors are those of flags that earlier releases of descheduler had.
+var successors = map[string]successor{
+	"node-selector":                   {"nodeSelector", topLevel, false},
+	"max-pods-to-evict-per-node":      {"maxNoOfPodsToEvictPerNode", topLevel, false},
+	"max-pods-to-evict-per-namespace": {"maxNoOfPodsToEvictPerNamespace", topLevel, false},
+	"max-pods-to-evict-total":         {"maxNoOfPodsToEvictTotal", topLevel, false},
+	"evict-local-storage-pods":        {"evictLocalStoragePods", evictorArgs, true},
+	"evict-system-critical-pods":      {"evictSystemCriticalPods", evictorArgs, true},
+	"evict-daemonset-pods":            {"evictDaemonSetPods", evictorArgs, true},
+	"evict-failed-bare-pods":          {"evictFailedBarePods", evictorArgs, true},
+	"ignore-pvc-pods":                 {"ignorePvcPods", evictorArgs, true},
+	"node-fit":                        {"nodeFit", evictorArgs, true},
+}
+
+// advice says what to do about the flags among words that the successor of a program
+// does not accept: a flag that limits evictions becomes a field of the policy.
+func (p *program) advice(words []string) (advice []string) {
 	if p.flags == nil {
 		return nil
 	}
 	var unknown []string
-	for _, word := range words {
-		flag, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		if strings.HasPrefix(word, "-") && !slices.Contains(p.flags, flag) {
-			unknown = append(unknown, "--"+shorten(flag))
+	for i, word := range words {
+		flag, value, given := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		if !strings.HasPrefix(word, "-") || flag == "" || slices.Contains(p.flags, flag) {
+			continue
 		}
+		to, known := successors[flag]
+		switch {
+		case !known:
+			unknown = append(unknown, "--"+shorten(flag))
+			continue
+		case !given && to.boolean:
+			value = "true"
+		case !given && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-"):
+			value = words[i+1]
+		}
+		advice = append(advice, to.words(flag, shorten(value)))
 	}
-	return unknown
+	if len(unknown) > 0 {
+		advice = append(advice, fmt.Sprintf("take out %s, which evenkeel run does not have", strings.Join(unknown, ", ")))
+	}
+	return advice
+}
+
+func (s successor) words(flag, value string) string {
+	switch {
+	case s.boolean && value == "false":
+		return fmt.Sprintf("take out --%s=false, which is the default of %s", flag, s.field)
+	case !s.boolean && value == "0", !s.boolean && value == "":
+		return fmt.Sprintf("take out --%s, which sets no limit", flag)
+	}
+	return fmt.Sprintf("replace --%s with `%s: %s` %s", flag, s.field, value, s.of)
 }
 
 // texts returns the strings of a list.

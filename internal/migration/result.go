@@ -17,6 +17,8 @@ const (
 	Current Action = "current"
 	// Marked: it is unchanged except for comments on what to change in it.
 	Marked Action = "marked"
+	// Enclosed: it is unchanged, and a policy is inside that has to be taken out.
+	Enclosed Action = "enclosed"
 	// Kept: it is not a policy, and unchanged.
 	Kept Action = "kept"
 )

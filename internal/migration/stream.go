@@ -90,6 +90,12 @@ func (s *stream) document(part policy.Part) []byte {
 	case isManifest(object):
 		return s.manifest(part)
 	}
+	if found := enclosures(object); s.at == "" && len(found) > 0 { // values of a chart, a Kustomization
+		for i := range found {
+			s.edits(part, &found[i])
+		}
+		return part.Text
+	}
 	s.problems = append(s.problems, s.at.problem(fmt.Sprintf("line %d: %s is not known; expected %s", lineOf(part), typeText(object), expected)))
 	return nil
 }
@@ -172,6 +178,10 @@ func (s *stream) manifest(part policy.Part) []byte {
 
 // edits are the changes for a finding in its manifest.
 func (s *stream) edits(part policy.Part, found *finding) []edit {
+	if found.enclosed {
+		s.report(part, found.object, Enclosed, found.notes...)
+		return nil
+	}
 	if len(found.marks) > 0 {
 		s.report(part, found.object, Marked, found.notes...)
 		return found.marks

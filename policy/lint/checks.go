@@ -32,8 +32,14 @@ func (s *survey) scope() {
 		s.note("eviction.defaultProfile", "false, and "+message)
 	case s.Profiles == nil:
 		s.note("", message)
+	case s.args == nil && len(s.metered()) > 0:
+		s.note("profiles", "no profile enables %s, which steers where pods land: LowNodeUtilization evicts by measured usage and leaves that to kube-scheduler",
+			policy.RealUsageLowNodeUtilizationName)
 	case s.args == nil:
 		s.note("profiles", "no profile enables %s, so nothing is moved by real usage", policy.RealUsageLowNodeUtilizationName)
+	}
+	for _, m := range s.metered() {
+		s.note(m.field, "%s", m.words())
 	}
 }
 
@@ -47,8 +53,12 @@ func (s *survey) plugins() {
 		enabled := profile.Plugins.Balance.Enabled
 		for _, name := range enabled {
 			if name == "LowNodeUtilization" || name == "HighNodeUtilization" {
+				by := "other measures"
+				if name == lowNodeUtilization && slices.ContainsFunc(s.metered(), func(m metered) bool { return m.profile == i }) {
+					by = "usage that it reads itself, with other lines,"
+				}
 				s.warn(fmt.Sprintf("profiles[%d].plugins.balance.enabled", i),
-					"%s moves pods by other measures than %s and may undo its moves", name, policy.RealUsageLowNodeUtilizationName)
+					"%s moves pods by %s than %s and may undo its moves", name, by, policy.RealUsageLowNodeUtilizationName)
 			}
 		}
 		if slices.Contains(enabled, policy.RealUsageLowNodeUtilizationName) && evictorArgs(profile).MinReplicas < 2 {

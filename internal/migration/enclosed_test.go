@@ -1,0 +1,173 @@
+package migration
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+const enclosedPolicy = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {RemoveDuplicates: {enabled: true}}\n"
+
+// indented is a text as a block of YAML.
+func indented(text string, by int) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	return "|\n" + strings.Repeat(" ", by) + strings.Join(lines, "\n"+strings.Repeat(" ", by)) + "\n"
+}
+
+// A policy inside another document is found wherever it is: nobody is told that there
+// is none.
+func TestEnclosedPoliciesAreFound(t *testing.T) {
+	const (
+		meta   = "metadata: {name: d, namespace: n}\n"
+		values = "deschedulerPolicyAPIVersion: descheduler/v1alpha1\ndeschedulerPolicy: {strategies: {RemoveDuplicates: {enabled: true}}}\n"
+	)
+	application := "apiVersion: argoproj.io/v1alpha1\nkind: Application\n" + meta + "spec:\n"
+	cases := map[string]struct{ text, where, how string }{
+		"HelmRelease": {
+			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta +
+				"spec: {values: {deschedulerPolicyAPIVersion: descheduler/v1alpha1, deschedulerPolicy: {strategies: {}, profiles: []}}}\n",
+			"spec.values.deschedulerPolicy", "apiVersion: descheduler/v1alpha1",
+		},
+		"HelmRelease without a version": {
+			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {values: {deschedulerPolicy: {profiles: []}}}\n",
+			"spec.values.deschedulerPolicy", "apiVersion: descheduler/v1alpha2",
+		},
+		"Application, values as text":   {application + "  source:\n    helm:\n      values: " + indented(values, 8), "spec.source.helm.values.deschedulerPolicy", "v1alpha1"},
+		"Application, values as object": {application + "  source: {helm: {valuesObject: {deschedulerPolicy: {profiles: []}}}}\n", "spec.source.helm.valuesObject.deschedulerPolicy", "v1alpha2"},
+		"Application, parameters": {
+			application + "  source: {helm: {parameters: [{name: 'deschedulerPolicy.profiles[0].name', value: x}]}}\n", "spec.source.helm.parameters", "helm template",
+		},
+		"Application of several sources": {
+			application + "  sources:\n    - {chart: other}\n    - helm:\n        values: " + indented(values, 10), "spec.sources[1].helm.values.deschedulerPolicy", "v1alpha1",
+		},
+		"ApplicationSet": {
+			"apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\n" + meta + "spec: {template: {spec: {source: {helm: {valuesObject: {deschedulerPolicy: {profiles: []}}}}}}}\n",
+			"spec.template.spec.source.helm.valuesObject.deschedulerPolicy", "v1alpha2",
+		},
+		"HelmChart": {
+			"apiVersion: helm.cattle.io/v1\nkind: HelmChart\n" + meta + "spec:\n  valuesContent: " + indented(values, 4), "spec.valuesContent.deschedulerPolicy", "v1alpha1",
+		},
+		"values":                      {"kind: CronJob\n" + values, "values of a chart: deschedulerPolicy", "v1alpha1"},
+		"values without a kind":       {values, "values of a chart: deschedulerPolicy", "v1alpha1"},
+		"values of a chart around it": {"descheduler:\n  kind: Deployment\n  deschedulerPolicy: {profiles: []}\n", "values of a chart: descheduler.deschedulerPolicy", "v1alpha2"},
+		"values in a ConfigMap": {
+			"apiVersion: v1\nkind: ConfigMap\n" + meta + "data:\n  other.txt: hello\n  values.yaml: " + indented(values, 4), "data.values.yaml.deschedulerPolicy", "v1alpha1",
+		},
+		"a Secret's data": {
+			"apiVersion: v1\nkind: Secret\n" + meta + "data: {policy.yaml: " + base64.StdEncoding.EncodeToString([]byte(enclosedPolicy)) + "}\n", "data.policy.yaml", "the text",
+		},
+		"Kustomization, a patch": {
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches:\n  - patch: " +
+				indented("- {op: replace, path: /data, value: {policy.yaml: \""+strings.ReplaceAll(enclosedPolicy, "\n", "\\n")+"\"}}\n", 6), "Kustomization patches[0].patch[0].value.policy.yaml", "the text",
+		},
+		"Kustomization, a literal": {
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nconfigMapGenerator:\n  - name: d\n    literals:\n      - " + indented("policy.yaml="+enclosedPolicy, 8),
+			"Kustomization configMapGenerator[0].literals[0]", "the text",
+		},
+		"Kustomization, a chart": {
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nhelmCharts: [{name: descheduler, valuesInline: {deschedulerPolicy: {profiles: []}}}]\n",
+			"Kustomization helmCharts[0].valuesInline.deschedulerPolicy", "v1alpha2",
+		},
+		"a HelmRelease in a List": {
+			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: helm.toolkit.fluxcd.io/v2\n  kind: HelmRelease\n  metadata: {name: d}\n  spec: {values: {deschedulerPolicy: {profiles: []}}}\n",
+			"HelmRelease \"d\" spec.values.deschedulerPolicy", "v1alpha2",
+		},
+		"a policy in a List": {
+			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: operator.openshift.io/v1\n  kind: KubeDescheduler\n  metadata: {name: cluster}\n  spec: {profiles: [AffinityAndTaints]}\n",
+			"items[0]", "a file of its own",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			result, err := ConvertFile("f.yaml", []byte(tc.text), kinds.All)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, part := range result.Parts {
+				if part.Action == Enclosed && len(part.Notes) == 1 && part.Notes[0].Lossy {
+					found = append(found, part.Found+": "+part.Notes[0].Text)
+				} else {
+					t.Errorf("a part that is %s: %+v", part.Action, part)
+				}
+			}
+			if len(found) != 1 || !strings.Contains(found[0], tc.where) || !strings.Contains(found[0], tc.how) {
+				t.Errorf("found %q, want it at %q with %q", found, tc.where, tc.how)
+			}
+			if string(result.Text) != tc.text {
+				t.Errorf("the file was changed:\n%s", result.Text)
+			}
+		})
+	}
+}
+
+// What holds no policy is not taken for one: the schema of a policy, a text that names
+// the value.
+func TestNothingEnclosed(t *testing.T) {
+	for _, text := range []string{
+		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {schema: {deschedulerPolicy: {type: object, properties: {a: {type: string}}}}}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {readme.md: set deschedulerPolicy as you like}\n",
+		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x}\nspec: {values: {deschedulerPolicy: {}}}\n",
+	} {
+		result, err := ConvertFile("f.yaml", []byte(text), kinds.All)
+		if err != nil || len(result.Parts) != 1 || result.Parts[0].Action != Kept {
+			t.Errorf("%v, %+v of\n%s", err, result, text)
+		}
+	}
+}
+
+// A flag that limits evictions is not just taken out: the field of the policy that takes
+// its place is named, with its value, also where a shell runs the command.
+func TestFlagsBecomeFields(t *testing.T) {
+	const shell = `put the command as ["/evenkeel", "run"] here, and the arguments of descheduler from the script behind it`
+	cases := map[string]struct {
+		command string
+		want    []string
+		not     []string
+	}{
+		"args": {
+			`command: [/bin/descheduler], args: [--policy-config-file, /p.yaml, --node-selector, pool=web, --max-pods-to-evict-per-node=10, --evict-local-storage-pods]`,
+			[]string{"`nodeSelector: pool=web` in the DeschedulerPolicy", "`maxNoOfPodsToEvictPerNode: 10`", "`evictLocalStoragePods: true` among the args of DefaultEvictor"},
+			[]string{"take out", "--policy-config-file"},
+		},
+		"no limit": {
+			`command: [/bin/descheduler, --max-pods-to-evict-per-node=0, --evict-local-storage-pods=false, --max-pods-to-evict-per-namespace, "3", --feature-gates=A=true]`,
+			[]string{"take out --max-pods-to-evict-per-node, which sets no limit", "take out --evict-local-storage-pods=false", "`maxNoOfPodsToEvictPerNamespace: 3`", "take out --feature-gates, which"},
+			nil,
+		},
+		"a shell": {
+			`command: [/bin/sh, -c], args: ["sleep 5; /bin/descheduler --policy-config-file=/p.yaml --node-selector='pool=web' --max-pods-to-evict-per-node 10 && echo --done"]`,
+			[]string{shell, "`nodeSelector: pool=web`", "`maxNoOfPodsToEvictPerNode: 10`"}, []string{"--c", "--done", "takes the place of its first word"},
+		},
+		"a shell with other options": {
+			`command: [bash, -ec, "exec descheduler --v=3 \\\n --evict-local-storage-pods"]`, []string{shell, "`evictLocalStoragePods: true`"}, []string{"--ec", "take out"},
+		},
+		"a shell without the command": {`command: [sh, -c, "./run.sh --fast"]`, []string{shell}, []string{"--fast", "take out"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			text := fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: d}\nspec: {containers: [{name: d, image: example.org/descheduler:v0.18.0, %s}]}\n", tc.command)
+			result, err := ConvertFile("f.yaml", []byte(text), kinds.All)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := ""
+			for _, note := range result.Parts[0].Notes {
+				said += note.Text + "\n"
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(said, want) || !strings.Contains(string(result.Text), want) {
+					t.Errorf("want %q in\n%s", want, said)
+				}
+			}
+			for _, not := range tc.not {
+				if strings.Contains(said, not) {
+					t.Errorf("%q in\n%s", not, said)
+				}
+			}
+		})
+	}
+}
