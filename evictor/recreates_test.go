@@ -1,6 +1,7 @@
 package evictor
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,9 +10,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
@@ -187,6 +194,56 @@ func TestJobsAreAsked(t *testing.T) {
 			for _, object := range tc.objects {
 				e.add(t, object)
 			}
+			if got := e.Refuse(pod); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Annotations on a controller that is a custom resource count as on any other. Of
+// one that may not be listed nobody knows them, so its pods stay.
+func TestCustomControllersAreAsked(t *testing.T) {
+	kind := schema.GroupKind{Group: "apps", Kind: "CloneSet"}
+	cloneSet := func(uid string, annotations map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1alpha1", "kind": "CloneSet", "metadata": map[string]any{"namespace": "ns", "name": "web", "uid": uid, "annotations": annotations},
+			"spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"replicas": int64(3)},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		object    *unstructured.Unstructured
+		forbidden bool
+		want      reasons.Reason
+	}{
+		"it says nothing":       {cloneSet("clones-1", nil), false, ""},
+		"it says no":            {cloneSet("clones-1", map[string]any{"evenkeel.io/evict": "false"}), false, reasons.EvictionDeclined},
+		"it asks for all":       {cloneSet("clones-1", map[string]any{"evenkeel.io/min-available": "100%"}), false, reasons.BelowMinAvailable},
+		"another of its name":   {cloneSet("clones-2", nil), false, reasons.OwnerUnknown},
+		"it must not be listed": {cloneSet("clones-1", nil), true, reasons.OwnerUnreadable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+				{Group: "apps", Version: "v1alpha1", Resource: "clonesets"}: "CloneSetList",
+			}, tc.object)
+			if tc.forbidden {
+				client.PrependReactor("list", "clonesets", func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, errors.New("clonesets is forbidden")
+				})
+			}
+			kube := fake.NewClientset()
+			kube.Resources = []*metav1.APIResourceList{{GroupVersion: "apps/v1alpha1", APIResources: []metav1.APIResource{{Name: "clonesets", Kind: "CloneSet"}}}}
+			controllers := custom.New(client, kube.Discovery())
+			if err := controllers.Request(kind); err != nil {
+				t.Fatal(err)
+			}
+			controllers.Start(t.Context())
+			for !controllers.Settled() {
+				time.Sleep(time.Millisecond)
+			}
+			pod := replica("a", ofAThing)
+			e := newEstate(t, append(replicas(2, ofAThing), pod)...)
+			e.watched.WatchCustom(controllers)
 			if got := e.Refuse(pod); got != tc.want {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}

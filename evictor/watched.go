@@ -24,6 +24,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor/budgets"
+	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
@@ -49,6 +50,8 @@ type Watched struct {
 	// jobs and cronJobs are nil until WatchJobs.
 	jobs     batchlisters.JobLister
 	cronJobs batchlisters.CronJobLister
+	// customs is nil until WatchCustom.
+	customs *custom.Controllers
 	// replicaSetsBy and controllersBy index those that want pods by controller.
 	replicaSetsBy, controllersBy cache.Indexer
 
@@ -114,6 +117,9 @@ func (w *Watched) WatchJobs() error {
 	w.jobs, w.cronJobs = batch.Jobs().Lister(), batch.CronJobs().Lister()
 	return nil
 }
+
+// WatchCustom has the controllers of custom resources among the owners.
+func (w *Watched) WatchCustom(controllers *custom.Controllers) { w.customs = controllers }
 
 // Pod implements Cluster.
 func (w *Watched) Pod(namespace, name string) *v1.Pod {
@@ -274,8 +280,26 @@ func (w *Watched) Owner(pod *v1.Pod) owners.Owner {
 		if w.jobs != nil {
 			return w.job(pod, ref)
 		}
+	default:
+		if w.customs != nil {
+			return w.custom(pod, ref)
+		}
 	}
 	return owners.Owner{}
+}
+
+// custom returns what is known of a controller that is a custom resource.
+func (w *Watched) custom(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
+	object, watched, listed := w.customs.Get(kindOf(ref), pod.Namespace, ref.Name)
+	switch {
+	case !watched:
+		return owners.Owner{}
+	case !listed:
+		return owners.Owner{Unreadable: true}
+	case object == nil || object.GetUID() != ref.UID:
+		return owners.Owner{Missing: true}
+	}
+	return owners.OfCustom(object)
 }
 
 // job returns what is known of a pod's Job, and of the CronJob that created it.

@@ -303,7 +303,8 @@ type Eviction struct {
 	// pod in place of an evicted one, as Kind.group, such as
 	// CloneSet.apps.kruise.io. ReplicaSets, StatefulSets and
 	// ReplicationControllers are known to; pods of any other controller are left
-	// alone, but for Jobs with evictJobs. At most 50, each once.
+	// alone, but for Jobs with evictJobs. Evenkeel has to be able to list them. At
+	// most 50, each once.
 	RecreatingControllers []string `json:"recreatingControllers"`
 }
 

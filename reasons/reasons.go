@@ -53,6 +53,7 @@ const (
 	DisruptionDeclined          Reason = "DisruptionDeclined"
 	EvictedInBackground         Reason = "EvictedInBackground"
 	PodGroupMember              Reason = "PodGroupMember"
+	OwnerUnreadable             Reason = "OwnerUnreadable"
 	JobWouldFail                Reason = "JobWouldFail"
 	ControllerUnknown           Reason = "ControllerUnknown"
 	RestartPolicyNotAlways      Reason = "RestartPolicyNotAlways"

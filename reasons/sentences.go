@@ -40,6 +40,7 @@ var sentences = map[Reason]string{
 	EvictedInBackground:         "an eviction only starts something in the background that moves it in its own time",
 	PodGroupMember:              "it belongs to a group of pods that work only together",
 	ControllerUnknown:           "its controller is not known to start another in its place (the policy's eviction.recreatingControllers)",
+	OwnerUnreadable:             "its owner's kind cannot be listed, so that annotations on it are not known; doctor says which right is missing",
 	JobWouldFail:                "one more failure would fail its Job for good, or its deadline leaves another pod too little time",
 	RestartPolicyNotAlways:      "its restartPolicy is not Always, so it is meant to run once",
 	OwnerDeleting:               "its owner is being deleted",

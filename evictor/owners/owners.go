@@ -22,6 +22,9 @@ type Owner struct {
 	UID string
 	// Missing: its kind is watched, but the watch does not have it.
 	Missing bool
+	// Unreadable: its kind is served and cannot be listed, so that nobody knows
+	// what its annotations say.
+	Unreadable bool
 	// Replicas is how many pods it wants, 0 if not known.
 	Replicas int
 	// Annotations are its own; those of a ReplicaSet include its Deployment's or
@@ -59,6 +62,8 @@ func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Rea
 	switch {
 	case o.Missing:
 		return reasons.OwnerUnknown, until
+	case o.Unreadable:
+		return reasons.OwnerUnreadable, until
 	case o.UID == "":
 		return "", until
 	case o.Deleting:

@@ -16,6 +16,7 @@ import (
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/evictor/saved"
@@ -74,6 +75,7 @@ type App struct {
 	synced      []func() bool
 	filters     *placement.Filters
 	cluster     *evictor.Watched
+	customs     *custom.Controllers
 	evictions   *evictor.Client
 	steering    steerings
 	scaler      *evictor.DeploymentScaler

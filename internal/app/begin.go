@@ -14,7 +14,7 @@ func (a *App) begin(ctx context.Context) error {
 		if a.informers == nil {
 			return nil
 		}
-		return a.kube.Start(ctx, a.informers, a.synced...)
+		return a.startInformers(ctx)
 	}
 	if a.parts.once(&a.options) {
 		return start(ctx)

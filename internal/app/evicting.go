@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/announce"
@@ -105,6 +107,9 @@ func (a *App) wireRunner(ctx context.Context, g *generation) error {
 				return err
 			}
 		}
+		if err := a.wireCustom(g.load.Eviction.RecreatingControllers); err != nil {
+			return err
+		}
 	}
 	return a.wireFramework(ctx, g)
 }
@@ -141,6 +146,37 @@ func (a *App) wireFilters(ctx context.Context) error {
 		a.synced = append(a.synced, a.filters.HasSynced)
 	}
 	return a.cluster.WatchOwners(a.filters)
+}
+
+// wireCustom has the controllers watched that a policy names, for their
+// annotations and their scale.
+func (a *App) wireCustom(kinds []string) error {
+	if len(kinds) == 0 {
+		return nil
+	}
+	if a.customs == nil {
+		client, err := a.kube.Dynamic()
+		if err != nil {
+			return err
+		}
+		a.customs = custom.New(client, a.kube.Client.Discovery())
+		a.synced = append(a.synced, a.customs.Settled)
+		a.cluster.WatchCustom(a.customs)
+	}
+	for _, kind := range kinds {
+		if err := a.customs.Request(schema.ParseGroupKind(kind)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startInformers starts what was requested since, and waits for the first lists.
+func (a *App) startInformers(ctx context.Context) error {
+	if a.customs != nil {
+		a.customs.Start(ctx)
+	}
+	return a.kube.Start(ctx, a.informers, a.synced...)
 }
 
 func (a *App) wireFramework(ctx context.Context, g *generation) (err error) {

@@ -64,7 +64,7 @@ func (r *reload) replace(ctx context.Context, content []byte) (another bool, err
 		}
 	}
 	if r.parts.evicting { // for informers of newly enabled plugins
-		if err := r.kube.Start(ctx, r.informers, r.synced...); err != nil {
+		if err := r.startInformers(ctx); err != nil {
 			return false, err
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/doctor"
@@ -193,6 +195,15 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
 		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
 		ByAPIServer: patient.ByAPIServer(), ByWebhook: patient.Steering.ByWebhook(),
+	}
+	for _, kind := range look.Load.Eviction.RecreatingControllers {
+		resource, served, err := custom.Resource(look.Kube.Client.Discovery(), schema.ParseGroupKind(kind))
+		if err != nil {
+			return nil, err
+		}
+		if served {
+			process.Controllers = append(process.Controllers, resource.GroupResource())
+		}
 	}
 	return process.Needs(), nil
 }

@@ -3,6 +3,8 @@ package doctor
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -30,6 +32,9 @@ type Process struct {
 	ByAPIServer bool
 	// ByWebhook says that it does so by asking this process.
 	ByWebhook bool
+	// Controllers are the resources of the policy's recreatingControllers, as far as
+	// the API server serves them.
+	Controllers []schema.GroupResource
 	// NodesOnly says that the process does not read pods.
 	NodesOnly bool
 }
@@ -169,6 +174,9 @@ func (p *Process) moves(n *needs) {
 	n.watch(forOwners, "", "replicationcontrollers")
 	if p.Load.Eviction.EvictJobs {
 		n.watch(forOwners, "batch", "jobs", "cronjobs")
+	}
+	for _, c := range p.Controllers {
+		n.watch(forOwners, c.Group, c.Resource)
 	}
 	n.watch(forQuotas, "", "resourcequotas")
 	n.watch(forOwners, "policy", "poddisruptionbudgets")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
@@ -119,6 +120,12 @@ func TestNeeds(t *testing.T) {
 				"list resourceslices.resource.k8s.io", "list replicasets.apps", "list poddisruptionbudgets.policy",
 			},
 			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io", "list jobs.batch"},
+		},
+		"controllers that the policy names": {
+			change: func(p *doctor.Process) {
+				p.Controllers = []schema.GroupResource{{Group: "apps.kruise.io", Resource: "clonesets"}}
+			}, types: []string{metricsserver.Name},
+			want: []string{"list clonesets.apps.kruise.io", "watch clonesets.apps.kruise.io"},
 		},
 		"pods of Jobs may be moved": {
 			change: func(p *doctor.Process) { p.Load.Eviction.EvictJobs = true }, types: []string{metricsserver.Name},

@@ -1,0 +1,159 @@
+// Package custom watches controllers of custom resources: those that a policy
+// names because they recreate their pods.
+package custom
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Controllers are the custom resources that are watched. Whatever keeps one from
+// being read keeps nothing else from starting.
+type Controllers struct {
+	discovery discovery.DiscoveryInterface
+	factory   dynamicinformer.DynamicSharedInformerFactory
+
+	mu    sync.Mutex
+	kinds map[schema.GroupKind]*kind
+}
+
+type kind struct {
+	informer cache.SharedIndexInformer
+	// failed: it could not be listed or watched, the last time that was tried.
+	failed atomic.Bool
+}
+
+// New returns Controllers without any.
+func New(client dynamic.Interface, api discovery.DiscoveryInterface) *Controllers {
+	return &Controllers{discovery: api, factory: dynamicinformer.NewDynamicSharedInformerFactory(client, 0), kinds: map[schema.GroupKind]*kind{}}
+}
+
+// Request has a kind watched from the next Start on. A kind that the API server
+// does not serve has no objects and is left out.
+func (c *Controllers) Request(of schema.GroupKind) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kinds[of] != nil {
+		return nil
+	}
+	resource, served, err := Resource(c.discovery, of)
+	if err != nil || !served {
+		return err
+	}
+	k := &kind{informer: c.factory.ForResource(resource).Informer()}
+	if err := k.informer.SetTransform(reduce); err != nil {
+		return fmt.Errorf("watching %s: %w", of, err)
+	}
+	note := func(ctx context.Context, r *cache.Reflector, err error) {
+		k.failed.Store(true)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	}
+	if err := k.informer.SetWatchErrorHandlerWithContext(note); err != nil {
+		return fmt.Errorf("watching %s: %w", of, err)
+	}
+	c.kinds[of] = k
+	return nil
+}
+
+// Resource returns the resource of a kind in its group's preferred version, and
+// whether the API server serves it.
+func Resource(api discovery.DiscoveryInterface, of schema.GroupKind) (resource schema.GroupVersionResource, served bool, err error) {
+	groups, err := api.ServerGroups()
+	if err != nil {
+		return resource, false, fmt.Errorf("asking the API server for its groups: %w", err)
+	}
+	for i := range groups.Groups {
+		group := &groups.Groups[i]
+		if group.Name != of.Group {
+			continue
+		}
+		versions := append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...)
+		for _, version := range versions { // a kind may be in some versions only
+			list, err := api.ServerResourcesForGroupVersion(version.GroupVersion)
+			if err != nil {
+				return resource, false, fmt.Errorf("asking the API server for %s: %w", version.GroupVersion, err)
+			}
+			for _, r := range list.APIResources {
+				if r.Kind == of.Kind && !strings.Contains(r.Name, "/") {
+					return schema.GroupVersionResource{Group: of.Group, Version: version.Version, Resource: r.Name}, true, nil
+				}
+			}
+		}
+	}
+	return resource, false, nil
+}
+
+// Start begins to watch what was requested, until the context ends.
+func (c *Controllers) Start(ctx context.Context) { c.factory.Start(ctx.Done()) }
+
+// Settled reports whether each kind has been listed, or could not be.
+func (c *Controllers) Settled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(slices.Collect(maps.Values(c.kinds)), func(k *kind) bool { return !k.informer.HasSynced() && !k.failed.Load() })
+}
+
+// Get returns a controller, nil if there is none of that name. watched is false for
+// a kind that was not requested or is not served, listed for one that could not be
+// listed yet.
+func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *unstructured.Unstructured, watched, listed bool) {
+	c.mu.Lock()
+	k := c.kinds[of]
+	c.mu.Unlock()
+	if k == nil {
+		return nil, false, false
+	}
+	if !k.informer.HasSynced() {
+		return nil, true, false
+	}
+	stored, exists, err := k.informer.GetStore().GetByKey(namespace + "/" + name)
+	if err != nil || !exists {
+		return nil, true, true
+	}
+	object, _ = stored.(*unstructured.Unstructured)
+	return object, true, true
+}
+
+// kept are the fields that are stored besides the metadata.
+var kept = [][]string{
+	{"spec", "replicas"}, {"spec", "minReadySeconds"}, {"spec", "podManagementPolicy"}, {"spec", "ordinals"}, {"spec", "reserveOrdinals"},
+	{"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"},
+	{"status", "replicas"}, {"status", "observedGeneration"}, {"status", "currentRevision"}, {"status", "updateRevision"},
+}
+
+// reduce is a cache.TransformFunc that keeps what is read of a controller.
+func reduce(object any) (any, error) {
+	whole, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return object, nil
+	}
+	whole.SetManagedFields(nil)
+	annotations := whole.GetAnnotations()
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return !strings.HasPrefix(key, "evenkeel.io/") })
+	whole.SetAnnotations(annotations)
+	whole.SetLabels(nil)
+	small := map[string]any{"apiVersion": whole.GetAPIVersion(), "kind": whole.GetKind(), "metadata": whole.Object["metadata"]}
+	for _, path := range kept {
+		value, found, err := unstructured.NestedFieldNoCopy(whole.Object, path...)
+		if err != nil || !found {
+			continue
+		}
+		if err := unstructured.SetNestedField(small, value, path...); err != nil {
+			return nil, fmt.Errorf("keeping %s: %w", strings.Join(path, "."), err)
+		}
+	}
+	return &unstructured.Unstructured{Object: small}, nil
+}

@@ -1,0 +1,97 @@
+package custom
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+var cloneSet = schema.GroupKind{Group: "apps.kruise.io", Kind: "CloneSet"}
+
+// served is an API server with CloneSets, in one version of two.
+func served(t *testing.T, objects ...runtime.Object) (*fake.FakeDynamicClient, *Controllers) {
+	t.Helper()
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "clonesets"}: "CloneSetList",
+	}, objects...)
+	kube := kubefake.NewClientset()
+	kube.Resources = []*metav1.APIResourceList{
+		{GroupVersion: "apps.kruise.io/v1beta1", APIResources: []metav1.APIResource{{Name: "statefulsets", Kind: "StatefulSet"}}},
+		{GroupVersion: "apps.kruise.io/v1alpha1", APIResources: []metav1.APIResource{{Name: "clonesets/scale", Kind: "CloneSet"}, {Name: "clonesets", Kind: "CloneSet"}}},
+	}
+	return client, New(client, kube.Discovery())
+}
+
+func settle(t *testing.T, c *Controllers) {
+	t.Helper()
+	c.Start(t.Context())
+	for deadline := time.Now().Add(10 * time.Second); !c.Settled(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not settle")
+		}
+	}
+}
+
+// Of a controller its scale is kept and what of its annotations is ours; the
+// template, which may be large and secret, is not.
+func TestWhatIsKeptOfAController(t *testing.T) {
+	_, c := served(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
+		"metadata": map[string]any{
+			"namespace": "shop", "name": "web", "uid": "c-1", "labels": map[string]any{"app": "web"},
+			"annotations": map[string]any{"evenkeel.io/evict": "false", "team": "a"},
+		},
+		"spec":   map[string]any{"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{"spec": map[string]any{}}},
+		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "labelSelector": "app=web"},
+	}})
+	if err := c.Request(cloneSet); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	got, watched, listed := c.Get(cloneSet, "shop", "web")
+	want := map[string]any{
+		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
+		"metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "c-1", "annotations": map[string]any{"evenkeel.io/evict": "false"}},
+		"spec":     map[string]any{"replicas": int64(3), "minReadySeconds": int64(30)},
+		"status":   map[string]any{"replicas": int64(3), "observedGeneration": int64(2)},
+	}
+	if got == nil || !watched || !listed {
+		t.Fatalf("%v, watched %v, listed %v", got, watched, listed)
+	}
+	if diff := cmp.Diff(want, got.Object); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if other, _, listed := c.Get(cloneSet, "shop", "another"); other != nil || !listed {
+		t.Errorf("another: %v, listed %v", other, listed)
+	}
+}
+
+// A kind that is not served keeps nobody from starting, nor does one that must not
+// be listed; of the latter it is known that it cannot be read.
+func TestKindsThatCannotBeRead(t *testing.T) {
+	client, c := served(t)
+	client.PrependReactor("list", "clonesets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("clonesets is forbidden")
+	})
+	for _, kind := range []schema.GroupKind{cloneSet, {Group: "example.com", Kind: "Thing"}, {Group: "apps.kruise.io", Kind: "Thing"}} {
+		if err := c.Request(kind); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, c)
+	if _, watched, listed := c.Get(cloneSet, "shop", "web"); !watched || listed {
+		t.Errorf("CloneSets: watched %v, listed %v", watched, listed)
+	}
+	if _, watched, _ := c.Get(schema.GroupKind{Group: "example.com", Kind: "Thing"}, "shop", "web"); watched {
+		t.Error("a kind that is not served is watched")
+	}
+}
