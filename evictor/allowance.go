@@ -57,7 +57,7 @@ func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 // facts returns the input of the safeguards.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts := safeguards.Facts{
-		CycleStart: e.cycleStart, Unrest: &e.unrest, Calls: e.config.Evictions.Calls(), Replacement: e.config.Cluster.Replacement,
+		CycleStart: e.cycleStart, Unsteered: Holds(e.ledger().Hold(), now, 0) != "", Unrest: &e.unrest, Calls: e.config.Evictions.Calls(), Replacement: e.config.Cluster.Replacement,
 	}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)

@@ -56,6 +56,7 @@ func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cyc
 		Evictor: e, evict: evict, left: moves, began: e.config.Clock.Now(),
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
 		exhausted:  map[string]bool{},
+		unsteered:  map[string]reasons.Reason{},
 		backingOff: map[string]backoff{},
 		surges:     map[string]*surge{},
 	}
@@ -222,6 +223,9 @@ func (c *Cycle) next(ctx context.Context) bool {
 func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
 	if c.exhausted["node/"+move.From] || c.exhausted["namespace/"+move.Namespace] {
 		return reasons.EvictionLimit, false
+	}
+	if reason := c.unsteered[move.Namespace]; reason != "" {
+		return reason, false
 	}
 	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
 	switch {

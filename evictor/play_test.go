@@ -86,8 +86,11 @@ type play struct {
 	landsOn       string        // "" for the destination
 	readyIn       time.Duration
 	notAsked      bool // kube-scheduler does not ask about replacements
-	undone        []string
-	settled       int
+	// landsAs says where the replacement of a pod belongs and whether it is
+	// created with a node; nil for those of ns/rs-1, without.
+	landsAs func(name string) (namespace, owner string, bound bool)
+	undone  []string
+	settled int
 }
 
 // playing runs a test in a bubble.
@@ -397,8 +400,15 @@ func (p *play) land(name, to string) {
 	}
 	p.after(p.landsIn, func() {
 		pod := ledger.Pod{UID: "new-" + name, Namespace: "ns", Name: "new-" + name, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
-		if !p.notAsked {
+		comesBound := false
+		if p.landsAs != nil {
+			pod.Namespace, pod.OwnerUID, comesBound = p.landsAs(name)
+		}
+		if !p.notAsked && !comesBound {
 			p.ledger.Match(pod, time.Now())
+		}
+		if !comesBound {
+			p.ledger.Created(pod)
 		}
 		p.unready.Store(pod.UID, true)
 		p.ledger.Bound(pod, to, time.Now())

@@ -10,11 +10,12 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/landings"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // probeAgainAfter is how long evictions stay on hold after a failed probe
 // unless kube-scheduler asks an extender in the meantime.
-const probeAgainAfter = 30 * time.Minute
+const probeAgainAfter = safeguards.UnsteeredFor
 
 // steered finds out how replacements are steered, and returns why they are not.
 // What is proven needs no probe.
@@ -78,6 +79,9 @@ func (c *Cycle) held(ctx context.Context) reasons.Reason {
 		return ""
 	}
 	if reason := Holds(hold, c.config.Clock.Now(), c.asked(ctx)); reason != "" {
+		if hold.Partial {
+			return "" // the safeguards hold its namespaces
+		}
 		klog.FromContext(ctx).Info("Evictions on hold until kube-scheduler asks the extender", "reason", reason,
 			"since", hold.Since, "probeAgainAt", hold.Until)
 		return reason
@@ -95,19 +99,34 @@ func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	return reasons.Reason(hold.Reason)
 }
 
-// keep puts the next cycles on hold if this one ended with a failed probe.
-func (c *Cycle) keep(ctx context.Context) {
-	if c.stop != reasons.SteeringAbsent && c.stop != reasons.ProbeNotLanded {
-		return
+// failed puts evictions on hold because a replacement was not steered or did not
+// land: those of its namespace, and all once that has happened to several owners
+// in several namespaces. One template cannot stop everybody by that.
+func (c *Cycle) failed(ctx context.Context, move *ledger.Move, reason reasons.Reason) {
+	c.ledger().Unsteered(move.PodUID, string(reason))
+	c.unsteered[move.Namespace] = reason
+	c.hold(ctx, reason, true)
+	if c.allowance().Unsteered() {
+		c.stop = reason
 	}
+}
+
+// keep puts the next cycles on hold if this one ended with failed probes.
+func (c *Cycle) keep(ctx context.Context) {
+	if c.stop == reasons.SteeringAbsent || c.stop == reasons.ProbeNotLanded {
+		c.hold(ctx, c.stop, false)
+	}
+}
+
+func (c *Cycle) hold(ctx context.Context, reason reasons.Reason, partial bool) {
 	now := c.config.Clock.Now()
-	hold := ledger.Hold{Reason: string(c.stop), Since: now, Until: now.Add(probeAgainAfter), Asked: c.asked(ctx)}
+	hold := ledger.Hold{Reason: string(reason), Since: now, Until: now.Add(probeAgainAfter), Asked: c.asked(ctx), Partial: partial}
 	c.ledger().SetHold(hold)
 	message := "Replacements are not steered, so kube-scheduler places them by requests alone"
-	if c.stop == reasons.ProbeNotLanded {
+	if reason == reasons.ProbeNotLanded {
 		message = "The replacement of the first evicted pod was not bound in time"
 	}
-	klog.FromContext(ctx).Error(nil, message, "reason", c.stop, "probeAgainAt", hold.Until)
+	klog.FromContext(ctx).Error(nil, message, "reason", reason, "probeAgainAt", hold.Until, "ofItsNamespaceOnly", partial)
 }
 
 func (c *Cycle) asked(ctx context.Context) int64 {
@@ -136,7 +155,11 @@ func (c *Cycle) probed(ctx context.Context) bool {
 		c.probe = ""
 		return true
 	case !ok || !move.InFlight() || c.config.Clock.Local().After(c.probeBy):
-		c.probe, c.stop = "", reasons.ProbeNotLanded
+		if c.probe = ""; !ok { // nobody knows whose it was
+			c.stop = reasons.ProbeNotLanded
+			return true
+		}
+		c.failed(ctx, &move, reasons.ProbeNotLanded)
 		return true
 	}
 	return false

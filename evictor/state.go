@@ -38,6 +38,9 @@ type Cycle struct {
 	// exhausted holds the DeschedulerPolicy limits that are reached, by
 	// "node/…" or "namespace/…".
 	exhausted map[string]bool
+	// unsteered holds, by namespace, why a replacement in this cycle counts as not
+	// steered.
+	unsteered map[string]reasons.Reason
 	// backingOff holds the moves that the API server refused for now, surges
 	// those whose Deployments are scaled up. Both are keyed by pod UID.
 	backingOff map[string]backoff
@@ -93,13 +96,16 @@ func (c *Cycle) classify(err error, move *Move) reasons.Reason {
 	return reason
 }
 
-// learn judges whether a landing proves steering.
+// learn judges whether a landing proves steering. A replacement that came with a
+// node proves nothing, and its owner has no others evicted in vain.
 func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
-	switch c.config.Steering.Proves(ctx, move) {
-	case Steered:
+	proof := c.config.Steering.Proves(ctx, move)
+	switch {
+	case proof == Steered:
 		c.probing = false
-	case NotSteered:
-		c.stop = reasons.SteeringAbsent
-	case Unproven: // the next move is a probe as well
+	case move.CameBound:
+		c.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))
+	case proof == NotSteered:
+		c.failed(ctx, move, reasons.SteeringAbsent)
 	}
 }

@@ -145,6 +145,9 @@ func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	if c.proves(ctx, s, move); c.stop != "" {
 		return "", true
 	}
+	if reason := c.unsteered[move.Namespace]; reason != "" {
+		return reason, false
+	}
 	switch r := c.config.Cluster.Replacement(&move); {
 	case !r.Exists || r.Terminating:
 		return c.surgeFailed(ctx, s, errSurgeGone), false

@@ -287,6 +287,8 @@ type Hold struct {
 	// Asked is how many requests of kube-scheduler the extender had answered
 	// when the hold began.
 	Asked int64 `json:"asked,omitempty"`
+	// Partial: it holds the namespaces of moves with Unsteered only.
+	Partial bool `json:"partial,omitempty"`
 }
 
 func copies(moves []*Move) []Move {

@@ -106,12 +106,14 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(pod.UID)
+	seen := l.replacing(pod.UID) != nil
 	move := l.pair(&pod)
 	if move == nil {
 		l.supersede(&pod, now)
 		l.pass(&pod, node)
 		return Move{}, false
 	}
+	move.CameBound = !seen
 	l.land(move, node, now)
 	return *move, true
 }

@@ -148,7 +148,9 @@ func (l *Ledger) Deny(podUID, words string, now time.Time) {
 	l.revision.Add(1)
 }
 
-func boundDenial(words string) string { return strings.ToValidUTF8(words[:min(len(words), maxDenied)], "") }
+func boundDenial(words string) string {
+	return strings.ToValidUTF8(words[:min(len(words), maxDenied)], "")
+}
 
 // CancelIntended ends the moves that were never made, by a cycle that is over
 // or a process that is gone.
@@ -218,6 +220,23 @@ func (l *Ledger) SetOutcome(podUID string, outcome *Outcome, saved *Saved) {
 			l.revision.Add(1)
 		}
 		return
+	}
+}
+
+// Unsteered notes why the replacement of a pod is held against its owner or
+// namespace.
+func (l *Ledger) Unsteered(podUID, reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	move := l.moving(podUID)
+	for _, ended := range slices.Backward(l.ended) {
+		if move == nil && ended.PodUID == podUID {
+			move = ended
+		}
+	}
+	if move != nil {
+		move.Unsteered = reason
+		l.revision.Add(1)
 	}
 }
 

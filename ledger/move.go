@@ -169,6 +169,12 @@ type Move struct {
 	// Accepted: the API server accepted the eviction, or may have. A pod may
 	// also leave by itself while its move is planned.
 	Accepted bool `json:"accepted,omitempty"`
+	// CameBound: the replacement had a node when it was first seen, so nobody
+	// chose one for it.
+	CameBound bool `json:"cameBound,omitempty"`
+	// Unsteered is the reason why the replacement is held against its owner or
+	// namespace: it was not steered, or did not land in time.
+	Unsteered string `json:"unsteered,omitempty"`
 	// Finished: the pod had failed or succeeded before it was evicted. Its owner
 	// has replaced it long ago, or never will, so no replacement is due.
 	Finished bool `json:"finished,omitempty"`

@@ -146,6 +146,7 @@ const (
 	UsageDataInsufficient Reason = "UsageDataInsufficient"
 	SteeringAbsent        Reason = "SteeringAbsent"
 	NamesUnsuited         Reason = "NamesUnsuited"
+	Unsteerable           Reason = "Unsteerable"
 	SteeringRefused       Reason = "SteeringRefused"
 	ProbeNotLanded        Reason = "ProbeNotLanded"
 	PreEvictionFilter     Reason = "PreEvictionFilter"

@@ -104,6 +104,7 @@ var sentences = map[Reason]string{
 	LandingGone:           "its destination takes no pods any more, is full by requests, or would not stay below its reject line",
 	UsageDataInsufficient: "usage is not known well enough to evict any more",
 	SteeringAbsent:        "a replacement was bound without the extender having been asked, and the API server is not known to steer",
+	Unsteerable:           "its replacement cannot be steered, because its template names a node, has scheduling gates or a copy of evenkeel.io/steered, or because the last one came with a node",
 	NamesUnsuited:         "its replacement can be steered by names of nodes only, which would change what its topology spread counts or let it preempt pods",
 	SteeringRefused:       "the API server takes no key for it: its namespace is being deleted, or a quota, a policy or a webhook refuses Steerings there",
 	ProbeNotLanded:        "the first replacement was not bound in time",

@@ -67,6 +67,10 @@ func (v *Verdict) owner(key string, intended int) closure {
 			t := &o.troubles[pending]
 			return closure{reason: reasons.OwnerReplacementPending, detail: fmt.Sprintf("%d replacements are without a node, such as that of %q", t.count, t.example)}
 		}
+		if !o.bound.since.IsZero() {
+			until := o.bound.since.Add(UnsteeredFor)
+			return closure{reasons.Unsteerable, fmt.Sprintf("until %s: the replacement of %q was created with a node", stamp(until), o.bound.pod), until}
+		}
 		if !o.denied.at.IsZero() {
 			until := o.denied.at.Add(deniedFor)
 			return closure{reasons.EvictionDenied, fmt.Sprintf("until %s: %s", stamp(until), o.denied.words), until}
@@ -77,6 +81,10 @@ func (v *Verdict) owner(key string, intended int) closure {
 	}
 	return v.refuses(party{ofOwner, key}, intended)
 }
+
+// Unsteered reports whether several owners in several namespaces had replacements
+// that were not steered, so that it is the cluster that is not steered.
+func (v *Verdict) Unsteered() bool { return v.together[unsteered].everybodys(0) }
 
 // Node returns why no pod may be moved off a node. Predicted usage decides
 // whether one may be moved to it.

@@ -181,6 +181,9 @@ func percent(share float64, of int) int {
 func (v *Verdict) namespace(name string) closure {
 	b, all := &v.config.Breaker, []closure{v.failing[name]}
 	if t := v.namespaces[name]; t != nil {
+		if n := &t[unsteered]; n.exceeds(0) {
+			all = append(all, closure{reason: v.unsteered[name], detail: fmt.Sprintf("%d replacements were not steered or did not land, such as that of %q", n.count, n.example)})
+		}
 		all = append(all, tooMany(reasons.ReplacementsUnready, &t[unready], b.MaxUnready), tooMany(reasons.ReplacementsPending, &t[pending], b.MaxPending))
 	}
 	for _, c := range all {

@@ -64,6 +64,9 @@ type Facts struct {
 	// CycleStart is when the current cycle began. Its own moves settle no
 	// nodes; zero if all moves are from earlier cycles.
 	CycleStart time.Time
+	// Unsteered: moves whose replacements were not steered stop their
+	// namespaces. It ends when kube-scheduler is heard of again.
+	Unsteered bool
 	// Nodes counts the nodes, NotReady those that are not ready.
 	Nodes, NotReady int
 	// Replacement returns the state of a move's replacement; may be nil.

@@ -41,9 +41,35 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	if v.isPending(move) {
 		v.count(move, move.Pod, pending, true)
 	}
+	v.steered(move, facts)
 	if v.isUnready(move, facts.Replacement) {
 		b := &v.config.Breaker
 		v.count(move, move.ReplacementName, unready, within(move.Ended, v.now, sum(b.UnreadyAfter, b.Rest)))
+	}
+}
+
+// UnsteeredFor is how long an owner, or a namespace, is left alone after a
+// replacement that was not steered.
+const UnsteeredFor = 30 * time.Minute
+
+// steered notes a replacement that was not steered. One that came with a node
+// says nothing about steering, only about its owner.
+func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
+	at := evictedAt(move)
+	if at.IsZero() {
+		at = move.Recorded // the pod stays until its surge has landed
+	}
+	if move.Unsteered == "" || !within(at, v.now, UnsteeredFor) {
+		return
+	}
+	switch owner := v.ownerOf(move); {
+	case reasons.Reason(move.Unsteered) != reasons.Unsteerable:
+		if facts.Unsteered {
+			v.count(move, move.Pod, unsteered, true)
+			v.unsteered[move.Namespace] = reasons.Reason(move.Unsteered)
+		}
+	case owner != nil && at.After(owner.bound.since):
+		owner.bound = settling{at, move.Namespace + "/" + move.Pod}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Rules apply a Config. They are safe for concurrent use.
@@ -51,7 +52,7 @@ func (r *Rules) Breaker() *Breaker { return &r.config.Breaker }
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{
 		config: &r.config, now: now, owners: map[string]*owner{}, nodes: map[string]settling{},
-		hours: map[party]*hour{}, before: map[string]counts{}, unasked: map[string]denied{}, namespaces: map[string]*troubles{}, failing: map[string]closure{},
+		hours: map[party]*hour{}, before: map[string]counts{}, unasked: map[string]denied{}, namespaces: map[string]*troubles{}, failing: map[string]closure{}, unsteered: map[string]reasons.Reason{},
 	}
 	for _, moves := range [...][]ledger.Move{facts.Ended, facts.InFlight} {
 		for i := range moves {

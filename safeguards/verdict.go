@@ -30,6 +30,8 @@ type Verdict struct {
 	namespaces map[string]*troubles
 	// together is the trouble that is recent enough to stop everybody.
 	together troubles
+	// unsteered holds, by namespace, why its replacements count as not steered.
+	unsteered map[string]reasons.Reason
 	// failing holds, by namespace, why its latest eviction calls stop it.
 	failing map[string]closure
 }
@@ -85,6 +87,8 @@ type owner struct {
 	// moved is when an earlier cycle last evicted one of its pods.
 	moved    time.Time
 	troubles troubles
+	// bound is the newest move whose replacement came bound, and when that was.
+	bound settling
 }
 
 // denied is a denial by admission control.
@@ -93,13 +97,14 @@ type denied struct {
 	words string
 }
 
-// troubleKind is what the trouble with a replacement is: it waits for a node, or
-// it does not become ready.
+// troubleKind is what the trouble with a replacement is: it waits for a node, it
+// does not become ready, or it was not steered.
 type troubleKind int
 
 const (
 	pending troubleKind = iota
 	unready
+	unsteered
 	troubleKinds
 )
 

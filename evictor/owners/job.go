@@ -16,7 +16,7 @@ func OfJob(job *batchv1.Job, pod *v1.Pod, now time.Time) Owner {
 		return Owner{Missing: true} // another controller has other rules
 	}
 	wants, replaces := wantedNow(job)
-	o := Owner{Replicas: wants, ScaledDown: !replaces || wants == 0 || int(job.Status.Active) > wants || surplus(job, pod)}
+	o := Owner{Unsteerable: unsteerable(&job.Spec.Template), Replicas: wants, ScaledDown: !replaces || wants == 0 || int(job.Status.Active) > wants || surplus(job, pod)}
 	o.Limited, o.Retries = retries(job, pod)
 	if late(job, pod, now) {
 		o.Limited, o.Retries = true, 0

@@ -51,6 +51,23 @@ type Owner struct {
 	Created, Scaled, Shrunk time.Time
 	// Deployment is the one to scale up for a surge; empty without one.
 	Deployment string
+	// Unsteerable: no pod of its template can be steered.
+	Unsteerable bool
+}
+
+// steeredAnnotation is internal/admission/names.Annotation, which marks pods that
+// were steered: none with it is steered again.
+const steeredAnnotation = "evenkeel.io/steered"
+
+// unsteerable reports whether no pod of a template can be steered: it names a
+// node, so kube-scheduler never sees its pods; its pods wait for somebody who
+// opens their gates; or they look as if they were steered already.
+func unsteerable(template *v1.PodTemplateSpec) bool {
+	if template == nil {
+		return false
+	}
+	_, steered := template.Annotations[steeredAnnotation]
+	return steered || template.Spec.NodeName != "" || len(template.Spec.SchedulingGates) > 0
 }
 
 // Refuses returns why none of its pods may be moved at a time, and when that ends;
@@ -68,6 +85,8 @@ func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Rea
 		return "", until
 	case o.Deleting:
 		return reasons.OwnerDeleting, until
+	case o.Unsteerable:
+		return reasons.Unsteerable, until
 	case o.ScaledDown:
 		return reasons.OwnerScaledDown, until
 	case o.RollingOut:
@@ -90,7 +109,7 @@ const (
 // OfReplicaSet returns the state of a ReplicaSet, for one that belongs to a
 // Deployment or an Argo Rollout as part of that.
 func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
-	o := Owner{ScaledDown: int(set.Status.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds)}
+	o := Owner{ScaledDown: int(set.Status.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds), Unsteerable: unsteerable(&set.Spec.Template)}
 	desired := set.Annotations[desiredByDeployment]
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
 		switch ref.Kind {
@@ -119,7 +138,7 @@ const deploymentPhase = "openshift.io/deployment.phase"
 func OfReplicationController(set *v1.ReplicationController) Owner {
 	s, phase := &set.Status, set.Annotations[deploymentPhase]
 	return Owner{
-		ScaledDown: int(s.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds),
+		ScaledDown: int(s.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds), Unsteerable: unsteerable(set.Spec.Template),
 		RollingOut: s.ObservedGeneration < set.Generation || phase == "New" || phase == "Pending" || phase == "Running",
 	}
 }
@@ -129,9 +148,10 @@ func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 // OfStatefulSet returns the state of a StatefulSet, for one of its pods.
 func OfStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
 	o := Owner{
-		MinReady:   seconds(set.Spec.MinReadySeconds),
-		Ordered:    set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
-		RollingOut: set.Status.ObservedGeneration < set.Generation || updating(set, pod),
+		MinReady:    seconds(set.Spec.MinReadySeconds),
+		Unsteerable: unsteerable(&set.Spec.Template),
+		Ordered:     set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		RollingOut:  set.Status.ObservedGeneration < set.Generation || updating(set, pod),
 	}
 	if set.Spec.Ordinals != nil {
 		o.First = int(set.Spec.Ordinals.Start)

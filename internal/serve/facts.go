@@ -39,7 +39,7 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 	if latest != nil {
 		f.Ready, f.Fresh, f.Sources, f.Stops.Usage = latest.Ready, latest.Fresh, pageSources(latest), latest.Closed()
 	}
-	if hold := p.Observer.Ledger().Hold(); hold.Reason != "" && f.Now.Before(hold.Until) {
+	if hold := p.Observer.Ledger().Hold(); hold.Reason != "" && !hold.Partial && f.Now.Before(hold.Until) {
 		f.Stops.Hold, f.Stops.HoldUntil = hold.Reason, hold.Until
 	}
 	if p.Authority != nil {

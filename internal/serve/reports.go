@@ -221,7 +221,7 @@ func (p *Reports) ledgerReport(inFlight []ledger.Move) LedgerReport {
 			report.Unreadable = err.Error()
 		}
 	}
-	if hold := p.Observer.Ledger().Hold(); hold.Reason != "" {
+	if hold := p.Observer.Ledger().Hold(); hold.Reason != "" && !hold.Partial {
 		report.Hold, report.HoldUntil = hold.Reason, hold.Until.UTC().Format(time.RFC3339)
 	}
 	return report

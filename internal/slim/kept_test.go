@@ -69,7 +69,7 @@ func TestAnnotationsThatAreReadAreKept(t *testing.T) {
 		"descheduler.alpha.kubernetes.io/request-evict-only": "", "descheduler.alpha.kubernetes.io/eviction-in-progress": "",
 		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "1h", v1.PodDeletionCost: "1",
 		"batch.kubernetes.io/job-index-failure-count": "1",
-		"scheduling.k8s.io/group-name": "a", "jobset.sigs.k8s.io/jobset-name": "a",
+		"scheduling.k8s.io/group-name":                "a", "jobset.sigs.k8s.io/jobset-name": "a",
 		"evenkeel.io/surge": "true", "evenkeel.io/min-available": "2", v1.MirrorPodAnnotationKey: "0123", "kubernetes.io/config.source": "file",
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{

@@ -114,7 +114,15 @@ func TestOtherKinds(t *testing.T) {
 	})
 	labelled := meta(func(m *metav1.ObjectMeta) { m.Labels = map[string]string{"zone": "a"} })
 	bare := meta(func(*metav1.ObjectMeta) {})
-	selector, template := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, v1.PodTemplateSpec{Spec: v1.PodSpec{NodeName: "n"}}
+	selector, template := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, v1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"evenkeel.io/steered": "gate", "a": "b"}},
+		Spec:       v1.PodSpec{NodeName: "n", HostNetwork: true, SchedulingGates: []v1.PodSchedulingGate{{Name: "x/y"}}},
+	}
+	// What decides whether its pods can be steered stays.
+	steering := v1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"evenkeel.io/steered": "gate"}},
+		Spec:       v1.PodSpec{NodeName: "n", SchedulingGates: []v1.PodSchedulingGate{{Name: "x/y"}}},
+	}
 	three := new(int32(3))
 	cases := map[string]struct{ whole, want runtime.Object }{
 		"a node": {
@@ -127,7 +135,7 @@ func TestOtherKinds(t *testing.T) {
 				Status: appsv1.ReplicaSetStatus{Replicas: 3, ObservedGeneration: 2},
 			},
 			&appsv1.ReplicaSet{
-				ObjectMeta: bare, Spec: appsv1.ReplicaSetSpec{Replicas: three}, Status: appsv1.ReplicaSetStatus{Replicas: 3, ObservedGeneration: 2},
+				ObjectMeta: bare, Spec: appsv1.ReplicaSetSpec{Replicas: three, Template: steering}, Status: appsv1.ReplicaSetStatus{Replicas: 3, ObservedGeneration: 2},
 			},
 		},
 		"a StatefulSet": {
@@ -136,7 +144,7 @@ func TestOtherKinds(t *testing.T) {
 				Spec: appsv1.StatefulSetSpec{Replicas: three, Selector: selector, Template: template, VolumeClaimTemplates: []v1.PersistentVolumeClaim{{}}},
 			},
 			&appsv1.StatefulSet{
-				ObjectMeta: bare, Spec: appsv1.StatefulSetSpec{Replicas: three}, Status: appsv1.StatefulSetStatus{CurrentRevision: "a", UpdateRevision: "b"},
+				ObjectMeta: bare, Spec: appsv1.StatefulSetSpec{Replicas: three, Template: steering}, Status: appsv1.StatefulSetStatus{CurrentRevision: "a", UpdateRevision: "b"},
 			},
 		},
 		"a budget": {

@@ -4,7 +4,8 @@
 // not interpret fields.
 //
 // What is kept of a pod, and why, is listed in pod.go. Of its owner only the
-// wanted and actual replicas, its own owner and its annotations are read.
+// wanted and actual replicas, its own owner, its annotations, and what its
+// template says of steering are read.
 // Objects of informers are never written to, so readers do not notice that
 // parts are shared.
 package slim
@@ -52,16 +53,30 @@ func (s *Slimmer) Transform(object any) (any, error) {
 	case *v1.Node:
 		o.Status.Images = nil
 	case *appsv1.ReplicaSet:
-		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
+		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, steering(&o.Spec.Template)
 	case *v1.ReplicationController:
-		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, nil
+		o.Labels, o.Spec.Selector = nil, nil
+		if o.Spec.Template != nil {
+			o.Spec.Template = new(steering(o.Spec.Template))
+		}
 	case *batchv1.Job:
-		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
+		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, steering(&o.Spec.Template)
 	case *batchv1.CronJob:
 		o.Labels, o.Spec.JobTemplate, o.Status = nil, batchv1.JobTemplateSpec{}, batchv1.CronJobStatus{}
 	case *appsv1.StatefulSet:
-		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
+		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, steering(&o.Spec.Template)
 		o.Spec.VolumeClaimTemplates = nil
 	}
 	return object, nil
+}
+
+// steering keeps of an owner's template what decides whether its pods can be
+// steered.
+func steering(template *v1.PodTemplateSpec) (kept v1.PodTemplateSpec) {
+	const steered = "evenkeel.io/steered"
+	if value, ok := template.Annotations[steered]; ok {
+		kept.Annotations = map[string]string{steered: value}
+	}
+	kept.Spec.NodeName, kept.Spec.SchedulingGates = template.Spec.NodeName, template.Spec.SchedulingGates
+	return kept
 }

@@ -1,0 +1,106 @@
+package evictor
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// tenants are moves of one owner in each namespace: the first letter of a pod's
+// name.
+func (p *play) tenants(names ...string) []Move {
+	moves := make([]Move, len(names))
+	for i, name := range names {
+		p.pods[name] = aPod(name)
+		moves[i] = moveOf(name)
+		namespace := name[:1]
+		p.pods[name].Namespace, moves[i].Namespace, moves[i].Owner.UID = namespace, namespace, "rs-"+namespace
+		p.pods[name].OwnerReferences[0].UID = types.UID("rs-" + namespace)
+	}
+	return moves
+}
+
+func ordered(words []string) []string {
+	slices.Sort(words)
+	return words
+}
+
+// Replacements that were not steered stop their own namespaces, and everybody
+// only if that happens in several.
+func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
+	absent := func(names ...string) []string {
+		for i := range names {
+			names[i] += ": SteeringAbsent"
+		}
+		return names
+	}
+	for name, tc := range map[string]struct {
+		moves   []string
+		proofs  map[string]Proof // by namespace
+		bound   map[string]bool
+		want    []string
+		partial bool
+		again   []string // of the same owners, five minutes later
+	}{
+		"one namespace": {
+			moves: []string{"a1", "a2", "b1", "b2"}, proofs: map[string]Proof{"a": NotSteered, "b": Steered},
+			want: append([]string{"a1"}, append(absent("a2"), "b1", "b2")...), partial: true,
+			again: append(absent("a3"), "b3"),
+		},
+		"two namespaces": {
+			moves: []string{"a1", "b1", "c1", "c2"}, proofs: map[string]Proof{"a": NotSteered, "b": NotSteered, "c": Steered},
+			want: []string{"a1", "b1", "c1", "c2"}, partial: true, again: append(absent("a3", "b3"), "c3"),
+		},
+		"three namespaces": {
+			moves: []string{"a1", "b1", "c1", "d1"}, proofs: map[string]Proof{"a": NotSteered, "b": NotSteered, "c": NotSteered, "d": Steered},
+			want: append([]string{"a1", "b1", "c1"}, absent("d1")...), again: absent("a3", "b3", "c3", "d3"),
+		},
+		"replacements that come with a node prove nothing": {
+			moves: []string{"a1", "b1", "c1", "d1", "d2"}, bound: map[string]bool{"a": true, "b": true, "c": true},
+			proofs: map[string]Proof{"a": NotSteered, "b": NotSteered, "c": NotSteered, "d": Steered},
+			want:   []string{"a1", "b1", "c1", "d1", "d2"}, again: []string{"a3: Unsteerable", "b3: Unsteerable", "c3: Unsteerable", "d3"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				p.config.asked = func() int64 { return 0 }
+				p.config.steered = func(m *ledger.Move) Proof { return tc.proofs[m.Namespace] }
+				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
+				p.landsAs = func(name string) (namespace, owner string, bound bool) {
+					return name[:1], "rs-" + name[:1], tc.bound[name[:1]]
+				}
+				play := func(names ...string) (all []string) {
+					for _, o := range p.evictor().begin(t.Context(), p.tenants(names...), p.evict).run(t.Context()) {
+						words := o.Move.Pod
+						if o.Reason != "" {
+							words += ": " + string(o.Reason)
+						}
+						all = append(all, words)
+					}
+					return all
+				}
+				if diff := cmp.Diff(ordered(tc.want), ordered(play(tc.moves...))); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if hold := p.ledger.Hold(); hold.Partial != tc.partial {
+					t.Errorf("hold %+v, want a partial one: %t", hold, tc.partial)
+				}
+				time.Sleep(5 * time.Minute)
+				var again []string
+				for _, words := range tc.again {
+					again = append(again, words[:2])
+				}
+				if diff := cmp.Diff(ordered(tc.again), ordered(play(again...))); diff != "" { // by a new process
+					t.Errorf("later (-want +got):\n%s", diff)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
