@@ -59,7 +59,7 @@ func (c *column) find(s *series) (node int, own, ok bool) {
 	case !ok && len(c.unmatched) < maxUnmatched:
 		c.unmatched[c.index.example(s)] = true
 	case ok && c.query.builtIn && !c.speaksFor(s, node):
-		c.foreign(node, fmt.Sprintf("from pod %s/%s, which is not on it", s.label("namespace"), s.label("pod")))
+		c.foreign(node, "from a pod that is not on it: "+s.String())
 		return 0, false, false
 	case ok:
 		own = c.counts(s)

@@ -3,6 +3,7 @@ package prometheus
 import (
 	"fmt"
 	"net"
+	"sync"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -21,13 +22,30 @@ const ambiguous = -1
 type nodeIndex struct {
 	labels []string
 	byKey  map[string]int
+
+	nodes []*cluster.NodePods
+	once  sync.Once
+	pods  map[podKey]bool // of all nodes, once it was needed
+}
+
+// runs reports whether there is a pod of a name on any node.
+func (x *nodeIndex) runs(namespace, name []byte) bool {
+	x.once.Do(func() {
+		x.pods = map[podKey]bool{}
+		for _, node := range x.nodes {
+			for _, pod := range node.Pods {
+				x.pods[podKey{pod.Namespace, pod.Name}] = true
+			}
+		}
+	})
+	return x.pods[podKey{string(namespace), string(name)}]
 }
 
 // newNodeIndex indexes nodes by name, host name and internal address. An
 // address that two nodes share identifies neither, but a node's name always
 // identifies that node.
 func newNodeIndex(snapshot *cluster.Snapshot, label string) *nodeIndex {
-	index := &nodeIndex{labels: nodeLabels, byKey: make(map[string]int, 3*len(snapshot.Nodes))}
+	index := &nodeIndex{nodes: snapshot.Nodes, labels: nodeLabels, byKey: make(map[string]int, 3*len(snapshot.Nodes))}
 	if label != "" {
 		index.labels = []string{label}
 	}

@@ -88,16 +88,29 @@ func (o *origin) counts(s *series) (own bool) {
 }
 
 // speaksFor reports whether a series may be about a node: one that was scraped
-// from a pod must be from a pod there.
+// from a pod must be from a pod there. One that was scraped at the node's own
+// address may be from a pod that is not known, such as a collector's elsewhere.
 func (o *origin) speaksFor(s *series, node int) bool {
-	namespace, name := s.label("namespace"), s.label("pod")
-	if len(namespace) == 0 || len(name) == 0 {
-		return true
+	at, own := o.index.named(s.label(instanceLabel))
+	own = own && at == node
+	for _, labels := range podLabels {
+		namespace, name := s.label(labels[0]), s.label(labels[1])
+		if len(namespace) == 0 || len(name) == 0 || slices.ContainsFunc(o.nodes[node].Pods, func(pod *cluster.Pod) bool {
+			return pod.Name == string(name) && pod.Namespace == string(namespace)
+		}) {
+			continue
+		}
+		if !own || o.index.runs(namespace, name) {
+			return false
+		}
 	}
-	return slices.ContainsFunc(o.nodes[node].Pods, func(pod *cluster.Pod) bool {
-		return pod.Name == string(name) && pod.Namespace == string(namespace)
-	})
+	return true
 }
+
+// podLabels are the labels that scrapes of pods set, namespace first: those of
+// today, and of configurations that were written for Prometheus 1 and 2. A page
+// can add the pair that its scrape does not set, so that each present one counts.
+var podLabels = [][2]string{{"namespace", "pod"}, {"kubernetes_namespace", "kubernetes_pod_name"}}
 
 // settled reports whether nodes are commonly scraped at their own addresses:
 // then series from elsewhere do not count.

@@ -71,6 +71,12 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 			genuine(), map[string][]one{nodeCPU: {of("1", "instance", "10.244.1.7:8080", "host", "n1", "hostname", "n1", "exported_instance", "10.0.0.1:9100")}}, all, false,
 		},
 		"without labels of its pod": {genuine(), map[string][]one{nodeCPU: {of("1", "instance", "10.244.1.7:8080", "node", "n1")}}, all, true},
+		"with other names of its pod's labels": {
+			genuine(), map[string][]one{nodeCPU: {of("1", "instance", "n2", "kubernetes_namespace", "shop", "kubernetes_pod_name", "web-0")}}, all, true,
+		},
+		"with other labels that name the exporter": {
+			genuine(), map[string][]one{nodeCPU: {of("1", append(tenant("n2"), "kubernetes_namespace", "monitoring", "kubernetes_pod_name", "exporter-n2")...)}}, all, true,
+		},
 		"of a silent node": {
 			without(genuine(), 1), map[string][]one{nodeCPU: {of("31", tenant("n2")...)}, nodeStamp: {of(stamp(-1), tenant("n2")...)}},
 			map[string]float64{"n1 cpu avg_5m": 20_000, "n3 cpu avg_5m": 20_000, "n4 cpu avg_5m": 20_000}, true,
@@ -113,6 +119,21 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An exporter at its node's address counts though its pod is not known here, as one
+// that has just come.
+func TestExporterWhosePodIsNotKnown(t *testing.T) {
+	server := newFake(t, map[string]string{
+		nodeCPU: vectorOf(of("20", scraped("n1")...), of("20", scraped("n2")...)), nodeStamp: vectorOf(of(stamp(0), scraped("n1")...), of(stamp(0), scraped("n2")...)),
+	})
+	config := configFor(server.URL)
+	config.NodesOnly, config.Metrics = true, []usage.Metric{usage.CPU}
+	snapshot := exporterCluster(2)
+	snapshot.Nodes[0].Pods = nil
+	if diff := cmp.Diff(map[string]float64{"n1 cpu avg_5m": 20_000, "n2 cpu avg_5m": 20_000}, values(sample(t, newSource(t, config), snapshot))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
