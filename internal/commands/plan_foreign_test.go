@@ -16,10 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 )
 
-// heatedServer answers as an API server does that has a hot node beside an idle one.
-func heatedServer(t *testing.T) (kubeconfig string) {
+// heatedServer answers as an API server does that has a node at 92% beside an idle one.
+// The pods on it started some time ago.
+func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 	t.Helper()
 	began := time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)
+	started := time.Now().Add(-age).UTC().Format(time.RFC3339)
 	node := func(name string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q,"uid":"uid-%[1]s","creationTimestamp":%[2]q},"status":{"allocatable":{"cpu":"10","memory":"64Gi","pods":"110"},
 			"capacity":{"cpu":"10","memory":"64Gi","pods":"110"},"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%[2]q}]}}`, name, began)
@@ -28,7 +30,7 @@ func heatedServer(t *testing.T) (kubeconfig string) {
 		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop","uid":"uid-%[1]s","creationTimestamp":%[2]q,"ownerReferences":[
 			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"uid-web","controller":true}]},"spec":{"nodeName":"n0","containers":[{"name":"a","image":"a"}]},
 			"status":{"phase":"Running","startTime":%[2]q,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%[2]q}],
-			"containerStatuses":[{"name":"a","ready":true,"state":{"running":{"startedAt":%[2]q}}}]}}`, name, began)
+			"containerStatuses":[{"name":"a","ready":true,"state":{"running":{"startedAt":%[2]q}}}]}}`, name, started)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -120,7 +122,7 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	if err := os.WriteFile(file, []byte(duplicatesOnly), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := app.Options{Kubeconfig: heatedServer(t), PolicyFile: file}
+	options := app.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: file}
 	for _, format := range []string{"table", "json"} {
 		var out bytes.Buffer
 		if err := Plan(t.Context(), options, PlanOptions{Format: format, Progress: io.Discard}, &out); err != nil {
@@ -142,5 +144,25 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "This policy's profiles plan no moves by real usage") {
 		t.Errorf("explain says\n%s", out.String())
+	}
+}
+
+// Beside a node that is measured above its evict line a plan says why it is not hot.
+func TestPlanWhilePodsStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(quick, "startup: 0s", "startup: 3m", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	options := app.Options{Kubeconfig: heatedServer(t, time.Minute), PolicyFile: file}
+	if err := Plan(t.Context(), options, PlanOptions{Format: "json", Progress: io.Discard}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"hotNodes": 0`, `"notHotNodes": 1`, "cpu last is measured at 92.0%, above the evict line 65%, and counts as ", " points are from 2 pods that started ", " and count from ",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
+		}
 	}
 }
