@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
@@ -106,6 +107,27 @@ func (s *slow) steered(ctx context.Context) bool {
 	return err == nil && got.Annotations["evenkeel.io/steered"] != ""
 }
 
+// nodesOf returns the nodes of a pod's key.
+func (s *slow) nodesOf(name string) (nodes []string) {
+	s.f.T.Helper()
+	steering, err := s.keys.keys.Namespace("shop").List(s.f.T.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.f.T.Fatal(err)
+	}
+	for i := range steering.Items {
+		targets, _, _ := unstructured.NestedMap(steering.Items[i].Object, "targets")
+		for of := range targets {
+			if strings.HasSuffix(of, "/"+name) {
+				nodes, _, _ = unstructured.NestedStringSlice(targets, of, "nodes")
+			}
+		}
+	}
+	if len(nodes) == 0 {
+		s.f.T.Fatalf("no key of %s", name)
+	}
+	return nodes
+}
+
 // untilMade has a pod that leaves made again at last, and checks that it goes where
 // it was planned, and that its key is gone then.
 func (s *slow) untilMade(name string) {
@@ -131,10 +153,8 @@ const (
 	expires = 12 * time.Second
 )
 
-// slowly kills and stops Evenkeel while a pod takes an hour to terminate. Its key
-// lasts as long as a process lives, and is for that pod alone; without a process it
-// soon steers nothing, and the next one takes it over.
-func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) {
+// slowPods places the StatefulSet and has Evenkeel serve.
+func slowPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) *slow {
 	t.Helper()
 	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"}) // it takes all pods while there is no other
 	if err != nil {
@@ -154,6 +174,15 @@ func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *e
 	policy := f.Policy(stage.RealUsage, byAPIServer)
 	s := &slow{f: f, keys: o, serve: func() *evenkeel.Process { return serve(policy) }}
 	s.process = s.serve()
+	return s
+}
+
+// slowly kills and stops Evenkeel while a pod takes an hour to terminate. Its key
+// lasts as long as a process lives, and is for that pod alone; without a process it
+// soon steers nothing, and the next one takes it over.
+func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) {
+	t.Helper()
+	s := slowPods(t, f, o, serve)
 	leaving := s.leaving()
 	s.unsteered("while " + leaving + " ends")
 	timer := time.NewTimer(expires)
@@ -202,4 +231,32 @@ func TestSlowPodsByWebhook(t *testing.T) {
 	f, o := unasked(t, byWebhook)
 	h := asked(t, f)
 	slowly(t, f, o, func(policy string) *evenkeel.Process { return h.serve(policy) })
+}
+
+// A pod whose nodes are all closed when it comes is released, though evicting is
+// paused: its owner makes it again, and nothing restricts that one.
+//
+//e2e:tier all
+func TestStrandedPodIsReleasedWhilePaused(t *testing.T) {
+	f, o := unasked(t, "admission-steering-names")
+	s := slowPods(t, f, o, func(policy string) *evenkeel.Process { return f.Serve(policy) })
+	leaving := s.leaving() // and pauses
+	cordon(f, true, s.nodesOf(leaving)...)
+	none := int64(0)
+	if err := f.Client().CoreV1().Pods("shop").Delete(t.Context(), leaving, metav1.DeleteOptions{GracePeriodSeconds: &none}); err != nil {
+		t.Fatal(err)
+	}
+	var stranded v1.Pod
+	f.Eventually(30*time.Second, "the pod to wait for its nodes", func(ctx context.Context) bool {
+		now, err := f.Client().CoreV1().Pods("shop").Get(ctx, leaving, metav1.GetOptions{})
+		if err != nil || now.Annotations["evenkeel.io/steered"] == "" || now.Spec.NodeName != "" {
+			return false
+		}
+		stranded = *now
+		return true
+	})
+	f.Eventually(time.Minute, "another to come and be bound", func(ctx context.Context) bool {
+		now, err := f.Client().CoreV1().Pods("shop").Get(ctx, leaving, metav1.GetOptions{})
+		return err == nil && now.UID != stranded.UID && now.Annotations["evenkeel.io/steered"] == "" && now.Spec.NodeName != ""
+	})
 }
