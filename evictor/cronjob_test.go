@@ -1,0 +1,112 @@
+package evictor
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
+)
+
+// Each run of a CronJob is a new process. What holds evictions back must hold in
+// the next run as well, and end when it is over, by objects and the stored ledger
+// alone.
+func TestHoldsOutliveAProcess(t *testing.T) {
+	const minute = time.Minute
+	// moved is a move of ns/rs-1, or of another owner, that landed some time ago.
+	moved := func(n int, namespace string, ago time.Duration, change ...func(*ledger.Move)) ledger.Move {
+		m := ledger.Move{
+			Intent: ledger.Intent{
+				Namespace: namespace, Pod: fmt.Sprint("p-", n), PodUID: fmt.Sprint("uid-", n), From: "hot", To: "cool", Pool: "general",
+				Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TTL: 5 * minute,
+			},
+			State: ledger.Landed, Node: "cool", Replacement: fmt.Sprint("new-", n), Recorded: noon.Add(-ago), Evicted: noon.Add(-ago), Ended: noon.Add(-ago),
+		}
+		for _, c := range change {
+			c(&m)
+		}
+		return m
+	}
+	expired := func(m *ledger.Move) { m.State, m.Node, m.Replacement = ledger.Expired, "", "" }
+	useless := func(m *ledger.Move) { m.Outcome = &ledger.Outcome{Judged: m.Ended} }
+	denied := func(m *ledger.Move) {
+		m.State, m.Evicted, m.Node, m.Replacement, m.Denied = ledger.Cancelled, time.Time{}, "", "", "no"
+	}
+	unsteered := func(m *ledger.Move) { m.Unsteered = string(reasons.SteeringAbsent) }
+	bound := func(m *ledger.Move) { m.Unsteered = string(reasons.Unsteerable) }
+	breaker := safeguards.Breaker{
+		MaxPending: 3, PendingAfter: minute, MaxUnready: 3, UnreadyAfter: minute, Rest: 5 * minute, MaxNotReadyPercent: 100, MaxRefusedPercent: 100,
+		MaxDrainingPercent: 10, MaxUnschedulablePercent: 2, StandBack: 30 * minute,
+	}
+	for name, tc := range map[string]struct {
+		config safeguards.Config
+		moves  func(ago time.Duration) []ledger.Move
+		hold   bool
+		lasts  time.Duration
+		want   reasons.Reason
+	}{
+		"a node settles": {safeguards.Config{NodeSettle: 10 * minute}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "other", ago)}
+		}, false, 10 * minute, reasons.NodeSettling},
+		"an owner rests after each move": {safeguards.Config{Cooldown: safeguards.Cooldown{Always: 20 * minute}}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago)}
+		}, false, 20 * minute, reasons.OwnerCoolingDown},
+		"an owner cools down after a move that did not help": {safeguards.Config{Cooldown: safeguards.Cooldown{Base: 20 * minute}}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago, useless)}
+		}, false, 20 * minute, reasons.OwnerCoolingDown},
+		"the hour is used up": {safeguards.Config{MaxPerHour: 1}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "other", ago)}
+		}, false, 60 * minute, reasons.MovesPerHour},
+		"the owner's hour is used up": {safeguards.Config{MaxPerHourOfOwner: 1}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago)}
+		}, false, 60 * minute, reasons.OwnerMovesPerHour},
+		"the namespace's hour is used up": {safeguards.Config{MaxPerHourOfNamespace: 1}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago)}
+		}, false, 60 * minute, reasons.NamespaceMovesPerHour},
+		"the pool's hour is used up": {safeguards.Config{MaxPerHourOfPool: 1}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "other", ago)}
+		}, false, 60 * minute, reasons.NodePoolMovesPerHour},
+		"a replacement never came": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago, expired)}
+		}, false, 5 * minute, reasons.OwnerReplacementPending},
+		"replacements of several never came": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "a", ago, expired), moved(2, "b", ago, expired), moved(3, "c", ago, expired), moved(4, "d", ago, expired)}
+		}, false, 5 * minute, reasons.ReplacementsPending},
+		"an eviction was denied": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago, denied)}
+		}, false, 10 * minute, reasons.EvictionDenied},
+		"a replacement came with a node": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago, bound)}
+		}, false, 30 * minute, reasons.Unsteerable},
+		"a replacement was not steered": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago, unsteered)}
+		}, true, 30 * minute, reasons.SteeringAbsent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.config.MoveTTL, tc.config.Breaker = 5*minute, breaker
+			for ago, want := range map[time.Duration]reasons.Reason{minute: tc.want, tc.lasts - time.Second: tc.want, tc.lasts + time.Second: ""} {
+				document := ledger.Document{Generation: 1, Moves: tc.moves(ago)}
+				if tc.hold {
+					document.Hold = ledger.Hold{Reason: string(reasons.SteeringAbsent), Since: noon.Add(-ago), Until: noon.Add(30*minute - ago), Partial: true}
+				}
+				packed, err := document.Encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if document, err = ledger.Decode(packed); err != nil {
+					t.Fatal(err)
+				}
+				e := newEstate(t) // the next run
+				e.ledger.Adopt(document, noon)
+				e.config.Settings.Safeguards = safeguards.New(tc.config)
+				next := moved(9, "ns", 0).Intent
+				if got, detail := e.allowance().Refuse(&next); got != want {
+					t.Errorf("%v later: refused for %q (%s), want %q", ago, got, detail, want)
+				}
+			}
+		})
+	}
+}
