@@ -138,6 +138,9 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	e.steps.Begin("Asking for permissions")
 	patient.Rights = probe.Rights(ctx, client, needs)
 	patient.Fence = probe.Fence(ctx, client, &patient.Rights, &patient.Load.NodeSync)
+	if patient.Mode.Evicts() && patient.MovesByUsage {
+		patient.Unread = probe.Unread(ctx, client)
+	}
 	if err := e.readUsage(ctx, patient); err != nil {
 		return err
 	}

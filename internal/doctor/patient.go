@@ -41,6 +41,10 @@ type Patient struct {
 	// RealUsageLowNodeUtilization.
 	MovesByUsage bool
 
+	// Unread are the namespaces whose annotation evenkeel.io/evict is neither true
+	// nor false.
+	Unread []string
+
 	Rights Rights
 	// Readings are nil if nodes and pods could not be listed; Unlisted says
 	// why.

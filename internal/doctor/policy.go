@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -38,6 +39,12 @@ func examinePolicy(p *Patient, n *notes) {
 		exposed(n, p.Sources[i].Config.Describe())
 	}
 	p.emptyPools(n)
+	if len(p.Unread) > 0 {
+		n.warning(safeguards.EvictAnnotation, "It is neither true nor false on %s: %s. No pod there is moved.",
+			reasons.Count(len(p.Unread), "Namespace"), list(p.Unread)).
+			fix("kubectl annotate --overwrite namespace NAME " + safeguards.EvictAnnotation + "=false, or =true\n" +
+				"evenkeel explain pod NAMESPACE/NAME names such an annotation on a pod or its owner.")
+	}
 }
 
 // exposed finds credentials sent in the clear and servers that are not

@@ -1,0 +1,36 @@
+package probe_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/evenkeel/evenkeel/internal/doctor/probe"
+)
+
+// Namespaces with a word that nobody can read are found; those with a plain one, in
+// whatever spelling, are none of them.
+func TestUnread(t *testing.T) {
+	client := fake.NewClientset()
+	for name, value := range map[string]string{"a": "flase", "b": "never", "c": "true", "d": ""} {
+		namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"evenkeel.io/evict": value}}}
+		if err := client.Tracker().Add(namespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "d"}, probe.Unread(t.Context(), client)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	client.PrependReactor("list", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	if got := probe.Unread(t.Context(), client); got != nil {
+		t.Errorf("where they must not be listed: %v", got)
+	}
+}
