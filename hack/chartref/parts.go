@@ -35,6 +35,7 @@ const (
 	byWebhook  = `(include "evenkeel.byWebhook" .)`
 	patches    = `(include "evenkeel.patchesPods" .)`
 	kubelets   = `(include "evenkeel.kubeletSource" .)`
+	cleaning   = `(include "evenkeel.cleansUp" .)`
 
 	suffix = `{{ include "evenkeel.apartSuffix" . }}`
 )
@@ -117,6 +118,26 @@ var parts = []part{
 	}},
 	{"rbac-surge.yaml", []block{{when: and(roles, ".Values.rbac.surge", evicts), source: "components/surge/rbac.yaml"}}},
 	{"fence-surge.yaml", []block{{when: and(".Values.rbac.surge", evicts), source: "components/surge/fence.yaml"}}},
+	// The Job that cleans up after an uninstall runs when the fences of the release
+	// are gone, so it has copies that are hooks.
+	{"fence-cleanup.yaml", []block{
+		{
+			when: cleaning, source: "components/nodesync-fence/fence.yaml",
+			changes: append(hooked("evenkeel-nodesync", ":evenkeel(-nodesync)?$"),
+				change{`'["status"]'`, `{{ include "evenkeel.labelKeys" . | quote }}`},
+				change{`'["evenkeel.io/hot", "evenkeel.io/above-reject"]'`, `{{ include "evenkeel.taintKeys" . | quote }}`},
+			),
+		},
+		{
+			when: and(cleaning, `(ne .Values.mode "nodesync")`), source: "components/admission-steering-pods/pods.yaml",
+			only:    []string{"ValidatingAdmissionPolicy/evenkeel-pods", "ValidatingAdmissionPolicyBinding/evenkeel-pods"},
+			changes: hooked("evenkeel-pods", ":evenkeel$"),
+		},
+		{
+			when: and(cleaning, ".Values.rbac.surge", `(ne .Values.mode "nodesync")`), source: "components/surge/fence.yaml",
+			changes: hooked("evenkeel-surge", ":evenkeel$"),
+		},
+	}},
 	{"steering-crd.yaml", []block{{when: steered, source: "components/admission-steering-base/crd.yaml"}}},
 	{"steering-namespace.yaml", []block{{when: steered, source: "components/admission-steering-base/namespace.yaml"}}},
 	{"rbac-steering.yaml", []block{{when: and(roles, steered), source: "components/admission-steering-base/rbac.yaml"}}},
@@ -147,6 +168,19 @@ var parts = []part{
 			{"secretName: evenkeel-server-tls", "secretName: {{ .Values.certificates.secret | quote }}"},
 		},
 	}}},
+}
+
+// hooked makes the hooks that bind the Job that cleans up of a fence and its
+// binding. They come before its rights, and Helm deletes them after these.
+func hooked(fence, accounts string) []change {
+	name := strings.Replace(fence, "evenkeel-", "evenkeel-cleanup-", 1)
+	return []change{
+		{"metadata:\n  name: " + fence, "metadata:\n  name: " + name + `
+  annotations:
+    {{- include "evenkeel.hookAnnotations" (dict "weight" -10) | nindent 4 }}`},
+		{"policyName: " + fence, "policyName: " + name},
+		{accounts, ":evenkeel-cleanup$"},
+	}
 }
 
 // and is the condition that all of these are true.

@@ -63,6 +63,32 @@ func readFence(t *testing.T, path ...string) *fence {
 	return f
 }
 
+// fencesIn compiles the policies of a manifest. Each has to be bound.
+func fencesIn(t *testing.T, manifest []byte) (fences []*fence) {
+	t.Helper()
+	bound := map[string]bool{}
+	for document := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
+		f, binding := &fence{}, admissionv1.ValidatingAdmissionPolicyBinding{}
+		var err error
+		switch {
+		case bytes.Contains(document, []byte("kind: ValidatingAdmissionPolicy\n")):
+			err = yaml.UnmarshalStrict(document, &f.policy)
+			fences = append(fences, f)
+		case bytes.Contains(document, []byte("kind: ValidatingAdmissionPolicyBinding\n")):
+			err = yaml.UnmarshalStrict(document, &binding)
+			bound[binding.Spec.PolicyName] = slices.Equal(binding.Spec.ValidationActions, []admissionv1.ValidationAction{admissionv1.Deny}) &&
+				binding.Spec.MatchResources == nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return slices.DeleteFunc(fences, func(f *fence) bool {
+		f.compile(t)
+		return !bound[f.policy.Name]
+	})
+}
+
 func (f *fence) compile(t *testing.T) {
 	t.Helper()
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))

@@ -12,46 +12,69 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/admission"
 	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
 
-// shippedRoles returns the rules of each role below deploy, by its name; those
-// that are cluster-wide under "cluster/". bound are the roles that bindings
-// name.
-func shippedRoles(t *testing.T) (roles map[string][]rbacv1.PolicyRule, bound map[string]bool) {
+// rbacObject is a role, a binding or a ServiceAccount.
+type rbacObject struct {
+	rbacv1.ClusterRole
+	RoleRef  rbacv1.RoleRef
+	Subjects []rbacv1.Subject
+}
+
+// rightsIn reads a manifest: its roles by their key, and the keys of the roles
+// that each ServiceAccount is bound to. The key of a role that is cluster-wide
+// begins with "cluster/".
+func rightsIn(t *testing.T, manifest []byte) (roles map[string][]rbacv1.PolicyRule, accounts map[string][]string) {
 	t.Helper()
-	roles, bound = map[string][]rbacv1.PolicyRule{}, map[string]bool{}
-	err := filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
-			return err
+	roles, accounts = map[string][]rbacv1.PolicyRule{}, map[string][]string{}
+	for document := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
+		var object rbacObject
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			t.Fatal(err)
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
-			var role struct { // or a binding
-				rbacv1.ClusterRole
-				RoleRef rbacv1.RoleRef
+		switch key := object.Name; object.Kind {
+		case "ClusterRole":
+			roles["cluster/"+key] = object.Rules
+		case "Role":
+			roles[key] = object.Rules
+		case "ServiceAccount":
+			accounts[key] = append([]string{}, accounts[key]...)
+		case "ClusterRoleBinding", "RoleBinding":
+			role := object.RoleRef.Name
+			if object.RoleRef.Kind == "ClusterRole" {
+				role = "cluster/" + role
 			}
-			if err := yaml.Unmarshal(document, &role); err != nil {
+			for _, subject := range object.Subjects {
+				accounts[subject.Name] = append(accounts[subject.Name], role)
+			}
+		}
+	}
+	return roles, accounts
+}
+
+// shippedManifests are the files below deploy, and the chart as rendered with
+// each of its values, hooks included.
+func shippedManifests(t *testing.T) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	for _, folder := range []string{"deploy", filepath.Join("charts", "evenkeel", "testdata")} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
 				return err
 			}
-			switch role.Kind {
-			case "ClusterRole":
-				roles["cluster/"+role.Name] = role.Rules
-			case "Role":
-				roles[role.Name] = role.Rules
-			case "ClusterRoleBinding", "RoleBinding":
-				bound[role.RoleRef.Name] = true
-			}
+			found[path], err = os.ReadFile(path)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return roles, bound
+	return found
 }
 
 // What the shipped roles let their holder change is this and nothing else, and
@@ -59,7 +82,15 @@ func shippedRoles(t *testing.T) (roles map[string][]rbacv1.PolicyRule, bound map
 // what a stolen token is worth.
 func TestWhatShippedRolesMayChange(t *testing.T) {
 	want := map[string][]string{
-		"cluster/evenkeel":                {"create events.k8s.io/events", "create pods/eviction", "patch events.k8s.io/events"},
+		"cluster/evenkeel": {"create events.k8s.io/events", "create pods/eviction", "patch events.k8s.io/events"},
+		"cluster/evenkeel-cleanup": { // fenced: TestChartFencesWhatItGrants
+			"delete evenkeel.io/steerings", "patch nodes", "patch pods", "update apps/deployments/scale",
+		},
+		"evenkeel-cleanup": {
+			"delete configmaps evenkeel-ledger",
+			"delete configmaps evenkeel-pause,evenkeel-patterns," + strings.Join(configmap.SetAside(evictor.ConfigMapName), ","),
+			"delete coordination.k8s.io/leases evenkeel,evenkeel-nodesync", "update configmaps evenkeel-ledger",
+		},
 		"cluster/evenkeel-extender":       nil,
 		"cluster/evenkeel-kubelet-source": nil,
 		"cluster/evenkeel-nodesync":       {"patch nodes"},
@@ -79,29 +110,119 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 		"evenkeel-scheduler":      {"create coordination.k8s.io/leases", "update coordination.k8s.io/leases evenkeel-scheduler"},
 		"evenkeel-serve":          {"update configmaps evenkeel-patterns"}, // and it follows the ledger
 	}
-	got := map[string][]string{}
-	roles, bound := shippedRoles(t)
-	for name, rules := range roles {
-		got[name] = nil
-		delete(bound, strings.TrimPrefix(name, "cluster/"))
-		for _, rule := range rules {
-			changes, odd := changesOf(rule)
-			got[name] = append(got[name], changes...)
-			for _, one := range odd {
-				t.Errorf("%s may %s", name, one)
+	got, bound := map[string][]string{}, map[string]bool{}
+	for path, manifest := range shippedManifests(t) {
+		roles, accounts := rightsIn(t, manifest)
+		for _, of := range accounts {
+			for _, role := range of {
+				bound[role] = true
 			}
 		}
-		slices.Sort(got[name])
+		for name, rules := range roles {
+			for _, rule := range rules {
+				changes, odd := changesOf(rule)
+				got[name] = append(got[name], changes...)
+				for _, one := range odd {
+					t.Errorf("%s: %s may %s", path, name, one)
+				}
+			}
+			slices.Sort(got[name])
+			got[name] = slices.Compact(got[name])
+		}
 	}
+	maps.DeleteFunc(bound, func(role string, _ bool) bool { _, ours := got[role]; return ours })
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	// The second scheduler is a kube-scheduler. Who reads metrics is asked of the
 	// API server.
-	others := []string{"extension-apiserver-authentication-reader", "system:auth-delegator", "system:kube-scheduler", "system:volume-scheduler"}
+	others := []string{"cluster/system:auth-delegator", "cluster/system:kube-scheduler", "cluster/system:volume-scheduler", "extension-apiserver-authentication-reader"}
 	if diff := cmp.Diff(others, slices.Sorted(maps.Keys(bound))); diff != "" {
 		t.Errorf("roles of others that are bound (-want +got)\n%s", diff)
 	}
+}
+
+// SECURITY.md says of each ServiceAccount that is shipped what its token is
+// worth.
+func TestStolenTokensAreDocumented(t *testing.T) {
+	documented, shipped := map[string]bool{}, map[string]bool{}
+	for _, row := range tableRows(t, 30, "SECURITY.md") {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(row[0]), "`"), "`"); ok {
+			documented[name] = true
+		}
+	}
+	for _, manifest := range shippedManifests(t) {
+		_, accounts := rightsIn(t, manifest)
+		for name := range accounts {
+			shipped[name] = true
+		}
+	}
+	for name := range shipped {
+		if !documented[name] {
+			t.Errorf("SECURITY.md: what may be done with a stolen token of the ServiceAccount %q?", name)
+		}
+	}
+	if len(shipped) < 6 {
+		t.Errorf("only %v are shipped: they were not read", slices.Sorted(maps.Keys(shipped)))
+	}
+}
+
+// With each right over pods, nodes or Deployments of the whole cluster the chart
+// brings a fence that binds its holder, hooks included.
+func TestChartFencesWhatItGrants(t *testing.T) {
+	grants := 0
+	for path, manifest := range shippedManifests(t) {
+		if !strings.Contains(path, "charts") {
+			continue
+		}
+		fences := fencesIn(t, manifest)
+		roles, accounts := rightsIn(t, manifest)
+		for account, of := range accounts {
+			for _, role := range of {
+				for _, rule := range roles[role] {
+					changes, _ := changesOf(rule)
+					for _, what := range changes {
+						requests := abuses[what]
+						if requests == nil {
+							continue
+						}
+						grants++
+						for _, r := range requests {
+							r.user, r.namespace = "system:serviceaccount:evenkeel:"+account, "kube-system"
+							if !slices.ContainsFunc(fences, func(f *fence) bool { return f.refusal(t, &r) != "" }) {
+								t.Errorf("%s: %q may %s by %s, and no fence keeps it from %s to\n%s", path, account, what, role, r.resource, r.new)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if grants < 20 {
+		t.Errorf("only %d grants were found", grants)
+	}
+}
+
+// abuses are what a thief would do with a right, if nothing but the right bound
+// him.
+var abuses = map[string][]request{
+	"patch pods": {{
+		operation: admission.Update, resource: "pods", old: somePod, new: strings.Replace(somePod, "image: good", "image: evil", 1),
+	}, {
+		operation: admission.Update, resource: "pods", old: somePod, new: strings.Replace(somePod, "app: x", "app: y", 1),
+	}},
+	"patch pods/status": {{
+		operation: admission.Update, resource: "pods/status", old: somePod, new: strings.Replace(somePod, "phase: Pending", "phase: Failed", 1),
+	}},
+	"create pods": {{operation: admission.Create, resource: "pods", new: somePod}},
+	"patch nodes": {{
+		operation: admission.Update, resource: "nodes", old: someNode, new: strings.Replace(someNode, "podCIDR", "unschedulable: true\n  podCIDR", 1),
+	}, {
+		operation: admission.Update, resource: "nodes", old: someNode, new: strings.Replace(someNode, "disk: ssd", "disk: hdd", 1),
+	}},
+	"update apps/deployments/scale": {{
+		operation: admission.Update, resource: "deployments/scale", old: "spec: {replicas: 2}", new: "spec: {replicas: 0}",
+	}},
 }
 
 // changesOf returns what a rule lets its holder change, and what no rule may

@@ -317,7 +317,16 @@ limits: {memory: 1Gi}
 labels:
   {{- include "evenkeel.labels" .root | nindent 2 }}
 annotations:
-  helm.sh/hook: post-delete
-  helm.sh/hook-weight: {{ .weight | quote }}
-  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+  {{- include "evenkeel.hookAnnotations" . | nindent 2 }}
+{{- end -}}
+
+{{- define "evenkeel.hookAnnotations" -}}
+helm.sh/hook: post-delete
+helm.sh/hook-weight: {{ .weight | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
+{{/* Whether a Job with rights of its own cleans up after an uninstall. */}}
+{{- define "evenkeel.cleansUp" -}}
+{{- if and .Values.cleanup.enabled .Values.rbac.create (ne .Values.mode "extender") -}}true{{- end -}}
 {{- end -}}

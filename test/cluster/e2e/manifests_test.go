@@ -102,18 +102,44 @@ func templates(t *testing.T) map[string]v1.PodTemplateSpec {
 	t.Helper()
 	pods := map[string]v1.PodTemplateSpec{}
 	for _, objects := range shippedObjects(t) {
-		for _, object := range objects {
-			switch o := object.(type) {
-			case *appsv1.Deployment:
-				pods["Deployment/"+o.Name] = o.Spec.Template
-			case *batchv1.Job:
-				pods["Job/"+o.Name] = o.Spec.Template
-			case *batchv1.CronJob:
-				pods["CronJob/"+o.Name] = o.Spec.JobTemplate.Spec.Template
-			}
-		}
+		addTemplates(pods, "", objects)
 	}
 	return pods
+}
+
+// chartTemplates returns the pod templates of the chart as rendered with each of
+// its values, hooks included.
+func chartTemplates(t *testing.T) map[string]v1.PodTemplateSpec {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(deployDir(t)), "charts", "evenkeel", "testdata", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := map[string]v1.PodTemplateSpec{}
+	for _, file := range files {
+		var known []runtime.Object
+		for document := range strings.SplitSeq("\n"+string(readFile(t, file)), "\n---\n") {
+			// Kinds of operators are not known here, and have no pods.
+			if object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil); err == nil {
+				known = append(known, object)
+			}
+		}
+		addTemplates(pods, filepath.Base(file)+"/", known)
+	}
+	return pods
+}
+
+func addTemplates(pods map[string]v1.PodTemplateSpec, prefix string, objects []runtime.Object) {
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *appsv1.Deployment:
+			pods[prefix+"Deployment/"+o.Name] = o.Spec.Template
+		case *batchv1.Job:
+			pods[prefix+"Job/"+o.Name] = o.Spec.Template
+		case *batchv1.CronJob:
+			pods[prefix+"CronJob/"+o.Name] = o.Spec.JobTemplate.Spec.Template
+		}
+	}
 }
 
 // prometheusRule is a manifest of a kind of the Prometheus Operator's.
@@ -167,8 +193,14 @@ func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	if want := []string{"CronJob/evenkeel", "Deployment/evenkeel", "Deployment/evenkeel-extender", "Deployment/evenkeel-nodesync", "Deployment/evenkeel-scheduler", "Job/evenkeel"}; !slices.Equal(slices.Sorted(maps.Keys(shipped)), want) {
 		t.Errorf("workloads %v, want %v", slices.Sorted(maps.Keys(shipped)), want)
 	}
+	rendered := chartTemplates(t)
+	if len(rendered) < 15 {
+		t.Errorf("the chart has the workloads %v only", slices.Sorted(maps.Keys(rendered)))
+	}
+	maps.Copy(shipped, rendered)
 	for name, template := range shipped {
 		t.Run(name, func(t *testing.T) {
+			template.Spec.ServiceAccountName = "" // not all of the chart's are there
 			if err := create(template); err != nil {
 				t.Error(err)
 			}

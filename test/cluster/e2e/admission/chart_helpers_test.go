@@ -3,6 +3,7 @@ package admission
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -17,9 +18,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
@@ -290,6 +295,7 @@ func (h *helm) uninstall(f *stage.Fixture) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.fenced(f, kubeconfig)
 	if got := stage.Run(ctx, h.t, h.dir, append(spec.Containers[0].Args, "--kubeconfig", kubeconfig)...); got.Code != 0 {
 		h.t.Errorf("cleanup: code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
@@ -298,6 +304,41 @@ func (h *helm) uninstall(f *stage.Fixture) {
 		h.t.Errorf("helm uninstall: %v\n%s", err, &out)
 	}
 	h.allowed(f, mark, spec.ServiceAccountName)
+}
+
+// fenced wants the API server to refuse what whoever has the token of the Job that
+// cleans up might do with its rights over all pods and nodes. An interrupted
+// uninstall leaves that token behind.
+func (h *helm) fenced(f *stage.Fixture, kubeconfig string) {
+	h.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	thief, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	core, options := h.c.Client().CoreV1(), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+	refused := func(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "Evenkeel may") }
+	f.Eventually(30*time.Second, "a pod's image to be fenced", func(ctx context.Context) bool {
+		pods, err := core.Pods("").List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil || len(pods.Items) == 0 { // the Job's comes
+			return false
+		}
+		pod := &pods.Items[0]
+		image := fmt.Sprintf(`{"spec": {"containers": [{"name": %q, "image": "evil"}]}}`, pod.Spec.Containers[0].Name)
+		_, err = thief.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, []byte(image), options)
+		return refused(err)
+	})
+	nodes, err := core.Nodes().List(h.t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil || len(nodes.Items) == 0 {
+		h.t.Fatalf("there is no node to try: %v", err)
+	}
+	f.Eventually(30*time.Second, "nodes to be fenced", func(ctx context.Context) bool {
+		_, err := thief.CoreV1().Nodes().Patch(ctx, nodes.Items[0].Name, types.MergePatchType, []byte(`{"spec": {"unschedulable": true}}`), options)
+		return refused(err)
+	})
 }
 
 // leavesNothing waits until the cluster has what it had before, and the namespace
