@@ -277,7 +277,6 @@ func (h *helm) uninstall(f *stage.Fixture) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
-	mark := f.Mark()
 	command := h.command(ctx, "uninstall", "evenkeel", "--timeout", "2m")
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
@@ -296,6 +295,7 @@ func (h *helm) uninstall(f *stage.Fixture) {
 		h.t.Fatal(err)
 	}
 	h.fenced(f, kubeconfig)
+	mark := f.Mark()
 	if got := stage.Run(ctx, h.t, h.dir, append(spec.Containers[0].Args, "--kubeconfig", kubeconfig)...); got.Code != 0 {
 		h.t.Errorf("cleanup: code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
@@ -320,7 +320,9 @@ func (h *helm) fenced(f *stage.Fixture, kubeconfig string) {
 		h.t.Fatal(err)
 	}
 	core, options := h.c.Client().CoreV1(), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-	refused := func(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "Evenkeel may") }
+	refused := func(err error) bool {
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "Evenkeel may")
+	}
 	f.Eventually(30*time.Second, "a pod's image to be fenced", func(ctx context.Context) bool {
 		pods, err := core.Pods("").List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil || len(pods.Items) == 0 { // the Job's comes
