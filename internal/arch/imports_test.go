@@ -31,6 +31,7 @@ var pureRooms = []string{
 	"policy/shape",              // whether a document fits the type it is decoded into
 	"cluster",                   // what the cluster looks like
 	"internal/jsonscan",         // how JSON is read
+	"internal/quantity",         // how amounts are read
 	"reasons",                   // why something is not done
 	"usage",                     // what is really used
 	"usage/contention",          // how long containers wait
@@ -77,6 +78,7 @@ var importers = map[string][]string{
 	"cmd":                {},
 	"internal":           {"cmd", "internal"},
 	"internal/jsonscan":  {"internal", "usage", "scorer/extender"},
+	"internal/quantity":  {"internal", "policy", "usage", "scorer/extender"},
 	"internal/observer":  {"cmd", "internal", "evictor"},
 	"internal/history":   {"cmd", "internal", "evictor"},
 	"internal/remote":    {"cmd", "internal", "evictor"},

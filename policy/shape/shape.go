@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/internal/quantity"
 	"github.com/evenkeel/evenkeel/policy/likely"
 )
 
@@ -244,6 +245,9 @@ func overlayMapping(below any, above map[string]any, t reflect.Type) map[string]
 // checkLeaf checks a value whose type has no fields or decodes itself.
 func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	raw, err := json.Marshal(value)
+	if err == nil && t == quantityType {
+		err = quantity.Check(bytes.Trim(raw, `"`))
+	}
 	if err == nil {
 		err = json.Unmarshal(raw, reflect.New(t).Interface())
 	}

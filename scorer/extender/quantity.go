@@ -1,13 +1,12 @@
 package extender
 
 import (
-	"bytes"
-	"errors"
 	"math"
 	"math/bits"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
 // The units in which amounts are counted, per core and per byte.
@@ -16,15 +15,6 @@ const (
 	memoryUnits int64 = 1e3
 )
 
-// The longest quantity and the most exponent digits that are parsed.
-// resource.ParseQuantity takes minutes for "1e-999999999".
-const (
-	maxQuantityLen    = 64
-	maxExponentDigits = 3
-)
-
-var errQuantityLength = errors.New("too long")
-
 // parseQuantity returns text in units of 1/perOne, rounded up. Negative
 // quantities, which no API server admits, become 0; those too large for int64,
 // which no node has, become math.MaxInt64.
@@ -32,10 +22,7 @@ func parseQuantity(text []byte, perOne int64) (int64, error) {
 	if n, ok := plainQuantity(text, uint64(perOne)); ok {
 		return n, nil
 	}
-	if len(text) > maxQuantityLen || exponentDigits(text) > maxExponentDigits {
-		return 0, errQuantityLength
-	}
-	q, err := resource.ParseQuantity(strings.TrimSpace(string(text)))
+	q, err := quantity.Parse(string(text))
 	if err != nil {
 		return 0, err
 	}
@@ -48,15 +35,6 @@ func parseQuantity(text []byte, perOne int64) (int64, error) {
 		return q.ScaledValue(resource.Nano), nil
 	}
 	return q.ScaledValue(resource.Milli), nil
-}
-
-// exponentDigits counts the characters after the last e or E of text, 0 without
-// one.
-func exponentDigits(text []byte) int {
-	if i := bytes.LastIndexAny(text, "eE"); i >= 0 {
-		return len(text) - 1 - i
-	}
-	return 0
 }
 
 // plainQuantity parses the forms that pods use in practice: up to 15 digits,

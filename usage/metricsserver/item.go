@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
+	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
 // item is one NodeMetrics or PodMetrics. It is valid until the next is read.
@@ -30,11 +31,11 @@ const mostOfOne = 1 << 50
 // amounts returns the usage, if both resources are known: unknown is never
 // zero.
 func (q *quantities) amounts() (used cluster.Amounts, ok bool) {
-	cpu, err := resource.ParseQuantity(q.cpu)
+	cpu, err := quantity.Parse(q.cpu)
 	if err != nil {
 		return used, false
 	}
-	memory, err := resource.ParseQuantity(q.memory)
+	memory, err := quantity.Parse(q.memory)
 	if err != nil {
 		return used, false
 	}

@@ -128,6 +128,28 @@ var (
 	podV1    = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
 )
 
+// decodePod decodes what steering needs of a pod and nothing else. A whole pod has
+// amounts, of which some take minutes to parse.
+func decodePod(raw []byte) (*v1.Pod, error) {
+	var of struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			NodeName                  string                        `json:"nodeName"`
+			NodeSelector              map[string]string             `json:"nodeSelector"`
+			Affinity                  *v1.Affinity                  `json:"affinity"`
+			SchedulingGates           []v1.PodSchedulingGate        `json:"schedulingGates"`
+			TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
+		} `json:"spec"`
+	}
+	if err := utiljson.Unmarshal(raw, &of); err != nil {
+		return nil, fmt.Errorf("decoding a pod: %w", err)
+	}
+	return &v1.Pod{ObjectMeta: of.ObjectMeta, Spec: v1.PodSpec{
+		NodeName: of.Spec.NodeName, NodeSelector: of.Spec.NodeSelector, Affinity: of.Spec.Affinity,
+		SchedulingGates: of.Spec.SchedulingGates, TopologySpreadConstraints: of.Spec.TopologySpreadConstraints,
+	}}, nil
+}
+
 // patch returns what has a new pod steered, nil if it is not to be, and an error
 // if it cannot be read.
 func (h *handler) patch(review *admissionv1.AdmissionReview) ([]byte, error) {
@@ -135,18 +157,18 @@ func (h *handler) patch(review *admissionv1.AdmissionReview) ([]byte, error) {
 	if review.TypeMeta != reviewV1 || request.Kind != podV1 || request.Operation != admissionv1.Create || request.SubResource != "" {
 		return nil, nil
 	}
-	var pod v1.Pod
-	if err := utiljson.Unmarshal(request.Object.Raw, &pod); err != nil {
-		return nil, fmt.Errorf("decoding a pod: %w", err)
+	pod, err := decodePod(request.Object.Raw)
+	if err != nil {
+		return nil, err
 	}
-	if !steerable(&pod) {
+	if !steerable(pod) {
 		return nil, nil
 	}
-	nodes, hold := h.keys.Of(request.Namespace, &pod, h.now())
+	nodes, hold := h.keys.Of(request.Namespace, pod, h.now())
 	if len(nodes) == 0 {
 		return nil, nil
 	}
-	steps := steer(&pod, nodes, hold)
+	steps := steer(pod, nodes, hold)
 	if len(steps) == 0 {
 		return nil, nil
 	}

@@ -202,6 +202,27 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
+// Amounts that take minutes to parse hold nobody up: steering needs none.
+func TestAmountsOfPodsAreNotParsed(t *testing.T) {
+	a := newAnswering(t)
+	const slow = `{"cpu":"1e-99999999"}`
+	body := review(t, pod("ReplicaSet", "gate"), func(r *admissionv1.AdmissionReview) {
+		raw := string(r.Request.Object.Raw)
+		r.Request.Object.Raw = []byte(strings.Replace(raw, `"spec":{`, `"spec":{"overhead":`+slow+`,"resources":{"limits":`+slow+`},"initContainers":[{"name":"a","resources":{"requests":`+slow+`}}],`+
+			`"volumes":[{"name":"v","emptyDir":{"sizeLimit":"1e-99999999"}}],`, 1))
+		if string(r.Request.Object.Raw) == raw {
+			t.Fatal("the pod has no spec")
+		}
+	})
+	begun := time.Now()
+	if got := response(t, a.ask(t, bytes.NewReader(body))); len(got.Response.Patch) == 0 {
+		t.Error("the pod is not steered")
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("the answer took %v", took)
+	}
+}
+
 // A client that sends no body gets no answer, and takes the place of others for
 // half a second at most.
 func TestSlowClientsYield(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
 // Header is the first line.
@@ -78,14 +80,43 @@ type line struct {
 	Reading  *readingLine  `json:"reading,omitempty"`
 }
 
+// nodeLine has the amounts of its Node in lists that are decoded within bounds,
+// which take the place of the Node's.
 type nodeLine struct {
 	ID int `json:"id"`
 	Node
+	Allocatable quantity.List `json:"allocatable"`
+	Capacity    quantity.List `json:"capacity,omitempty"`
 }
 
+func newNodeLine(id int, n *Node) *nodeLine {
+	return &nodeLine{ID: id, Node: *n, Allocatable: quantity.List(n.Allocatable), Capacity: quantity.List(n.Capacity)}
+}
+
+// decoded returns the Node.
+func (l *nodeLine) decoded() *Node {
+	n := l.Node
+	n.Allocatable, n.Capacity = v1.ResourceList(l.Allocatable), v1.ResourceList(l.Capacity)
+	return &n
+}
+
+// templateLine has the amounts of its Template as nodeLine has those of a Node.
 type templateLine struct {
 	ID int `json:"id"`
 	Template
+	Requests quantity.List `json:"requests,omitempty"`
+	Limits   quantity.List `json:"limits,omitempty"`
+}
+
+func newTemplateLine(id int, t *Template) *templateLine {
+	return &templateLine{ID: id, Template: *t, Requests: quantity.List(t.Requests), Limits: quantity.List(t.Limits)}
+}
+
+// decoded returns the Template.
+func (l *templateLine) decoded() *Template {
+	t := l.Template
+	t.Requests, t.Limits = v1.ResourceList(l.Requests), v1.ResourceList(l.Limits)
+	return &t
 }
 
 type podLine struct {

@@ -11,8 +11,15 @@ import (
 	"time"
 )
 
-// maxLineBytes bounds a line.
-const maxLineBytes = 64 << 20
+const (
+	// maxLineBytes bounds a line.
+	maxLineBytes = 64 << 20
+	// What unpacks to more than maxUnpacked bytes may be maxRatio times as long as
+	// it is packed: recordings and traces are packed to a tenth, a file that is
+	// meant to fill memory or time to a thousandth.
+	maxUnpacked = 256 << 20
+	maxRatio    = 100
+)
 
 // decoder reads line by line.
 type decoder struct {
@@ -52,11 +59,41 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		return buffered, nil //nolint:nilerr // a file this short is not gzip; reading on reports what it lacks
 	}
-	unpacked, err := gzip.NewReader(buffered)
+	packed := &counted{in: buffered}
+	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, fmt.Errorf("line 1: not gzip after all: %w", err)
 	}
-	return unpacked, nil
+	return &bounded{counted: counted{in: unpacked}, packed: packed}, nil
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	in io.Reader
+	n  int64
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.n += int64(n)
+	return n, err //nolint:wrapcheck // it is a reader
+}
+
+// bounded is what is unpacked.
+type bounded struct {
+	counted
+
+	packed *counted
+}
+
+// Read implements io.Reader. It fails where too much came out of too little.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.counted.Read(p)
+	if b.n > maxUnpacked && b.n > maxRatio*b.packed.n {
+		return 0, fmt.Errorf("the compressed file unpacks to more than %d MB, over %d times its size", maxUnpacked>>20, maxRatio)
+	}
+	return n, err
 }
 
 // cutBy describes how an error truncates a recording; empty for other errors.

@@ -36,12 +36,13 @@ func follows(what string, id, others, limit int) error {
 	return nil
 }
 
-func (d *taker) node(n *nodeLine) error {
-	if err := follows("node", n.ID, len(d.out.Nodes), maxNodes); err != nil {
+func (d *taker) node(l *nodeLine) error {
+	if err := follows("node", l.ID, len(d.out.Nodes), maxNodes); err != nil {
 		return err
 	}
+	n := l.decoded()
 	if n.Name == "" {
-		return fmt.Errorf("node %d has no name", n.ID)
+		return fmt.Errorf("node %d has no name", l.ID)
 	}
 	if err := n.validate(); err != nil {
 		return fmt.Errorf("node %q: %w", n.Name, err)
@@ -50,18 +51,19 @@ func (d *taker) node(n *nodeLine) error {
 		return fmt.Errorf("node %q is listed twice", n.Name)
 	}
 	d.named[n.Name] = true
-	d.out.Nodes = append(d.out.Nodes, NodeSeries{Node: n.Node})
+	d.out.Nodes = append(d.out.Nodes, NodeSeries{Node: *n})
 	return nil
 }
 
-func (d *taker) template(t *templateLine) error {
-	if err := follows("template", t.ID, len(d.out.Templates), maxPods); err != nil {
+func (d *taker) template(l *templateLine) error {
+	if err := follows("template", l.ID, len(d.out.Templates), maxPods); err != nil {
 		return err
 	}
+	t := l.decoded()
 	if err := t.validate(); err != nil {
-		return fmt.Errorf("template %d: %w", t.ID, err)
+		return fmt.Errorf("template %d: %w", l.ID, err)
 	}
-	d.out.Templates = append(d.out.Templates, t.Template)
+	d.out.Templates = append(d.out.Templates, *t)
 	return nil
 }
 

@@ -119,7 +119,7 @@ func (w *Writer) node(object *v1.Node) (int, error) {
 	}
 	id := len(w.nodes)
 	w.nodes[object.Name] = id
-	return id, w.write(line{Node: &nodeLine{ID: id, Node: node}})
+	return id, w.write(line{Node: newNodeLine(id, &node)})
 }
 
 func (w *Writer) pod(reading *readingLine, pod *PodReading) error {
@@ -156,7 +156,7 @@ func (w *Writer) newPod(object *v1.Pod) (*written, error) {
 		known = &template{id: w.madeTemplates}
 		w.madeTemplates++
 		w.templates[string(key)] = known
-		if err := w.write(line{Template: &templateLine{ID: known.id, Template: of}}); err != nil {
+		if err := w.write(line{Template: newTemplateLine(known.id, &of)}); err != nil {
 			return nil, err
 		}
 	}

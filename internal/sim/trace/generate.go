@@ -37,8 +37,8 @@ const stepsPerDay = 288
 
 func (r *Recipe) validate() error {
 	switch {
-	case r.Series < 1 || r.Steps < 1 || r.Series > maxCells/r.Steps:
-		return fmt.Errorf("%d series of %d steps: must be 1 to %d values", r.Series, r.Steps, maxCells)
+	case r.Series < 1 || r.Series > maxSeries || r.Steps < 1 || r.Steps > maxBytes/4/r.Series:
+		return fmt.Errorf("%d series of %d steps: must be 1 to %d series and %d values", r.Series, r.Steps, maxSeries, maxBytes/4)
 	case r.Group < 1:
 		return fmt.Errorf("groups of %d series: must be at least 1", r.Group)
 	case !(r.BurstsPerDay >= 0 && r.BurstsPerDay <= stepsPerDay) || !(r.StormsPerDay >= 0 && r.StormsPerDay <= stepsPerDay):

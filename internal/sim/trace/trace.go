@@ -27,8 +27,15 @@ const (
 	// MaxPercent is more than any recorder means; turbo clocks exceed 100 by a
 	// little.
 	MaxPercent = 1000
-	// maxCells bounds what is read: 400 MB in memory.
-	maxCells = 100_000_000
+	// maxRowBytes bounds a row, and the header with it the number of steps:
+	// reading a row takes several times its size.
+	maxRowBytes = 16 << 20
+	// maxBytes bounds what is kept of all rows, each with rowBytes beside its
+	// values and name.
+	maxBytes = 400_000_000
+	rowBytes = 100
+	// maxSeries bounds the series, each of which drives a pod.
+	maxSeries = 500_000
 )
 
 // Trace is a set of series of the same length.
@@ -76,23 +83,51 @@ func Read(r io.Reader) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := csv.NewReader(unpacked)
-	table.ReuseRecord = true
-	header, err := table.Read()
+	rows := &rowReader{in: unpacked, most: maxRowBytes}
+	rows.table = csv.NewReader(rows)
+	rows.table.ReuseRecord = true
+	table := rows.table
+	header, err := rows.next()
 	if err != nil {
 		return nil, tableError(table, 1, err)
 	}
 	if len(header) < 2 || header[0] != "id" || slices.ContainsFunc(header[1:], isNoNumber) {
 		return nil, fmt.Errorf(`line 1: the header is %.40q: must be "id" and one number per step`, strings.Join(header, ","))
 	}
-	return readRows(table, len(header)-1, maxCells)
+	return readRows(rows, len(header)-1, maxBytes)
 }
 
-// readRows reads up to a limit of cells.
-func readRows(table *csv.Reader, steps, limit int) (*Trace, error) {
-	trace := &Trace{}
+// rowReader reads a table whose rows have a bounded length, however many lines a
+// row has.
+type rowReader struct {
+	table      *csv.Reader
+	in         io.Reader
+	left, most int
+}
+
+var errLongRow = errors.New("a row is too long")
+
+// next reads a row. The table reads ahead by up to its buffer, which is small.
+func (r *rowReader) next() ([]string, error) {
+	r.left = r.most
+	return r.table.Read() //nolint:wrapcheck // tableError does
+}
+
+// Read implements io.Reader, for the table.
+func (r *rowReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errLongRow
+	}
+	n, err := r.in.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err //nolint:wrapcheck // tableError does
+}
+
+// readRows reads rows as long as what is kept has fewer bytes than a limit.
+func readRows(rows *rowReader, steps, limit int) (*Trace, error) {
+	trace, table, kept := &Trace{}, rows.table, 0
 	for line := 2; ; line++ {
-		row, err := table.Read()
+		row, err := rows.next()
 		switch {
 		case errors.Is(err, io.EOF) && len(trace.Series) == 0:
 			return nil, fmt.Errorf("line %d: the trace ends without a series", line)
@@ -100,13 +135,16 @@ func readRows(table *csv.Reader, steps, limit int) (*Trace, error) {
 			return trace, nil
 		case err != nil:
 			return nil, tableError(table, line, err)
-		case (len(trace.Series)+1)*steps > limit:
-			at, _ := table.FieldPos(0)
-			return nil, fmt.Errorf("line %d: more than %d values", at, limit)
+		}
+		at, _ := table.FieldPos(0)
+		if kept += 4*steps + len(row[0]) + rowBytes; kept > limit {
+			return nil, fmt.Errorf("line %d: the series up to here take more than %d MB in memory", at, limit/1_000_000)
+		}
+		if len(trace.Series) == maxSeries {
+			return nil, fmt.Errorf("line %d: more than %d series", at, maxSeries)
 		}
 		series, err := parseSeries(row[1:])
 		if err != nil {
-			at, _ := table.FieldPos(0)
 			return nil, fmt.Errorf("line %d: series %.60q: %w", at, row[0], err)
 		}
 		trace.IDs, trace.Series = append(trace.IDs, strings.Clone(row[0])), append(trace.Series, series)
@@ -125,6 +163,8 @@ func tableError(table *csv.Reader, line int, err error) error {
 		return fmt.Errorf("line %d, column %d: %w", broken.Line, broken.Column, broken.Err)
 	}
 	switch {
+	case errors.Is(err, errLongRow):
+		return fmt.Errorf("line %d: a row is longer than %d bytes", line, maxRowBytes)
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("line %d: the trace is empty", line)
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -158,11 +159,63 @@ func TestOpenNamesTheFile(t *testing.T) {
 
 // A small compressed file can hold a huge table: reading ends at a bound.
 func TestReadEndsAtABound(t *testing.T) {
-	table := csv.NewReader(&endless{line: []byte("a,1,2,3\n")})
-	trace, err := readRows(table, 3, 100)
-	want := "line 34: more than 100 values" // 33 rows of 3 are read, from line 1 on
-	if err == nil || err.Error() != want {
-		t.Errorf("read %d series, with the error %v, want %s", len(idsOf(trace)), err, want)
+	for name, tc := range map[string]struct {
+		begin, line string
+		want        string
+	}{
+		"endless short rows":     {"id,0\n", "a,1\n", "more than 500000 series"},
+		"an endless header":      {"id", ",1", "line 1: a row is longer than 16777216 bytes"},
+		"an endless row":         {"id,0\na", ",1", "line 2: a row is longer than 16777216 bytes"},
+		"an endless name":        {"id,0\n", "nnnnnnnn", "line 2: a row is longer than 16777216 bytes"},
+		"an endless quoted name": {"id,0\n\"", "n\n", "line 2: a row is longer than 16777216 bytes"},
+		"endless empty lines":    {"id,0\n", "\n", "line 2: a row is longer than 16777216 bytes"},
+		"endless empty header":   {"", "\n", "line 1: a row is longer than 16777216 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := io.MultiReader(strings.NewReader(tc.begin), &endless{line: []byte(tc.line)})
+			trace, err := Read(in)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("read %d series, with the error %.300v, want %s", len(idsOf(trace)), err, tc.want)
+			}
+		})
+	}
+}
+
+// What is kept of many rows is bounded, whatever is in them.
+func TestReadKeepsABoundedAmount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		line  string
+		steps int
+		want  string
+	}{
+		"values": {"a,1,2,3\n", 3, "line 18: the series"}, // 113 bytes each, from line 1 on
+		"names":  {strings.Repeat("n", 872) + ",1,2,3\n", 3, "line 3: the series"},
+	} {
+		rows := &rowReader{in: &endless{line: []byte(tc.line)}, most: 1 << 20}
+		rows.table = csv.NewReader(rows)
+		trace, err := readRows(rows, tc.steps, 2000)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("%s: read %d series, with the error %v, want %s", name, len(idsOf(trace)), err, tc.want)
+		}
+	}
+}
+
+// A compressed file that unpacks to far more than any recorder packs is refused.
+func TestGzipBombsAreRefused(t *testing.T) {
+	var bomb bytes.Buffer
+	w := gzip.NewWriter(&bomb)
+	row := []byte("a,1." + strings.Repeat("0", 1<<20) + "\n")
+	_, err := w.Write([]byte("id,0\n"))
+	for range 300 {
+		if err == nil {
+			_, err = w.Write(row)
+		}
+	}
+	if err = errors.Join(err, w.Close()); err != nil || bomb.Len() > 2<<20 {
+		t.Fatalf("the bomb has %d bytes, error %v", bomb.Len(), err)
+	}
+	if trace, err := Read(&bomb); err == nil || !strings.Contains(err.Error(), "unpacks to more than 256 MB") {
+		t.Errorf("read %d series, with the error %v", len(idsOf(trace)), err)
 	}
 }
 
