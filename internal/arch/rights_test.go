@@ -84,7 +84,7 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 	want := map[string][]string{
 		"cluster/evenkeel": {"create events.k8s.io/events", "create pods/eviction", "patch events.k8s.io/events"},
 		"cluster/evenkeel-cleanup": { // fenced: TestChartFencesWhatItGrants
-			"delete evenkeel.io/steerings", "patch nodes", "patch pods", "update apps/deployments/scale",
+			"create pods/eviction", "delete evenkeel.io/steerings", "patch nodes", "patch pods", "update apps/deployments/scale",
 		},
 		"evenkeel-cleanup": {
 			"delete configmaps evenkeel-ledger",
