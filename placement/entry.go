@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // world is one of the two states of the cluster in which a replacement is
@@ -76,7 +78,8 @@ func (p *podEntry) visible(w world) bool {
 
 // nodeEntry is a node of the snapshot with its pods.
 type nodeEntry struct {
-	node *v1.Node
+	node     *v1.Node
+	platform cluster.Platform // of the node
 	// pods may hold entries that have left, until the next rebuild.
 	pods []*podEntry
 	info *framework.NodeInfo

@@ -13,6 +13,9 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	if err != nil {
 		return Result{Reason: err.Error()}
 	}
+	if why := s.refusedElsewhere(p, n); why != "" {
+		return Result{Reason: why}
+	}
 	s.prepare(p)
 	t := s.last.template.like
 	if t.refused != nil {
@@ -31,6 +34,15 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	}
 	v.Terminating = !v.OK
 	return v
+}
+
+// refusedElsewhere returns why a replacement could not run on a node for reasons
+// that no filter of kube-scheduler knows; empty if it could.
+func (s *Session) refusedElsewhere(p *podEntry, n *nodeEntry) string {
+	if n == p.node {
+		return ""
+	}
+	return s.refusedPlatform(p, n)
 }
 
 // worldsDiffer reports whether the second world may give another result.

@@ -17,7 +17,8 @@ type Session struct {
 	created   asCreated // nil until needed
 	moves     map[*podEntry]*move
 	expected  []*podEntry
-	version   uint64 // counts moves and undone moves
+	shown     map[shown]bool // what ready replicas show; nil until needed
+	version   uint64         // counts moves and undone moves
 	last      prepared
 }
 

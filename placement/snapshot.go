@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // snapshot holds the nodes and their pods, indexed for the lens.
@@ -137,6 +139,7 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 			s.change(n)
 		}
 		n.generation = s.generation
+		n.platform = cluster.PlatformOf(n.node.Labels)
 		s.views, s.softTainted = append(s.views, n.view), s.softTainted || softTainted(node)
 	}
 	for name, n := range s.nodes {

@@ -36,7 +36,7 @@ func Of(seen *observer.Observation, move *ledger.Intent, pod *v1.Pod, takes func
 	}
 	tried, found := map[cluster.NodeIndex]bool{to: true, from: true}, []string{move.To}
 	for len(found) < Most && len(tried) < maxTries {
-		next := seen.Coolest(move.From, all, move.Usage, func(i cluster.NodeIndex) bool { return tried[i] })
+		next := seen.Coolest(move, all, func(i cluster.NodeIndex) bool { return tried[i] })
 		if next < 0 {
 			break
 		}

@@ -82,6 +82,25 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// Names are of nodes that can run the pod and that take part.
+func TestOfStaysOnThePlatform(t *testing.T) {
+	observation := seen(t, map[string]int64{"arm": 5, "cool": 10, "mild": 30, "other": 20, "warm": 50, "hot": 97}, "")
+	for _, info := range observation.View.Snapshot.Nodes {
+		info.Node.Labels = map[string]string{"kubernetes.io/arch": "amd64"}
+		switch info.Node.Name {
+		case "arm":
+			info.Node.Labels["kubernetes.io/arch"] = "arm64"
+		case "other":
+			info.Node.Unselected = true
+		}
+	}
+	move := ledger.Intent{From: "hot", To: "warm", Usage: cluster.Amounts{100, 1 << 20}}
+	got := Of(observation, &move, &v1.Pod{}, func(string) bool { return true })
+	if diff := cmp.Diff([]string{"warm", "cool", "mild"}, got); diff != "" {
+		t.Errorf("landings (-want +got):\n%s", diff)
+	}
+}
+
 // However many nodes there are, a pod gets few names, and few nodes are looked
 // at.
 func TestOfIsBounded(t *testing.T) {

@@ -1,22 +1,49 @@
 package observer
 
-import "github.com/evenkeel/evenkeel/cluster"
+import (
+	"slices"
 
-// Coolest returns the node of these that would be the coolest with a pod on it
-// that cannot go where it was planned to: of the zone that it comes from or, if
-// none of that takes it, of others, and always of the same capacity type. It
-// returns -1 if there is none.
-func (o *Observation) Coolest(from string, nodes []cluster.NodeIndex, usage cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// Coolest returns the node of these that would be the coolest with the pod of a
+// move on it, if that cannot go where it was planned to: of the zone that it comes
+// from or, if none of that takes it, of others, and always of the same capacity
+// type and platform. It returns -1 if there is none.
+func (o *Observation) Coolest(move *ledger.Intent, nodes []cluster.NodeIndex, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	known := o.View.Snapshot
-	source := known.Index(from)
+	suits := o.platforms(move)
+	others := func(i cluster.NodeIndex) bool {
+		return excluded(i) || known.Nodes[i].Node.Closed() != "" || !suits(&known.Nodes[i].Node)
+	}
+	source := known.Index(move.From)
 	if source < 0 {
-		return o.Board.Best(nodes, usage, excluded)
+		return o.Board.Best(nodes, move.Usage, others)
 	}
 	home := known.Nodes[source].Node.Site()
-	others := func(i cluster.NodeIndex) bool { return excluded(i) || known.Nodes[i].Node.Site().Spot != home.Spot }
-	to := o.Board.Best(nodes, usage, func(i cluster.NodeIndex) bool { return others(i) || known.Nodes[i].Node.Site().Zone != home.Zone })
+	alike := func(i cluster.NodeIndex) bool { return others(i) || known.Nodes[i].Node.Site().Spot != home.Spot }
+	to := o.Board.Best(nodes, move.Usage, func(i cluster.NodeIndex) bool { return alike(i) || known.Nodes[i].Node.Site().Zone != home.Zone })
 	if to < 0 {
-		to = o.Board.Best(nodes, usage, others)
+		to = o.Board.Best(nodes, move.Usage, alike)
 	}
 	return to
+}
+
+// platforms returns which nodes the pod of a move can run on: those of the
+// platform that it ran on, and of the one that it was planned to go to. Where
+// neither node is known any more, no node is known to suit unless all are alike.
+func (o *Observation) platforms(move *ledger.Intent) func(*cluster.Node) bool {
+	known := o.View.Snapshot
+	var suiting []cluster.Platform
+	for _, name := range []string{move.From, move.To} {
+		if i := known.Index(name); i >= 0 {
+			suiting = append(suiting, known.Nodes[i].Node.Platform())
+		}
+	}
+	if len(suiting) > 0 {
+		return func(n *cluster.Node) bool { return slices.Contains(suiting, n.Platform()) }
+	}
+	mixed := slices.ContainsFunc(known.Nodes, func(n *cluster.NodePods) bool { return n.Node.Platform() != known.Nodes[0].Node.Platform() })
+	return func(*cluster.Node) bool { return !mixed }
 }

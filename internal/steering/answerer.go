@@ -251,7 +251,7 @@ func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, r
 	planned := to >= 0
 	if !planned {
 		from := board.Node([]byte(move.From))
-		to = r.observation.Coolest(move.From, nodes, move.Usage, func(i cluster.NodeIndex) bool { return i == from })
+		to = r.observation.Coolest(&move.Intent, nodes, func(i cluster.NodeIndex) bool { return i == from })
 	}
 	if to < 0 {
 		return false

@@ -288,6 +288,45 @@ func TestLostLandingsStayAtHome(t *testing.T) {
 	}
 }
 
+// A replacement whose destination is lost stays on nodes that can run it: of the
+// platform of its source or of its destination, even when one of them is gone.
+func TestLostLandingsStayOnThePlatform(t *testing.T) {
+	amd, arm := map[string]string{v1.LabelArchStable: "amd64"}, map[string]string{"beta.kubernetes.io/arch": "arm64"}
+	for name, tc := range map[string]struct {
+		labels map[string]map[string]string
+		gone   []string
+		want   string // the node that is kept; empty if kube-scheduler chooses
+	}{
+		"its own, though another is cooler": {labels: map[string]map[string]string{"hot": amd, "planned": amd, "cooler": arm, "cool": amd}, want: "cool"},
+		"one that it was found to run on":   {labels: map[string]map[string]string{"hot": amd, "planned": arm, "cooler": arm, "cool": amd}, want: "cooler"},
+		"as planned, without the source":    {labels: map[string]map[string]string{"planned": amd, "cooler": arm, "cool": amd}, gone: []string{"hot"}, want: "cool"},
+		"nobody knows":                      {labels: map[string]map[string]string{"cooler": arm, "cool": amd}, gone: []string{"hot", "planned"}},
+		"nobody knows, and all are alike":   {gone: []string{"hot", "planned"}, want: "cooler"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBridge(t)
+			for node, cpuMilli := range map[string]int64{"hot": 7000, "cooler": 1000, "cool": 3000, "planned": 2000} {
+				b.node(node, cpuMilli)
+				b.label(node, tc.labels[node])
+			}
+			b.observe()
+			b.record(1, "hot", "planned")
+			for _, node := range tc.gone {
+				b.observer.Store().DeleteNode(node)
+			}
+			b.observe()
+			want := map[string]extender.Reject{"cooler": keep, "cool": keep}
+			if tc.want != "" {
+				want = map[string]extender.Reject{"cooler": notThere, "cool": notThere}
+				want[tc.want] = keep
+			}
+			if diff := cmp.Diff(want, b.filter(webPod("new"), "cooler", "cool")); diff != "" {
+				t.Errorf("filter (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A pod of another namespace that names the owner of a move is answered like
 // any other pod, and takes nothing from the real replacement.
 func TestForgedOwnersTakeNoLanding(t *testing.T) {

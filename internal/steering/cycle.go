@@ -133,7 +133,7 @@ func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	}
 	tried := map[cluster.NodeIndex]bool{board.Node([]byte(c.move.From)): true}
 	for range maxTries {
-		to := c.round.observation.Coolest(c.move.From, left, c.move.Usage, func(i cluster.NodeIndex) bool { return tried[i] })
+		to := c.round.observation.Coolest(&c.move.Intent, left, func(i cluster.NodeIndex) bool { return tried[i] })
 		if to < 0 {
 			return ""
 		}

@@ -1,0 +1,110 @@
+package placement
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+func archIn(preferred bool, key string, values ...string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		term := v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}}}
+		nodes := &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}}
+		if preferred {
+			nodes = &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 1, Preference: term}}}
+		}
+		affinityOf(p).NodeAffinity = nodes
+	}
+}
+
+func ready(p *v1.Pod) {
+	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+}
+
+func tolerating(t v1.Toleration) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, t) }
+}
+
+// A replacement goes to nodes that can run it: of the operating system that the
+// pod runs on, and of its architecture, unless the pod or a replica shows that it
+// can do another one.
+func TestReplacementsStayOnTheirPlatform(t *testing.T) {
+	const beta = "beta.kubernetes.io/arch"
+	image := func(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Containers[0].Image = name } }
+	for name, tc := range map[string]struct {
+		pod      []func(*v1.Pod)
+		replica  *v1.Pod // beside the pod
+		takesArm bool
+	}{
+		"says nothing":         {},
+		"requires its own":     {pod: []func(*v1.Pod){archIn(false, v1.LabelArchStable, "amd64")}},
+		"selects its own":      {pod: []func(*v1.Pod){nodeSelector(v1.LabelArchStable, "amd64")}},
+		"requires one of both": {pod: []func(*v1.Pod){archIn(false, v1.LabelArchStable, "amd64", "arm64")}, takesArm: true},
+		"requires one of both, by the earlier label": {pod: []func(*v1.Pod){archIn(false, beta, "amd64", "arm64")}, takesArm: true},
+		"prefers the other":                          {pod: []func(*v1.Pod){archIn(true, v1.LabelArchStable, "arm64")}, takesArm: true},
+		"prefers its own":                            {pod: []func(*v1.Pod){archIn(true, v1.LabelArchStable, "amd64")}},
+		"tolerates the other's taint":                {pod: []func(*v1.Pod){tolerating(v1.Toleration{Key: v1.LabelArchStable, Value: "arm64"})}, takesArm: true},
+		"tolerates everything":                       {pod: []func(*v1.Pod){tolerating(v1.Toleration{Operator: v1.TolerationOpExists})}},
+		"a replica is ready there":                   {replica: aPod("other", "arm-2", ready), takesArm: true},
+		"a replica is not ready there":               {replica: aPod("other", "arm-2")},
+		"a replica is on the pod's own":              {replica: aPod("other", "amd-2", ready)},
+		"a replica of another image is ready there":  {replica: aPod("other", "arm-2", ready, image("v2"))},
+		"another owner's pod is ready there":         {replica: aPod("other", "arm-2", ready, func(p *v1.Pod) { p.OwnerReferences = ownedBy("ReplicaSet", "api") })},
+		"another namespace's pod is ready there":     {replica: aPod("other", "arm-2", ready, inNamespace("x"))},
+		"a StatefulSet's pod is ready there": {
+			pod: []func(*v1.Pod){statefulSet, podLabel("name", "db-0")}, replica: aPod("other", "arm-2", ready, statefulSet, podLabel("name", "db-1")), takesArm: true,
+		},
+	} {
+		linux := func(name, arch string) *v1.Node {
+			return aNode(name, nodeLabel(v1.LabelOSStable, "linux"), nodeLabel(v1.LabelArchStable, arch), nodeLabel(beta, arch))
+		}
+		nodes := []*v1.Node{
+			linux("amd-1", "amd64"), linux("amd-2", "amd64"), linux("arm-1", "arm64"), linux("arm-2", "arm64"),
+			aNode("arm-beta", nodeLabel("beta.kubernetes.io/os", "linux"), nodeLabel(beta, "arm64")),
+			aNode("windows", nodeLabel(v1.LabelOSStable, "windows"), nodeLabel(v1.LabelArchStable, "amd64"), nodeLabel(beta, "amd64")),
+			aNode("unlabelled"),
+		}
+		pod := aPod("p", "amd-1", tc.pod...)
+		pods := []*v1.Pod{pod}
+		if tc.replica != nil {
+			pods = append(pods, tc.replica)
+		}
+		f, err := New(t.Context(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(nodes, pods); err != nil {
+			t.Fatal(err)
+		}
+		s := f.Begin()
+		for node, want := range map[string]bool{"amd-2": true, "arm-1": tc.takesArm, "windows": false, "unlabelled": false} {
+			if got := s.Fits(pod, node); got.OK != want {
+				t.Errorf("%s: %s takes it: %t, want %t (%s)", name, node, got.OK, want, got.Reason)
+			}
+		}
+		if tc.replica != nil && s.Fits(pod, "arm-beta").OK != tc.takesArm {
+			t.Errorf("%s: a node with labels of earlier releases takes it: %t", name, !tc.takesArm)
+		}
+		s.Close()
+	}
+}
+
+// Where nodes have no labels the pod's own word counts.
+func TestPodOSCountsWithoutLabelsOfItsNode(t *testing.T) {
+	pod := aPod("p", "plain", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Linux} })
+	f, err := New(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync([]*v1.Node{aNode("plain"), aNode("same"), aNode("windows", nodeLabel(v1.LabelOSStable, "windows"))}, []*v1.Pod{pod}); err != nil {
+		t.Fatal(err)
+	}
+	s := f.Begin()
+	defer s.Close()
+	if got := s.Fits(pod, "windows"); got.OK || got.Reason != "the pod is for linux, the node runs windows" {
+		t.Errorf("on windows: %+v", got)
+	}
+	if got := s.Fits(pod, "same"); !got.OK {
+		t.Errorf("on a node like its own: %+v", got)
+	}
+}
