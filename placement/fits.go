@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"cmp"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -42,7 +44,7 @@ func (s *Session) refusedElsewhere(p *podEntry, n *nodeEntry) string {
 	if n == p.node {
 		return ""
 	}
-	return s.refusedPlatform(p, n)
+	return cmp.Or(s.refusedPlatform(p, n), s.refusedVolume(p, n))
 }
 
 // worldsDiffer reports whether the second world may give another result.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -47,12 +48,16 @@ type Filters struct {
 	scorers          []scorer // of scores
 	synced           []cache.InformerSynced
 	dynamicResources bool
+	volumes          volumes
 	snapshot         *snapshot
 }
 
 // New builds the plugins. Goroutines that they start end with ctx.
 func New(ctx context.Context, cfg Config) (*Filters, error) {
 	ctx = klog.NewContext(ctx, logr.Discard())
+	if cfg.Informers == nil {
+		cfg.Informers = informers.NewSharedInformerFactory(nil, 0)
+	}
 	snap := newSnapshot()
 	plugins, synced, err := newFramework(ctx, cfg, snap.lens)
 	if err != nil {
@@ -69,6 +74,7 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 		scorers:          scorers,
 		synced:           synced,
 		dynamicResources: cfg.DynamicResources,
+		volumes:          newVolumes(cfg.Informers),
 		snapshot:         snap,
 	}, nil
 }

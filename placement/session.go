@@ -17,8 +17,9 @@ type Session struct {
 	created   asCreated // nil until needed
 	moves     map[*podEntry]*move
 	expected  []*podEntry
-	shown     map[shown]bool // what ready replicas show; nil until needed
-	version   uint64         // counts moves and undone moves
+	shown     map[shown]bool      // what ready replicas show; nil until needed
+	byVolume  map[string][]string // claims by their volume; nil until needed
+	version   uint64              // counts moves and undone moves
 	last      prepared
 }
 

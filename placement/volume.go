@@ -1,0 +1,83 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	listers "k8s.io/client-go/listers/core/v1"
+)
+
+// volumes finds the volumes of claims.
+type volumes struct {
+	claims  listers.PersistentVolumeClaimLister
+	volumes listers.PersistentVolumeLister
+}
+
+func newVolumes(factory informers.SharedInformerFactory) volumes {
+	api := factory.Core().V1()
+	return volumes{api.PersistentVolumeClaims().Lister(), api.PersistentVolumes().Lister()}
+}
+
+// of returns what identifies the volume of a claim "namespace/name", however many
+// PersistentVolumes stand for it, and whether only one node at a time can mount it.
+// The claim of a volume that is not known decides alone. ReadWriteOncePod is up to
+// kube-scheduler's own filter.
+func (v *volumes) of(key string) (id string, oneNode bool) {
+	namespace, name, _ := strings.Cut(key, "/")
+	claim, err := v.claims.PersistentVolumeClaims(namespace).Get(name)
+	if err != nil {
+		return "", false
+	}
+	id, modes := claim.Spec.VolumeName, claim.Spec.AccessModes
+	if volume, err := v.volumes.Get(claim.Spec.VolumeName); err == nil {
+		if csi := volume.Spec.CSI; csi != nil {
+			id = csi.Driver + " " + csi.VolumeHandle
+		}
+		if len(volume.Spec.AccessModes) > 0 {
+			modes = volume.Spec.AccessModes
+		}
+	}
+	several := slices.Contains(modes, v1.ReadWriteMany) || slices.Contains(modes, v1.ReadOnlyMany)
+	return id, id != "" && slices.Contains(modes, v1.ReadWriteOnce) && !several
+}
+
+// refusedVolume returns which pod keeps a volume of the replacement on another
+// node; empty if none does. kube-scheduler accepts such a node, and the kubelet
+// then waits for the volume as long as that pod runs.
+func (s *Session) refusedVolume(p *podEntry, to *nodeEntry) string {
+	snap := s.filters.snapshot
+	for key := range claimKeys(p.pod) {
+		id, oneNode := s.filters.volumes.of(key)
+		if !oneNode {
+			continue
+		}
+		for _, same := range s.sharing(id) {
+			for _, user := range snap.claims[same] {
+				if user != p && !user.moved && user.node != to {
+					return fmt.Sprintf("one node at a time can mount the volume of claim %s, and pod %s/%s uses it on node %s",
+						key, user.pod.Namespace, user.pod.Name, user.node.node.Name)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// sharing returns the claims in use whose volume is this one.
+func (s *Session) sharing(id string) []string {
+	if s.byVolume == nil {
+		s.byVolume = map[string][]string{}
+		for key := range s.filters.snapshot.claims {
+			if of, oneNode := s.filters.volumes.of(key); oneNode {
+				s.byVolume[of] = append(s.byVolume[of], key)
+			}
+		}
+		for _, keys := range s.byVolume {
+			slices.Sort(keys)
+		}
+	}
+	return s.byVolume[id]
+}
