@@ -76,12 +76,12 @@ const (
 func (n *Node) Virtual() string {
 	simulated := n.UsageAnnotations[ResourceMetricsPath] != ""
 	for _, key := range n.Taints {
-		if virtualTaints[key] && !(simulated && key == kwokTaint) || virtualKey(key) {
+		if virtualTaints[key] && (!simulated || key != kwokTaint) || virtualKey(key) {
 			return key
 		}
 	}
 	for _, label := range virtual {
-		if n.Labels[label.key] == label.value && !(simulated && label.value == kwok) {
+		if n.Labels[label.key] == label.value && (!simulated || label.value != kwok) {
 			return label.key + "=" + label.value
 		}
 	}

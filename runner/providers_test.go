@@ -92,7 +92,7 @@ func TestPrometheusProviderFollowsNoRedirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, _, err := client.Do(t.Context(), request)
+	response, _, err := client.Do(t.Context(), request) //nolint:bodyclose // Do reads and closes it
 	if err != nil || response.StatusCode != http.StatusTemporaryRedirect {
 		t.Errorf("response %v, error %v, want the redirect itself", response, err)
 	}

@@ -54,7 +54,7 @@ func (r *reload) changed(ctx context.Context, content []byte, err error) (done b
 // replace applies content and reports whether it has changed. The policy is
 // checked like the first one.
 func (r *reload) replace(ctx context.Context, content []byte) (another bool, err error) {
-	defer policyfile.Recover(ctx, r.options.PolicyFile, &err)
+	defer policyfile.Recover(r.options.PolicyFile, &err)
 	if bytes.Equal(content, r.current().content) {
 		return false, nil // it was different for a while
 	}

@@ -22,7 +22,7 @@ import (
 // newApp reads the policy and wires what the parts need, without a request to
 // the API server. It reports mistakes in flags or policy.
 func newApp(ctx context.Context, options Options, needs parts) (_ *App, err error) {
-	defer policyfile.Recover(ctx, options.PolicyFile, &err)
+	defer policyfile.Recover(options.PolicyFile, &err)
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (a *App) wire(ctx context.Context, file *policy.File, content []byte) error
 
 // reach does the rest of wire. It may be repeated until it succeeds.
 func (a *App) reach(ctx context.Context) (err error) {
-	defer policyfile.Recover(ctx, a.options.PolicyFile, &err)
+	defer policyfile.Recover(a.options.PolicyFile, &err)
 	if err := a.kube.Reach(ctx); err != nil {
 		return err
 	}

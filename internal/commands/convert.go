@@ -2,7 +2,6 @@ package commands
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +59,7 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 }
 
 func convertFile(name string, data []byte) (_ *migration.Result, err error) {
-	defer policyfile.Recover(context.Background(), name, &err)
+	defer policyfile.Recover(name, &err)
 	return migration.ConvertFile(name, data, kinds.All)
 }
 

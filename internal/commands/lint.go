@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -103,7 +102,7 @@ func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
 }
 
 func examine(p migration.Policy, now time.Time) (_ PolicyReport, err error) {
-	defer policyfile.Recover(context.Background(), p.Name, &err)
+	defer policyfile.Recover(p.Name, &err)
 	file, err := policyfile.Load(p.Name, p.Data)
 	if err != nil {
 		return PolicyReport{}, err

@@ -155,7 +155,7 @@ func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtil
 // in a DeschedulerPolicy: they need upstream's loader, which asks the API
 // server.
 func policyVariant(path string) (_ sim.Variant, err error) {
-	defer policyfile.Recover(context.Background(), path, &err)
+	defer policyfile.Recover(path, &err)
 	file, _, err := policyfile.Read(path)
 	if err != nil {
 		return sim.Variant{}, err

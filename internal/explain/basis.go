@@ -453,8 +453,9 @@ func (m *Metric) resource() (resource cluster.Resource, ok bool) {
 		return cluster.CPU, true
 	case usage.Memory, thresholds.MemoryAvailable:
 		return cluster.Memory, true
+	default:
+		return cluster.NumResources, false
 	}
-	return cluster.NumResources, false
 }
 
 // whole is what a metric of a resource is a percentage of.

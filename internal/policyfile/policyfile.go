@@ -78,7 +78,7 @@ func Read(path string) (*policy.File, []byte, error) {
 
 // Load reads the content of a policy file, current or legacy.
 func Load(name string, content []byte) (_ *policy.File, err error) {
-	defer Recover(context.Background(), name, &err)
+	defer Recover(name, &err)
 	return migration.Load(name, content, kinds.All)
 }
 
@@ -125,7 +125,7 @@ func treeOf(name string, text []byte) (map[string]any, error) {
 
 // decode hands a DeschedulerPolicy to upstream's loader, which takes a path.
 func decode(file *policy.File, tree map[string]any, client kubernetes.Interface, registry pluginregistry.Registry) (_ *api.DeschedulerPolicy, err error) {
-	defer Recover(context.Background(), NameOf(file), &err)
+	defer Recover(NameOf(file), &err)
 	text, err := json.Marshal(tree)
 	if err != nil {
 		return nil, fmt.Errorf("writing the DeschedulerPolicy as JSON: %w", err)

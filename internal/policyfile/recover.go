@@ -1,18 +1,17 @@
 package policyfile
 
 import (
-	"context"
 	"fmt"
 	"runtime/debug"
 
 	"k8s.io/klog/v2"
 )
 
-// Recover, when deferred, turns a panic into the error of an invalid policy, so
+// Recover turns, when deferred, a panic into the error of an invalid policy, so
 // that no content of a policy file ends a process. The loader, validation and
 // constructors of upstream's plugins were written for files that a person wrote
 // and may panic on others.
-func Recover(ctx context.Context, name string, err *error) {
+func Recover(name string, err *error) {
 	fault := recover()
 	if fault == nil {
 		return
@@ -20,6 +19,6 @@ func Recover(ctx context.Context, name string, err *error) {
 	if name == "" {
 		name = "policy"
 	}
-	klog.FromContext(ctx).Error(nil, "Panic while using a policy", "file", name, "panic", fault, "stack", string(debug.Stack()))
+	klog.Background().Error(nil, "Panic while using a policy", "file", name, "panic", fault, "stack", string(debug.Stack()))
 	*err = Invalid(name, fmt.Sprintf("internal error: using this policy panicked: %v; please report it with the policy and the log", fault))
 }

@@ -85,7 +85,7 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 		if response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil)); err == nil {
 			got = response.Header.Get("By")
 			response.Body.Close()
-		} else if !errors.Is(err, errAway) && !(notGranted(err) && strings.HasSuffix(err.Error(), ": "+reader.Remedy)) {
+		} else if !errors.Is(err, errAway) && (!notGranted(err) || !strings.HasSuffix(err.Error(), ": "+reader.Remedy)) {
 			t.Errorf("%s: error %v", step.what, err)
 		}
 		if got != step.by || office.asked != step.asked {

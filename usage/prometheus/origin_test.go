@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,9 +96,9 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 				server := newFake(t, map[string]string{})
 				for key, series := range tc.answers {
 					if first {
-						series = append(tc.page[key][:len(tc.page[key]):len(tc.page[key])], series...)
+						series = append(slices.Clip(tc.page[key]), series...)
 					} else {
-						series = append(series[:len(series):len(series)], tc.page[key]...)
+						series = append(slices.Clip(series), tc.page[key]...)
 					}
 					server.set(key, vectorOf(series...))
 				}
