@@ -58,7 +58,7 @@ var sentences = map[Reason]string{
 	NodeLeaving:         "an autoscaler is about to remove the node and moves its pods itself",
 	GainTooSmall:        "it uses less than a move has to take off its node (the policy's eviction.minGainPercent)",
 	NotWorthwhile:       "the moves that would cool its node would shorten hot time by less than they have to (the policy's eviction.minHotTimeSaved)",
-	HotThroughImmovable: "moving every movable pod would not bring the node below its evict line, so none is moved",
+	HotThroughImmovable: "moving every movable pod would not bring the node below its evict line",
 
 	NotPlanned:    "there is no plan that it could be part of",
 	Terminating:   "it is terminating already",

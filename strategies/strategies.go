@@ -176,6 +176,9 @@ type NodeReport struct {
 	// NoRoom is what would have to leave a hot node and has nowhere to go; zero
 	// otherwise.
 	NoRoom cluster.Amounts
+	// Pinned says which pods keep a node hot that are not allowed to move; empty
+	// if none do.
+	Pinned string
 }
 
 // Plan is what to do and why, and why not more.

@@ -160,7 +160,11 @@ func stuck(report *strategies.NodeReport) string {
 	case report.Reason == reasons.NoLanding:
 		return "no other node has room for what would have to leave it, " + report.NoRoom.InWords()
 	case report.Reason == reasons.HotThroughImmovable:
-		return "moving every pod that may be moved would not bring it below its evict line, so none is moved"
+		why := "moving every pod that may be moved would not bring it below its evict line"
+		if report.Pinned != "" {
+			why += "; " + report.Pinned
+		}
+		return why
 	}
 	return ""
 }

@@ -41,7 +41,7 @@ func TestNodeSummary(t *testing.T) {
 		"hot by what is available": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 0, 0, memory(91*gib)) },
 			"n1 is hot since 12:03 UTC: memory.available avg_5m 9.0% is below the evict line 10%. " +
-				"No pod would be moved (HotThroughImmovable: moving every movable pod would not bring the node below its evict line, so none is moved).",
+				"No pod would be moved (HotThroughImmovable: moving every movable pod would not bring the node below its evict line).",
 		},
 		"hot, and nobody takes its pods": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6700, 6600); h.pod("a", 500) },

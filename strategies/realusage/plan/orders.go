@@ -31,6 +31,7 @@ func New(in Input) strategies.Plan {
 			best = other
 		}
 	}
+	best.relievePinned()
 	best.relieveAhead()
 	return best.plan()
 }

@@ -125,11 +125,7 @@ func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing) bool {
 	if !n.ByCPU || p.in.MinHotMinutesSaved <= 0 {
 		return true
 	}
-	saves := n.saves(p.in.Nodes, landed)
-	for i := range landed {
-		landed[i].saves = saves / float64(len(landed))
-	}
-	asked := p.in.MinHotMinutesSaved * float64(costOf(landed)) / strategies.PlainQuarters
+	saves, asked := p.worth(n, landed)
 	if saves >= asked {
 		return true
 	}
@@ -140,6 +136,16 @@ func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing) bool {
 			reasons.Count(len(landed), "move"), max(saves, 0), forecast.Horizon.Hours(), asked))
 	}
 	return false
+}
+
+// worth returns how many hot minutes the moves off a node save and how many they
+// have to, and notes what each saves.
+func (p *planner) worth(n *Node, landed []landing) (saves, asked float64) {
+	saves = n.saves(p.in.Nodes, landed)
+	for i := range landed {
+		landed[i].saves = saves / float64(len(landed))
+	}
+	return saves, p.in.MinHotMinutesSaved * float64(costOf(landed)) / strategies.PlainQuarters
 }
 
 // giveUp records whether a node is left alone because pods lack destinations or
@@ -254,10 +260,13 @@ func (p *planner) budget() int {
 // that would have relieved it.
 func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
+	detail := "moving every movable pod would not bring the node below its evict line"
+	if by := p.in.Nodes[at].pinnedBy(need); by != "" && why == reasons.HotThroughImmovable {
+		detail += ": " + by
+	}
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
-			p.decline(&p.in.Nodes[at], pod, reasons.HotThroughImmovable,
-				"moving every movable pod would not bring the node below its evict line")
+			p.decline(&p.in.Nodes[at], pod, reasons.HotThroughImmovable, detail)
 		}
 	}
 }
@@ -296,6 +305,9 @@ func (p *planner) plan() strategies.Plan {
 		}
 		if p.notes[i] == reasons.NoLanding {
 			plan.Nodes[i].NoRoom = n.Need.AtLeastZero()
+		}
+		if p.notes[i] == reasons.HotThroughImmovable {
+			plan.Nodes[i].Pinned = n.pinnedBy(n.Need.AtLeastZero())
 		}
 	}
 	return plan

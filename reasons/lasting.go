@@ -1,0 +1,14 @@
+package reasons
+
+// lasting are the reasons for which a pod is not moved until somebody changes it,
+// its owner or the policy.
+var lasting = map[Reason]bool{
+	ProtectedByDefaultEvictor: true, DaemonSetPod: true, MirrorPod: true, JobPod: true, NoController: true, SchedulerNotSteered: true,
+	SeveralPodDisruptionBudgets: true, PodDisruptionBudgetForbids: true, MinAvailableUnreadable: true, SurgeUnreadable: true, NamespaceExcluded: true,
+	ResourceClaimsNotSupported: true, EvictionDeclined: true, DisruptionDeclined: true, EvictedInBackground: true, PodGroupMember: true,
+	OwnerUnreadable: true, ControllerUnknown: true, RestartPolicyNotAlways: true,
+}
+
+// Lasts reports whether waiting does not help a pod that is not moved for this
+// reason.
+func (r Reason) Lasts() bool { return lasting[r] }

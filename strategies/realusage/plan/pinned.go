@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// leastRelief is the share of what is above a node's evict line that must be able
+// to leave for the node to be relieved although it stays hot.
+const leastRelief = 0.5
+
+// relievePinned moves pods off nodes that stay hot because of pods that must not
+// be moved: their neighbours would suffer for as long as those run. It comes after
+// all nodes that can be cooled, which have the first choice of destinations.
+func (p *planner) relievePinned() {
+	var pinned []cluster.NodeIndex
+	for _, at := range p.hot {
+		if n := &p.in.Nodes[at]; p.notes[at] == reasons.HotThroughImmovable && n.ByCPU && p.in.MinHotMinutesSaved > 0 {
+			pinned = append(pinned, at)
+		}
+	}
+	if len(pinned) == 0 {
+		return
+	}
+	done, ok := p.redo()
+	if ok {
+		for _, at := range pinned {
+			for _, l := range p.relieve(at) {
+				done = append(done, l.undo)
+				p.landed = append(p.landed, l)
+			}
+		}
+	}
+	for _, undo := range slices.Backward(done) {
+		undo()
+	}
+}
+
+// relieve lands the pods that bring a pinned node as low as the others let it be,
+// if that takes off enough, and if staying above that level is shortened by as
+// much as cooling a node has to shorten hot time.
+func (p *planner) relieve(at cluster.NodeIndex) []landing {
+	n := p.in.Nodes[at] // a copy, whose line is raised
+	need := n.Need.AtLeastZero()
+	if n.waits(need) {
+		return nil
+	}
+	var movable []*strategies.Pod
+	for i := range n.Pods {
+		if pod := &n.Pods[i]; pod.Refused == "" && gain(pod, &n, need) >= p.in.MinGainPercent && p.destinations.takes(pod) {
+			movable = append(movable, pod)
+		}
+	}
+	slices.SortFunc(movable, compareKey)
+	can := need
+	for r, most := range sum(movable) {
+		can[r] = min(can[r], most)
+	}
+	if float64(can[cluster.CPU]) < leastRelief*float64(need[cluster.CPU]) || !positive(can) || p.budget() == 0 {
+		return nil
+	}
+	n.HotLine += need[cluster.CPU] - can[cluster.CPU]
+	landed, _ := p.least(movable, p.scale(&n, can))
+	if landed == nil {
+		return nil
+	}
+	if saves, asked := p.worth(&n, landed); saves < asked {
+		p.destinations.takeBack(landed)
+		return nil
+	}
+	if budget := p.budget(); len(landed) > budget {
+		p.destinations.takeBack(landed[budget:])
+		landed = landed[:budget]
+	}
+	for i := range landed {
+		landed[i].from = at
+	}
+	p.declined = slices.DeleteFunc(p.declined, func(d strategies.Declined) bool {
+		return slices.ContainsFunc(landed, func(l landing) bool { return l.pod.Pod == d.Pod.Pod })
+	})
+	return landed
+}
+
+// waits reports whether the node may be cooled later, with pods that must not be
+// moved for now only.
+func (n *Node) waits(need cluster.Amounts) bool {
+	var later cluster.Amounts
+	for i := range n.Pods {
+		if pod := &n.Pods[i]; !pod.Refused.Lasts() {
+			later = later.Plus(pod.Wanted())
+		}
+	}
+	return covers(later, need)
+}
+
+// pinnedBy says what the pods use that must not leave a node, in the resource that
+// most has to, and which namespace has most of it; empty if they use nothing.
+func (n *Node) pinnedBy(need cluster.Amounts) string {
+	resource := cluster.CPU
+	for _, r := range cluster.Resources() {
+		if share(need[r], n.Allocatable[r]) > share(need[resource], n.Allocatable[resource]) {
+			resource = r
+		}
+	}
+	var total int64
+	largest, of := map[string]*strategies.Pod{}, map[string]int64{}
+	for i := range n.Pods {
+		pod := &n.Pods[i]
+		if pod.Refused == "" || pod.Usage[resource] <= 0 {
+			continue
+		}
+		total += pod.Usage[resource]
+		of[pod.Namespace] += pod.Usage[resource]
+		if most := largest[pod.Namespace]; most == nil || pod.Usage[resource] > most.Usage[resource] {
+			largest[pod.Namespace] = pod
+		}
+	}
+	if total == 0 {
+		return ""
+	}
+	var most *strategies.Pod
+	for namespace, pod := range largest {
+		if most == nil || of[namespace] > of[most.Namespace] || of[namespace] == of[most.Namespace] && namespace < most.Namespace {
+			most = pod
+		}
+	}
+	percent := func(amount int64) float64 { return 100 * share(amount, n.Allocatable[resource]) }
+	return fmt.Sprintf("pods that are not moved use %.1f%% of its %s, those of namespace %s %.1f%% (%s: %s)",
+		percent(total), resource, most.Namespace, percent(of[most.Namespace]), most.Name, most.Refused)
+}

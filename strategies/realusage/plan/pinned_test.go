@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage/forecast"
+)
+
+// Pods of a tenant that must not be moved, and that alone are above the evict
+// line of 65 %, do not keep their neighbours in the heat: these are moved if that
+// takes off half of what is above the line, and if it lasts.
+func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
+	tenant := func(used int64) strategies.Pod {
+		return pod("tenant", cluster.Amounts{used, 10}, refused(reasons.EvictionDeclined))
+	}
+	neighbours := func(n int, used int64) []strategies.Pod { return pods(n, "web", cluster.Amounts{used, 10}) }
+	for name, tc := range map[string]struct {
+		nodes    []Node
+		expected map[string]forecast.Expected
+		minutes  float64
+		want     []string // moved
+		stays    reasons.Reason
+	}{
+		"a tenant at 69 %": {
+			nodes:   []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), tenant(690))...)},
+			minutes: 10, want: []string{"web0", "web1"}, stays: reasons.HotThroughImmovable,
+		},
+		"less than half could leave": {
+			nodes:   []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(1, 50), tenant(800))...)},
+			minutes: 10, stays: reasons.HotThroughImmovable,
+		},
+		"moves at any worth are for nodes that can be cooled": {
+			nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), tenant(690))...)},
+			stays: reasons.HotThroughImmovable,
+		},
+		"more disruption than it is worth": {
+			nodes:   []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), tenant(690))...)},
+			minutes: 100, stays: reasons.HotThroughImmovable,
+		},
+		"a peak of the tenant's": {
+			nodes:    []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), tenant(690))...)},
+			expected: map[string]forecast.Expected{"tenant": was(20, 690, 5)}, minutes: 10, stays: reasons.HotThroughImmovable,
+		},
+		"a tenant that can be moved in a minute": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{100, 100}),
+				hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), pod("tenant", cluster.Amounts{690, 10}, refused(reasons.PodStarting)))...),
+			},
+			minutes: 10, stays: reasons.HotThroughImmovable,
+		},
+		"one fits nowhere": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{400, 100}),
+				hot("h", cluster.Amounts{0, 0}, pod("big", cluster.Amounts{210, 10}), pod("small", cluster.Amounts{190, 10}), tenant(690)),
+			},
+			minutes: 10, stays: reasons.HotThroughImmovable,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Input{Nodes: asOf(shipped().on(tc.nodes), tc.expected), Placement: anywhere{}, MinHotMinutesSaved: tc.minutes}
+			got := New(in)
+			var moved []string
+			for _, m := range got.Moves {
+				moved = append(moved, m.Name)
+				for _, d := range got.Declined {
+					if d.Name == m.Name {
+						t.Errorf("%s is moved and declined for %s", m.Name, d.Reason)
+					}
+				}
+			}
+			if diff := cmp.Diff(tc.want, moved); diff != "" {
+				t.Errorf("moved (-want +got):\n%s", diff)
+			}
+			report := got.Nodes[len(got.Nodes)-1]
+			if report.Reason != tc.stays || !strings.Contains(report.Pinned, "tenant: ") {
+				t.Errorf("the node stays hot for %q: %s", report.Reason, report.Pinned)
+			}
+		})
+	}
+}
+
+// A node that moves can cool has the first choice of destinations, however hot
+// the others are.
+func TestPinnedNodesComeLast(t *testing.T) {
+	in := Input{
+		Nodes: asOf(shipped().on([]Node{
+			cool("c", cluster.Amounts{400, 100}),
+			hot("h-1", cluster.Amounts{0, 0}, append(pods(2, "near", cluster.Amounts{95, 10}), pod("tenant", cluster.Amounts{800, 10}, refused(reasons.EvictionDeclined)))...),
+			hot("h-2", cluster.Amounts{500, 0}, pod("web", cluster.Amounts{180, 10})),
+		}), nil),
+		Placement: anywhere{}, MinHotMinutesSaved: 10,
+	}
+	got := New(in)
+	if len(got.Moves) != 1 || got.Moves[0].Name != "web" {
+		t.Errorf("planned %v", described(got))
+	}
+}
+
+func TestWhoPinsANode(t *testing.T) {
+	no := refused(reasons.EvictionDeclined)
+	n := shipped().on([]Node{hot("h", cluster.Amounts{50, 0},
+		pod("free", cluster.Amounts{500, 10}), pod("x", cluster.Amounts{300, 10}, no),
+		pod("y", cluster.Amounts{200, 10}, no), pod("z", cluster.Amounts{150, 10}, no),
+	)})[0]
+	for i, namespace := range []string{"a", "b", "a", "a"} {
+		record := *n.Pods[i].Pod
+		record.Namespace = namespace
+		n.Pods[i].Pod = &record
+	}
+	want := "pods that are not moved use 65.0% of its cpu, those of namespace a 35.0% (y: EvictionDeclined)"
+	if got := n.pinnedBy(n.Need.AtLeastZero()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := (&Node{Allocatable: cluster.Amounts{1000, 1000}}).pinnedBy(cluster.Amounts{100, 0}); got != "" {
+		t.Errorf("a node without pods: %s", got)
+	}
+}
