@@ -156,19 +156,26 @@ func cpuLimits(spec *v1.PodSpec) (limits cluster.CPULimits) {
 
 func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// habitual is the number of restarts from which on a container begins its pod's
-// startup no more: one that restarts every few minutes would hide for ever what
-// the pod uses.
+// habitual is the number of restarts of all its containers from which on a restart
+// begins a pod's startup no more. One container that restarts every few minutes, or
+// many in turn, would hide for ever what the pod uses.
 const habitual = 3
 
 // runningAfter returns how many seconds after its pod the newest running
 // container started, at least cluster.PromptStart: stored pods are without the
 // time of one that started sooner.
 func runningAfter(status *v1.PodStatus) int32 {
-	after := time.Duration(0)
-	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+	containers := [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses}
+	restarts := int64(0)
+	for _, statuses := range containers {
 		for i := range statuses {
-			if running := statuses[i].State.Running; running != nil && statuses[i].RestartCount < habitual {
+			restarts += int64(statuses[i].RestartCount)
+		}
+	}
+	after := time.Duration(0)
+	for _, statuses := range containers {
+		for i := range statuses {
+			if running := statuses[i].State.Running; running != nil && (statuses[i].RestartCount == 0 || restarts < habitual) {
 				after = max(after, cluster.PromptStart, running.StartedAt.Sub(status.StartTime.Time))
 			}
 		}

@@ -37,6 +37,12 @@ func TestNewestStartOfAPod(t *testing.T) {
 		"one that restarted twice":   {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 2)}, time.Hour},
 		"one that keeps restarting":  {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 3)}, cluster.PromptStart},
 		"a sidecar that does":        {[]v1.ContainerStatus{restarted(time.Hour, 9)}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
+		"many that restart in turn":  {nil, []v1.ContainerStatus{restarted(time.Minute, 1), restarted(2*time.Minute, 1), restarted(time.Hour, 1)}, 0},
+		"beside one that does":       {nil, []v1.ContainerStatus{restarted(time.Hour, 1), restarted(time.Second, 2), running(time.Minute)}, time.Minute},
+		"beside a sidecar that does": {[]v1.ContainerStatus{restarted(time.Second, 2)}, []v1.ContainerStatus{restarted(time.Hour, 1), running(time.Second)}, cluster.PromptStart},
+		"beside one that waits":      {nil, []v1.ContainerStatus{{RestartCount: 9}, restarted(time.Hour, 1), running(time.Second)}, cluster.PromptStart},
+		"two that restarted once":    {nil, []v1.ContainerStatus{restarted(time.Minute, 1), restarted(time.Hour, 1)}, time.Hour},
+		"one late, among restarts":   {nil, []v1.ContainerStatus{restarted(time.Second, 9), running(time.Hour)}, time.Hour},
 		"an init container ended":    {[]v1.ContainerStatus{ended}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
 		"before its pod, by a clock": {nil, []v1.ContainerStatus{running(-time.Hour)}, cluster.PromptStart},
 	}
