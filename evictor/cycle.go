@@ -30,9 +30,11 @@ const (
 )
 
 // BeginCycle starts a cycle, whose moves settle none of each other's nodes. It
-// first judges the outcomes that are due, and takes back what the steering of
-// earlier moves left behind.
+// first judges the outcomes that are due, takes back what the steering of
+// earlier moves left behind, and ends a hold that is over, because the plan
+// leaves out the pods of namespaces on hold.
 func (e *Evictor) BeginCycle(ctx context.Context) {
+	e.endHold(ctx)
 	e.mu.Lock()
 	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
 	e.mu.Unlock()

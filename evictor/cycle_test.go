@@ -438,6 +438,7 @@ func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 			if i == 3 {
 				time.Sleep(30 * time.Minute)
 			}
+			executor.BeginCycle(t.Context())
 			if diff := cmp.Diff(step.want, p.runWith(executor, string(rune('a'+i)))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", step.name, diff)
 			}

@@ -75,19 +75,23 @@ func (c *Cycle) undo(ctx context.Context, move *Move) {
 // cooling anything.
 func (c *Cycle) held(ctx context.Context) reasons.Reason {
 	hold := c.ledger().Hold()
-	if hold.Reason == "" || len(c.left) == 0 {
+	if hold.Reason == "" || hold.Partial || len(c.left) == 0 { // the safeguards hold the namespaces of a partial one
 		return ""
 	}
-	if reason := Holds(hold, c.config.Clock.Now(), c.asked(ctx)); reason != "" {
-		if hold.Partial {
-			return "" // the safeguards hold its namespaces
-		}
+	reason := Holds(hold, c.config.Clock.Now(), c.asked(ctx))
+	if reason != "" {
 		klog.FromContext(ctx).Info("Evictions on hold until kube-scheduler asks the extender", "reason", reason,
 			"since", hold.Since, "probeAgainAt", hold.Until)
-		return reason
 	}
-	c.ledger().SetHold(ledger.Hold{})
-	return ""
+	return reason
+}
+
+// endHold ends a hold that is over.
+func (e *Evictor) endHold(ctx context.Context) {
+	hold := e.ledger().Hold()
+	if hold.Reason != "" && Holds(hold, e.config.Clock.Now(), e.asked(ctx)) == "" {
+		e.ledger().SetHold(ledger.Hold{})
+	}
 }
 
 // Holds returns why evictions are on hold at the given time and number of
@@ -129,11 +133,11 @@ func (c *Cycle) hold(ctx context.Context, reason reasons.Reason, partial bool) {
 	klog.FromContext(ctx).Error(nil, message, "reason", reason, "probeAgainAt", hold.Until, "ofItsNamespaceOnly", partial)
 }
 
-func (c *Cycle) asked(ctx context.Context) int64 {
-	if c.config.Steering == nil {
+func (e *Evictor) asked(ctx context.Context) int64 {
+	if e.config.Steering == nil {
 		return 0
 	}
-	return c.config.Steering.Asked(ctx)
+	return e.config.Steering.Asked(ctx)
 }
 
 func (c *Cycle) startProbe(pod *v1.Pod) {

@@ -9,7 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // tenants are moves of one owner in each namespace: the first letter of a pod's
@@ -103,4 +105,31 @@ func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
 			})
 		})
 	}
+}
+
+// kube-scheduler asks again: the plan has the pods of the namespace again that
+// was on hold, although it had none of them while the hold lasted.
+func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		asked := int64(0)
+		p.config.asked = func() int64 { return asked }
+		p.config.steered = func(*ledger.Move) Proof { return NotSteered }
+		p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
+		p.landsAs = func(name string) (namespace, owner string, bound bool) { return name[:1], "rs-" + name[:1], false }
+		e := p.evictor()
+		e.begin(t.Context(), p.tenants("a1"), p.evict).run(t.Context())
+		refuses := func() reasons.Reason {
+			e.BeginCycle(t.Context())
+			reason, _ := e.allowance().Refuse(&ledger.Intent{Namespace: "a", Pod: "a2", PodUID: "uid-a2", From: "hot", Owner: cluster.Owner{UID: "rs-a"}})
+			return reason
+		}
+		if got := refuses(); got != reasons.SteeringAbsent {
+			t.Errorf("while nobody asks: %q, want %q", got, reasons.SteeringAbsent)
+		}
+		asked++
+		if got := refuses(); got == reasons.SteeringAbsent {
+			t.Errorf("after kube-scheduler has asked: %q still", got)
+		}
+		time.Sleep(time.Hour)
+	})
 }

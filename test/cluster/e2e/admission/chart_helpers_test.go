@@ -233,6 +233,14 @@ var seldomUsed = map[right]string{
 	{"get", "metrics.k8s.io", "nodes"}:              "an upstream plugin that reads metrics.k8s.io",
 	{"get", "metrics.k8s.io", "pods"}:               "the same",
 	{"patch", "events.k8s.io", "events"}:            "an Event that repeats",
+	{"list", "batch", "jobs"}:                       "evictJobs",
+	{"watch", "batch", "jobs"}:                      "the same",
+	{"list", "batch", "cronjobs"}:                   "the same",
+	{"watch", "batch", "cronjobs"}:                  "the same",
+	{"list", "apps.kruise.io", "clonesets"}:         "recreatingControllers that names it",
+	{"watch", "apps.kruise.io", "clonesets"}:        "the same",
+	{"list", "apps.kruise.io", "statefulsets"}:      "the same",
+	{"watch", "apps.kruise.io", "statefulsets"}:     "the same",
 }
 
 // checkRights makes sure that the processes of a ServiceAccount were refused
