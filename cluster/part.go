@@ -55,7 +55,12 @@ var virtual = []struct{ key, value string }{
 	{"type", kwok},
 	{"eks.amazonaws.com/compute-type", "fargate"},
 	{"liqo.io/type", "virtual-node"},
+	{"alibabacloud.com/virtual-node", "true"},
+	{"kubernetes.io/role", "virtual-node"},
 	{"node.kubernetes.io/instance-type", "eklet"},
+	{"node.kubernetes.io/instance-type", "virtual-node"},
+	{"beta.kubernetes.io/instance-type", "eklet"},
+	{"beta.kubernetes.io/instance-type", "virtual-node"},
 }
 
 // virtualDomains are what the domains of such nodes' taints begin with.
@@ -64,9 +69,15 @@ var virtualDomains = []string{"virtual-kubelet", "virtual-node", "virtualnode"}
 // virtualTaints are taints of such nodes in other domains.
 var virtualTaints = map[string]bool{
 	"eks.amazonaws.com/compute-type": true, "eks.tke.cloud.tencent.com/eklet": true, kwokTaint: true,
+	"alibabacloud.com/virtual-node": true, virtualRole: true,
 }
 
 const (
+	// virtualKubelet begins the keys of labels that only such nodes have, whatever
+	// their values.
+	virtualKubelet = "virtual-kubelet.io/"
+	virtualRole    = "node-role.kubernetes.io/virtual-node"
+
 	kwok      = "kwok"
 	kwokTaint = "kwok.x-k8s.io/node"
 )
@@ -85,7 +96,16 @@ func (n *Node) Virtual() string {
 			return label.key + "=" + label.value
 		}
 	}
-	return ""
+	if _, ok := n.Labels[virtualRole]; ok {
+		return virtualRole
+	}
+	first := ""
+	for key := range n.Labels {
+		if strings.HasPrefix(key, virtualKubelet) && (first == "" || key < first) {
+			first = key
+		}
+	}
+	return first
 }
 
 func virtualKey(key string) bool {
