@@ -18,10 +18,13 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -35,6 +38,9 @@ const (
 	// bounds how many reviews take memory.
 	maxBody = 2 << 20
 	atOnce  = 16
+	// maxValues is more than the pods of a cluster have, and bounds what the short
+	// values of a long list become in memory.
+	maxValues = 20_000
 )
 
 // handler answers reviews.
@@ -108,12 +114,28 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, code int, err e
 	http.Error(w, "no AdmissionReview that can be answered", code)
 }
 
-func read(body io.Reader) (*admissionv1.AdmissionReview, error) {
+// asked is what is needed of an AdmissionReview. Only its object has lists and
+// maps, so that nothing else takes more memory than the text.
+type asked struct {
+	metav1.TypeMeta
+	Request *request `json:"request"`
+}
+
+type request struct {
+	UID         types.UID               `json:"uid"`
+	Kind        metav1.GroupVersionKind `json:"kind"`
+	SubResource string                  `json:"subResource"`
+	Namespace   string                  `json:"namespace"`
+	Operation   admissionv1.Operation   `json:"operation"`
+	Object      runtime.RawExtension    `json:"object"`
+}
+
+func read(body io.Reader) (*asked, error) {
 	content, err := io.ReadAll(body)
 	if err != nil {
 		return nil, fmt.Errorf("reading a review: %w", err)
 	}
-	var review admissionv1.AdmissionReview
+	var review asked
 	if err := utiljson.Unmarshal(content, &review); err != nil {
 		return nil, fmt.Errorf("decoding a review: %w", err)
 	}
@@ -131,6 +153,9 @@ var (
 // decodePod decodes what steering needs of a pod and nothing else. A whole pod has
 // amounts, of which some take minutes to parse.
 func decodePod(raw []byte) (*v1.Pod, error) {
+	if n := jsonscan.Values(raw); n > maxValues {
+		return nil, fmt.Errorf("the pod has %d values: must be at most %d", n, maxValues)
+	}
 	var of struct {
 		metav1.ObjectMeta `json:"metadata"`
 		Spec              struct {
@@ -152,7 +177,7 @@ func decodePod(raw []byte) (*v1.Pod, error) {
 
 // patch returns what has a new pod steered, nil if it is not to be, and an error
 // if it cannot be read.
-func (h *handler) patch(review *admissionv1.AdmissionReview) ([]byte, error) {
+func (h *handler) patch(review *asked) ([]byte, error) {
 	request := review.Request
 	if review.TypeMeta != reviewV1 || request.Kind != podV1 || request.Operation != admissionv1.Create || request.SubResource != "" {
 		return nil, nil

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -223,6 +224,42 @@ func TestAmountsOfPodsAreNotParsed(t *testing.T) {
 	}
 }
 
+// Long lists of short values do not become many times their size in memory: such
+// pods pass as they came, and nothing else of a review is decoded into lists.
+func TestLongListsTakeNoMemory(t *testing.T) {
+	a := newAnswering(t)
+	list, texts := "["+strings.Repeat("{},", 600_000)+"{}]", "["+strings.Repeat(`"",`, 600_000)+`""]`
+	ofPod := func(pod string) string { return `"object":` + pod }
+	affinity := func(of, terms string) string {
+		return ofPod(`{"spec":{"affinity":{"` + of + `":{"` + terms + `DuringSchedulingIgnoredDuringExecution":` + list + `}}}}`)
+	}
+	for name, request := range map[string]string{
+		"owners":       ofPod(`{"metadata":{"ownerReferences":` + list + `}}`),
+		"managers":     ofPod(`{"metadata":{"managedFields":` + list + `}}`),
+		"finalizers":   ofPod(`{"metadata":{"finalizers":` + texts + `}}`),
+		"gates":        ofPod(`{"spec":{"schedulingGates":` + list + `}}`),
+		"spread":       ofPod(`{"spec":{"topologySpreadConstraints":` + list + `}}`),
+		"nodes":        affinity("nodeAffinity", "preferred"),
+		"preferred":    affinity("podAffinity", "preferred"),
+		"required":     affinity("podAntiAffinity", "required"),
+		"groups":       `"userInfo":{"groups":` + texts + `}`,
+		"one by one":   ofPod(`{"spec":{` + strings.Repeat(`"schedulingGates":[{}],`, 80_000) + `"nodeName":""}}`),
+		"after quotes": ofPod(`{"metadata":{"name":"\\\"","ownerReferences":` + list + `}}`),
+	} {
+		body := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"asked","kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","namespace":"shop",` + request + `}}`
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		got := response(t, a.ask(t, strings.NewReader(body)))
+		goruntime.ReadMemStats(&after)
+		if got.Response.UID != "asked" || len(got.Response.Patch) > 0 {
+			t.Errorf("%s: answer %+v", name, got.Response)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 12*maxBody {
+			t.Errorf("%s: %d bytes took %d MB", name, len(body), took>>20)
+		}
+	}
+}
+
 // A client that sends no body gets no answer, and takes the place of others for
 // half a second at most.
 func TestSlowClientsYield(t *testing.T) {
@@ -305,12 +342,12 @@ func FuzzReview(f *testing.F) {
 		if len(answer.Response.Patch) == 0 {
 			return
 		}
-		var asked admissionv1.AdmissionReview
+		var sent asked
 		var p v1.Pod
-		if err := utiljson.Unmarshal(body, &asked); err != nil {
+		if err := utiljson.Unmarshal(body, &sent); err != nil {
 			t.Fatal(err)
 		}
-		if err := utiljson.Unmarshal(asked.Request.Object.Raw, &p); err != nil {
+		if err := utiljson.Unmarshal(sent.Request.Object.Raw, &p); err != nil {
 			t.Fatal(err)
 		}
 		applied(t, &p, answer.Response.Patch)

@@ -1,0 +1,35 @@
+package jsonscan
+
+import "bytes"
+
+// Values returns a number that a valid text has no more values than: its commas
+// and opening brackets, and one. It needs no memory, so that a caller can refuse a
+// text before decoding it: three bytes of text can become a hundred of a struct.
+func Values(text []byte) int {
+	n := 1
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[', ',':
+			n++
+		case '"':
+			i = stringEnd(text, i+1)
+		}
+	}
+	return n
+}
+
+// stringEnd returns the index of the quote that ends the string whose content
+// begins at i.
+func stringEnd(text []byte, i int) int {
+	for i < len(text) {
+		next := bytes.IndexAny(text[i:], `"\`)
+		if next < 0 {
+			return len(text)
+		}
+		if i += next; text[i] == '"' {
+			return i
+		}
+		i += len(`\"`)
+	}
+	return i
+}
