@@ -15,20 +15,28 @@ import (
 
 // refusedPlatform returns why the pod could not run on the node although
 // kube-scheduler's filters may accept that: the node is of another operating
-// system than the one that the pod runs on, or of another architecture that
-// neither the pod names nor a replica of it runs on. Empty if it could.
+// system than the one that the pod runs on, or of another architecture or build
+// of Windows that neither the pod names nor a replica of it runs on. Empty if it
+// could.
 func (s *Session) refusedPlatform(p *podEntry, to *nodeEntry) string {
 	on, there, spec := p.node.platform, to.platform, &p.pod.Spec
+	shows := func(value string, labels ...string) bool {
+		return value != "" && (mentions(spec, value, labels) || s.runsOn(p.pod, there))
+	}
 	switch {
 	case spec.OS != nil && there.OS != "" && string(spec.OS.Name) != there.OS:
 		return fmt.Sprintf("the pod is for %s, the node runs %s", spec.OS.Name, there.OS)
 	case there.OS != on.OS:
 		return fmt.Sprintf("the pod runs on %s, the node is %s", known(on.OS), known(there.OS))
-	case there.Arch != on.Arch && !mentions(spec, there.Arch) && !s.runsOn(p.pod, there.Arch):
-		return fmt.Sprintf("the pod runs on %s, the node is %s, and neither the pod nor a replica shows that it can run there", known(on.Arch), known(there.Arch))
+	case there.Arch != on.Arch && !shows(there.Arch, cluster.ArchLabels[:]...):
+		return fmt.Sprintf(unshown, known(on.Arch), known(there.Arch))
+	case there.Build != on.Build && !shows(there.Build, cluster.BuildLabel):
+		return fmt.Sprintf(unshown, "Windows build "+known(on.Build), known(there.Build))
 	}
 	return ""
 }
+
+const unshown = "the pod runs on %s, the node is %s, and neither the pod nor a replica shows that it can run there"
 
 func known(platform string) string {
 	if platform == "" {
@@ -37,15 +45,12 @@ func known(platform string) string {
 	return platform
 }
 
-// mentions reports whether the pod itself says that it may run on an architecture,
-// by required or preferred affinity, or by a toleration.
-func mentions(spec *v1.PodSpec, arch string) bool {
-	if arch == "" {
-		return false
-	}
-	isArch := func(key string) bool { return slices.Contains(cluster.ArchLabels[:], key) }
+// mentions reports whether the pod itself says that it may run on nodes with a
+// value of a label, by required or preferred affinity, or by a toleration.
+func mentions(spec *v1.PodSpec, value string, labels []string) bool {
+	isLabel := func(key string) bool { return slices.Contains(labels, key) }
 	for i := range spec.Tolerations {
-		if t := &spec.Tolerations[i]; isArch(t.Key) && t.Operator != v1.TolerationOpExists && t.Value == arch {
+		if t := &spec.Tolerations[i]; isLabel(t.Key) && t.Operator != v1.TolerationOpExists && t.Value == value {
 			return true
 		}
 	}
@@ -63,22 +68,23 @@ func mentions(spec *v1.PodSpec, arch string) bool {
 	}
 	return slices.ContainsFunc(terms, func(term v1.NodeSelectorTerm) bool {
 		return slices.ContainsFunc(term.MatchExpressions, func(r v1.NodeSelectorRequirement) bool {
-			return isArch(r.Key) && r.Operator == v1.NodeSelectorOpIn && slices.Contains(r.Values, arch)
+			return isLabel(r.Key) && r.Operator == v1.NodeSelectorOpIn && slices.Contains(r.Values, value)
 		})
 	})
 }
 
 // shown is what a ready replica shows: pods of its controller with its images run
-// on an architecture.
+// on a platform.
 type shown struct {
-	namespace    string
-	controller   types.UID
-	images, arch string
+	namespace  string
+	controller types.UID
+	images     string
+	on         cluster.Platform
 }
 
-func shownBy(pod *v1.Pod, arch string) (of shown, ok bool) {
+func shownBy(pod *v1.Pod, on cluster.Platform) (of shown, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || arch == "" {
+	if owner == nil {
 		return shown{}, false
 	}
 	var images []string
@@ -87,13 +93,12 @@ func shownBy(pod *v1.Pod, arch string) (of shown, ok bool) {
 			images = append(images, containers[i].Image)
 		}
 	}
-	return shown{pod.Namespace, owner.UID, strings.Join(images, "\n"), arch}, true
+	return shown{pod.Namespace, owner.UID, strings.Join(images, "\n"), on}, true
 }
 
-// runsOn reports whether a replica of the pod is ready on a node of an
-// architecture.
-func (s *Session) runsOn(pod *v1.Pod, arch string) bool {
-	of, ok := shownBy(pod, arch)
+// runsOn reports whether a replica of the pod is ready on a node of a platform.
+func (s *Session) runsOn(pod *v1.Pod, on cluster.Platform) bool {
+	of, ok := shownBy(pod, on)
 	if !ok {
 		return false
 	}
@@ -103,7 +108,7 @@ func (s *Session) runsOn(pod *v1.Pod, arch string) bool {
 			if p.pod.Spec.NodeName == "" || !podutil.IsPodReady(p.pod) {
 				continue
 			}
-			if by, ok := shownBy(p.pod, p.node.platform.Arch); ok {
+			if by, ok := shownBy(p.pod, p.node.platform); ok {
 				s.shown[by] = true
 			}
 		}

@@ -89,6 +89,56 @@ func TestReplacementsStayOnTheirPlatform(t *testing.T) {
 	}
 }
 
+// A container of Windows starts on the build that it was made for: a replacement
+// stays on it, unless the pod or a replica shows that it can do another one.
+func TestReplacementsStayOnTheirWindowsBuild(t *testing.T) {
+	const older, newer = "10.0.17763", "10.0.20348"
+	for name, tc := range map[string]struct {
+		pod        []func(*v1.Pod)
+		replica    *v1.Pod // beside the pod
+		takesNewer bool
+	}{
+		"says nothing":                       {},
+		"requires its own":                   {pod: []func(*v1.Pod){archIn(false, v1.LabelWindowsBuild, older)}},
+		"requires one of both":               {pod: []func(*v1.Pod){archIn(false, v1.LabelWindowsBuild, older, newer)}, takesNewer: true},
+		"prefers the newer":                  {pod: []func(*v1.Pod){archIn(true, v1.LabelWindowsBuild, newer)}, takesNewer: true},
+		"tolerates the newer's taint":        {pod: []func(*v1.Pod){tolerating(v1.Toleration{Key: v1.LabelWindowsBuild, Value: newer})}, takesNewer: true},
+		"names the architecture alone":       {pod: []func(*v1.Pod){archIn(false, v1.LabelArchStable, "amd64")}},
+		"is for Windows":                     {pod: []func(*v1.Pod){func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} }}},
+		"a replica is ready there":           {replica: aPod("other", "newer-2", ready), takesNewer: true},
+		"a replica is not ready there":       {replica: aPod("other", "newer-2")},
+		"a replica is on its own":            {replica: aPod("other", "older-2", ready)},
+		"a replica is on an unlabelled node": {replica: aPod("other", "unlabelled-2", ready)},
+	} {
+		windows := func(name string, labels ...func(*v1.Node)) *v1.Node {
+			return aNode(name, append(labels, nodeLabel(v1.LabelOSStable, "windows"), nodeLabel(v1.LabelArchStable, "amd64"))...)
+		}
+		nodes := []*v1.Node{windows("unlabelled-1"), windows("unlabelled-2")}
+		for _, n := range []string{"1", "2"} {
+			nodes = append(nodes, windows("older-"+n, nodeLabel(v1.LabelWindowsBuild, older)), windows("newer-"+n, nodeLabel(v1.LabelWindowsBuild, newer)))
+		}
+		pod := aPod("p", "older-1", tc.pod...)
+		pods := []*v1.Pod{pod}
+		if tc.replica != nil {
+			pods = append(pods, tc.replica)
+		}
+		f, err := New(t.Context(), Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(nodes, pods); err != nil {
+			t.Fatal(err)
+		}
+		s := f.Begin()
+		for node, want := range map[string]bool{"older-2": true, "newer-1": tc.takesNewer, "unlabelled-1": false} {
+			if got := s.Fits(pod, node); got.OK != want {
+				t.Errorf("%s: %s takes it: %t, want %t (%s)", name, node, got.OK, want, got.Reason)
+			}
+		}
+		s.Close()
+	}
+}
+
 // Where nodes have no labels the pod's own word counts.
 func TestPodOSCountsWithoutLabelsOfItsNode(t *testing.T) {
 	pod := aPod("p", "plain", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Linux} })
