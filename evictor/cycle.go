@@ -63,6 +63,7 @@ func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cyc
 		surges:     map[string]*surge{},
 	}
 	reason := c.steered(ctx)
+	c.quickFirst()
 	if reason == "" {
 		reason = c.held(ctx)
 	}
@@ -117,7 +118,7 @@ func (c *Cycle) Step(ctx context.Context) Next {
 		return Next{Over: true}
 	case len(c.left) == 0 && c.probe == "":
 		return Next{Over: true}
-	case !c.config.Clock.Local().Before(c.deadline): // of a probe, too: its pod may ask for days to terminate
+	case !c.config.Clock.Local().Before(c.deadline): // of a probe, too
 		c.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}
 	case c.probe != "" && !c.probed(ctx):

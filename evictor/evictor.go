@@ -61,7 +61,7 @@ type Settings struct {
 	// flight.
 	Interval, Deadline, MoveTTL time.Duration
 	// ProbeTimeout is how long beyond its grace period the first replacement of
-	// a cycle may take to be bound.
+	// a cycle may take to be bound. A longer grace period is not waited for.
 	ProbeTimeout time.Duration
 	// OwnerSettle is how long an owner is left alone after a rollout or
 	// scaling, OutcomeAfter how long after its landing a move is judged.

@@ -1,6 +1,7 @@
 package evictor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,7 @@ type play struct {
 	filters       *placement.Filters
 	landsIn       time.Duration // negative for never
 	landsOn       string        // "" for the destination
+	landsOf       string        // the kind of its owner, "" for a ReplicaSet
 	readyIn       time.Duration
 	notAsked      bool // kube-scheduler does not ask about replacements
 	// landsAs says where the replacement of a pod belongs and whether it is
@@ -399,7 +401,7 @@ func (p *play) land(name, to string) {
 		to = p.landsOn
 	}
 	p.after(p.landsIn, func() {
-		pod := ledger.Pod{UID: "new-" + name, Namespace: "ns", Name: "new-" + name, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
+		pod := ledger.Pod{UID: "new-" + name, Namespace: "ns", Name: "new-" + name, OwnerUID: "rs-1", OwnerKind: cmp.Or(p.landsOf, "ReplicaSet"), TemplateHash: "h1"}
 		comesBound := false
 		if p.landsAs != nil {
 			pod.Namespace, pod.OwnerUID, comesBound = p.landsAs(name)

@@ -2,9 +2,11 @@ package evictor
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor/landings"
@@ -140,11 +142,60 @@ func (e *Evictor) asked(ctx context.Context) int64 {
 	return e.config.Steering.Asked(ctx)
 }
 
+// startProbe makes a pod's replacement the probe. Whoever creates a pod chooses
+// its grace freely, so one longer than ProbeTimeout is not waited for.
 func (c *Cycle) startProbe(pod *v1.Pod) {
-	if c.probing {
-		c.probe = string(pod.UID)
-		c.probeBy = c.config.Clock.Local().Add(grace(pod, nil) + c.config.Settings.ProbeTimeout)
+	if !c.probing {
+		return
 	}
+	timeout := c.config.Settings.ProbeTimeout
+	c.probe, c.probeBy = string(pod.UID), c.config.Clock.Local().Add(timeout)
+	c.probeFails = c.probeBy.Add(c.grace(pod))
+	if c.grace(pod) <= timeout {
+		c.probeBy = c.probeFails
+	}
+}
+
+// grace returns the time that a pod of this cycle has to terminate.
+func (c *Cycle) grace(pod *v1.Pod) time.Duration {
+	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})
+}
+
+// quickFirst has the replacement that is the probe come soon: at once by the
+// rules of its owner, or after a short grace.
+func (c *Cycle) quickFirst() {
+	if !c.probing {
+		return
+	}
+	slow := func(m *Move) int {
+		pod := c.config.Cluster.Pod(m.Namespace, m.Pod)
+		if m.Owner.Kind == "ReplicaSet" || m.Owner.Kind == "ReplicationController" || pod == nil || c.grace(pod) <= c.config.Settings.ProbeTimeout {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(c.left, func(a, b Move) int { return slow(&a) - slow(&b) })
+}
+
+// overdue judges a probe that has not landed in its time. One whose pod may still
+// terminate says nothing yet: only its namespace has to wait for the next cycle,
+// and another one's move is the next probe.
+func (c *Cycle) overdue(ctx context.Context, move *ledger.Move) (over bool) {
+	now := c.config.Clock.Local()
+	switch {
+	case !move.InFlight() || !now.Before(c.probeFails):
+		c.failed(ctx, move, reasons.ProbeNotLanded)
+	case move.Replacement != "": // now nothing but kube-scheduler keeps it from landing
+		c.probeBy = now.Add(c.config.Settings.ProbeTimeout)
+		c.probeFails = c.probeBy
+		return false
+	default:
+		c.unsteered[move.Namespace] = reasons.ProbeNotLanded
+		klog.FromContext(ctx).Info("The first evicted pod takes long to terminate, so another namespace's move shows whether replacements are steered",
+			"pod", klog.KRef(move.Namespace, move.Pod))
+	}
+	c.probe = ""
+	return true
 }
 
 // probed reports whether the probe is over; a failed one sets stop.
@@ -159,12 +210,11 @@ func (c *Cycle) probed(ctx context.Context) bool {
 		c.probe = ""
 		return true
 	case !ok || !move.InFlight() || c.config.Clock.Local().After(c.probeBy):
-		if c.probe = ""; !ok { // nobody knows whose it was
-			c.stop = reasons.ProbeNotLanded
+		if !ok { // nobody knows whose it was
+			c.probe, c.stop = "", reasons.ProbeNotLanded
 			return true
 		}
-		c.failed(ctx, &move, reasons.ProbeNotLanded)
-		return true
+		return c.overdue(ctx, &move)
 	}
 	return false
 }

@@ -32,9 +32,9 @@ type Cycle struct {
 	// proved that kube-scheduler is steered.
 	probing bool
 	// probe is the UID of the pod whose replacement the cycle waits for, until
-	// probeBy.
-	probe   string
-	probeBy time.Time
+	// probeBy. Before probeFails its pod may still terminate.
+	probe               string
+	probeBy, probeFails time.Time
 	// exhausted holds the DeschedulerPolicy limits that are reached, by
 	// "node/…" or "namespace/…".
 	exhausted map[string]bool

@@ -1,0 +1,93 @@
+package evictor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// A probe is waited for as long as the cycle says, not as long as a tenant asks
+// for. One whose pod still terminates holds back its own namespace, and the next
+// namespace has the probe.
+func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
+	const day, minute, moment = 86400, 60, 5
+	for name, tc := range map[string]struct {
+		grace   map[string]int64 // by namespace
+		kind    string           // of the owner in a
+		created bool             // the replacement in a comes at once, but no node
+		moves   []string
+		want    []string
+		evicted []string
+		held    bool
+	}{
+		"one that is short comes first": {
+			grace: map[string]int64{"a": day, "b": moment}, moves: []string{"a1", "b1"},
+			want: []string{"a1", "b1"}, evicted: []string{"b1@0.0", "a1@2.0"},
+		},
+		"of an owner that creates another at once, too": {
+			grace: map[string]int64{"a": day, "b": day}, moves: []string{"b1", "a1"}, kind: "ReplicaSet",
+			want: []string{"a1", "b1"}, evicted: []string{"a1@0.0", "b1@20.2"},
+		},
+		"none is short": {
+			grace: map[string]int64{"a": day, "b": minute, "c": day}, moves: []string{"a1", "a2", "b1", "c1"},
+			want: []string{"a1", "a2: ProbeNotLanded", "b1", "c1"}, evicted: []string{"a1@0.0", "b1@20.2", "c1@40.4"},
+		},
+		"four tenants do not stop everybody": {
+			grace: map[string]int64{"a": day, "b": day, "c": day, "d": day, "e": day}, moves: []string{"a1", "b1", "c1", "d1", "e1"},
+			want: []string{"a1", "b1", "c1", "d1", "e1"}, evicted: []string{"a1@0.0", "b1@20.2", "c1@40.4", "d1@60.6", "e1@80.8"},
+		},
+		"a replacement that is there and gets no node fails": {
+			grace: map[string]int64{"a": day, "b": day}, moves: []string{"a1", "b1"}, created: true,
+			want: []string{"a1", "b1"}, evicted: []string{"a1@0.0", "b1@40.4"}, held: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				p.config.asked = func() int64 { return 0 }
+				p.config.steered = func(*ledger.Move) Proof { return Steered }
+				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
+				p.config.deadline = 10 * time.Minute
+				p.landsIn, p.landsOf = 3*time.Hour, "CloneSet"
+				if name == "one that is short comes first" {
+					p.landsIn = 1900 * time.Millisecond
+				}
+				p.landsAs = func(name string) (namespace, owner string, bound bool) { return name[:1], "rs-" + name[:1], false }
+				moves := p.tenants(tc.moves...)
+				for i := range moves {
+					grace := tc.grace[moves[i].Namespace]
+					p.pods[moves[i].Pod].Spec.TerminationGracePeriodSeconds = &grace
+					moves[i].TTL = 48 * time.Hour
+					if moves[i].Owner.Kind = "CloneSet"; moves[i].Namespace == "a" && tc.kind != "" {
+						moves[i].Owner.Kind = tc.kind
+					}
+				}
+				if tc.created {
+					kind := moves[0].Owner.Kind
+					p.after(time.Second, func() {
+						p.ledger.Created(ledger.Pod{UID: "made", Namespace: "a", Name: "made", OwnerUID: "rs-a", OwnerKind: kind, TemplateHash: "h1"})
+					})
+				}
+				var got []string
+				for _, o := range p.evictor().begin(t.Context(), moves, p.evict).run(t.Context()) {
+					got = append(got, strings.TrimSuffix(o.Move.Pod+": "+string(o.Reason), ": "))
+				}
+				if diff := cmp.Diff(tc.want, ordered(got)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.evicted, p.evicted); diff != "" {
+					t.Errorf("evictions (-want +got):\n%s", diff)
+				}
+				if hold := p.ledger.Hold(); (hold.Reason == string(reasons.ProbeNotLanded)) != tc.held || hold.Reason != "" && !hold.Partial {
+					t.Errorf("hold %+v, want one of the namespace: %t", hold, tc.held)
+				}
+				time.Sleep(4 * time.Hour)
+			})
+		})
+	}
+}
