@@ -426,6 +426,9 @@ func TestWorkInProgressHasAPrice(t *testing.T) {
 		return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}
 	}
 	ready := e.Disruption(replica("ready", slow))
+	if unseen := e.Disruption(replica("unseen", slow, func(pod *v1.Pod) { pod.Status.Conditions = nil })); unseen.Compare(ready) <= 0 {
+		t.Errorf("a pod that nobody calls ready or unready costs %d quarters, its ready sibling %d", unseen.Quarters, ready.Quarters)
+	}
 	for name, change := range map[string]func(*v1.Pod){
 		"its startup probe has not succeeded": func(pod *v1.Pod) {
 			pod.Status.ContainerStatuses = []v1.ContainerStatus{{Started: new(false), State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}
@@ -454,6 +457,7 @@ func TestWorkInProgressHasAPrice(t *testing.T) {
 func TestDisruptionCosts(t *testing.T) {
 	of := func(kind string, uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
 		pod := ownedBy(kind, uid)
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 		for _, c := range change {
 			c(pod)
 		}
@@ -499,6 +503,8 @@ func TestDisruptionCosts(t *testing.T) {
 		"ready again after some hours":             {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour)), 4},
 		"of yesterday":                             {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, 25*time.Hour)), 5},
 		"not ready yet, or no longer":              {50, of("ReplicaSet", "rs-1", unreadyFor(time.Minute)), 4 + 6},
+		"not seen by its kubelet":                  {50, of("ReplicaSet", "rs-1", func(pod *v1.Pod) { pod.Status = v1.PodStatus{} }), 4 + 6},
+		"started, whether it is ready is not said": {50, of("ReplicaSet", "rs-1", unreadyFor(time.Minute), func(pod *v1.Pod) { pod.Status.Conditions = nil }), 4 + 6},
 		"not started by its kubelet":               {50, of("ReplicaSet", "rs-1", unreadyFor(0), func(pod *v1.Pod) { pod.Status.StartTime = nil }), 4 + 6},
 		"ready again, two minutes after a restart": {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour), restarted(time.Hour+2*time.Minute)), 6},
 		"restarted since it was ready":             {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour), restarted(time.Minute)), 4},

@@ -104,7 +104,7 @@ func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters
 		quarters += costOfAsking
 	}
 	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
-	if ready != nil && ready.Status != v1.ConditionTrue {
+	if ready == nil || ready.Status != v1.ConditionTrue { // the kubelet has not stated it of a pod that it has not seen
 		return quarters + costOfUnready
 	}
 	if pod.Status.StartTime == nil {
@@ -112,9 +112,6 @@ func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters
 	}
 	if now.Sub(pod.Status.StartTime.Time) > longLived {
 		quarters += costOfLongLiving
-	}
-	if ready == nil {
-		return quarters
 	}
 	since := ready.LastTransitionTime.Time
 	took := since.Sub(pod.Status.StartTime.Time)
