@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -18,6 +19,7 @@ func OfJob(job *batchv1.Job, pod *v1.Pod, now time.Time) Owner {
 	wants, replaces := wantedNow(job)
 	o := Owner{Unsteerable: unsteerable(&job.Spec.Template), Replicas: wants, ScaledDown: !replaces || wants == 0 || int(job.Status.Active) > wants || surplus(job, pod)}
 	o.Limited, o.Retries = retries(job, pod)
+	o.Failed = failures(&job.Status)
 	if late(job, pod, now) {
 		o.Limited, o.Retries = true, 0
 	}
@@ -46,7 +48,9 @@ func surplus(job *batchv1.Job, pod *v1.Pod) bool {
 	if ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion || job.Spec.Completions == nil {
 		return false
 	}
-	index, err := strconv.Atoi(pod.Labels[batchv1.JobCompletionIndexAnnotation])
+	// The label is that of the annotation, from Kubernetes 1.28 on.
+	stated := cmp.Or(pod.Annotations[batchv1.JobCompletionIndexAnnotation], pod.Labels[batchv1.JobCompletionIndexAnnotation])
+	index, err := strconv.Atoi(stated)
 	return err == nil && index >= int(*job.Spec.Completions)
 }
 
@@ -70,11 +74,16 @@ func retries(job *batchv1.Job, pod *v1.Pod) (limited bool, left int) {
 			return false, 0
 		}
 	}
-	left = int(ptr.Deref(s.BackoffLimit, defaultBackoffLimit) - status.Failed)
+	return true, max(int(ptr.Deref(s.BackoffLimit, defaultBackoffLimit))-failures(status), 0)
+}
+
+// failures returns how many failed pods a Job knows of.
+func failures(status *batchv1.JobStatus) int {
+	n := int(status.Failed)
 	if status.UncountedTerminatedPods != nil {
-		left -= len(status.UncountedTerminatedPods.Failed)
+		n += len(status.UncountedTerminatedPods.Failed)
 	}
-	return true, max(left, 0)
+	return n
 }
 
 const defaultBackoffLimit = 6 // the API's default

@@ -74,6 +74,13 @@ func ofIndex(index, failures string) func(*v1.Pod) {
 	}
 }
 
+// unlabelled is the pod of an index in a cluster that labels none.
+func unlabelled(index string) func(*v1.Pod) {
+	return func(pod *v1.Pod) {
+		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+	}
+}
+
 // An evicted pod of a Job is a failed one, unless the Job's own policy says
 // otherwise; and a Job needs other pods only as long as it is not done.
 func TestJobs(t *testing.T) {
@@ -93,6 +100,7 @@ func TestJobs(t *testing.T) {
 		job     *batchv1.Job
 		pod     *v1.Pod
 		leaving int // other pods that are evicted already
+		failed  int // other pods that have failed and still exist
 		want    reasons.Reason
 	}{
 		"no failure yet":                     {job: work()},
@@ -101,6 +109,10 @@ func TestJobs(t *testing.T) {
 		"a failure that is not counted yet":  {job: work(failedSoFar(5), uncounted), want: reasons.JobWouldFail},
 		"its last retry, and another leaves": {job: work(failedSoFar(5)), leaving: 1, want: reasons.JobWouldFail},
 		"two retries, and another leaves":    {job: work(failedSoFar(4)), leaving: 1},
+		"its last retry, and another failed": {job: work(failedSoFar(5)), failed: 6, want: reasons.JobWouldFail},
+		"one leaves, another failed":         {job: work(failedSoFar(4)), leaving: 1, failed: 5, want: reasons.JobWouldFail},
+		"all that failed are counted":        {job: work(failedSoFar(5)), failed: 5},
+		"all but one are counted as such":    {job: work(failedSoFar(4), uncounted), failed: 5},
 		"it may never fail":                  {job: work(func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(0)) }), want: reasons.JobWouldFail},
 		"no limit is stated":                 {job: work(noLimit, failedSoFar(5))},
 		"no limit is stated, six failures":   {job: work(noLimit, failedSoFar(6)), want: reasons.JobWouldFail},
@@ -121,6 +133,8 @@ func TestJobs(t *testing.T) {
 		"the index has none":                  {job: work(perIndex(2)), pod: worker(ofIndex("4", "2")), want: reasons.JobWouldFail},
 		"the index has none, others may fail": {job: work(perIndex(1), func(job *batchv1.Job) { job.Spec.MaxFailedIndexes = new(int32(9)) }), pod: worker(ofIndex("4", "1")), want: reasons.JobWouldFail},
 		"the index has one, the Job has none": {job: work(perIndex(2), failedSoFar(3), func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(3)) }), pod: worker(ofIndex("4", "0")), want: reasons.JobWouldFail},
+		"it is not, and has no label for it":  {job: work(perIndex(2)), pod: worker(unlabelled("10")), want: reasons.OwnerScaledDown},
+		"it is wanted, and has no label":      {job: work(perIndex(2)), pod: worker(unlabelled("9"))},
 		"the index is not wanted any more":    {job: work(perIndex(2)), pod: worker(ofIndex("10", "0")), want: reasons.OwnerScaledDown},
 
 		"plenty of time":               {job: work(deadline(3 * time.Hour))},
@@ -150,6 +164,11 @@ func TestJobs(t *testing.T) {
 			for i := range tc.leaving {
 				other := member(1 + i)
 				terminating(other)
+				pods = append(pods, other)
+			}
+			for i := range tc.failed {
+				other := member(4 + i)
+				failed(other)
 				pods = append(pods, other)
 			}
 			o := OfJob(tc.job, pod, noon)

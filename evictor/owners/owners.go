@@ -42,9 +42,10 @@ type Owner struct {
 	// First on, are available.
 	Ordered bool
 	First   int
-	// Limited: each eviction counts as a failure, of which it survives Retries more.
-	Limited bool
-	Retries int
+	// Limited: each eviction counts as a failure, of which it survives Retries more
+	// than the Failed that its status states.
+	Limited         bool
+	Retries, Failed int
 	// Created is when it was created or last rolled out. Scaled is when its
 	// scale was last seen to change, Shrunk when it was last seen to be scaled
 	// down; both are zero for never.

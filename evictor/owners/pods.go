@@ -18,8 +18,9 @@ type Tally struct {
 	// Available and Missing count those that are available and those that are
 	// not, whatever the cause. Finished pods are neither.
 	Available, Missing int
-	// leaving counts the missing ones that terminate or are about to.
-	leaving int
+	// leaving counts the missing ones that terminate or are about to, failed those
+	// that have failed and still exist.
+	leaving, failed int
 	// down is the lowest ordinal of an ordered owner without an available pod,
 	// absent the highest one whose pod is gone or leaves; -1 for none.
 	down, absent int
@@ -35,6 +36,9 @@ func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Ti
 	}
 	for _, pod := range pods {
 		is := gone
+		if pod.Status.Phase == v1.PodFailed {
+			n.failed++
+		}
 		switch leaves := safeguards.Disrupted(pod) || leaving(string(pod.UID)); {
 		case !leaves && o.Available(pod, now):
 			n.Available++
@@ -106,7 +110,8 @@ func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
 // Recreates returns why the owner would not create another pod in place of this
 // one now, by the state of all its pods; empty if it would.
 func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
-	if o.Limited && all.leaving >= o.Retries {
+	// A Job counts a pod some time after it has failed.
+	if o.Limited && all.leaving+max(all.failed-o.Failed, 0) >= o.Retries {
 		return reasons.JobWouldFail
 	}
 	i, known := ordinal(pod.Name)
