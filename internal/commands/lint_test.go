@@ -106,6 +106,47 @@ func TestLintKnowsWhatGoesByUsage(t *testing.T) {
 	}
 }
 
+// LowNodeUtilization that goes by usage which the policy gives it no way to read fails in
+// every cycle: lint does not say that it evicts.
+func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
+	cases := map[string]struct{ providers, args, want string }{
+		"metrics-server":               {"", "metricsUtilization: {source: KubernetesMetrics}", "metricsProviders: [{source: KubernetesMetrics}]"},
+		"metrics-server, deprecated":   {"", "metricsUtilization: {metricsServer: true}", "metricsProviders: [{source: KubernetesMetrics}]"},
+		"metrics-server, switched off": {"metricsCollector: {enabled: false}\n", "metricsUtilization: {metricsServer: true}", "metricsProviders: [{source: KubernetesMetrics}]"},
+		"Prometheus":                   {"", "metricsUtilization: {source: Prometheus, prometheus: {query: up}}", "where Prometheus is"},
+		"the other source": {
+			"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {source: Prometheus, prometheus: {query: up}}", "where Prometheus is",
+		},
+		"no source": {"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {}", "allowed are KubernetesMetrics and Prometheus"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			thresholds := "thresholds: {cpu: 20}, targetThresholds: {cpu: 50}"
+			if strings.Contains(tc.args, "Prometheus") {
+				thresholds = "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}"
+			}
+			report, err := lintText(t, "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"+tc.providers+
+				"profiles:\n- name: p\n  plugins: {balance: {enabled: [LowNodeUtilization]}}\n"+
+				"  pluginConfig: [{name: DefaultEvictor}, {name: LowNodeUtilization, args: {"+thresholds+", "+tc.args+"}}]\n")
+			if exit.Code(err) != exit.Misuse {
+				t.Errorf("exit code %d for %v", exit.Code(err), err)
+			}
+			errors := 0
+			for _, finding := range report.Policies[0].Findings {
+				if strings.Contains(finding.Text, "evicts by") {
+					t.Errorf("it is said to evict: %q", finding.Text)
+				}
+				if finding.Level == lint.Error && strings.Contains(finding.Text, tc.want) {
+					errors++
+				}
+			}
+			if errors != 1 {
+				t.Errorf("findings %+v, want one error with %q", report.Policies[0].Findings, tc.want)
+			}
+		})
+	}
+}
+
 // Without an API server priority classes are not known; the rest is checked.
 func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	report, err := lintText(t, todaysHead+

@@ -32,13 +32,17 @@ func (s *survey) scope() {
 		s.note("eviction.defaultProfile", "false, and "+message)
 	case s.Profiles == nil:
 		s.note("", message)
-	case s.args == nil && len(s.metered()) > 0:
+	case s.args == nil && slices.ContainsFunc(s.metered(), func(m metered) bool { return m.fails == "" }):
 		s.note("profiles", "no profile enables %s, which steers where pods land: LowNodeUtilization evicts by measured usage and leaves that to kube-scheduler",
 			policy.RealUsageLowNodeUtilizationName)
 	case s.args == nil:
 		s.note("profiles", "no profile enables %s, so nothing is moved by real usage", policy.RealUsageLowNodeUtilizationName)
 	}
 	for _, m := range s.metered() {
+		if m.fails != "" {
+			s.findings = append(s.findings, Finding{Level: Error, Field: m.field, Text: "LowNodeUtilization fails in every cycle and moves nothing: " + m.fails})
+			continue
+		}
 		s.note(m.field, "%s", m.words())
 	}
 }

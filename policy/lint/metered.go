@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/descheduler/pkg/api"
+
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -16,6 +18,8 @@ const lowNodeUtilization = "LowNodeUtilization"
 type metered struct {
 	profile int
 	field   string
+	// fails says why it fails in every cycle; empty if it can read usage.
+	fails string
 
 	Thresholds             map[string]float64 `json:"thresholds"`
 	TargetThresholds       map[string]float64 `json:"targetThresholds"`
@@ -45,11 +49,34 @@ func (s *survey) metered() (found []metered) {
 		if err != nil || json.Unmarshal(raw, &m) != nil {
 			continue
 		}
-		if u := m.MetricsUtilization; u != nil && (u.MetricsServer || u.Source != "" || u.Prometheus != nil) {
-			found = append(found, m)
+		if m.MetricsUtilization == nil {
+			continue
 		}
+		m.fails = m.lacks(s.Profiles)
+		found = append(found, m)
 	}
 	return found
+}
+
+// lacks says what the plugin needs to read usage and a policy does not have. Upstream
+// finds that out no earlier than when the plugin runs.
+func (m *metered) lacks(p *api.DeschedulerPolicy) string {
+	provided := func(source api.MetricsSource) bool {
+		return slices.ContainsFunc(p.MetricsProviders, func(given api.MetricsProvider) bool {
+			return given.Source == source && (source != api.PrometheusMetrics || given.Prometheus != nil && given.Prometheus.URL != "")
+		})
+	}
+	switch u := m.MetricsUtilization; {
+	case u.MetricsServer, u.Source == string(api.KubernetesMetrics):
+		if !provided(api.KubernetesMetrics) && (p.MetricsCollector == nil || !p.MetricsCollector.Enabled) {
+			return "the policy does not say that metrics-server is read: add `metricsProviders: [{source: KubernetesMetrics}]`"
+		}
+	case u.Source != string(api.PrometheusMetrics):
+		return fmt.Sprintf("its metricsUtilization.source is %q; allowed are %s and %s", u.Source, api.KubernetesMetrics, api.PrometheusMetrics)
+	case !provided(api.PrometheusMetrics):
+		return "the policy does not say where Prometheus is: add `metricsProviders: [{source: Prometheus, prometheus: {url: …}}]`"
+	}
+	return ""
 }
 
 // words say what the plugin does.
