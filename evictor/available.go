@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -50,18 +52,17 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) owners.Tally {
 	return n
 }
 
-// available reports whether a pod is available and, as far as is known, stays so.
-func (e *Evictor) available(pod *v1.Pod, owner *owners.Owner) bool {
-	return owner.Available(pod, e.config.Clock.Now()) && !safeguards.Disrupted(pod) && !e.ledger().Leaving(string(pod.UID))
-}
-
 // refuseByAvailability returns why a pod has to stay until more of its owner's
-// other pods are available. A budget takes the place of the owner's limit, and
-// a surge makes one more pod available first.
-func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owners.Tally, budgeted, surge bool) reasons.Reason {
-	if e.available(pod, owner) {
+// other pods are available. A budget takes the place of the owner's limit, less
+// the pods that it counts as healthy before their owner does, and a surge makes
+// one more pod available first.
+func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owners.Tally, budgets []*policyv1.PodDisruptionBudget, surge bool) reasons.Reason {
+	switch leaves := safeguards.Disrupted(pod) || e.ledger().Leaving(string(pod.UID)); {
+	case !leaves && owner.Available(pod, e.config.Clock.Now()):
 		n.Available--
-	} else {
+	case !leaves && podutil.IsPodReady(pod):
+		n.Missing, n.Young = n.Missing-1, n.Young-1
+	default:
 		n.Missing--
 	}
 	replicas, away := owner.Replicas, owner.Replicas-1-n.Available
@@ -79,7 +80,8 @@ func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owner
 		return reasons.LastReadyReplica
 	case n.Available < least:
 		return reasons.BelowMinAvailable
-	case !budgeted && away >= ownerLimit(replicas, e.config.Settings.OwnerPercent):
+	case len(budgets) == 0 && away >= ownerLimit(replicas, e.config.Settings.OwnerPercent),
+		len(budgets) > 0 && !surge && n.Young > 0 && headroom(budgets[0]) <= n.Young:
 		return reasons.OwnerPodsUnavailable
 	}
 	return ""

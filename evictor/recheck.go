@@ -51,7 +51,7 @@ func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail st
 	}
 	n := e.tallyOf(pod)
 	if reason = owner.Recreates(pod, n); reason == "" {
-		reason = e.refuseByAvailability(pod, &owner, n, len(budgets) > 0, surges(pod, &owner) != "")
+		reason = e.refuseByAvailability(pod, &owner, n, budgets, surges(pod, &owner) != "")
 	}
 	return reason, reason.Sentence()
 }

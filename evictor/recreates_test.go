@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -76,6 +77,42 @@ func TestReadyIsNotAvailable(t *testing.T) {
 				if got := e.Refuse(a); got != want {
 					t.Errorf("ready for %v: refused for %q, want %q", age, got, want)
 				}
+			}
+		})
+	}
+}
+
+// A PodDisruptionBudget counts ready pods as healthy before their owner does: each
+// such pod takes one of the evictions that it allows.
+func TestABudgetOfPodsThatAreNotAvailableYet(t *testing.T) {
+	since := func(age time.Duration) func(*v1.Pod) {
+		return func(p *v1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-age)) }
+	}
+	old, young := since(time.Hour), since(10*time.Second)
+	for name, tc := range map[string]struct {
+		allowed int32
+		pod     *v1.Pod
+		others  []*v1.Pod
+		want    reasons.Reason
+	}{
+		"all are available":                {1, replica("a", old), replicas(4, old), ""},
+		"one is young":                     {1, replica("a", old), append(replicas(3, old), replica("b", young)), reasons.OwnerPodsUnavailable},
+		"one is young, two may be away":    {2, replica("a", old), append(replicas(3, old), replica("b", young)), ""},
+		"two are young, two may be away":   {2, replica("a", old), append(replicas(2, old), replica("b", young), replica("c", young)), reasons.OwnerPodsUnavailable},
+		"it is the young one":              {1, replica("a", young), replicas(4, old), ""},
+		"one is unready, the budget knows": {1, replica("a", old), append(replicas(3, old), replica("b", unready)), ""},
+		"a young one terminates":           {1, replica("a", old), append(replicas(3, old), replica("b", young, leaving)), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, append(tc.others, tc.pod)...)
+			e.add(t, replicaSet(5, func(rs *appsv1.ReplicaSet) { rs.Spec.MinReadySeconds = 600 }))
+			e.add(t, budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 5, DesiredHealthy: 5 - tc.allowed, CurrentHealthy: 5, DisruptionsAllowed: tc.allowed}))
+			if got := e.Refuse(tc.pod); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+			intent := ledger.Intent{Namespace: "ns", Pod: tc.pod.Name, PodUID: string(tc.pod.UID), From: "hot", To: "cool", Pool: "general", TTL: 5 * time.Minute}
+			if got, _ := e.Allow(&intent); got != tc.want {
+				t.Errorf("allowed last with %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n owners.Tally, su
 	if reason := owner.Recreates(pod, n); reason != "" {
 		return reason
 	}
-	return e.refuseByAvailability(pod, owner, n, len(budgets) > 0, surge)
+	return e.refuseByAvailability(pod, owner, n, budgets, surge)
 }
 
 // surgedReplicas is how many pods a Deployment wants before and after a surge.

@@ -18,6 +18,9 @@ type Tally struct {
 	// Available and Missing count those that are available and those that are
 	// not, whatever the cause. Finished pods are neither.
 	Available, Missing int
+	// Young counts the missing ones that are ready, for less time than their owner
+	// requires. A PodDisruptionBudget counts them among the healthy.
+	Young int
 	// leaving counts the missing ones that terminate or are about to, failed those
 	// that have failed and still exist.
 	leaving, failed int
@@ -47,8 +50,11 @@ func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Ti
 			n.Missing++
 			if leaves {
 				n.leaving++
-			} else {
-				is = unavailable
+				break
+			}
+			is = unavailable
+			if podutil.IsPodReady(pod) {
+				n.Young++
 			}
 		}
 		if i, ok := ordinal(pod.Name); ok && o.Ordered {
