@@ -130,8 +130,9 @@ func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *
 // kept are the fields that are stored besides the metadata.
 var kept = [][]string{
 	{"spec", "replicas"}, {"spec", "minReadySeconds"}, {"spec", "podManagementPolicy"}, {"spec", "ordinals"}, {"spec", "reserveOrdinals"},
-	{"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"},
+	{"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"}, {"spec", "updateStrategy", "rollingUpdate", "partition"},
 	{"status", "replicas"}, {"status", "observedGeneration"}, {"status", "currentRevision"}, {"status", "updateRevision"},
+	{"status", "updatedReplicas"}, {"status", "expectedUpdatedReplicas"},
 }
 
 // reduce is a cache.TransformFunc that keeps what is read of a controller.

@@ -50,8 +50,11 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 			"namespace": "shop", "name": "web", "uid": "c-1", "labels": map[string]any{"app": "web"},
 			"annotations": map[string]any{"evenkeel.io/evict": "false", "team": "a"},
 		},
-		"spec":   map[string]any{"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{"spec": map[string]any{}}},
-		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "labelSelector": "app=web"},
+		"spec": map[string]any{
+			"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{"spec": map[string]any{}},
+			"updateStrategy": map[string]any{"type": "InPlaceIfPossible", "rollingUpdate": map[string]any{"partition": int64(2)}},
+		},
+		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "updatedReplicas": int64(1), "expectedUpdatedReplicas": int64(1), "labelSelector": "app=web"},
 	}})
 	if err := c.Request(cloneSet); err != nil {
 		t.Fatal(err)
@@ -61,8 +64,10 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 	want := map[string]any{
 		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
 		"metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "c-1", "annotations": map[string]any{"evenkeel.io/evict": "false"}},
-		"spec":     map[string]any{"replicas": int64(3), "minReadySeconds": int64(30)},
-		"status":   map[string]any{"replicas": int64(3), "observedGeneration": int64(2)},
+		"spec": map[string]any{
+			"replicas": int64(3), "minReadySeconds": int64(30), "updateStrategy": map[string]any{"rollingUpdate": map[string]any{"partition": int64(2)}},
+		},
+		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "updatedReplicas": int64(1), "expectedUpdatedReplicas": int64(1)},
 	}
 	if got == nil || !watched || !listed {
 		t.Fatalf("%v, watched %v, listed %v", got, watched, listed)

@@ -28,15 +28,28 @@ func OfCustom(object *unstructured.Unstructured) Owner {
 	}
 	seen, stated := number("status", "observedGeneration")
 	current, update := text("status", "currentRevision"), text("status", "updateRevision")
-	o.RollingOut = stated && seen < object.GetGeneration() || current != "" && update != "" && current != update
+	o.RollingOut = stated && seen < object.GetGeneration() || current != "" && update != "" && current != update && !rests(o.Replicas, number)
 	for _, path := range [][]string{{"spec", "minReadySeconds"}, {"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"}} {
 		n, _ := number(path...)
 		o.MinReady = max(o.MinReady, time.Duration(n)*time.Second)
 	}
-	// Which ordinals a set with reserved ones creates next is known to it only.
-	_, reserves, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "reserveOrdinals")
-	o.Ordered = object.GetKind() == "StatefulSet" && text("spec", "podManagementPolicy") != "Parallel" && !reserves
+	o.Ordered = object.GetKind() == "StatefulSet" && text("spec", "podManagementPolicy") != "Parallel"
+	reserved, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "reserveOrdinals")
+	if list, ok := reserved.([]any); ok {
+		o.Sparse = len(list) > 0
+	}
 	first, _ := number("spec", "ordinals", "start")
 	o.First = int(first)
 	return o
+}
+
+// rests reports whether an update has gone as far as its partition lets it.
+func rests(replicas int, number func(path ...string) (int64, bool)) bool {
+	wants := int64(replicas)
+	updated, _ := number("status", "updatedReplicas")
+	if expected, stated := number("status", "expectedUpdatedReplicas"); stated {
+		return expected < wants && updated == expected // fewer and more are changed
+	}
+	partition, _ := number("spec", "updateStrategy", "rollingUpdate", "partition")
+	return partition > 0 && updated >= wants-partition
 }

@@ -39,9 +39,10 @@ type Owner struct {
 	// MinReady is how long a pod must have been ready to be available.
 	MinReady time.Duration
 	// Ordered: it creates a pod only when the pods of all lower ordinals, from
-	// First on, are available.
-	Ordered bool
-	First   int
+	// First on, are available. Sparse: some of those ordinals have no pod, and
+	// which is known to its controller only.
+	Ordered, Sparse bool
+	First           int
 	// Limited: each eviction counts as a failure, of which it survives Retries more
 	// than the Failed that its status states.
 	Limited         bool

@@ -79,6 +79,9 @@ const (
 // gaps returns down and absent of a Tally. It looks at no more ordinals than there
 // are pods, because anybody may want two billion replicas.
 func (o *Owner) gaps(states map[int]state) (down, absent int) {
+	if o.Sparse {
+		return known(states)
+	}
 	end := o.First + o.Replicas
 	for down = o.First; down < end && states[down] == available; down++ {
 	}
@@ -89,6 +92,20 @@ func (o *Owner) gaps(states map[int]state) (down, absent int) {
 	}
 	if absent < o.First {
 		absent = -1
+	}
+	return down, absent
+}
+
+// known is gaps by the pods that exist.
+func known(states map[int]state) (down, absent int) {
+	down, absent = -1, -1
+	for i, is := range states {
+		if is != available && (down < 0 || i < down) {
+			down = i
+		}
+		if is == gone {
+			absent = max(absent, i)
+		}
 	}
 	return down, absent
 }
