@@ -27,6 +27,24 @@ func waiting(name, reason string, change ...func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
+func (e *estate) addNodes(t *testing.T, nodes ...v1.Node) {
+	t.Helper()
+	for i := range nodes {
+		if err := e.factory.Core().V1().Nodes().Informer().GetIndexer().Add(&nodes[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// waits returns the names of the pods that wait for a node, in order.
+func (e *estate) waits() (names []string) {
+	for _, pod := range e.watched.Waiting() {
+		names = append(names, pod.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 func TestUnschedulablePods(t *testing.T) {
 	e := newEstate(t,
 		waiting("without a node", v1.PodReasonUnschedulable),
@@ -61,18 +79,80 @@ func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
 		waiting("nowhere", v1.PodReasonUnschedulable, of("rs-3"), selects("moon")), waiting("nowhere-2", v1.PodReasonUnschedulable, of("rs-3"), selects("moon")),
 		waiting("small", v1.PodReasonUnschedulable, asks("4")), waiting("large", v1.PodReasonUnschedulable, asks("5")),
 	)
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": "batch"}}}
+	node := v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": "batch"}}}
 	node.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}
-	if err := e.factory.Core().V1().Nodes().Informer().GetIndexer().Add(node); err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, pod := range e.watched.Waiting() {
-		names = append(names, pod.Name)
-	}
-	slices.Sort(names)
+	e.addNodes(t, node)
+	names := e.waits()
 	if want := []string{"anywhere", "small", "there"}; !slices.Equal(names, want) {
 		t.Errorf("%v wait for a node, want %v", names, want)
+	}
+}
+
+// A node that somebody has closed to a pod could not take it if it were empty. What
+// Kubernetes itself puts on a node goes away.
+func TestTaintsThatLastAreMinded(t *testing.T) {
+	soft, hard := v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoSchedule
+	for name, c := range map[string]struct {
+		taint   v1.Taint
+		waiting []string
+	}{
+		"closed":             {v1.Taint{Key: "pool", Value: "gpu", Effect: hard}, []string{"tolerant"}},
+		"closed and emptied": {v1.Taint{Key: "pool", Value: "gpu", Effect: v1.TaintEffectNoExecute}, []string{"tolerant"}},
+		"preferably not":     {v1.Taint{Key: "pool", Value: "gpu", Effect: soft}, []string{"plain", "tolerant"}},
+		"cordoned":           {v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: hard}, []string{"plain", "tolerant"}},
+		"not ready":          {v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoExecute}, []string{"plain", "tolerant"}},
+	} {
+		selects := func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": "gpu"} }
+		e := newEstate(t, waiting("plain", v1.PodReasonUnschedulable, selects), waiting("tolerant", v1.PodReasonUnschedulable, selects, func(p *v1.Pod) {
+			p.Spec.Tolerations = []v1.Toleration{{Key: "pool", Operator: v1.TolerationOpExists}}
+		}))
+		e.addNodes(t, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": "gpu"}}, Spec: v1.NodeSpec{Taints: []v1.Taint{c.taint}}},
+			v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+		if got := e.waits(); !slices.Equal(got, c.waiting) {
+			t.Errorf("%s: %v wait for a node, want %v", name, got, c.waiting)
+		}
+	}
+}
+
+// Pods that ask for very much hold no look up, and hide no pods of others.
+func TestALookHasABound(t *testing.T) {
+	affinity := func(terms, values int) func(*v1.Pod) {
+		required := &v1.NodeSelector{NodeSelectorTerms: make([]v1.NodeSelectorTerm, terms)}
+		for i := range required.NodeSelectorTerms {
+			of := v1.NodeSelectorRequirement{Key: "pool", Operator: v1.NodeSelectorOpIn}
+			for k := range values {
+				of.Values = append(of.Values, fmt.Sprint("v", i, "-", k))
+			}
+			required.NodeSelectorTerms[i].MatchExpressions = []v1.NodeSelectorRequirement{of}
+		}
+		return func(p *v1.Pod) {
+			p.Namespace, p.Spec.Affinity = "large", &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+		}
+	}
+	requests := v1.ResourceList{}
+	for i := range 20_000 {
+		requests[v1.ResourceName(fmt.Sprint("example.com/", i))] = resource.MustParse("1")
+	}
+	resources := func(p *v1.Pod) {
+		p.Namespace, p.Spec.Containers = "resources", []v1.Container{{Resources: v1.ResourceRequirements{Requests: requests}}}
+	}
+	large, many := affinity(1000, 60), affinity(100, 20)
+	var pods []*v1.Pod
+	for i := range 20 {
+		name := fmt.Sprint("p", i)
+		pods = append(pods, waiting(name, v1.PodReasonUnschedulable, large), waiting(name+"-many", v1.PodReasonUnschedulable, many),
+			waiting(name+"-resources", v1.PodReasonUnschedulable, resources), waiting(name, v1.PodReasonUnschedulable))
+	}
+	e := newEstate(t, pods...)
+	for i := range 1000 {
+		e.addNodes(t, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), Labels: map[string]string{"pool": "a"}}})
+	}
+	begun := time.Now()
+	if got := e.waits(); len(got) != 20 {
+		t.Errorf("%d pods wait for a node, want those of another namespace, 20", len(got))
+	}
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("the look took %v", took)
 	}
 }
 

@@ -1,11 +1,15 @@
 package evictor
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	resourcehelper "k8s.io/component-helpers/resource"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/safeguards"
@@ -23,7 +27,7 @@ func (w *Watched) Waiting() (waiting []safeguards.Waiting) {
 	}
 	// The pods of one owner ask for the same, but for those of a DaemonSet, each
 	// of which asks for its own node.
-	possible := map[safeguards.Whose]bool{}
+	possible, spent := map[safeguards.Whose]bool{}, map[string]*effort{}
 	for _, pod := range pods {
 		if !unschedulable(pod) {
 			continue
@@ -31,7 +35,10 @@ func (w *Watched) Waiting() (waiting []safeguards.Waiting) {
 		of, daemon := whose(pod)
 		fits, known := possible[of]
 		if !known || daemon {
-			fits = len(nodes) == 0 || takenByOne(nodes, pod)
+			if spent[of.Namespace] == nil {
+				spent[of.Namespace] = new(effort)
+			}
+			fits = len(nodes) == 0 || spent[of.Namespace].takenByOne(nodes, pod)
 			possible[of] = fits
 		}
 		if fits {
@@ -57,15 +64,81 @@ func whose(pod *v1.Pod) (of safeguards.Whose, daemon bool) {
 	return of, daemon || of.OwnerUID == ""
 }
 
+// maxEffort bounds what the pods of one namespace cost in a look: some ten
+// milliseconds. It is enough for hundreds of ordinary pods that none of 5,000 nodes
+// takes, and for many more where some node takes them. byItself is what a pod costs
+// by itself, in nodes.
+const (
+	maxEffort = 2_000_000
+	byItself  = 50
+)
+
+// effort is what has been compared for the pods of a namespace. Once it is spent,
+// its further pods count as such that no node takes: whoever may create pods could
+// hold up every look otherwise.
+type effort int
+
+// spend reports whether there is effort left for so much.
+func (e *effort) spend(much int) bool {
+	*e += effort(much)
+	return *e <= maxEffort
+}
+
 // takenByOne reports whether a node could take a pod if nothing else ran there.
-func takenByOne(nodes []*v1.Node, pod *v1.Pod) bool {
+func (e *effort) takenByOne(nodes []*v1.Node, pod *v1.Pod) bool {
+	if !e.spend(0) {
+		return false
+	}
+	asked := asks(pod)
+	if !e.spend(byItself * asked) {
+		return false
+	}
 	affinity, requests := nodeaffinity.GetRequiredNodeAffinity(pod), resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	for _, node := range nodes {
-		if matches, err := affinity.Match(node); (err != nil || matches) && holds(node, requests) {
+		if !e.spend(asked) {
+			return false
+		}
+		if matches, err := affinity.Match(node); (err != nil || matches) && tolerates(pod, node) && holds(node, requests) {
 			return true
 		}
 	}
 	return false
+}
+
+// asks counts what of a pod a node is compared with.
+func asks(pod *v1.Pod) int {
+	spec := &pod.Spec
+	n := 1 + len(spec.NodeSelector) + len(spec.Tolerations) + len(spec.Overhead)
+	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			n += len(containers[i].Resources.Requests)
+		}
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return n
+	}
+	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		n++
+		for _, expressions := range [][]v1.NodeSelectorRequirement{term.MatchExpressions, term.MatchFields} {
+			for i := range expressions {
+				n += 1 + len(expressions[i].Values)
+			}
+		}
+	}
+	return n
+}
+
+// tolerates reports whether a pod tolerates what somebody has closed a node by.
+// What Kubernetes itself puts on nodes, such as those that are cordoned or not
+// ready, goes away again, and the pods that wait for it do wait for a node.
+func tolerates(pod *v1.Pod, node *v1.Node) bool {
+	lasts := func(taint *v1.Taint) bool {
+		hard := taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
+		prefix, _, _ := strings.Cut(taint.Key, "/")
+		return hard && prefix != "node.kubernetes.io" && prefix != "node.cloudprovider.kubernetes.io"
+	}
+	_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, lasts, true)
+	return !repelled
 }
 
 func holds(node *v1.Node, requests v1.ResourceList) bool {
