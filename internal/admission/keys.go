@@ -508,13 +508,14 @@ func (k *Keys) settleAll(ctx context.Context) (open bool) {
 }
 
 // returned reports whether the newest replacement that has landed went back to
-// where its pod was moved from.
+// where its pod was moved from. One that came with a node says nothing: nobody
+// could have steered it.
 func (k *Keys) returned() bool {
 	inFlight, ended := k.moves.Moves()
 	var newest *ledger.Move
 	for _, all := range [][]ledger.Move{inFlight, ended} {
 		for i := range all {
-			if move := &all[i]; move.State == ledger.Landed && (newest == nil || move.Evicted.After(newest.Evicted)) {
+			if move := &all[i]; move.State == ledger.Landed && !move.CameBound && (newest == nil || move.Evicted.After(newest.Evicted)) {
 				newest = move
 			}
 		}

@@ -124,18 +124,29 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		s := NewSteering(w.keys, (&apiServer{forbidden: "none"}).probe(w), true, func() time.Time { return w.now })
-		lands := func(pod, by, node string) {
+		lands := func(pod, by, node string, bound bool) {
 			t.Helper()
 			w.now = w.now.Add(time.Second)
 			w.moves(web, pod)
-			w.replaces(web, pod, by)
+			if w.ledger.Accepted("uid-"+pod, w.now); bound {
+				w.ledger.Leaves("uid-"+pod, w.now)
+			} else {
+				w.replaces(web, pod, by)
+			}
 			w.ledger.Bound(ledger.Pod{UID: "uid-" + by, Namespace: web.namespace, Name: by, OwnerUID: web.name, OwnerKind: "ReplicaSet", Created: w.now}, node, w.now)
 		}
 		for i, step := range []struct {
 			pod, by, node string
+			bound         bool // by its template
 			want          bool
-		}{{"web-1", "web-7", "n1", true}, {"web-2", "web-8", "hot", false}, {"web-3", "web-9", "n1", true}} {
-			lands(step.pod, step.by, step.node)
+		}{
+			{"web-1", "web-7", "n1", false, true},
+			{"web-2", "web-8", "hot", true, true},
+			{"web-3", "web-9", "hot", false, false},
+			{"web-4", "web-10", "n1", true, false},
+			{"web-5", "web-11", "n1", false, true},
+		} {
+			lands(step.pod, step.by, step.node, step.bound)
 			if proven, err := s.Proven(t.Context()); proven != step.want || err != nil {
 				t.Errorf("step %d: proven %v, error %v", i, proven, err)
 			}
