@@ -123,6 +123,7 @@ func TestNothingEnclosed(t *testing.T) {
 // its place is named, with its value, also where a shell runs the command.
 func TestFlagsBecomeFields(t *testing.T) {
 	const shell = `put the command as ["/evenkeel", "run"] here, and the arguments of descheduler from the script behind it`
+	const unread = "not all of this can be read here: look yourself"
 	cases := map[string]struct {
 		command string
 		want    []string
@@ -145,7 +146,28 @@ func TestFlagsBecomeFields(t *testing.T) {
 		"a shell with other options": {
 			`command: [bash, -ec, "exec descheduler --v=3 \\\n --evict-local-storage-pods"]`, []string{shell, "`evictLocalStoragePods: true`"}, []string{"--ec", "take out"},
 		},
-		"a shell without the command": {`command: [sh, -c, "./run.sh --fast"]`, []string{shell}, []string{"--fast", "take out"}},
+		"a shell without the command": {`command: [sh, -c, "./run.sh --fast"]`, []string{shell, unread}, []string{"--fast", "take out"}},
+		"a directory of that name":    {`command: [sh, -c, "mkdir -p /tmp/descheduler && /bin/descheduler --max-pods-to-evict-per-node 3"]`, []string{"`maxNoOfPodsToEvictPerNode: 3`"}, []string{unread}},
+		"quotes":                      {`command: [sh, -c, "descheduler --node-selector=\"pool in (a, b)\""]`, []string{"`nodeSelector: pool in (a, b)`"}, []string{unread}},
+		"quotes in quotes":            {`command: [sh, -c, 'descheduler --node-selector "pool in (''a'', b)" --max-pods-to-evict-per-node=3']`, []string{"nodeSelector: ", "`maxNoOfPodsToEvictPerNode: 3`"}, []string{unread}},
+		"no space before the end":     {`command: [sh, -c, "descheduler --node-selector=pool=a||true"]`, []string{"`nodeSelector: pool=a`"}, []string{"true"}},
+		"redirections":                {`command: [sh, -c, "descheduler 2>&1 >/dev/stdout --max-pods-to-evict-per-node=3 &>x | tee -a --done"]`, []string{"`maxNoOfPodsToEvictPerNode: 3`"}, []string{"--done", "2", unread}},
+		"parameters of the script":    {`command: [sh, -c, 'exec "$0" "$@"'], args: [/bin/descheduler, --max-pods-to-evict-per-node, "3"]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{unread}},
+		"a variable":                  {`command: [sh, -c, 'A=x; descheduler --v=1 $ARGS']`, []string{shell, "look yourself what $ARGS stands for"}, nil},
+		"a variable as a value":       {`command: [descheduler, --max-pods-to-evict-per-node=$(MAX)]`, []string{"replace --max-pods-to-evict-per-node with maxNoOfPodsToEvictPerNode in the DeschedulerPolicy: look yourself"}, []string{"MAX"}},
+		"the output of a command":     {`command: [sh, -c, 'descheduler "$(cat /flags)"']`, []string{shell, unread}, nil},
+		"a function":                  {`command: [sh, -c, 'f() { descheduler "$@"; }; f --node-fit']`, []string{shell, unread}, nil},
+		"a text in the script":        {`command: [sh, -c, "descheduler $(cat <<E\n--node-fit\nE\n)"]`, []string{shell, unread}, nil},
+		"other parameters":            {`command: [sh, -c, 'set -- --node-fit; descheduler "$@"', x]`, []string{shell, unread}, nil},
+		"a shell in a shell":          {`command: [sh, -c, "bash -c 'descheduler --max-pods-to-evict-per-node=3'"]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{unread}},
+		"a shell through env":         {`command: [/usr/bin/env, sh, -c, descheduler --max-pods-to-evict-per-node 3]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"--c"}},
+		"a shell of busybox":          {`command: [/bin/busybox, sh, -c, -e, descheduler --max-pods-to-evict-per-node 3]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"--c", "--e,"}},
+		"an init":                     {`command: [/tini, --, /bin/descheduler, --max-pods-to-evict-per-node, "3"]`, []string{"takes the place of all words up to /bin/descheduler", "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"its first word"}},
+		"a short flag":                {`command: [descheduler, -v4, --node-fit=True]`, []string{"`nodeFit: true`"}, []string{"take out"}},
+		"a variable as the command":   {`command: [sh, -c, 'descheduler -v=1; $BIN --node-fit']`, []string{shell, unread}, nil},
+		"parameters twice":            {`command: [sh, -c, '"$@"; "$@" --max-pods-to-evict-per-node=3', x, descheduler]`, []string{shell, unread}, nil},
+		"shells without end":          {`command: [` + strings.Repeat(`sh, -c, '"$@"', x, `, 9) + `descheduler]`, []string{shell, unread}, nil},
+		"an unknown wrapper":          {`command: [sh, -c, "./wrap descheduler --max-pods-to-evict-per-node=3"]`, []string{shell, unread}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,5 +191,39 @@ func TestFlagsBecomeFields(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What runs descheduler is found in every place of a pod, whatever its image is called,
+// and in a patch, which has no image.
+func TestWhereFlagsAreFound(t *testing.T) {
+	const limit, want = `args: [--node-selector, pool=a, --max-pods-to-evict-per-node=3]`, "`maxNoOfPodsToEvictPerNode: 3`"
+	containers := func(container string) string { return "{spec: {containers: [" + container + "]}}" }
+	cases := map[string]struct{ kind, spec string }{
+		"a patch, by name":      {"Deployment", "spec: {template: " + containers("{name: descheduler, "+limit+"}") + "}"},
+		"a patch, by flags":     {"Deployment", "spec: {template: " + containers("{name: d, "+limit+"}") + "}"},
+		"any image, by flags":   {"Deployment", "spec: {template: " + containers("{name: d, image: example.org/x, "+limit+"}") + "}"},
+		"any image, a script":   {"Deployment", "spec: {template: " + containers(`{name: d, image: x, command: [sh, -ec, "exec /bin/descheduler --max-pods-to-evict-per-node 3"]}`) + "}"},
+		"any image, an init":    {"Deployment", "spec: {template: " + containers(`{name: d, image: x, command: [tini, --], args: [/bin/descheduler, --max-pods-to-evict-per-node, "3"]}`) + "}"},
+		"initContainers":        {"Pod", "spec: {initContainers: [{name: d, image: descheduler, " + limit + "}]}"},
+		"DeploymentConfig":      {"DeploymentConfig", "spec: {template: " + containers("{name: d, image: descheduler, "+limit+"}") + "}"},
+		"ReplicationController": {"ReplicationController", "spec: {template: " + containers("{name: d, image: descheduler, "+limit+"}") + "}"},
+		"PodTemplate":           {"PodTemplate", "template: " + containers("{name: d, image: descheduler, "+limit+"}")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			result := mustConvert(t, "apiVersion: v1\nkind: "+tc.kind+"\nmetadata: {name: d}\n"+tc.spec+"\n")
+			if len(result.Parts) != 1 || result.Parts[0].Action != Marked || !strings.Contains(string(result.Text), want) {
+				t.Errorf("parts %+v, want %s in\n%s", result.Parts, want, result.Text)
+			}
+		})
+	}
+	for _, container := range []string{
+		"{name: d, image: x, args: [--node-selector=pool=a]}", `{name: d, image: x, command: [sh, -c, "mkdir descheduler"]}`, `{name: d, image: x, command: [cp, /bin/descheduler, /x]}`,
+	} {
+		result := mustConvert(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: d}\nspec: {containers: ["+container+"]}\n")
+		if len(result.Parts) != 1 || result.Parts[0].Action != Kept {
+			t.Errorf("%+v of %s", result.Parts, container)
+		}
 	}
 }

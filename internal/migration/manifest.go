@@ -111,18 +111,20 @@ func holdsPolicy(text string) bool {
 // findPrograms finds the containers that run a legacy system.
 func findPrograms(object map[string]any, path []string) []finding {
 	spec, below := podSpec(object)
-	containers, _ := spec["containers"].([]any)
 	found := finding{object: objectName(object)}
-	for i, item := range containers {
-		container, _ := item.(map[string]any)
-		program := programOf(container)
-		if program == nil {
-			continue
-		}
-		at := slices.Concat(path, below, []string{"containers", strconv.Itoa(i)})
-		for _, mark := range program.marks(container) {
-			found.marks = append(found.marks, edit{path: append(slices.Clone(at), mark.field), comment: "evenkeel convert: " + mark.text})
-			found.notes = append(found.notes, policy.Note{Field: fmt.Sprintf("%s.containers[%d].%s", strings.Join(below, "."), i, mark.field), Text: mark.text})
+	for _, field := range []string{"initContainers", "containers"} {
+		containers, _ := spec[field].([]any)
+		for i, item := range containers {
+			container, _ := item.(map[string]any)
+			program := programOf(container)
+			if program == nil {
+				continue
+			}
+			at := slices.Concat(path, below, []string{field, strconv.Itoa(i)})
+			for _, mark := range program.marks(container) {
+				found.marks = append(found.marks, edit{path: append(slices.Clone(at), mark.field), comment: "evenkeel convert: " + mark.text})
+				found.notes = append(found.notes, policy.Note{Field: fmt.Sprintf("%s.%s[%d].%s", strings.Join(below, "."), field, i, mark.field), Text: mark.text})
+			}
 		}
 	}
 	if len(found.marks) == 0 {
@@ -136,8 +138,10 @@ func podSpec(object map[string]any) (spec map[string]any, path []string) {
 	switch object["kind"] {
 	case "CronJob":
 		path = []string{"spec", "jobTemplate", "spec", "template", "spec"}
-	case "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet":
+	case "DaemonSet", "Deployment", "DeploymentConfig", "Job", "ReplicaSet", "ReplicationController", "StatefulSet":
 		path = []string{"spec", "template", "spec"}
+	case "PodTemplate":
+		path = []string{"template", "spec"}
 	case "Pod":
 		path = []string{"spec"}
 	default:

@@ -3,7 +3,9 @@ package migration
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -65,20 +67,37 @@ var RunFlags = []string{
 }
 
 // programOf returns the legacy program that a container runs; nil for any
-// other.
+// other. A patch may leave out the image.
 func programOf(container map[string]any) *program {
-	image, _ := container["image"].(string)
+	image, given := container["image"].(string)
 	image = strings.ToLower(imageName(image))
-	binary := ""
-	if words := texts(container["command"]); len(words) > 0 {
-		binary = path.Base(words[0])
+	if name, _ := container["name"].(string); !given {
+		image = name
 	}
+	words := slices.Concat(texts(container["command"]), texts(container["args"]))
 	for i := range programs {
-		if p := &programs[i]; slices.Contains(p.images, image) || slices.Contains(p.binaries, binary) {
+		p := &programs[i]
+		if slices.Contains(p.images, image) || len(p.binaries) > 0 && p.runs(words) {
 			return p
 		}
 	}
+	if slices.ContainsFunc(words, isLimit) {
+		return &programs[0]
+	}
 	return nil
+}
+
+// runs reports whether words run a program.
+func (p *program) runs(words []string) bool {
+	found := callOf(words, p.binaries, 0)
+	return found.at >= 0 || found.script && (len(found.args) > 0 || !found.unsure)
+}
+
+// isLimit tells a flag that only descheduler has.
+func isLimit(word string) bool {
+	flag, _, _ := flagOf(word)
+	_, known := successors[flag]
+	return known && strings.Contains(flag, "evict-")
 }
 
 // imageName returns the last part of an image's name, without tag and digest.
@@ -92,68 +111,45 @@ func imageName(image string) string {
 // mark is what to change in a field of a container.
 type mark struct{ field, text string }
 
-func (p *program) marks(container map[string]any) []mark {
-	marks := []mark{{"image", p.image}}
-	command := texts(container["command"])
-	switch {
-	case p.command == "":
-		return marks
-	case len(command) > 0:
-		marks = append(marks, mark{"command", p.command + " takes the place of its first word; the arguments stay"})
-	default:
-		marks[0].text += "; its command is " + p.command
+func (p *program) marks(container map[string]any) (marks []mark) {
+	if _, given := container["image"]; given {
+		marks = append(marks, mark{"image", p.image})
 	}
+	if p.command == "" {
+		return marks
+	}
+	command, args := texts(container["command"]), texts(container["args"])
 	field := "args"
 	if _, given := container["args"]; !given {
 		field = "command"
 	}
-	words := append(command[min(1, len(command)):], texts(container["args"])...)
-	if script, ok := scriptOf(command, words); ok {
-		// The image has no shell.
-		words = p.wordsOf(script)
-		marks[len(marks)-1] = mark{field, fmt.Sprintf("put the command as %s here, and the arguments of %s from the script behind it, each as an item of the list: "+
-			"the image has no shell", p.command, p.binaries[0])}
+	words := slices.Concat(command, args)
+	found := callOf(words, p.binaries, 0)
+	if len(words) == 0 || len(command) == 0 && strings.HasPrefix(words[0], "-") { // the image names the program
+		found = call{at: -1, args: words}
+	} else if found.at < 0 && !found.script { // another program
+		found = call{at: -1, args: words[1:], unsure: found.unsure || len(command) == 0 || slices.Contains(wrappers, path.Base(words[0]))}
 	}
-	if advice := p.advice(words); len(advice) > 0 {
+	switch {
+	case found.script:
+		// The image has no shell.
+		marks = append(marks, mark{field, fmt.Sprintf("put the command as %s here, and the arguments of %s from the script behind it, each as an item of the list: "+
+			"the image has no shell", p.command, p.binaries[0])})
+	case len(command) > 0 && found.at > 0:
+		marks = append(marks, mark{"command", fmt.Sprintf("%s takes the place of all words up to %s; the arguments stay", p.command, shorten(words[found.at]))})
+	case len(command) > 0:
+		marks = append(marks, mark{"command", p.command + " takes the place of its first word; the arguments stay"})
+	case len(marks) > 0:
+		marks[0].text += "; its command is " + p.command
+	}
+	advice := p.advice(found.args)
+	if found.unsure {
+		advice = append(advice, "not all of this can be read here: look yourself which arguments "+p.binaries[0]+" gets, and which of them limit evictions")
+	}
+	if len(advice) > 0 {
 		marks = append(marks, mark{field, strings.Join(advice, "; ")})
 	}
 	return marks
-}
-
-// shells run the text behind -c.
-var shells = []string{"sh", "bash", "ash", "dash"}
-
-// scriptOf returns the text that a shell runs.
-func scriptOf(command, words []string) (script string, ok bool) {
-	if len(command) == 0 || !slices.Contains(shells, path.Base(command[0])) {
-		return "", false
-	}
-	for i, word := range words {
-		if option, short := strings.CutPrefix(word, "-"); short && !strings.HasPrefix(option, "-") && strings.Contains(option, "c") && i+1 < len(words) {
-			return words[i+1], true
-		}
-	}
-	return "", false
-}
-
-// wordsOf returns the arguments of the program in a script.
-func (p *program) wordsOf(script string) []string {
-	words := strings.Fields(strings.ReplaceAll(script, "\\\n", " "))
-	at := slices.IndexFunc(words, func(word string) bool { return slices.Contains(p.binaries, path.Base(strings.Trim(word, `"'`))) })
-	if at < 0 {
-		return nil
-	}
-	words = words[at+1:]
-	if end := slices.IndexFunc(words, func(word string) bool { return strings.ContainsAny(word[:1], ";|&<>") }); end >= 0 {
-		words = words[:end]
-	}
-	for i := range words {
-		words[i] = strings.Trim(strings.TrimRight(words[i], ";"), `"'`)
-		if name, value, ok := strings.Cut(words[i], "="); ok {
-			words[i] = name + "=" + strings.Trim(value, `"'`)
-		}
-	}
-	return words
 }
 
 // successor is the field of a policy that takes the place of a flag.
@@ -188,9 +184,13 @@ func (p *program) advice(words []string) (advice []string) {
 		return nil
 	}
 	var unknown []string
-	for i, word := range words {
-		flag, value, given := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		if !strings.HasPrefix(word, "-") || flag == "" || slices.Contains(p.flags, flag) {
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		flag, value, given := flagOf(word)
+		if flag == "" && strings.Contains(word, "$") {
+			advice = append(advice, fmt.Sprintf("look yourself what %s stands for: it may hold flags that limit evictions", shorten(word)))
+		}
+		if flag == "" || slices.Contains(p.flags, flag) {
 			continue
 		}
 		to, known := successors[flag]
@@ -199,11 +199,12 @@ func (p *program) advice(words []string) (advice []string) {
 			unknown = append(unknown, "--"+shorten(flag))
 			continue
 		case !given && to.boolean:
-			value = "true"
-		case !given && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-"):
-			value = words[i+1]
+			value, given = "true", true
+		case !given && i+1 < len(words):
+			i++
+			value, given = words[i], true
 		}
-		advice = append(advice, to.words(flag, shorten(value)))
+		advice = append(advice, to.words(flag, shorten(value), given))
 	}
 	if len(unknown) > 0 {
 		advice = append(advice, fmt.Sprintf("take out %s, which evenkeel run does not have", strings.Join(unknown, ", ")))
@@ -211,15 +212,38 @@ func (p *program) advice(words []string) (advice []string) {
 	return advice
 }
 
-func (s successor) words(flag, value string) string {
+// flagOf takes a word apart; the flag is empty if it is none.
+func flagOf(word string) (flag, value string, given bool) {
+	name, dashed := strings.CutPrefix(word, "-")
+	if level, short := strings.CutPrefix(name, "v"); dashed && short && level != "" && strings.Trim(level, "0123456789") == "" {
+		return "v", level, true // as in -v4
+	}
+	if !dashed {
+		return "", "", false
+	}
+	flag, value, given = strings.Cut(strings.TrimPrefix(name, "-"), "=")
+	return flag, value, given
+}
+
+func (s successor) words(flag, value string, given bool) string {
+	if on, err := strconv.ParseBool(value); s.boolean && err == nil {
+		value = strconv.FormatBool(on)
+	}
 	switch {
+	case !given, strings.Contains(value, "$"):
+		return fmt.Sprintf("replace --%s with %s %s: look yourself for its value, which is not written here", flag, s.field, s.of)
 	case s.boolean && value == "false":
 		return fmt.Sprintf("take out --%s=false, which is the default of %s", flag, s.field)
-	case !s.boolean && value == "0", !s.boolean && value == "":
+	case !s.boolean && (value == "0" || value == ""):
 		return fmt.Sprintf("take out --%s, which sets no limit", flag)
+	case !unquoted.MatchString(value):
+		value = strconv.Quote(value)
 	}
 	return fmt.Sprintf("replace --%s with `%s: %s` %s", flag, s.field, value, s.of)
 }
+
+// unquoted are values that YAML takes without quotes.
+var unquoted = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./=!()<>, -]*$`)
 
 // texts returns the strings of a list.
 func texts(list any) []string {
