@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -166,11 +167,26 @@ func validateTaint(text string, path *field.Path) field.ErrorList {
 	})
 }
 
-// validateController checks a kind with its group.
+var (
+	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	versionForm = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+)
+
+// validateController checks a kind with its group. A resource, or a kind with a
+// version, would be accepted by Kubernetes' parser and never match an owner.
 func validateController(text string, path *field.Path) field.ErrorList {
 	kind := schema.ParseGroupKind(text)
-	if kind.Kind == "" || len(validation.IsDNS1123Subdomain(kind.Group)) > 0 {
-		return field.ErrorList{field.Invalid(path, text, "must be Kind.group, such as CloneSet.apps.kruise.io")}
+	invalid := func(message string) field.ErrorList { return field.ErrorList{field.Invalid(path, text, message)} }
+	first, rest, _ := strings.Cut(kind.Group, ".")
+	switch {
+	case versionForm.MatchString(first) && rest != "":
+		return invalid(fmt.Sprintf("must be Kind.group without a version: %s.%s", kind.Kind, rest))
+	case kind.Kind == "" || len(validation.IsDNS1123Subdomain(kind.Group)) > 0 || versionForm.MatchString(kind.Group):
+		return invalid("must be Kind.group, such as CloneSet.apps.kruise.io")
+	case !kindForm.MatchString(kind.Kind):
+		return invalid("must be Kind.group, such as CloneSet.apps.kruise.io: the kind as objects have it, with capitals and in the singular, not the resource")
+	case kind == schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return invalid("pods of Jobs are moved with evictJobs, and not otherwise")
 	}
 	return nil
 }
