@@ -344,16 +344,17 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 		o.Replicas = owners.Wanted(object)
 	}
 	o.UID, o.Created = string(object.GetUID()), object.GetCreationTimestamp().Time
-	o.Scaled, o.Shrunk = w.scaled[object.GetUID()].changed, w.scaled[object.GetUID()].shrunk
+	seen := w.scaled[object.GetUID()]
+	o.RolledOut, o.Scaled, o.Shrunk = seen.rolledOut, seen.changed, seen.shrunk
 	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o
 }
 
 // scaling is when an owner's number of replicas was last seen to change, and
-// when to become smaller.
-type scaling struct{ changed, shrunk time.Time }
+// when to become smaller; and when a rollout of it was last seen to end.
+type scaling struct{ changed, shrunk, rolledOut time.Time }
 
-// updated notes a change of scale. An owner that wants fewer pods replaces that
+// updated notes a change of scale and the end of a rollout. An owner that wants fewer pods replaces that
 // many fewer of its evicted ones, a StatefulSet those that it has no number for.
 func (w *Watched) updated(before, after any) {
 	fewer := owners.Wanted(before) - owners.Wanted(after)
@@ -365,14 +366,21 @@ func (w *Watched) updated(before, after any) {
 	} else {
 		w.ledger.CancelOwner(object.GetNamespace(), string(uid), fewer, now)
 	}
-	if fewer == 0 {
+	rolledOut := owners.RolledOut(before, after)
+	if fewer == 0 && !rolledOut {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	known := w.scaled[uid]
-	if known.changed = now; fewer > 0 {
+	if fewer != 0 {
+		known.changed = now
+	}
+	if fewer > 0 {
 		known.shrunk = now
+	}
+	if rolledOut {
+		known.rolledOut = now
 	}
 	w.scaled[uid] = known
 }

@@ -321,6 +321,42 @@ func TestOwnersScaled(t *testing.T) {
 	}
 }
 
+// A StatefulSet is as old as ever when its rollout ends, and its pods are new.
+func TestStatefulSetsThatWereUpdated(t *testing.T) {
+	in := func(current, update string, updated int32, change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+		return statefulSet(append(change, func(s *appsv1.StatefulSet) {
+			s.Status.CurrentRevision, s.Status.UpdateRevision, s.Status.UpdatedReplicas = current, update, updated
+		})...)
+	}
+	atTwo := func(s *appsv1.StatefulSet) {
+		s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(2))}
+	}
+	for name, tc := range map[string]struct {
+		before, after *appsv1.StatefulSet
+		want          reasons.Reason
+	}{
+		"a rollout has ended":               {in("1", "2", 2), in("2", "2", 3), reasons.OwnerRollingOut},
+		"it has come to rest at its bounds": {in("1", "2", 0, atTwo), in("1", "2", 1, atTwo), reasons.OwnerRollingOut},
+		"it is at rest as before":           {in("1", "2", 1, atTwo), in("1", "2", 1, atTwo), ""},
+		"nothing was rolled out":            {in("1", "1", 3), in("1", "1", 3), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := ownedBy("StatefulSet", "sts-1")
+			pod.Name = "web-1"
+			e := newEstate(t, pod)
+			e.add(t, tc.after)
+			e.watched.updated(tc.before, tc.after)
+			o := e.watched.Owner(pod)
+			if got, until := o.Refuses(noon.Add(5*time.Second), 3*time.Minute); got != tc.want || got != "" && !until.Equal(noon.Add(3*time.Minute)) {
+				t.Errorf("after 5 s: %q until %v, want %q", got, until, tc.want)
+			}
+			if got, _ := o.Refuses(noon.Add(3*time.Minute), 3*time.Minute); got != "" {
+				t.Errorf("after 3 min: %q", got)
+			}
+		})
+	}
+}
+
 // A StatefulSet that wants fewer pods makes those with the highest numbers not
 // again; those with lower ones it does, whichever was evicted first.
 func TestStatefulSetsScaled(t *testing.T) {

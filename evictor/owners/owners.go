@@ -47,10 +47,11 @@ type Owner struct {
 	// than the Failed that its status states.
 	Limited         bool
 	Retries, Failed int
-	// Created is when it was created or last rolled out. Scaled is when its
-	// scale was last seen to change, Shrunk when it was last seen to be scaled
-	// down; both are zero for never.
-	Created, Scaled, Shrunk time.Time
+	// Created is when it was created. RolledOut is when a rollout of it was last
+	// seen to end, Scaled when its scale was last seen to change or its
+	// specification is stated to have changed, Shrunk when it was last seen to be
+	// scaled down; each is zero for never.
+	Created, RolledOut, Scaled, Shrunk time.Time
 	// Deployment is the one to scale up for a surge; empty without one.
 	Deployment string
 	// Unsteerable: no pod of its template can be steered.
@@ -95,6 +96,8 @@ func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Rea
 		return reasons.OwnerRollingOut, until
 	case settling(o.Created):
 		return reasons.OwnerRollingOut, o.Created.Add(settle)
+	case settling(o.RolledOut):
+		return reasons.OwnerRollingOut, o.RolledOut.Add(settle)
 	case settling(o.Scaled):
 		return reasons.OwnerJustScaled, o.Scaled.Add(settle)
 	}
@@ -172,6 +175,16 @@ func Wants(set *appsv1.StatefulSet, pod string) bool {
 	}
 	i, known := ordinal(pod)
 	return !known || i >= first && i < first+Wanted(set)
+}
+
+// RolledOut reports whether a rollout of a StatefulSet has ended between two states
+// of it, or has come to rest at its partition. Other kinds are created anew by each
+// rollout.
+func RolledOut(before, after any) bool {
+	was, ok := before.(*appsv1.StatefulSet)
+	is, both := after.(*appsv1.StatefulSet)
+	none := &v1.Pod{}
+	return ok && both && updating(was, none) && !updating(is, none)
 }
 
 // updating reports whether a StatefulSet is being updated or would update the
