@@ -29,7 +29,7 @@ func newPlanCommand() *cobra.Command {
 			return commands.Plan(c.Context(), options, wanted, c.OutOrStdout())
 		},
 	}
-	options.AddCommon(c.Flags())
+	options.AddLooking(c.Flags())
 	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
 	commands.AddColor(c.Flags(), &wanted.Color)
@@ -55,7 +55,7 @@ func newTopCommand() *cobra.Command {
 			return commands.Top(c.Context(), options, wanted, c.OutOrStdout())
 		},
 	}
-	options.AddCommon(c.Flags())
+	options.AddLooking(c.Flags())
 	wanted.AddTo(c.Flags())
 	return c
 }
@@ -95,7 +95,7 @@ func newExplainCommand() *cobra.Command {
 			return commands.Explain(c.Context(), options, wanted, words, c.OutOrStdout())
 		},
 	}
-	options.AddCommon(c.Flags())
+	options.AddLooking(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.ExplainFormats+".")
 	commands.AddColor(c.Flags(), &wanted.Color)
 	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
@@ -138,7 +138,7 @@ func newDoctorCommand() *cobra.Command {
 			return commands.Doctor(c.Context(), options, wanted, c.OutOrStdout())
 		},
 	}
-	options.AddCommon(c.Flags())
+	options.AddLooking(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
 	commands.AddColor(c.Flags(), &wanted.Color)
 	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Component to check for: run, serve, extender or nodesync.")
@@ -161,7 +161,7 @@ func newRecordCommand() *cobra.Command {
 			return commands.Record(c.Context(), options, record, c.OutOrStdout())
 		},
 	}
-	options.AddCommon(c.Flags())
+	options.AddLooking(c.Flags())
 	record.AddTo(c.Flags())
 	return c
 }

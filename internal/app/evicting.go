@@ -185,8 +185,13 @@ func (a *App) wireFramework(ctx context.Context, g *generation) (err error) {
 			return err
 		}
 	}
+	profiles := *g.profiles
+	if a.parts.onlyRealUsage {
+		// No plugin that is left reads them, so nothing is asked or sent for them.
+		profiles.MetricsProviders, profiles.MetricsCollector = nil, nil
+	}
 	g.runner, err = runner.New(ctx, runner.Config{
-		Policy:     g.profiles,
+		Policy:     &profiles,
 		Instance:   strconv.Itoa(g.number),
 		Registry:   g.plugins,
 		Client:     a.evictions.Clientset(g.evictor),

@@ -40,6 +40,7 @@ type Look struct {
 // Open wires a process that observes, without starting it.
 func Open(ctx context.Context, options Options) (*Look, error) {
 	options.LeaderElect, options.MetricsAddress = false, "0"
+	options.withholdCredentials = !options.SendCredentials
 	needs := parts{marking: options.Marking != nil}
 	options.DryRun = options.DryRun || needs.marking
 	a, err := reachedApp(ctx, options, needs)
@@ -168,6 +169,7 @@ func rehearse(ctx context.Context, options Options, progress io.Writer, check fu
 	planned func(context.Context, *App, realusage.Made),
 ) (a *App, err error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
+	options.withholdCredentials = !options.SendCredentials
 	a, err = reachedApp(ctx, options, parts{
 		evicting: true, onlyRealUsage: true, notes: progress,
 		execute: func(ctx context.Context, made realusage.Made) { planned(ctx, a, made) },

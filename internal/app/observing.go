@@ -110,7 +110,7 @@ func (a *App) makeSources(g *generation) ([]observer.Source, error) {
 func (a *App) sourceEnv(g *generation, source *policy.Source) *access.Env {
 	u := &g.load.Usage
 	env := access.Env{
-		REST: a.kube.REST, ReadSecret: a.kube.Secret, Now: a.kube.Clock.Now,
+		REST: a.kube.REST, ReadSecret: a.kube.Secret, Now: a.kube.Clock.Now, WithholdCredentials: a.options.withholdCredentials,
 		RequestToken: a.kube.TokensIn(cmp.Or(a.options.Namespace, DefaultNamespace)),
 		Timeout:      u.TimeoutOf(source), MaxAge: u.MaxAgeOf(source), Interval: u.SampleInterval.Duration, QueriesPerSecond: u.QueriesPerSecond,
 		NodesOnly: a.options.MemoryOnly || g.signalsOnly, EveryNode: g.signalsOnly,

@@ -39,6 +39,12 @@ type Options struct {
 	// its own; 0 for none.
 	MetricsNodeLimit int
 
+	// SendCredentials allows Open and the commands that plan to read the tokens
+	// and passwords that the policy names and to send them to its servers.
+	// Processes in a cluster always do, so withholdCredentials is set only by
+	// those commands.
+	SendCredentials, withholdCredentials bool
+
 	DryRun   bool
 	Interval time.Duration
 	Schedule string
@@ -103,6 +109,14 @@ const DefaultNamespace = "kube-system"
 func (o *Options) AddCommon(flags *pflag.FlagSet) {
 	flags.StringVar(&o.PolicyFile, "policy-config-file", o.PolicyFile, "File with the DeschedulerPolicy and the LoadPolicy.")
 	o.AddLedger(flags)
+}
+
+// AddLooking adds the flags of commands that read usage with the caller's rights.
+// A policy from elsewhere could name Secrets and files that only the caller may
+// read, and a server of its author's to send them to.
+func (o *Options) AddLooking(flags *pflag.FlagSet) {
+	o.AddCommon(flags)
+	flags.BoolVar(&o.SendCredentials, "send-credentials", false, "Send the tokens and passwords that the policy names to the servers that it names. They are read with your rights, so check the addresses in a policy from elsewhere first.")
 }
 
 // AddLedger adds the flags of commands that only read what is stored.

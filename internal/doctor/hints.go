@@ -54,6 +54,10 @@ func https(d *source.Description) string {
 // settings, or within them.
 var hints = []source.Hint{
 	{
+		Texts:  []string{"--send-credentials"},
+		Advice: "Check the address and the credential that the policy names. If you trust both, run doctor again with --send-credentials.",
+	},
+	{
 		Texts:  []string{"unknown authority", "self-signed", "self signed"},
 		Advice: "Nobody that is trusted vouches for its certificate. Name the authority that does:\nWITHIN tls: {caFile: /path/to/ca.crt}",
 	},

@@ -92,6 +92,8 @@ func (c *Config) transport() config.HTTPClientConfig {
 func (e *Env) authenticate(c *Config, next http.RoundTripper) http.RoundTripper {
 	basic := &c.BasicAuth
 	switch {
+	case e.WithholdCredentials && c.credentials() != "":
+		return Withholding(c.credentials())
 	case c.BearerTokenFile != "" || c.BearerTokenSecret != source.SecretKey{}:
 		return &authenticating{next: next, credential: e.credential("bearerToken", c.BearerTokenFile, c.BearerTokenSecret)}
 	case basic.Username != "":
@@ -99,6 +101,39 @@ func (e *Env) authenticate(c *Config, next http.RoundTripper) http.RoundTripper 
 		return &authenticating{next: next, credential: password, username: basic.Username}
 	}
 	return &authenticating{next: next}
+}
+
+// credentials names the credential that the client sends; empty if it sends none.
+func (c *Config) credentials() string {
+	switch {
+	case c.BearerTokenFile != "" || c.BearerTokenSecret != source.SecretKey{}:
+		return named(c.BearerTokenFile, c.BearerTokenSecret)
+	case c.BasicAuth.Username != "":
+		return named(c.BasicAuth.PasswordFile, c.BasicAuth.PasswordSecret)
+	}
+	return ""
+}
+
+func named(path string, key source.SecretKey) string {
+	if path != "" {
+		return fmt.Sprintf("the file %q", path)
+	}
+	return fmt.Sprintf("%q of Secret %s/%s", key.Key, key.Namespace, key.Name)
+}
+
+// Withholding is a transport that sends nothing. It is the name of the credential
+// that requests would carry.
+type Withholding string
+
+var _ http.RoundTripper = Withholding("")
+
+// RoundTrip implements http.RoundTripper.
+func (w Withholding) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body != nil {
+		_ = request.Body.Close() // nothing is read from it
+	}
+	return nil, fmt.Errorf("not asked: the policy sends %s, read with your rights, to %s://%s; if you trust that server with it, add --send-credentials",
+		string(w), request.URL.Scheme, request.URL.Host)
 }
 
 func (e *Env) credential(field, path string, key source.SecretKey) credential {

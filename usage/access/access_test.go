@@ -139,6 +139,48 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// A withheld credential is not read and its server is not asked. The error names
+// both and how to allow it. A server that gets no credential is asked.
+func TestCredentialsAreWithheld(t *testing.T) {
+	secrets := &vault{value: "sesame"}
+	cases := map[string]struct {
+		config Config
+		want   string
+	}{
+		"nothing":                {Config{}, ""},
+		"headers":                {Config{Headers: map[string]string{"X-Scope-OrgID": "us"}}, ""},
+		"a token in a file":      {Config{BearerTokenFile: "/root/token"}, `the file "/root/token"`},
+		"a token in a Secret":    {Config{BearerTokenSecret: inSecret()}, `"token" of Secret monitoring/prometheus`},
+		"a password in a file":   {Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordFile: "/root/password"}}, `the file "/root/password"`},
+		"a password in a Secret": {Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordSecret: inSecret()}}, `"token" of Secret monitoring/prometheus`},
+	}
+	for name, tc := range cases {
+		for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
+			asked := 0
+			server := start(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+			tc.config.TLS.InsecureSkipVerify = true
+			env := Env{REST: &rest.Config{}, ReadSecret: secrets.read, Now: newClock().time, WithholdCredentials: true}
+			client, err := env.Client(tc.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = post(t, client, server.URL)
+			server.Close()
+			if tc.want == "" && (err != nil || asked != 1) {
+				t.Errorf("%s, %s: asked %d times, error %v", name, server.URL, asked, err)
+			}
+			for _, want := range []string{tc.want, " to " + server.URL + ";", "add --send-credentials"} {
+				if tc.want != "" && (asked != 0 || err == nil || !strings.Contains(err.Error(), want)) {
+					t.Errorf("%s: asked %d times, error %v, want %q in it", name, asked, err, want)
+				}
+			}
+		}
+	}
+	if secrets.reads != 0 {
+		t.Errorf("a Secret was read %d times", secrets.reads)
+	}
+}
+
 func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 	want := "Bearer one"
 	server := httptest.NewServer(only(&want))

@@ -28,6 +28,9 @@ type Env struct {
 	// REST is how the API server is reached, and ReadSecret reads from it.
 	REST       *rest.Config
 	ReadSecret ReadSecret
+	// WithholdCredentials keeps credentials that the policy names from being read
+	// and sent. Commands that run with the caller's rights set it.
+	WithholdCredentials bool
 	// RequestToken gets tokens of other ServiceAccounts; nil if there is no API
 	// server that could give one.
 	RequestToken RequestToken

@@ -137,11 +137,17 @@ func (c *Config) client(env *access.Env) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for kubelets: %w", err)
 	}
+	if env.WithholdCredentials && c.BearerTokenFile != "" {
+		return &http.Client{Transport: access.Withholding(fmt.Sprintf("the file %q", c.BearerTokenFile))}, nil
+	}
 	if c.given() || !hasSecret(env.REST) {
 		return &http.Client{Transport: transport}, nil
 	}
 	if c.ServiceAccount == "" || env.RequestToken == nil {
 		return nil, errors.New("making the client for kubelets: there is no token for them, and they never get this process's own")
+	}
+	if env.WithholdCredentials && c.ServiceAccount != ServiceAccount {
+		return &http.Client{Transport: access.Withholding(fmt.Sprintf("a token of ServiceAccount %q", c.ServiceAccount))}, nil
 	}
 	return &http.Client{Transport: env.AsAccount(access.Account{Name: c.ServiceAccount, Remedy: remedy}, transport)}, nil
 }

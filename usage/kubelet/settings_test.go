@@ -51,6 +51,7 @@ func TestWhatKubeletsAreShown(t *testing.T) {
 		change func(*Config)
 		api    *rest.Config
 		grant  access.RequestToken
+		hold   bool
 		want   string
 		err    string
 	}{
@@ -75,6 +76,9 @@ func TestWhatKubeletsAreShown(t *testing.T) {
 		"a certificate and a token":      {change: func(c *Config) { c.TLS = shown; c.BearerTokenFile = file }, grant: granted, want: "Bearer of-the-file"},
 		"in clear text":                  {change: func(c *Config) { c.Scheme = source.HTTP }, grant: granted},
 		"the API server takes no tokens": {api: &rest.Config{}, grant: granted},
+		"withheld, the shipped one":      {hold: true, grant: granted, want: "Bearer of-evenkeel-kubelet-source"},
+		"withheld, another one":          {hold: true, change: func(c *Config) { c.ServiceAccount = "reader" }, grant: granted, want: nothing, err: `a token of ServiceAccount "reader"`},
+		"withheld, a file":               {hold: true, change: func(c *Config) { c.BearerTokenFile = file }, want: nothing, err: "add --send-credentials"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +94,7 @@ func TestWhatKubeletsAreShown(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") }))
 			defer server.Close()
 			err := func() error {
-				client, err := config.client(&access.Env{REST: api, RequestToken: tc.grant, Now: func() time.Time { return clock }})
+				client, err := config.client(&access.Env{REST: api, RequestToken: tc.grant, WithholdCredentials: tc.hold, Now: func() time.Time { return clock }})
 				if err != nil {
 					return err
 				}

@@ -1,0 +1,119 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+)
+
+// A policy from elsewhere can name a file or Secret that only the caller may read.
+// Commands that look send it to the policy's server only if asked to.
+func TestCredentialsAreNotSentUnasked(t *testing.T) {
+	recording := filepath.Join(t.TempDir(), "day.gz")
+	commands := map[string]func(context.Context, app.Options, io.Writer) error{
+		"doctor": func(ctx context.Context, o app.Options, out io.Writer) error {
+			return Doctor(ctx, o, DoctorOptions{Format: "json", Mode: "serve"}, out)
+		},
+		"plan": func(ctx context.Context, o app.Options, out io.Writer) error {
+			return Plan(ctx, o, PlanOptions{Format: "table", Color: "never", Progress: out}, out)
+		},
+		"top": func(ctx context.Context, o app.Options, out io.Writer) error {
+			return Top(ctx, o, TopOptions{Format: "table", Color: "never", Progress: out}, out)
+		},
+		"explain": func(ctx context.Context, o app.Options, out io.Writer) error {
+			return Explain(ctx, o, ExplainOptions{Format: "table", Color: "never", Progress: out}, []string{"node", "n0"}, out)
+		},
+		"record": func(ctx context.Context, o app.Options, out io.Writer) error {
+			return Record(ctx, o, RecordOptions{Out: recording, Force: true, For: 5 * time.Second, Interval: 5 * time.Second, Progress: out}, out)
+		},
+	}
+	for name, command := range commands {
+		for _, allowed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, allowed: %t", name, allowed), func(t *testing.T) {
+				t.Parallel()
+				var asked, sent atomic.Int32
+				stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					asked.Add(1)
+					if r.Header.Get("Authorization") == "Bearer mine" {
+						sent.Add(1)
+					}
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}))
+				defer stranger.Close()
+				token := filepath.Join(t.TempDir(), "token")
+				policy := filepath.Join(t.TempDir(), "policy.yaml")
+				source := fmt.Sprintf("{type: Prometheus, prometheus: {address: %q, bearerTokenFile: %q}}, {type: MetricsServer}", stranger.URL, token)
+				for file, text := range map[string]string{token: "mine", policy: strings.Replace(quick, "{type: MetricsServer}", source, 1)} {
+					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var out bytes.Buffer
+				kubeconfig := heatedServer(t, 2*time.Hour)
+				if name == "doctor" || name == "top" {
+					kubeconfig = apiServer(t, "")
+				}
+				options := app.Options{Kubeconfig: kubeconfig, PolicyFile: policy, Namespace: "evenkeel", SendCredentials: allowed}
+				err := command(t.Context(), options, &out)
+				if (sent.Load() > 0) != allowed || !allowed && asked.Load() > 0 {
+					t.Errorf("asked %d times, %d with the token; error %v and\n%s", asked.Load(), sent.Load(), err, out.String())
+				}
+				if name == "doctor" {
+					for _, want := range []string{token, stranger.URL, "add --send-credentials", "run doctor again with --send-credentials"} {
+						if strings.Contains(out.String(), want) == allowed {
+							t.Errorf("does it contain %q: %v\n%s", want, !allowed, out.String())
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Without any usage the reason for that is the error.
+func TestPlanNamesWhatWasNotSent(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	text := strings.Replace(quick, "{type: MetricsServer}", "{type: Prometheus, prometheus: {address: 'https://stranger.example', bearerTokenSecret: {namespace: kube-system, name: admin, key: token}}}", 1)
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err := Plan(t.Context(), app.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: policy}, PlanOptions{Format: "table", Progress: io.Discard}, &out)
+	want := `"token" of Secret kube-system/admin, read with your rights, to https://stranger.example; if you trust that server with it, add --send-credentials`
+	if said := strings.Join(strings.Fields(fmt.Sprint(err, out.String())), " "); !strings.Contains(said, want) {
+		t.Errorf("want %q in %s", want, said)
+	}
+}
+
+// A plan is made by real usage alone, so it does not read the token that the policy
+// names for upstream's plugins.
+func TestPlanReadsNoTokenForOtherPlugins(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	text := `apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+metricsProviders: [{source: Prometheus, prometheus: {url: "https://stranger.example", authToken: {secretReference: {namespace: kube-system, name: admin}}}}]
+profiles:
+  - name: default
+    pluginConfig: [{name: DefaultEvictor}, {name: RealUsageLowNodeUtilization}]
+    plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}
+` + quick
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err := Plan(t.Context(), app.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: policy}, PlanOptions{Format: "table", Progress: io.Discard}, &out)
+	if err != nil || !strings.Contains(out.String(), "Hot nodes:      1 of 2\n") {
+		t.Errorf("error %v and\n%s", err, out.String())
+	}
+}
