@@ -55,24 +55,25 @@ func (c *column) find(s *series) (node int, own, ok bool) {
 	c.series++
 	c.seen(s)
 	node, ok = c.index.find(s)
-	switch {
-	case !ok && len(c.unmatched) < maxUnmatched:
-		c.unmatched[c.index.example(s)] = true
-	case ok && c.query.builtIn && !c.speaksFor(s, node):
-		c.foreign(node, "from a pod that is not on it: "+s.String())
+	if !ok {
+		if len(c.unmatched) < maxUnmatched {
+			c.unmatched[c.index.example(s)] = true
+		}
 		return 0, false, false
-	case ok:
-		own = c.counts(s)
 	}
-	return node, own, ok
+	own, why := c.judge(s, node)
+	if c.query.builtIn && why != "" {
+		c.foreign(node, why)
+		return 0, false, false
+	}
+	c.counts(s, node, own)
+	return node, own, true
 }
 
 // foreign counts a series that does not count for a node.
 func (c *column) foreign(node int, why string) {
 	c.problems.Add(usage.Foreign, shown(fmt.Sprintf("%s of node %q %s", c.query, c.nodes[node].Node.Name, why)))
 }
-
-const notItsAddress = "from another address than its own"
 
 // instant adds a series of an instant query.
 func (c *column) instant(s *series) {
@@ -162,11 +163,12 @@ func (c *column) judgeOrigins() {
 	if !c.query.builtIn {
 		return
 	}
-	mixed, settled := c.mixed(c.query.String()+" of nodes", &c.problems), c.settled()
+	settled := c.settled()
+	mixed, all := c.mixed(c.query.String()+" of nodes", &c.problems)
 	for i := range c.cells {
 		switch at := &c.cells[i]; {
 		case at.state == empty:
-		case mixed:
+		case all || mixed[i/c.steps]:
 			*at = cell{}
 		case settled && !at.own:
 			c.foreign(i/c.steps, notItsAddress)

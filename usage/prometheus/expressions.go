@@ -86,7 +86,7 @@ func (c *Config) podBase(metric usage.Metric) string {
 	if metric == usage.Memory {
 		expression = c.selector("container_memory_working_set_bytes", container, pod)
 	}
-	by := strings.Join(slices.Concat([]string{c.NamespaceLabel, c.PodLabel, instanceLabel}, clusterLabels), ", ")
+	by := strings.Join(slices.Concat([]string{c.NamespaceLabel, c.PodLabel, instanceLabel}, clusterLabels[:]), ", ")
 	return "sum by (" + by + ") (max by (" + by + ", container) (" + expression + "))"
 }
 

@@ -25,20 +25,21 @@ type nodeIndex struct {
 
 	nodes []*cluster.NodePods
 	once  sync.Once
-	pods  map[podKey]bool // of all nodes, once it was needed
+	pods  map[podKey]int // the nodes of all pods, once it was needed
 }
 
-// runs reports whether there is a pod of a name on any node.
-func (x *nodeIndex) runs(namespace, name []byte) bool {
+// runsOn returns the node on which the pod of a name is.
+func (x *nodeIndex) runsOn(namespace, name []byte) (node int, ok bool) {
 	x.once.Do(func() {
-		x.pods = map[podKey]bool{}
-		for _, node := range x.nodes {
+		x.pods = map[podKey]int{}
+		for i, node := range x.nodes {
 			for _, pod := range node.Pods {
-				x.pods[podKey{pod.Namespace, pod.Name}] = true
+				x.pods[podKey{pod.Namespace, pod.Name}] = i
 			}
 		}
 	})
-	return x.pods[podKey{string(namespace), string(name)}]
+	node, ok = x.pods[podKey{string(namespace), string(name)}]
+	return node, ok
 }
 
 // newNodeIndex indexes nodes by name, host name and internal address. An

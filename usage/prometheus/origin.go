@@ -20,7 +20,7 @@ const instanceLabel = "instance"
 // clusterLabels are labels that say which cluster a series is of.
 // prometheus_replica is not one: it tells apart two servers that scrape the
 // same.
-var clusterLabels = []string{"cluster", "cluster_name", "cluster_id", "k8s_cluster_name"}
+var clusterLabels = [...]string{"cluster", "cluster_name", "cluster_id", "k8s_cluster_name"}
 
 // serverLabel is what the Prometheus operator adds: the server's namespace and
 // name. Two of them may be two servers of one cluster.
@@ -30,18 +30,44 @@ const serverLabel = "prometheus"
 type origin struct {
 	nodes []*cluster.NodePods
 	index *nodeIndex
-	// scraped are the nodes at whose own address series were scraped.
+	// scraped are the nodes that have series from their own address.
 	scraped map[int]bool
-	// all are the clusters of all series; own and others those of the series that
-	// count, scraped at a node's address or not.
-	all, own, others clusters
+	// all are the clusters of all series. own and others are those of a node's
+	// series that count, from its own address or not.
+	all         clusters
+	own, others []marks
+}
+
+// marks are the clusters that the series of one node name, in the order of
+// clusterLabels.
+type marks struct {
+	values [len(clusterLabels)]string
+	// bare are the labels that a series lacks, several whether two differ.
+	bare    [len(clusterLabels)]bool
+	several bool
+}
+
+func (m *marks) add(s *series) {
+	for i, label := range clusterLabels {
+		switch value := s.label(label); {
+		case len(value) == 0:
+			m.bare[i] = true
+		case m.values[i] == "":
+			m.values[i] = string(value)
+		case m.values[i] != string(value):
+			m.several = true
+		}
+	}
 }
 
 // clusters holds labels with their values.
 type clusters map[string]map[string]bool
 
 func newOrigin(nodes []*cluster.NodePods, index *nodeIndex) origin {
-	return origin{nodes: nodes, index: index, scraped: map[int]bool{}, all: clusters{}, own: clusters{}, others: clusters{}}
+	return origin{
+		nodes: nodes, index: index, scraped: map[int]bool{}, all: clusters{},
+		own: make([]marks, len(nodes)), others: make([]marks, len(nodes)),
+	}
 }
 
 // maxClusters bounds the values of one label that are kept.
@@ -72,27 +98,38 @@ func (c clusters) several() string {
 }
 
 // seen records a series, whoever it is of.
-func (o *origin) seen(s *series) { o.all.add(s, append(clusterLabels, serverLabel)...) }
+func (o *origin) seen(s *series) { o.all.add(s, append(clusterLabels[:], serverLabel)...) }
 
-// counts records a series that counts, and reports whether it was scraped at a
-// node's own address.
-func (o *origin) counts(s *series) (own bool) {
-	node, own := o.index.named(s.label(instanceLabel))
-	if own {
-		o.scraped[node] = true
-		o.own.add(s, clusterLabels...)
-	} else {
-		o.others.add(s, clusterLabels...)
+// counts records a series that counts for a node, scraped at the node's own
+// address or not.
+func (o *origin) counts(s *series, node int, own bool) {
+	if !own {
+		o.others[node].add(s)
+		return
 	}
-	return own
+	o.scraped[node] = true
+	o.own[node].add(s)
 }
+
+// judge reports whether a series that is about a node was scraped at that node's
+// own address, and why it does not count, if so.
+func (o *origin) judge(s *series, node int) (own bool, why string) {
+	at, atNode := o.index.named(s.label(instanceLabel))
+	switch own = atNode && at == node; {
+	case atNode && !own:
+		return false, notItsAddress
+	case !o.speaksFor(s, node, own):
+		return false, "from a pod that is not on it: " + s.String()
+	}
+	return own, ""
+}
+
+const notItsAddress = "from another address than its own"
 
 // speaksFor reports whether a series may be about a node: one that was scraped
 // from a pod must be from a pod there. One that was scraped at the node's own
-// address may be from a pod that is not known, such as a collector's elsewhere.
-func (o *origin) speaksFor(s *series, node int) bool {
-	at, own := o.index.named(s.label(instanceLabel))
-	own = own && at == node
+// address may be from a pod that is not known, such as one that has just come.
+func (o *origin) speaksFor(s *series, node int, own bool) bool {
 	for _, labels := range podLabels {
 		namespace, name := s.label(labels[0]), s.label(labels[1])
 		if len(namespace) == 0 || len(name) == 0 || slices.ContainsFunc(o.nodes[node].Pods, func(pod *cluster.Pod) bool {
@@ -100,7 +137,7 @@ func (o *origin) speaksFor(s *series, node int) bool {
 		}) {
 			continue
 		}
-		if !own || o.index.runs(namespace, name) {
+		if _, runs := o.index.runsOn(namespace, name); runs || !own {
 			return false
 		}
 	}
@@ -127,23 +164,49 @@ func (o *origin) settled() bool {
 	return scraped > 0 && 2*scraped >= ready
 }
 
-// mixed reports whether series of several clusters count, so that none can be
-// told to be this one's, and adds a problem for each answer that has several.
-func (o *origin) mixed(what string, problems *usage.Problems) bool {
+// mixed returns the nodes whose series cannot be told to be of this cluster, and
+// adds a problem for an answer that names several. A node whose own series differ
+// is one; so is a node that differs from all others, as whoever has a page there
+// can make it. Only where several nodes differ, nothing can be told of any.
+func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]bool, all bool) {
 	if found := o.all.several(); found != "" {
 		problems.Add(usage.SeveralClusters, what+": "+found)
 	}
-	counted := o.own
-	if !o.settled() {
-		counted = clusters{}
-		for _, from := range []clusters{o.own, o.others} {
-			for label, values := range from {
-				if counted[label] == nil {
-					counted[label] = map[string]bool{}
-				}
-				maps.Copy(counted[label], values)
+	nodes = map[int]bool{}
+	settled := o.settled()
+	for label := range clusterLabels {
+		by, bare := map[string][]int{}, 0
+		for node := range o.nodes {
+			m := &o.own[node]
+			if !o.scraped[node] && !settled {
+				m = &o.others[node]
+			}
+			switch {
+			case m.several:
+				nodes[node] = true
+			case m.bare[label]:
+				bare++
+			case m.values[label] != "":
+				by[m.values[label]] = append(by[m.values[label]], node)
+			}
+		}
+		if len(by) < 2 {
+			continue
+		}
+		common := 0
+		for _, of := range by {
+			if len(of) > 1 {
+				common++
+			}
+		}
+		if common > 1 || common == 0 && bare < 2 {
+			return nodes, true
+		}
+		for _, of := range by {
+			if len(of) == 1 {
+				nodes[of[0]] = true
 			}
 		}
 	}
-	return counted.several() != ""
+	return nodes, false
 }

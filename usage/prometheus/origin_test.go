@@ -3,6 +3,7 @@ package prometheus
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +261,174 @@ func TestTwoClustersInOneAnswer(t *testing.T) {
 			}
 			if got := batch.Problems[usage.SeveralClusters]; (got.Count > 0) != tc.wantProblem {
 				t.Errorf("problems %v, want several clusters: %v", batch.Problems, tc.wantProblem)
+			}
+		})
+	}
+}
+
+// A page that names clusters makes at most the node unknown at which it is: not
+// where it is scraped at the node's address, not where exporters have addresses of
+// their own, and not by pages on several nodes.
+func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
+	at := func(address func(node string) []string, more ...string) func(nodes ...string) []one {
+		return func(nodes ...string) []one {
+			var all []one
+			for _, node := range nodes {
+				all = append(all, of("20", slices.Concat(address(node), more)...))
+			}
+			return all
+		}
+	}
+	apart := func(node string) []string {
+		return []string{"instance", "10.244.9." + strings.TrimPrefix(node, "n") + ":9100", "node", node, "namespace", "monitoring", "pod", "exporter-" + node}
+	}
+	page := func(node, value, named string) one {
+		pod := map[string]string{"n1": "web-0", "n2": "web-1"}[node]
+		return of(value, "instance", "10.244.1.7:8080", "namespace", "shop", "pod", pod, "node", node, "cluster", named)
+	}
+	hostPage := func(node, value, named string) one {
+		s := page(node, value, named)
+		s.labels["instance"] = "10.0.0." + strings.TrimPrefix(node, "n") + ":8080"
+		return s
+	}
+	all := []string{"n1", "n2", "n3", "n4"}
+	cases := map[string]struct {
+		nodes, page []one
+		want        []string
+	}{
+		"at the node's address":               {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
+		"one at the node's address":           {at(scraped, "cluster", "eu")(all...), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
+		"one beside unnamed exporters":        {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, all},
+		"where the exporter is silent":        {at(scraped, "cluster", "eu")("n2", "n3", "n4"), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
+		"where two exporters are silent":      {at(scraped)("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
+		"disputed, with addresses apart":      {at(apart)(all...), []one{page("n1", "5", "x"), page("n1", "5", "y")}, []string{"n2", "n3", "n4"}},
+		"agreeing, with addresses apart":      {at(apart)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
+		"of two nodes, with addresses apart":  {at(apart)(all...), []one{page("n1", "20", "x"), page("n2", "20", "y")}, all},
+		"another address than the exporter's": {at(scraped)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, all},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var stamps []one
+			for _, node := range all {
+				stamps = append(stamps, of(stamp(-10), scraped(node)...))
+			}
+			server := newFake(t, map[string]string{nodeCPU: vectorOf(slices.Concat(tc.nodes, tc.page)...), nodeStamp: vectorOf(stamps...)})
+			config := configFor(server.URL)
+			config.NodesOnly, config.Metrics = true, []usage.Metric{usage.CPU}
+			snapshot := exporterCluster(4)
+			snapshot.Nodes[1].Pods = append(snapshot.Nodes[1].Pods, &cluster.Pod{Namespace: "shop", Name: "web-1", Node: "n2"})
+			batch := sample(t, newSource(t, config), snapshot)
+			want := map[string]float64{}
+			for _, node := range tc.want {
+				want[node+" cpu avg_5m"] = 20_000
+			}
+			if diff := cmp.Diff(want, values(batch)); diff != "" {
+				t.Errorf("(-want +got):\n%s\n%v", diff, batch.Problems)
+			}
+		})
+	}
+}
+
+// The same of pods: those of other nodes stay known.
+func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
+	for name, tc := range map[string]struct{ kubelet, page string }{
+		"at the node's address":                 {"10.0.0.2:10250", "10.0.0.1:8080"},
+		"at another node's address":             {"10.0.0.2:10250", "10.0.0.3:8080"},
+		"at its own address behind a proxy":     {"proxy:443", "10.244.1.7:8080"},
+		"at its own address beside a kubelet's": {"10.0.0.2:10250", "10.244.1.7:8080"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubelet := func(value, pod string) one { return of(value, "namespace", "a", "pod", pod, "instance", tc.kubelet) }
+			page := func(value, named string) one {
+				return of(value, "namespace", "shop", "pod", "web-0", "instance", tc.page, "cluster", named)
+			}
+			server := newFake(t, map[string]string{
+				podCPU:    vectorOf(kubelet("0.2", "a-0"), kubelet("0.2", "a-1"), page("1", "x"), page("1", "y")),
+				podMemory: vectorOf(kubelet("1048576", "a-0"), kubelet("1048576", "a-1"), page("1048576", "x")),
+			})
+			snapshot := exporterCluster(3)
+			for _, pod := range []string{"a-0", "a-1"} {
+				snapshot.Nodes[1].Pods = append(snapshot.Nodes[1].Pods, &cluster.Pod{Namespace: "a", Name: pod, Node: "n2"})
+			}
+			batch := sample(t, newSource(t, configFor(server.URL)), snapshot)
+			var got []string
+			for _, pod := range batch.Pods {
+				got = append(got, pod.Name)
+			}
+			if diff := cmp.Diff([]string{"a-0", "a-1"}, got); diff != "" {
+				t.Errorf("pods (-want +got):\n%s\n%v", diff, batch.Problems)
+			}
+		})
+	}
+}
+
+// What was scraped at one node's address speaks for no other node, and for no pod
+// of another: neither by an expression that leaves no labels of the pod, nor where
+// scrapes set none.
+func TestPagesAtANodesAddressSpeakForNoOther(t *testing.T) {
+	at := func(value, node string, more ...string) one {
+		return of(value, append([]string{"instance", "10.0.0." + strings.TrimPrefix(node, "n") + ":9100"}, more...)...)
+	}
+	config := configFor("http://localhost:9090")
+	contention := over(config.contention(), usage.Avg5m, stepOf(usage.Avg5m))
+	answer := func(values ...string) []one {
+		var all []one
+		for i, value := range values {
+			node := "n" + strconv.Itoa(i+1)
+			all = append(all, at(value, node, "node", node))
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		key    string
+		metric usage.Metric
+		page   []one
+	}{
+		"cpu":        {nodeCPU, usage.CPU, []one{at("31", "n1", "node", "n2"), at("1", "n1", "node", "n3"), at("NaN", "n1", "node", "n4")}},
+		"contention": {contention, usage.CPUContention, []one{at("90", "n1", "node", "n2"), at("14", "n1", "node", "n3")}},
+		"times":      {nodeStamp, usage.CPU, []one{at(stamp(-4000), "n1", "node", "n2")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := map[string][]one{
+				nodeCPU: answer("20", "20", "20", "20"), contention: answer("10", "10", "10", "10"),
+				nodeStamp: answer(stamp(-10), stamp(-10), stamp(-10), stamp(-10)),
+			}
+			answers[tc.key] = append(tc.page, answers[tc.key]...)
+			server := newFake(t, map[string]string{})
+			for key, series := range answers {
+				server.set(key, vectorOf(series...))
+			}
+			config := configFor(server.URL)
+			config.NodesOnly, config.Metrics = true, []usage.Metric{tc.metric}
+			batch := sample(t, newSource(t, config), clusterOf(4))
+			want := map[usage.Metric]float64{usage.CPU: 20_000, usage.CPUContention: 10}[tc.metric]
+			got := values(batch)
+			for _, node := range []string{"n1", "n2", "n3", "n4"} {
+				if got[node+" "+string(tc.metric)+" avg_5m"] != want {
+					t.Errorf("of %s: %v, want %v; problems %v", node, got, want, batch.Problems)
+				}
+			}
+			for _, node := range batch.Nodes {
+				if at := node.Readings[0].At; !at.Equal(epoch().Add(-10 * time.Second)) {
+					t.Errorf("%s is measured at %v", node.Name, at)
+				}
+			}
+		})
+	}
+}
+
+// Nor does a page at a node's address speak for pods of other nodes.
+func TestPagesAtANodesAddressSpeakForNoOthersPods(t *testing.T) {
+	from := func(node, value string) one {
+		return of(value, "namespace", "monitoring", "pod", "exporter-n2", "instance", "10.0.0."+strings.TrimPrefix(node, "n")+":10250")
+	}
+	for name, cpu := range map[string][]one{"first": {from("n1", "30"), from("n2", "0.2")}, "last": {from("n2", "0.2"), from("n1", "30")}} {
+		t.Run(name, func(t *testing.T) {
+			server := newFake(t, map[string]string{podCPU: vectorOf(cpu...), podMemory: vectorOf(from("n2", "1048576"))})
+			batch := sample(t, newSource(t, configFor(server.URL)), exporterCluster(2))
+			want := []usage.PodSample{{Namespace: "monitoring", Name: "exporter-n2", Avg5m: usage.Sample{At: epoch(), Used: cluster.Amounts{200, 1 << 20}}}}
+			if diff := cmp.Diff(want, batch.Pods); diff != "" {
+				t.Errorf("pods (-want +got):\n%s\n%v", diff, batch.Problems)
 			}
 		})
 	}

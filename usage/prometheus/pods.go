@@ -28,8 +28,11 @@ type podTable struct {
 	index                    map[podKey]int32
 	pods                     []usage.PodSample
 	parts                    []podParts
-	// own are the parts that were scraped at a node's own address.
-	own        []podParts
+	// own are the parts that were scraped at the own address of the pod's node.
+	own []podParts
+	// nodes are the pods' nodes; of a pod that is not known, the node at whose
+	// address it was seen first, or unknownNode.
+	nodes      []int
 	namespaces map[string]string
 	problems   usage.Problems
 	// origin and disputed are of the query's answer. Disputed pods have several
@@ -40,6 +43,8 @@ type podTable struct {
 	query  *podQuery
 	series int
 }
+
+const unknownNode = -1
 
 // begin begins the answer to a query.
 func (t *podTable) begin(query *podQuery, r *round) {
@@ -62,15 +67,35 @@ func (t *podTable) instant(s *series) {
 		t.problems.Add(usage.Unreadable, fmt.Sprintf("%s of pods: no pod's value in %s", t.query.metric, s))
 		return
 	}
+	at, atNode := t.origin.index.named(s.label(instanceLabel))
+	if !atNode {
+		at = unknownNode
+	}
+	on, runs := t.origin.index.runsOn(namespace, name)
 	i, ok := t.index[podKey{string(namespace), string(name)}]
-	if !ok {
-		i = t.add(namespace, name)
+	switch {
+	case ok:
+	case runs:
+		i = t.add(namespace, name, on)
+	default:
+		i = t.add(namespace, name, at)
 	}
 	t.origin.seen(s)
-	t.set(i, t.origin.counts(s), s.points[0])
+	own := atNode && (at == on || !runs)
+	if t.query.builtIn && atNode && !own {
+		t.foreign(i)
+		return
+	}
+	switch {
+	case own:
+		t.origin.counts(s, at, true)
+	case runs:
+		t.origin.counts(s, on, false)
+	}
+	t.set(i, own, s.points[0])
 }
 
-func (t *podTable) add(namespace, name []byte) int32 {
+func (t *podTable) add(namespace, name []byte, node int) int32 {
 	key := podKey{name: string(name)}
 	if key.namespace, _ = t.namespaces[string(namespace)]; key.namespace == "" {
 		key.namespace = string(namespace)
@@ -79,7 +104,7 @@ func (t *podTable) add(namespace, name []byte) int32 {
 	i := int32(len(t.pods)) // an answer's bytes bound it
 	t.index[key] = i
 	t.pods, t.parts = append(t.pods, usage.PodSample{Namespace: key.namespace, Name: key.name}), append(t.parts, 0)
-	t.own = append(t.own, 0)
+	t.own, t.nodes = append(t.own, 0), append(t.nodes, node)
 	return i
 }
 
@@ -160,7 +185,7 @@ func podAmount(value float64, unit source.Unit) (int64, bool) {
 
 // foreign counts a value that does not count for a pod.
 func (t *podTable) foreign(i int32) {
-	t.problems.Add(usage.Foreign, fmt.Sprintf("%s of pod %s/%s from another address than a node's", t.query.metric, t.pods[i].Namespace, t.pods[i].Name))
+	t.problems.Add(usage.Foreign, fmt.Sprintf("%s of pod %s/%s from another address than its node's", t.query.metric, t.pods[i].Namespace, t.pods[i].Name))
 }
 
 // finish drops the values of a query that cannot be told to be of this cluster's
@@ -170,21 +195,19 @@ func (t *podTable) finish() {
 		return
 	}
 	part := t.query.part()
-	mixed, settled := t.origin.mixed(string(t.query.metric)+" of pods", &t.problems), t.origin.settled()
+	settled := t.origin.settled()
+	mixed, all := t.origin.mixed(string(t.query.metric)+" of pods", &t.problems)
 	for i := range t.disputed {
 		if t.own[i]&part == 0 {
 			t.parts[i] |= wrong
 		}
 	}
-	if !mixed && !settled {
-		return
-	}
 	for i := range t.parts {
 		switch {
 		case t.parts[i]&part == 0:
-		case mixed:
+		case all || mixed[t.nodes[i]]:
 			t.parts[i] &^= part
-		case t.own[i]&part == 0:
+		case settled && t.own[i]&part == 0:
 			t.problems.Add(usage.UnmatchedPod, fmt.Sprintf("%s of pod %s/%s", t.query.metric, t.pods[i].Namespace, t.pods[i].Name))
 			t.parts[i] &^= part
 		}

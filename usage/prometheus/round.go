@@ -59,11 +59,16 @@ func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
 	byOwn := map[bool]map[string]time.Time{false: {}, true: found.at}
 	visit := func(series *series) {
 		node, ok := r.index.find(series)
-		if !ok || len(series.points) == 0 || found.builtIn && !from.speaksFor(series, node) {
+		if !ok || len(series.points) == 0 {
 			return
 		}
+		own, why := from.judge(series, node)
+		if found.builtIn && why != "" {
+			return
+		}
+		from.counts(series, node, own)
 		at, ok := stampOf(series.points[0].value)
-		name, times := r.snapshot.Nodes[node].Node.Name, byOwn[from.counts(series) || !found.builtIn]
+		name, times := r.snapshot.Nodes[node].Node.Name, byOwn[own || !found.builtIn]
 		if earlier, have := times[name]; ok && (!have || at.Before(earlier)) {
 			times[name] = at
 		}
