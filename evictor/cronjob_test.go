@@ -5,6 +5,10 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -108,5 +112,26 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An owner states when its specification was last changed, for the next run: by a
+// scaling, or by an undo that wants more pods of an old ReplicaSet.
+func TestScalingOutlivesAProcess(t *testing.T) {
+	changed := func(object metav1.Object, ago time.Duration) {
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: noon.Add(-ago)}}})
+	}
+	for kind, uid := range map[string]types.UID{"ReplicaSet": "rs-1", "StatefulSet": "sts-1"} {
+		for ago, want := range map[time.Duration]reasons.Reason{15 * time.Second: reasons.OwnerJustScaled, 3 * time.Minute: "", time.Hour: ""} {
+			pod := ownedBy(kind, uid)
+			pod.Name = "web-1"
+			e := newEstate(t, pod)
+			e.add(t, replicaSet(5, func(rs *appsv1.ReplicaSet) { changed(rs, ago) }))
+			e.add(t, statefulSet(func(s *appsv1.StatefulSet) { changed(s, ago) }))
+			o := e.watched.Owner(pod)
+			if got, _ := o.Refuses(noon, 3*time.Minute); got != want {
+				t.Errorf("%s, changed %v ago: %q, want %q", kind, ago, got, want)
+			}
+		}
 	}
 }

@@ -346,6 +346,13 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	o.UID, o.Created = string(object.GetUID()), object.GetCreationTimestamp().Time
 	seen := w.scaled[object.GetUID()]
 	o.RolledOut, o.Scaled, o.Shrunk = seen.rolledOut, seen.changed, seen.shrunk
+	// What changed before this process began is stated by the object, with the time
+	// of its last change of specification only.
+	for _, stated := range object.GetManagedFields() {
+		if stated.Time != nil && stated.Time.After(o.Scaled) {
+			o.Scaled = stated.Time.Time
+		}
+	}
 	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o
 }

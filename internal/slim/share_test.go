@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -182,4 +183,28 @@ func TestSeveralTransformAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// When an owner's specification was last changed is kept, because a process that
+// begins later has not seen it.
+func TestWhenOwnersChangedIsKept(t *testing.T) {
+	start := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	entry := func(at time.Duration, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: "m", Time: &metav1.Time{Time: start.Add(at)}, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	}
+	fields := []metav1.ManagedFieldsEntry{
+		entry(time.Minute, "", `{"f:metadata":{},"f:spec":{"f:template":{}}}`), entry(2*time.Minute, "scale", `{"f:spec":{"f:replicas":{}}}`),
+		entry(3*time.Minute, "status", `{"f:status":{"f:spec":{}},"f:spec":{}}`), entry(4*time.Minute, "", `{"f:metadata":{"f:annotations":{}}}`),
+	}
+	for _, object := range []metav1.Object{&appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &v1.ReplicationController{}} {
+		object.SetManagedFields(fields)
+		for range 2 { // an object may come through twice
+			if _, err := slim.New().Transform(object); err != nil {
+				t.Fatal(err)
+			}
+			if kept := object.GetManagedFields(); len(kept) != 1 || !kept[0].Time.Time.Equal(start.Add(2*time.Minute)) || kept[0].FieldsV1 != nil {
+				t.Errorf("%T: %v", object, kept)
+			}
+		}
+	}
 }
