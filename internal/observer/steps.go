@@ -14,7 +14,8 @@ const leastStep = 5 * time.Second
 // steps notices when the clock steps between two samples.
 type steps struct {
 	now, local time.Time
-	// back is by how much the clock has stepped back and not forward again.
+	// back is by how much the clock has stepped back and not forward again;
+	// negative if it has stepped forward by more.
 	back time.Duration
 }
 
@@ -35,9 +36,9 @@ func (s *steps) next(now, local time.Time) (stepped, shift time.Duration) {
 	case stepped < 0:
 		shift = stepped
 	default:
-		shift = min(stepped, s.back)
+		shift = min(stepped, max(s.back, 0))
 	}
-	s.back -= shift
+	s.back -= stepped
 	return stepped, shift
 }
 

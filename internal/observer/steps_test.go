@@ -69,6 +69,29 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
+// A step back that undoes one forward leaves nothing to make up for: what comes
+// forward next is time asleep.
+func TestStepsThatWereUndone(t *testing.T) {
+	const hour = time.Hour
+	for name, tc := range map[string]struct{ steps, want []time.Duration }{
+		"forward, back, asleep":          {[]time.Duration{hour, -hour, hour}, []time.Duration{0, -hour, 0}},
+		"forward, further back, forward": {[]time.Duration{hour, -2 * hour, 2 * hour}, []time.Duration{0, -2 * hour, hour}},
+		"back, further forward, back":    {[]time.Duration{-hour, 2 * hour, -hour, hour}, []time.Duration{-hour, hour, -hour, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s steps
+			now, local := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+			s.next(now, local)
+			for i, by := range tc.steps {
+				now, local = now.Add(15*time.Second+by), local.Add(15*time.Second)
+				if _, got := s.next(now, local); got != tc.want[i] {
+					t.Errorf("step %d by %v shifts by %v, want %v", i, by, got, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
 // New samples are taken at once, not only when they are later than those of
 // before the step.
 func TestSamplesAfterAStepAreNew(t *testing.T) {
