@@ -97,15 +97,17 @@ func (c *Cycle) classify(err error, move *Move) reasons.Reason {
 }
 
 // learn judges whether a landing proves steering. A replacement that came with a
-// node proves nothing, and its owner has no others evicted in vain.
+// node proves nothing, wherever that is.
 func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
-	proof := c.config.Steering.Proves(ctx, move)
-	switch {
-	case proof == Steered:
-		c.probing = false
-	case move.CameBound:
+	if move.CameBound {
 		c.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))
-	case proof == NotSteered:
+		return
+	}
+	switch c.config.Steering.Proves(ctx, move) {
+	case Steered:
+		c.probing = false
+	case NotSteered:
 		c.failed(ctx, move, reasons.SteeringAbsent)
+	case Unproven:
 	}
 }

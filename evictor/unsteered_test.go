@@ -133,3 +133,56 @@ func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
 		time.Sleep(time.Hour)
 	})
 }
+
+// An owner whose template names a node is left alone after the first of its pods,
+// whether that was the probe, came after it, or none was needed.
+func TestOwnersWhoseReplacementsComeWithANode(t *testing.T) {
+	for name, proven := range map[string]bool{"after a probe": false, "without one": true} {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				p.config.asked = func() int64 { return 0 }
+				p.config.steered = func(*ledger.Move) Proof { return Steered }
+				p.config.proven = func() (bool, error) { return proven, nil }
+				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
+				p.config.interval = 3 * time.Second // each lands before the next
+				p.landsAs = func(name string) (namespace, owner string, bound bool) {
+					return name[:1], "rs-" + name[:1], name[:1] == "a"
+				}
+				for _, names := range [][]string{{"b1", "a1", "a2", "b2", "a3"}, {"a4", "b3", "a5"}} { // two processes
+					p.evictor().begin(t.Context(), p.tenants(names...), p.evict).run(t.Context())
+					time.Sleep(2 * time.Minute)
+				}
+				var evicted []string
+				for _, note := range p.evicted {
+					evicted = append(evicted, note[:2])
+				}
+				if diff := cmp.Diff([]string{"b1", "a1", "b2", "b3"}, evicted); diff != "" {
+					t.Errorf("evicted (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A replacement that came with a node and happens to be where it was planned
+// proves nothing.
+func TestAReplacementThatCameWithItsNodeIsNoProof(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		p.config.asked = func() int64 { return 0 }
+		p.config.steered = func(m *ledger.Move) Proof {
+			if m.CameBound {
+				return Steered // by where it is
+			}
+			return NotSteered
+		}
+		p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
+		p.landsAs = func(name string) (namespace, owner string, bound bool) {
+			return name[:1], "rs-" + name[:1], name[:1] == "a"
+		}
+		p.evictor().begin(t.Context(), p.tenants("a1", "b1", "b2", "b3"), p.evict).run(t.Context())
+		if diff := cmp.Diff([]string{"a1@0.0", "b1@2.0"}, p.evicted); diff != "" {
+			t.Errorf("evicted (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute)
+	})
+}

@@ -53,17 +53,19 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 const UnsteeredFor = 30 * time.Minute
 
 // steered notes a replacement that was not steered. One that came with a node
-// says nothing about steering, only about its owner.
+// says nothing about steering, only about its owner: its others would be evicted
+// in vain.
 func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
 	at := evictedAt(move)
 	if at.IsZero() {
 		at = move.Recorded // the pod stays until its surge has landed
 	}
-	if move.Unsteered == "" || !within(at, v.now, UnsteeredFor) {
+	bound := move.CameBound || reasons.Reason(move.Unsteered) == reasons.Unsteerable
+	if !bound && move.Unsteered == "" || !within(at, v.now, UnsteeredFor) {
 		return
 	}
 	switch owner := v.ownerOf(move); {
-	case reasons.Reason(move.Unsteered) != reasons.Unsteerable:
+	case !bound:
 		if facts.Unsteered {
 			v.count(move, move.Pod, unsteered, true)
 			v.unsteered[move.Namespace] = reasons.Reason(move.Unsteered)
