@@ -131,6 +131,8 @@ func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *
 var kept = [][]string{
 	{"spec", "replicas"}, {"spec", "minReadySeconds"}, {"spec", "podManagementPolicy"}, {"spec", "ordinals"}, {"spec", "reserveOrdinals"},
 	{"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"}, {"spec", "updateStrategy", "rollingUpdate", "partition"},
+	{"spec", "template", "spec", "nodeName"}, {"spec", "template", "spec", "schedulingGates"},
+	{"spec", "template", "metadata", "annotations", "evenkeel.io/steered"},
 	{"status", "replicas"}, {"status", "observedGeneration"}, {"status", "currentRevision"}, {"status", "updateRevision"},
 	{"status", "updatedReplicas"}, {"status", "expectedUpdatedReplicas"},
 }

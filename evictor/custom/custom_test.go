@@ -42,7 +42,8 @@ func settle(t *testing.T, c *Controllers) {
 }
 
 // Of a controller its scale is kept and what of its annotations is ours; the
-// template, which may be large and secret, is not.
+// template, which may be large and secret, only what says whether its pods can be
+// steered is.
 func TestWhatIsKeptOfAController(t *testing.T) {
 	_, c := served(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
@@ -51,7 +52,12 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 			"annotations": map[string]any{"evenkeel.io/evict": "false", "team": "a"},
 		},
 		"spec": map[string]any{
-			"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{"spec": map[string]any{}},
+			"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": "web"}, "annotations": map[string]any{"team": "a", "evenkeel.io/steered": "gate"}},
+				"spec": map[string]any{
+					"nodeName": "n1", "schedulingGates": []any{map[string]any{"name": "x/y"}}, "containers": []any{map[string]any{"name": "secret"}},
+				},
+			},
 			"updateStrategy": map[string]any{"type": "InPlaceIfPossible", "rollingUpdate": map[string]any{"partition": int64(2)}},
 		},
 		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "updatedReplicas": int64(1), "expectedUpdatedReplicas": int64(1), "labelSelector": "app=web"},
@@ -65,7 +71,11 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
 		"metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "c-1", "annotations": map[string]any{"evenkeel.io/evict": "false"}},
 		"spec": map[string]any{
-			"replicas": int64(3), "minReadySeconds": int64(30), "updateStrategy": map[string]any{"rollingUpdate": map[string]any{"partition": int64(2)}},
+			"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{"evenkeel.io/steered": "gate"}},
+				"spec":     map[string]any{"nodeName": "n1", "schedulingGates": []any{map[string]any{"name": "x/y"}}},
+			},
+			"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"partition": int64(2)}},
 		},
 		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "updatedReplicas": int64(1), "expectedUpdatedReplicas": int64(1)},
 	}

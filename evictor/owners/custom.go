@@ -38,6 +38,11 @@ func OfCustom(object *unstructured.Unstructured) Owner {
 	if list, ok := reserved.([]any); ok {
 		o.Sparse = len(list) > 0
 	}
+	// A template as Kubernetes' own controllers have it says the same of its pods.
+	_, marked, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "metadata", "annotations", steeredAnnotation)
+	gates, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "spec", "schedulingGates")
+	list, _ := gates.([]any)
+	o.Unsteerable = marked || text("spec", "template", "spec", "nodeName") != "" || len(list) > 0
 	first, _ := number("spec", "ordinals", "start")
 	o.First = int(first)
 	return o

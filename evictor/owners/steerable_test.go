@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/internal/slim"
@@ -26,6 +28,13 @@ func TestTemplatesThatCannotBeSteered(t *testing.T) {
 		"Job": func(template v1.PodTemplateSpec) Owner {
 			job := &batchv1.Job{Spec: batchv1.JobSpec{Template: template, Completions: new(int32(2))}}
 			return OfJob(stored(t, job), &v1.Pod{}, time.Unix(1, 0))
+		},
+		"CloneSet": func(template v1.PodTemplateSpec) Owner {
+			fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return OfCustom(&unstructured.Unstructured{Object: map[string]any{"kind": "CloneSet", "spec": map[string]any{"template": fields}}})
 		},
 		"ReplicationController": func(template v1.PodTemplateSpec) Owner {
 			return OfReplicationController(stored(t, &v1.ReplicationController{Spec: v1.ReplicationControllerSpec{Template: &template}}))
