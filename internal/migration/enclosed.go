@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,21 +20,33 @@ import (
 // Secrets. They are found, and not converted there.
 
 // valuesKey is the value of descheduler's chart that holds a policy, versionKey the one
-// that holds its apiVersion.
+// that holds its apiVersion, and optionsKey the one that holds flags.
 const (
 	valuesKey  = "deschedulerPolicy"
 	versionKey = "deschedulerPolicyAPIVersion"
+	optionsKey = "cmdOptions"
 )
 
 // names are in every text that holds a policy, whatever else is.
-var names = []string{valuesKey, "DeschedulerPolicy", policy.LoadPolicyKind, "DynamicSchedulerPolicy", openshift.Kind, "Rulename"}
+var names = []string{valuesKey, optionsKey, "-pods", "node-selector", "DeschedulerPolicy", policy.LoadPolicyKind, "DynamicSchedulerPolicy", openshift.Kind, "Rulename"}
 
 // enclosedDepth bounds how deep a policy is looked for. A text counts as perText levels,
 // because reading it takes longer.
 const enclosedDepth, perText = 40, 10
 
-// enclosed is a policy inside another document.
-type enclosed struct{ path, how string }
+// enclosed is a policy inside another document, or what limits evictions there.
+type enclosed struct {
+	path, how string
+	// flags says that how is about flags.
+	flags bool
+}
+
+func (e enclosed) text() string {
+	if e.flags {
+		return "flags of descheduler are set here: " + e.how
+	}
+	return "a policy is inside, which is neither converted nor examined here: " + e.how + ", and run convert and lint on that"
+}
 
 // findEnclosed finds the policies inside a value.
 func findEnclosed(value any, path string, depth int) (found []enclosed) {
@@ -43,16 +56,21 @@ func findEnclosed(value any, path string, depth int) (found []enclosed) {
 	switch v := value.(type) {
 	case map[string]any:
 		if depth > 0 && isPolicy(v) {
-			return []enclosed{{path, "write it to a file of its own"}}
+			return []enclosed{{path: path, how: "write it to a file of its own"}}
 		}
+		if depth > 0 {
+			for _, f := range findPrograms(v, nil) {
+				for _, note := range f.notes {
+					found = append(found, enclosed{path: strings.TrimPrefix(path+"."+note.Field, "."), how: note.Text, flags: true})
+				}
+			}
+		}
+		found = append(found, findSettings(v, path)...)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			at := strings.TrimPrefix(path+"."+shorten(key), ".")
 			if key == valuesKey && isPolicyValue(v[key]) {
-				version, _ := v[versionKey].(string)
-				if version == "" {
-					version = "descheduler/v1alpha2"
-				}
-				found = append(found, enclosed{at, fmt.Sprintf("write it to a file of its own, below `apiVersion: %s` and `kind: DeschedulerPolicy`", shorten(version))})
+				how := fmt.Sprintf("write it to a file of its own, below `apiVersion: %s` and `kind: DeschedulerPolicy`", shorten(versionOf(v)))
+				found = append(found, enclosed{path: at, how: how})
 				continue
 			}
 			found = append(found, findEnclosed(v[key], at, depth+1)...)
@@ -81,18 +99,97 @@ func isPolicyValue(value any) bool {
 	return false
 }
 
-// findParameters finds the parameters of a list of names and values that set parts of a
-// policy, as an Argo CD Application has them.
-func findParameters(list []any, path string) []enclosed {
-	for _, item := range list {
-		parameter, _ := item.(map[string]any)
-		name, _ := parameter["name"].(string)
-		if strings.HasPrefix(name, valuesKey+".") || strings.Contains(name, "."+valuesKey+".") {
-			return []enclosed{{path, fmt.Sprintf("its parameters %s.… set a policy: render the chart with them (helm template) and take the policy out of the ConfigMap", valuesKey)}}
+// versionOf is the apiVersion of a policy among values. Charts that knew no other than
+// v1alpha1 did not name it.
+func versionOf(values map[string]any) string {
+	if version, _ := values[versionKey].(string); version != "" {
+		return version
+	}
+	policy := values[valuesKey]
+	if text, ok := policy.(string); ok {
+		_ = yaml.Unmarshal([]byte(text), &policy)
+	}
+	if fields, ok := policy.(map[string]any); ok {
+		_, profiles := fields["profiles"]
+		if _, strategies := fields["strategies"]; strategies && !profiles {
+			return "descheduler/v1alpha1"
 		}
 	}
-	return nil
+	return "descheduler/v1alpha2"
 }
+
+// findSettings finds flags in the values of a chart or a patch of a list, and keys that set
+// parts of values.
+func findSettings(object map[string]any, path string) (found []enclosed) {
+	var words []string
+	policies := ""
+	set := func(name string, value any) {
+		_, flag, ok := strings.Cut("."+name, "."+optionsKey+".")
+		switch {
+		case ok && value != nil:
+			words = append(words, fmt.Sprintf("--%s=%v", strings.ReplaceAll(flag, `\`, ""), value))
+		case strings.Contains("."+name+".", "."+valuesKey+"."):
+			policies = name
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if strings.Contains(key, ".") && !slices.Contains([]string{".yaml", ".yml", ".json"}, key[strings.LastIndexByte(key, '.'):]) { // no file
+			set(key, object[key])
+		}
+	}
+	options, _ := object[optionsKey].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		set(optionsKey+"."+key, options[key])
+	}
+	if at, _ := object["path"].(string); object["op"] != nil && strings.Contains(strings.ToLower(at), "containers/") {
+		switch value := object["value"].(type) {
+		case string:
+			words = append(words, value)
+		case []any:
+			words = append(words, texts(value)...)
+		case map[string]any:
+			words = append(words, texts(value["args"])...)
+		}
+	}
+	if target, _ := object["targetPath"].(string); target != "" {
+		set(target, "$")
+	}
+	return append(found, settings(words, policies, path)...)
+}
+
+// settings are the findings for flags, and for the name of a setting that is part of a policy.
+func settings(words []string, policy, path string) (found []enclosed) {
+	limits := slices.ContainsFunc(words, func(word string) bool {
+		flag, _, _ := flagOf(word)
+		_, known := successors[flag]
+		return known
+	})
+	if limits {
+		found = append(found, enclosed{path: path, how: strings.Join(programs[0].advice(words), "; "), flags: true})
+	}
+	if policy != "" {
+		found = append(found, enclosed{path: path, how: fmt.Sprintf("%s sets it, or a part of it: render the chart (helm template) and take the policy out of the ConfigMap", shorten(policy))})
+	}
+	return found
+}
+
+// findParameters finds the parameters of a list of names and values that set parts of a
+// policy or flags, as an Argo CD Application has them.
+func findParameters(list []any, path string) []enclosed {
+	set := map[string]any{}
+	for _, item := range list {
+		parameter, _ := item.(map[string]any)
+		if name, _ := parameter["name"].(string); parameter["value"] != nil || parameter["path"] != nil {
+			// A name without a dot is a key of values elsewhere.
+			set["."+name] = parameter["value"]
+		}
+	}
+	return findSettings(set, path)
+}
+
+// templated matches the key of a policy in a text that is not YAML before a template is
+// filled in.
+var templated = regexp.MustCompile(`(?m)^[\s{"'-]*` + valuesKey + `["']?\s*:`)
 
 // enclosedInText finds policies in a text: a file, or a key and a file.
 func enclosedInText(text, path string, depth int) []enclosed {
@@ -106,9 +203,12 @@ func enclosedInText(text, path string, depth int) []enclosed {
 	depth += perText
 	for _, candidate := range candidates {
 		if holdsPolicy(candidate) {
-			return []enclosed{{path, "write the text to a file of its own"}}
+			return []enclosed{{path: path, how: "write the text to a file of its own"}}
 		}
 		parts, err := policy.ReadParts("", []byte(candidate))
+		if err != nil && templated.MatchString(candidate) {
+			return []enclosed{{path: path, how: "the text is not YAML before its template is filled in: fill it in, write the policy to a file of its own"}}
+		}
 		if err != nil {
 			continue
 		}
@@ -170,7 +270,7 @@ func enclosures(object map[string]any) (found []finding) {
 	}
 	for _, e := range findEnclosed(looked, "", 0) {
 		found = append(found, finding{object: name + " " + e.path, enclosed: true, notes: []policy.Note{{
-			Field: e.path, Text: "a policy is inside, which is neither converted nor examined here: " + e.how + ", and run convert and lint on that", Lossy: true,
+			Field: e.path, Text: e.text(), Lossy: true,
 		}}})
 	}
 	return found

@@ -35,6 +35,47 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {values: {deschedulerPolicy: {profiles: []}}}\n",
 			"spec.values.deschedulerPolicy", "apiVersion: descheduler/v1alpha2",
 		},
+		"HelmRelease of a chart without a version": {
+			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {values: {deschedulerPolicy: {strategies: {PodLifeTime: {enabled: true}}}}}\n",
+			"spec.values.deschedulerPolicy", "apiVersion: descheduler/v1alpha1",
+		},
+		"HelmRelease, flags": {
+			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {values: {cmdOptions: {v: 3, node-selector: pool=a, max-pods-to-evict-per-node: 2}}}\n",
+			"spec.values", "`maxNoOfPodsToEvictPerNode: 2` in the DeschedulerPolicy; replace --node-selector with `nodeSelector: pool=a`",
+		},
+		"HelmRelease, values from elsewhere": {
+			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {valuesFrom: [{kind: ConfigMap, name: x, targetPath: deschedulerPolicy}]}\n",
+			"spec.valuesFrom[0]", "helm template",
+		},
+		"HelmChart, flags": {
+			"apiVersion: helm.cattle.io/v1\nkind: HelmChartConfig\n" + meta + "spec:\n  valuesContent: |\n    cmdOptions:\n      node-selector: pool=a\n",
+			"spec.valuesContent", "`nodeSelector: pool=a`",
+		},
+		"HelmChart, set": {
+			"apiVersion: helm.cattle.io/v1\nkind: HelmChart\n" + meta + "spec: {set: {'deschedulerPolicy.profiles[0].name': x, deschedulerPolicy.maxNoOfPodsToEvictPerNode: '3'}}\n",
+			"spec.set", "helm template",
+		},
+		"Application, flags": {
+			application + "  source: {helm: {parameters: [{name: cmdOptions.node-selector, value: pool=a}, {name: d.cmdOptions.max-pods-to-evict-per-node, value: '3'}]}}\n",
+			"spec.source.helm.parameters", "`nodeSelector: pool=a`",
+		},
+		"Application, a file as a parameter": {
+			application + "  source: {helm: {fileParameters: [{name: deschedulerPolicy, path: policy.yaml}]}}\n", "spec.source.helm.fileParameters", "deschedulerPolicy sets it",
+		},
+		"ApplicationSet, a template": {
+			"apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\n" + meta + "spec:\n  values: " + indented("deschedulerPolicy:\n  strategies:\n    PodLifeTime: {enabled: {{ .x }}}\n", 4),
+			"spec.values", "not YAML before its template is filled in",
+		},
+		"Kustomization, a flag": {
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches:\n  - patch: " +
+				indented("- op: add\n  path: /spec/jobTemplate/spec/template/spec/containers/0/args/-\n  value: --node-selector=pool=a\n", 6),
+			"patches[0].patch[0]", "`nodeSelector: pool=a`",
+		},
+		"Kustomization, a patch that merges": {
+			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches:\n  - patch: " +
+				indented("apiVersion: v1\nkind: Pod\nmetadata: {name: d}\nspec: {containers: [{name: descheduler, args: [--max-pods-to-evict-per-node=3]}]}\n", 6),
+			"patches[0].patch.spec.containers[0].args", "`maxNoOfPodsToEvictPerNode: 3`",
+		},
 		"Application, values as text":   {application + "  source:\n    helm:\n      values: " + indented(values, 8), "spec.source.helm.values.deschedulerPolicy", "v1alpha1"},
 		"Application, values as object": {application + "  source: {helm: {valuesObject: {deschedulerPolicy: {profiles: []}}}}\n", "spec.source.helm.valuesObject.deschedulerPolicy", "v1alpha2"},
 		"Application, parameters": {
@@ -110,7 +151,10 @@ func TestNothingEnclosed(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {schema: {deschedulerPolicy: {type: object, properties: {a: {type: string}}}}}\n",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {readme.md: set deschedulerPolicy as you like}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {deschedulerPolicy.yaml: none}\n",
 		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x}\nspec: {values: {deschedulerPolicy: {}}}\n",
+		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x}\nspec: {values: {cmdOptions: {v: 3}, nodeSelector: {a: b}}}\n",
+		"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches: [{patch: '[{op: add, path: /spec/containers/0/args/-, value: --v=3}]'}]\n",
 	} {
 		result, err := ConvertFile("f.yaml", []byte(text), kinds.All)
 		if err != nil || len(result.Parts) != 1 || result.Parts[0].Action != Kept {

@@ -96,6 +96,10 @@ func (s *stream) document(part policy.Part) []byte {
 		}
 		return part.Text
 	}
+	if apiVersion, _ := typeOf(object); strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") && s.at == "" { // it needs no metadata
+		s.report(part, name(object, ""), Kept)
+		return part.Text
+	}
 	s.problems = append(s.problems, s.at.problem(fmt.Sprintf("line %d: %s is not known; expected %s", lineOf(part), typeText(object), expected)))
 	return nil
 }
