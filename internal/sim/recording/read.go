@@ -9,11 +9,21 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
 const (
-	// maxLineBytes bounds a line.
-	maxLineBytes = 64 << 20
+	// maxLineBytes bounds a line: a first reading of 800,000 pods has less.
+	maxLineBytes = 32 << 20
+	// maxObjectBytes and maxObjectValues bound any line but a reading. The first is
+	// more than etcd takes. The second bounds the lists, of which three bytes can
+	// become a hundred in memory.
+	maxObjectBytes  = 2 << 20
+	maxObjectValues = 20_000
+	// maxKept bounds the values of all nodes and templates together: some 800 MB
+	// where they are meant to fill memory, and far less elsewhere.
+	maxKept = 12_000_000
 	// What unpacks to more than maxUnpacked bytes may be maxRatio times as long as
 	// it is packed: recordings and traces are packed to a tenth, a file that is
 	// meant to fill memory or time to a thousandth.
@@ -28,6 +38,7 @@ type decoder struct {
 	in     *bufio.Reader
 	line   int
 	begun  bool
+	kept   int
 	buffer []byte
 }
 
@@ -143,9 +154,19 @@ func (d *decoder) end(cut string, early bool) (*Recording, error) {
 
 func (d *decoder) take(text []byte) error {
 	var l line
+	var of any = &l
+	values := jsonscan.Values(text)
+	if tooLarge(text) {
+		if !bytes.HasPrefix(text, []byte(`{"reading":`)) {
+			return fmt.Errorf("%d bytes and %d values in what is no reading: must be at most %d and %d", len(text), values, maxObjectBytes, maxObjectValues)
+		}
+		of = &struct { // nothing else is decoded from a line of this length
+			Reading **readingLine `json:"reading"`
+		}{&l.Reading}
+	}
 	strict := json.NewDecoder(bytes.NewReader(text))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(&l); err != nil {
+	if err := strict.Decode(of); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return errors.New("not a complete JSON object")
 		}
@@ -154,10 +175,20 @@ func (d *decoder) take(text []byte) error {
 	if strict.More() {
 		return errors.New("more than one JSON object")
 	}
+	if l.Node != nil || l.Template != nil {
+		if d.kept += values; d.kept > maxKept {
+			return fmt.Errorf("more than %d values in all nodes and templates", maxKept)
+		}
+	}
 	if !d.begun {
 		return d.header(&l)
 	}
 	return d.record(&l)
+}
+
+// tooLarge reports whether a line is too large for anything but a reading.
+func tooLarge(text []byte) bool {
+	return len(text) > maxObjectBytes || jsonscan.Values(text) > maxObjectValues
 }
 
 func (d *decoder) header(l *line) error {

@@ -2,8 +2,12 @@ package recording
 
 import (
 	"bytes"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // Every mistake is reported with its line.
@@ -110,6 +114,73 @@ func TestGapsAreBounded(t *testing.T) {
 	d := taker{out: &Recording{Nodes: []NodeSeries{{}}}, values: maxValues - 10}
 	if err := d.used(10, []int64{0, 1, 1}, d.nodeSeries); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Long lists of short values are refused before they take memory, also in a line
+// that begins as a reading; only readings are long.
+func TestLongListsAreRefused(t *testing.T) {
+	const header = `{"header":{"version":1,"start":"2026-03-02T09:30:00Z","intervalSeconds":300}}` + "\n"
+	list := "[" + strings.Repeat("{},", 1_000_000) + "{}]"
+	terms := func(of, terms string) string {
+		return `{"template":{"id":0,"namespace":"s","affinity":{"` + of + `":{"` + terms + `DuringSchedulingIgnoredDuringExecution":` + list + `}}}}`
+	}
+	for name, tc := range map[string]struct{ line, want string }{
+		"tolerations": {`{"template":{"id":0,"namespace":"s","tolerations":` + list + `}}`, "must be at most"},
+		"ports":       {`{"template":{"id":0,"namespace":"s","ports":` + list + `}}`, "must be at most"},
+		"spread":      {`{"template":{"id":0,"namespace":"s","topologySpreadConstraints":` + list + `}}`, "must be at most"},
+		"preferred":   {terms("podAffinity", "preferred"), "must be at most"},
+		"nodes":       {terms("nodeAffinity", "preferred"), "must be at most"},
+		"taints":      {`{"node":{"id":0,"name":"a","taints":` + list + `}}`, "must be at most"},
+		"a name":      {`{"pod":{"id":0,"name":"` + strings.Repeat("x", 3<<20) + `"}}`, "must be at most"},
+		"a reading":   {`{"reading":{"number":0},"template":{"id":0,"namespace":"s","tolerations":` + list + `}}`, `unknown field "template"`},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		wantError(t, header+tc.line+"\n", "line 2: ", tc.want)
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 48<<20 {
+			t.Errorf("%s: %d MB for %d", name, (after.TotalAlloc-before.TotalAlloc)>>20, len(tc.line)>>20)
+		}
+	}
+	d := decoder{begun: true, kept: maxKept - 10, taker: taker{out: &Recording{}, named: map[string]bool{}}}
+	if err := d.take([]byte(`{"template":{"id":0,"namespace":"s","tolerations":[{},{},{},{},{}]}}`)); err == nil || !strings.Contains(err.Error(), "in all nodes and templates") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What a large cluster's Writer writes can be read, and a pod that is too large to
+// be read spoils nothing.
+func TestLargeClustersCanBeRead(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, Header{Start: start, IntervalSeconds: 300}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nodes, pods = 15_000, 30_000
+	var listed []NodeReading
+	for i := range nodes {
+		listed = append(listed, NodeReading{aNode(fmt.Sprint("n", i)), uses(1000, gib)})
+	}
+	large := aPod("large", "n0", "", "")
+	large.Spec.Tolerations = make([]v1.Toleration, maxObjectValues)
+	running := []PodReading{{large, uses(1, gib)}}
+	for i := range pods {
+		running = append(running, PodReading{aPod(fmt.Sprint("p", i), fmt.Sprint("n", i%nodes), "ReplicaSet", "web"), uses(100, gib)})
+	}
+	for number := range 2 {
+		if err := w.Reading(number, listed, running); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := Read(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rec.Nodes) != nodes || len(rec.Pods) != pods || rec.Readings != 2 || len(rec.Pods[pods-1].Used.CPU) != 2 {
+		t.Errorf("%d nodes, %d pods, %d readings", len(rec.Nodes), len(rec.Pods), rec.Readings)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Limits of a recording.
 const (
-	maxNodes    = 10_000
+	maxNodes    = 50_000
 	maxPods     = 2_000_000
 	maxReadings = 200_000
 	// maxValues bounds the values kept, gaps included: 800 MB.
