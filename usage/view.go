@@ -71,8 +71,7 @@ type NodeUsage struct {
 	// Predicted is System plus all pods on the node, terminating ones included,
 	// with estimates for those not measured long enough: the basis for placing
 	// one more pod. Windows other than Avg5m differ from it as they were
-	// measured to. While a pod without a sample runs it is at least Measured, but
-	// for the newest sample.
+	// measured to.
 	Predicted []cluster.Amounts
 	// Expected is the CPU that the node would use if its pods stayed the same.
 	Expected forecast.Expected

@@ -57,27 +57,3 @@ func TestNewcomersThatOnlyTheNodeTellsOfCountOnce(t *testing.T) {
 		})
 	}
 }
-
-// A node is not predicted below what it is measured at while a pod runs there of
-// which no sample has come: what looks as if it had left may be that pod's. That is
-// no evidence that the node is hot.
-func TestNodesAreNotPredictedIdleBesideUnsampledPods(t *testing.T) {
-	bg := aPod("bg", owner("bg"))
-	unsampled := aPod("unsampled", startedAt(305), owner("new"), requesting(amounts(100, 100)))
-	alone, both := snapshotOf(nodeWith("n1", bg)), snapshotOf(nodeWith("n1", bg, unsampled))
-	background := map[string]cluster.Amounts{"bg": amounts(1000, 200)}
-	store := starting(t)
-	feed(store, alone, 0, 300, amounts(1200, 400), background)
-	feed(store, both, 315, 480, amounts(8200, 400), background)
-	with, without := node1(store, both, 480), node1(store, alone, 480)
-	measured := with.Measured[AtAvg5m][cluster.CPU]
-	if got := with.Predicted[AtAvg5m][cluster.CPU]; measured < 4000 || got != measured {
-		t.Errorf("predicted at %dm, measured at %dm", got, measured)
-	}
-	if got, want := with.Current[AtAvg5m], without.Current[AtAvg5m]; got != want {
-		t.Errorf("counts as %v, want %v, as without the pod", got, want)
-	}
-	if got := without.Predicted[AtAvg5m][cluster.CPU]; got != 1200 {
-		t.Errorf("predicted at %dm after the pod has left, want 1200m", got)
-	}
-}

@@ -153,8 +153,6 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
-	// unsampled reports whether a pod without a sample ran when the node was sampled.
-	unsampled bool
 }
 
 func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
@@ -184,9 +182,9 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 		switch {
 		case newest.sampled[j]:
 		case r.ranThen(pod, ns, r.store.config.SampleInterval):
-			ran, t.unsampled = ran.Plus(p.Used), true
+			ran = ran.Plus(p.Used)
 		case r.ranThen(pod, ns, 0):
-			began, t.unsampled = began.Plus(p.Used), true
+			began = began.Plus(p.Used)
 		default:
 			t.allNewest = t.allNewest.Plus(p.Used)
 		}
@@ -246,11 +244,6 @@ func (n *NodeUsage) shift(t *podTotals, then cluster.Amounts) {
 			n.move(w, t.staysNewest.Minus(then), t.allNewest.Minus(then))
 		} else {
 			n.move(w, left, expected)
-			if t.unsampled { // what looks as if it had left may be that pod's
-				for k, measured := range n.Measured[w] {
-					n.Predicted[w][k] = max(n.Predicted[w][k], measured)
-				}
-			}
 		}
 	}
 }

@@ -31,8 +31,8 @@ func TestBasis(t *testing.T) {
 			"and are measured from 05:30 UTC on. No plan.",
 		testkit.EndedNode: "ended is cool since 05:28 UTC, not hot: cpu avg_5m is measured at 72.0%, above the evict line 65%, and counts as 12.0%: " +
 			"60.0 points are from pods that ended, which stay in the measurement for 5 min after their end. It is predicted under every low line. No plan.",
-		testkit.UnseenNode: "unseen is warm since 05:26 UTC, not hot yet: cpu avg_5m is measured at 67.0%, above the evict line 65%, and counts as 2.0%: " +
-			"65.0 points are from 1 pod that started 3 min ago and counts from 05:31 UTC on. No plan.",
+		testkit.UnseenNode: "unseen is cool since 05:26 UTC, not hot yet: cpu avg_5m is measured at 67.0%, above the evict line 65%, and counts as 2.0%: " +
+			"65.0 points are from 1 pod that started 3 min ago and counts from 05:31 UTC on. It is predicted under every low line. No plan.",
 		testkit.SpikeNode: "spike is cool since 05:26 UTC, not hot: cpu is measured at 95.0% by the newest reading, above the evict line 65%, " +
 			"but avg_5m 15.3% and p50_5m 10.0% are not, and every window of a metric has to be. It is predicted under every low line. No plan.",
 		testkit.CalmNode: "calm is cool since 05:26 UTC: it is predicted under every low line. No plan.",
