@@ -129,7 +129,7 @@ var unreadable = []string{"eval", "set", "shift", "alias", "source", ".", "funct
 
 // commandsOf splits a script into commands, and these into words. It is not ok if the
 // script has what this does not understand. Parameters stay as they are written.
-func commandsOf(script string) (commands [][]string, ok bool) {
+func commandsOf(script string) (commands [][]string, ok bool) { //nolint:gocyclo // a case for each kind of character
 	var (
 		command []string
 		word    strings.Builder

@@ -190,7 +190,7 @@ func TestSeveralTransformAtOnce(t *testing.T) {
 func TestWhenOwnersChangedIsKept(t *testing.T) {
 	start := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	entry := func(at time.Duration, subresource, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: "m", Time: &metav1.Time{Time: start.Add(at)}, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: "m", Time: &metav1.Time{Time: start.Add(at)}, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	fields := []metav1.ManagedFieldsEntry{
 		entry(time.Minute, "", `{"f:metadata":{},"f:spec":{"f:template":{}}}`), entry(2*time.Minute, "scale", `{"f:spec":{"f:replicas":{}}}`),

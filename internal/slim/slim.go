@@ -84,7 +84,7 @@ func specified(object any, fields []metav1.ManagedFieldsEntry) []metav1.ManagedF
 	var newest *metav1.Time
 	for i := range fields {
 		entry := &fields[i]
-		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:spec"`)) // nil: it was reduced already
+		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced already
 		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
 			newest = entry.Time
 		}
