@@ -321,10 +321,11 @@ func TestKeep(t *testing.T) {
 		next.deposed = errors.New("it has not read the ledger yet")
 		next.keys.now = clock
 		s := NewSteering(next.keys, (&apiServer{forbidden: "none"}).probe(next), true, clock)
+		keeping, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			s.Keep(t.Context())
+			s.Keep(keeping)
 		}()
 		t.Cleanup(func() { <-done })
 		time.Sleep(time.Minute)
@@ -347,6 +348,8 @@ func TestKeep(t *testing.T) {
 		if until := endOf(targetsOf(t, w), "set/db-0"); until.Before(clock()) || until.After(clock().Add(keyLasts)) {
 			t.Errorf("at %v the key lasts until %v", clock(), until)
 		}
+		cancel()
+		<-done // as a process ends: a renewal under way would outlast Stop
 		s.Stop(t.Context())
 		if until := endOf(targetsOf(t, w), "set/db-0"); until.After(clock().Add(-5 * time.Second)) {
 			t.Errorf("stopped at %v, the key lasts until %v", clock(), until)
