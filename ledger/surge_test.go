@@ -43,6 +43,7 @@ func TestSurge(t *testing.T) {
 		"landed, it waits for its pod to leave": {
 			play: func(b *books) {
 				b.BeginSurge("uid-1", up)
+				b.Created(pod)
 				b.Bound(pod, "cool", at(2))
 				b.Record(at(3), web(1))
 				b.Bound(third, "cool", at(4))
@@ -53,6 +54,7 @@ func TestSurge(t *testing.T) {
 		"landed, evicted": {
 			play: func(b *books) {
 				b.BeginSurge("uid-1", up)
+				b.Created(pod)
 				b.Bound(pod, "cool", at(2))
 				b.Accepted("uid-1", at(5))
 				b.Leaves("uid-1", at(6))
@@ -64,6 +66,7 @@ func TestSurge(t *testing.T) {
 		"done": {
 			play: func(b *books) {
 				b.BeginSurge("uid-1", up)
+				b.Created(pod)
 				b.Bound(pod, "cool", at(2))
 				b.Accepted("uid-1", at(5))
 				b.EndSurge("uid-1", at(6))
@@ -75,6 +78,7 @@ func TestSurge(t *testing.T) {
 			play: func(b *books) {
 				b.BeginSurge("uid-1", up)
 				b.EndSurge("uid-1", at(2))
+				b.Created(pod)
 				b.Bound(pod, "cool", at(3))
 			},
 			want: Move{State: Cancelled, Surge: &Surge{"web", 1, true}},
@@ -91,6 +95,7 @@ func TestSurge(t *testing.T) {
 		"given up when it had landed: a move that did not help": {
 			play: func(b *books) {
 				b.BeginSurge("uid-1", up)
+				b.Created(pod)
 				b.Bound(pod, "cool", at(2))
 				b.EndSurge("uid-1", at(3))
 			},
@@ -104,6 +109,7 @@ func TestSurge(t *testing.T) {
 				b.BeginSurge("uid-1", up)
 				b.Leaves("uid-1", at(2))
 				b.EndSurge("uid-1", at(3))
+				b.Created(pod)
 				b.Bound(pod, "cool", at(4))
 			},
 			want: Move{State: Landed, Node: "cool", Replacement: "new", Evicted: at(2), Surge: &Surge{"web", 1, true}},
