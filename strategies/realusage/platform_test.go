@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// labelled gives the nodes a label more, in the objects and in the records.
-func (y *yard) labelled(t *testing.T, key string, values ...string) {
+// labelNodes gives the nodes a label more, in the objects and in the records.
+func (y *yard) labelNodes(t *testing.T, key string, values ...string) {
 	t.Helper()
 	var all []*v1.Pod
 	for i, value := range values {
@@ -36,14 +36,14 @@ func TestMovesStayOnThePlatform(t *testing.T) {
 		v1.LabelOSStable:          {"linux", "windows", "linux"},
 	} {
 		y := newYard(t)
-		y.labelled(t, key, values...)
+		y.labelNodes(t, key, values...)
 		moves := y.study(t, 0, 2).Made.Plan.Moves
 		if len(moves) != 1 || moves[0].To != "node-00002" {
 			t.Errorf("%s: planned %+v, want one move to node-00002", key, moves)
 		}
 	}
 	y := newYard(t, func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Linux} })
-	y.labelled(t, v1.LabelOSStable, "linux", "windows", "windows")
+	y.labelNodes(t, v1.LabelOSStable, "linux", "windows", "windows")
 	for _, m := range y.study(t, 0, 2).Made.Plan.Moves {
 		t.Errorf("%s is moved from Linux to %s, which runs Windows", m.Name, m.To)
 	}
