@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -69,8 +68,7 @@ func (s Source) Compile(ctx context.Context, program Program, platform Platform,
 	compile := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X "+program.variable+"="+version, "-o", path, "./cmd/"+program.Name)
 	compile.Dir = s.Dir
-	compile.Env = append(os.Environ(), settings...)
-	compile.Env = append(compile.Env, "GOOS="+platform.OS, "GOARCH="+platform.Arch)
+	compile.Env = environment(platform)
 	if _, err := output(compile); err != nil {
 		return fmt.Errorf("compiling %s for %s: %w", program.Name, platform, err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/hack/release/archive"
 	"github.com/evenkeel/evenkeel/hack/release/build"
+	"github.com/evenkeel/evenkeel/hack/release/notices"
 )
 
 // rootFiles are what a binary needs of a system. They are the same on every
@@ -38,6 +39,10 @@ func rootFiles() ([]archive.File, error) {
 	}, nil
 }
 
+// CertificatesPackage is the package of this module's dependencies that has the
+// CA certificates.
+const CertificatesPackage = "golang.org/x/crypto/x509roots/fallback/bundle"
+
 // roots are the CA certificates that Mozilla trusts, as the pinned module has
 // them. Those that it trusts with conditions are left out: a file of
 // certificates cannot say conditions.
@@ -54,8 +59,14 @@ func roots() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func binaryFiles(program string, content []byte) []archive.File {
-	return []archive.File{{Name: program, Mode: 0o755, Content: content}}
+// binaryFiles are a binary and, where scanners of images look for them, the
+// licenses of what is in the image.
+func binaryFiles(program string, content, license, licenses []byte) []archive.File {
+	return []archive.File{
+		{Name: program, Mode: 0o755, Content: content},
+		{Name: "licenses/", Mode: 0o755},
+		{Name: "licenses/LICENSE", Mode: 0o644, Content: license}, {Name: "licenses/" + notices.FileName, Mode: 0o644, Content: licenses},
+	}
 }
 
 // withLayer adds files on top of an image.

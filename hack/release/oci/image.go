@@ -36,12 +36,16 @@ type Options struct {
 	// the CA certificates of browsers (Prometheus may be behind a public one) and
 	// a name for its user.
 	Base string
+	// License is the program's own.
+	License []byte
 }
 
 // Binary is a program for a platform.
 type Binary struct {
 	Platform build.Platform
 	Path     string
+	// Notices are the licenses of what is linked into it.
+	Notices []byte
 }
 
 // Index makes the images of binaries.
@@ -82,7 +86,7 @@ func imageOf(o Options, b Binary, base func(build.Platform) (v1.Image, error)) (
 	if err != nil {
 		return nil, err
 	}
-	image, err = withLayer(image, "the binary", binaryFiles(o.Program, content), o.Time)
+	image, err = withLayer(image, "the binary", binaryFiles(o.Program, content, o.License, b.Notices), o.Time)
 	if err != nil {
 		return nil, err
 	}

@@ -57,15 +57,15 @@ func file(t *testing.T, content []byte) string {
 }
 
 func options() Options {
-	return Options{Program: "evenkeel", Time: created, Labels: map[string]string{"org.opencontainers.image.version": "v1.2.3", "a": "b"}}
+	return Options{Program: "evenkeel", Time: created, License: []byte("license"), Labels: map[string]string{"org.opencontainers.image.version": "v1.2.3", "a": "b"}}
 }
 
 // binaries are one for each platform, in new files each time.
 func binaries(t *testing.T) []Binary {
 	t.Helper()
 	return []Binary{
-		{Platform: amd64, Path: file(t, program(t, elf.EM_X86_64, elf.PT_LOAD))},
-		{Platform: arm64, Path: file(t, program(t, elf.EM_AARCH64, elf.PT_LOAD))},
+		{Platform: amd64, Path: file(t, program(t, elf.EM_X86_64, elf.PT_LOAD)), Notices: []byte("of amd64")},
+		{Platform: arm64, Path: file(t, program(t, elf.EM_AARCH64, elf.PT_LOAD)), Notices: []byte("of arm64")},
 	}
 }
 
@@ -189,7 +189,13 @@ func TestImage(t *testing.T) {
 				t.Fatal(err)
 			}
 			layers := unpacked(t, got)
-			if diff := cmp.Diff([]archive.File{{Name: "evenkeel", Mode: 0o755, Content: content}}, layers[1]); diff != "" {
+			files := []archive.File{
+				{Name: "evenkeel", Mode: 0o755, Content: content},
+				{Name: "licenses/", Mode: 0o755, Content: []byte{}},
+				{Name: "licenses/LICENSE", Mode: 0o644, Content: []byte("license")},
+				{Name: "licenses/THIRD_PARTY_NOTICES", Mode: 0o644, Content: []byte("of " + b.Platform.Arch)},
+			}
+			if diff := cmp.Diff(files, layers[1]); diff != "" {
 				t.Errorf("the binary's layer (-want +got):\n%s", diff)
 			}
 			checkRoot(t, layers[0])
@@ -261,7 +267,7 @@ func checkRoot(t *testing.T, files []archive.File) {
 // On a base there are its layers, its environment and the binary; whom it runs
 // as and what it runs are not the base's.
 func TestBase(t *testing.T) {
-	base, _ := written(t, Options{Program: "other", Time: created, Labels: map[string]string{"of": "the base"}})
+	base, _ := written(t, Options{Program: "base", Time: created, Labels: map[string]string{"of": "the base"}})
 	o := options()
 	o.Base = base
 	_, index := written(t, o)
@@ -278,7 +284,7 @@ func TestBase(t *testing.T) {
 	for _, layer := range unpacked(t, got) {
 		names = append(names, layer[0].Name)
 	}
-	if diff := cmp.Diff([]string{"etc/", "other", "evenkeel"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"etc/", "base", "evenkeel"}, names); diff != "" {
 		t.Errorf("first file of each layer (-want +got):\n%s", diff)
 	}
 }

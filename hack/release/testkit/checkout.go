@@ -47,7 +47,9 @@ func Checkout(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Program is a module with one command, which reports its version.
+// Program is a module with a license and one command, which reports its version.
 func Program(name string) map[string]string {
-	return map[string]string{"go.mod": "module example.org/a\n\ngo 1.26\n", "cmd/" + name + "/main.go": Reports}
+	return map[string]string{
+		"go.mod": "module example.org/a\n\ngo 1.26\n", "LICENSE": "license\n", "cmd/" + name + "/main.go": Reports,
+	}
 }

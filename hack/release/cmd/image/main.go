@@ -18,6 +18,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/evenkeel/evenkeel/hack/release/build"
+	"github.com/evenkeel/evenkeel/hack/release/notices"
 	"github.com/evenkeel/evenkeel/hack/release/oci"
 	"github.com/evenkeel/evenkeel/hack/release/sbom"
 )
@@ -80,11 +81,22 @@ func run(ctx context.Context, args []string, output io.Writer) (err error) {
 		return fmt.Errorf("making a folder for binaries: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	license, err := os.ReadFile(filepath.Join(o.source, "LICENSE"))
+	if err != nil {
+		return fmt.Errorf("reading the license: %w", err)
+	}
 	binaries, err := compile(ctx, source, program, platforms, scratch)
 	if err != nil {
 		return err
 	}
-	index, err := oci.Index(oci.Options{Program: program.Name, Time: source.Time, Labels: labels(program, source), Base: o.base}, binaries)
+	for i := range binaries {
+		if binaries[i].Notices, err = licenses(ctx, o, source, program, binaries[i].Platform); err != nil {
+			return err
+		}
+	}
+	index, err := oci.Index(oci.Options{
+		Program: program.Name, Time: source.Time, Labels: labels(program, source), Base: o.base, License: license,
+	}, binaries)
 	if err != nil {
 		return err
 	}
@@ -108,6 +120,23 @@ func compile(ctx context.Context, source build.Source, program build.Program, pl
 		binaries = append(binaries, b)
 	}
 	return binaries, nil
+}
+
+// licenses returns the notices of a program's modules. Without a base, those of
+// the CA certificates are among them.
+func licenses(ctx context.Context, o options, source build.Source, program build.Program, p build.Platform) ([]byte, error) {
+	linked, err := source.Linked(ctx, program, p)
+	if err != nil {
+		return nil, err
+	}
+	if o.base == "" {
+		certificates, err := build.Linked(ctx, ".", oci.CertificatesPackage, p)
+		if err != nil {
+			return nil, err
+		}
+		linked = append(linked, certificates...)
+	}
+	return notices.Of(linked)
 }
 
 // labels are OCI's names for what an image is.

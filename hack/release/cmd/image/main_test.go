@@ -5,12 +5,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
+	"github.com/evenkeel/evenkeel/hack/release/archive"
 	"github.com/evenkeel/evenkeel/hack/release/testkit"
 )
 
@@ -63,6 +66,7 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkLicenses(t, inner, manifest.Manifests[0].Digest)
 	labels := manifest.Annotations
 	revision := labels["org.opencontainers.image.revision"]
 	delete(labels, "org.opencontainers.image.revision")
@@ -74,6 +78,47 @@ func TestImage(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, labels); diff != "" || len(revision) != 40 {
 		t.Errorf("revision %q, labels (-want +got):\n%s", revision, diff)
+	}
+}
+
+// checkLicenses makes sure that an image has the licenses of what it contains:
+// the program, Go's library and the CA certificates.
+func checkLicenses(t *testing.T, index v1.ImageIndex, digest v1.Hash) {
+	t.Helper()
+	image, err := index.Image(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed, err := layers[len(layers)-1].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(compressed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := archive.Untar(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wants := range map[string][]string{
+		"licenses/LICENSE":             {"license\n"},
+		"licenses/THIRD_PARTY_NOTICES": {"\nstdlib: LICENSE\n", "\ngolang.org/x/crypto/x509roots/fallback v"},
+	} {
+		i := slices.IndexFunc(files, func(f archive.File) bool { return f.Name == name })
+		if i < 0 {
+			t.Errorf("the image has no %s", name)
+			continue
+		}
+		for _, want := range wants {
+			if !bytes.Contains(files[i].Content, []byte(want)) {
+				t.Errorf("%s lacks %q:\n%s", name, want, files[i].Content)
+			}
+		}
 	}
 }
 

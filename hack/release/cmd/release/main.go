@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 	"github.com/evenkeel/evenkeel/hack/release/changelog"
 	"github.com/evenkeel/evenkeel/hack/release/krew"
+	"github.com/evenkeel/evenkeel/hack/release/notices"
 	"github.com/evenkeel/evenkeel/hack/release/sbom"
 )
 
@@ -216,8 +217,17 @@ func (r *release) archive(ctx context.Context, program build.Program, p build.Pl
 	if err != nil {
 		return nil, fmt.Errorf("reading what was compiled: %w", err)
 	}
+	linked, err := r.checkout.Linked(ctx, program, p)
+	if err != nil {
+		return nil, err
+	}
+	licenses, err := notices.Of(linked)
+	if err != nil {
+		return nil, err
+	}
 	return archive.TarGz([]archive.File{
-		{Name: program.Name, Mode: 0o755, Content: content}, {Name: "LICENSE", Mode: 0o644, Content: license},
+		{Name: program.Name, Mode: 0o755, Content: content},
+		{Name: "LICENSE", Mode: 0o644, Content: license}, {Name: notices.FileName, Mode: 0o644, Content: licenses},
 	}, r.checkout.Time)
 }
 

@@ -20,7 +20,6 @@ import (
 func checkout(t *testing.T) string {
 	t.Helper()
 	files := testkit.Program("evenkeel")
-	files["LICENSE"] = "license\n"
 	files["CHANGELOG.md"] = "# Changes\n\n## [Unreleased]\n\n## [1.2.3] - 2026-03-04\n\nAll new.\n"
 	return testkit.Checkout(t, files)
 }
@@ -111,9 +110,17 @@ func checkArchive(t *testing.T, name string, files map[string][]byte) {
 		if f.Name == "evenkeel" && (f.Mode != 0o755 || !bytes.Contains(f.Content, []byte("v1.2.3"))) {
 			t.Errorf("%s: the program has mode %o, or not the version", name, f.Mode)
 		}
+		if f.Name == "THIRD_PARTY_NOTICES" && !bytes.Contains(f.Content, []byte("\nstdlib: LICENSE\n")) {
+			t.Errorf("%s: the notices lack the license of Go's library:\n%s", name, f.Content)
+		}
 	}
-	if diff := cmp.Diff([]string{"LICENSE", "evenkeel"}, entries); diff != "" {
+	if diff := cmp.Diff([]string{"LICENSE", "THIRD_PARTY_NOTICES", "evenkeel"}, entries); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+	for _, entry := range entries {
+		if line := "    - from: " + entry + "\n"; !bytes.Contains(files["krew-evenkeel.yaml"], []byte(line)) {
+			t.Errorf("krew installs the archive without %s", entry)
+		}
 	}
 	bill := strings.TrimSuffix(name, ".tar.gz") + ".cdx.json"
 	if !bytes.Contains(files[bill], []byte(`"purl": "pkg:golang/stdlib@`)) {
