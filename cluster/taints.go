@@ -5,6 +5,17 @@ import (
 	"strings"
 )
 
+// passing are the keys of hard taints that come and go with the state of a node,
+// whatever a policy makes of them: those of Kubernetes itself, of autoscalers and
+// of what drains nodes, and those that a new node has until its agents run.
+var passing = []string{
+	"node.kubernetes.io/*", "node.cloudprovider.kubernetes.io/*", "node.cluster.x-k8s.io/*",
+	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "startup-taint.cluster-autoscaler.kubernetes.io/*",
+	"status-taint.cluster-autoscaler.kubernetes.io/*", "ignore-taint.cluster-autoscaler.kubernetes.io/*", "karpenter.sh/*",
+	"aws-node-termination-handler/*", "cloud.google.com/impending-node-termination", "medik8s.io/*", "UpdateInProgress", "weave.works/kured-node-reboot",
+	"node.cilium.io/agent-not-ready", "ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready",
+}
+
 // TaintRule is what a policy says of nodes: which taints announce what, by their
 // keys, and which nodes are selected. A pattern that ends in * matches every key
 // that begins so.
@@ -30,6 +41,12 @@ func (r *TaintRule) Apply(n *Node) {
 	if n.Deleting {
 		n.Leaving = DeletionSign
 	}
+}
+
+// Passes reports whether a taint comes and goes with the state of a node. Any other
+// hard taint reserves the node for some pods.
+func (r *TaintRule) Passes(key string) bool {
+	return r.firstMatch(slices.Concat(passing, r.Leaving, r.Closing), []string{key}) != ""
 }
 
 // firstMatch returns the first key that a pattern matches; empty if none is.

@@ -33,3 +33,21 @@ func TestTaintRule(t *testing.T) {
 		})
 	}
 }
+
+// Taints by which nodes come, go, and are taken care of are told from those that
+// reserve nodes, by whatever keys a policy adds.
+func TestTaintsThatPass(t *testing.T) {
+	rule := TaintRule{Leaving: []string{"drained"}, Closing: []string{"nth/*"}}
+	for key, want := range map[string]bool{
+		"node.kubernetes.io/unschedulable": true, "node.cloudprovider.kubernetes.io/uninitialized": true, "node.cluster.x-k8s.io/uninitialized": true,
+		"ToBeDeletedByClusterAutoscaler": true, "karpenter.sh/disrupted": true, "karpenter.sh/disruption": true, "karpenter.sh/unregistered": true,
+		"startup-taint.cluster-autoscaler.kubernetes.io/gpu": true, "aws-node-termination-handler/spot-itn": true,
+		"node.cilium.io/agent-not-ready": true, "ebs.csi.aws.com/agent-not-ready": true, "drained": true, "nth/spot": true,
+		"pool": false, "nvidia.com/gpu": false, "node-role.kubernetes.io/control-plane": false, "kubernetes.azure.com/scalesetpriority": false,
+		"nth": false, "": false,
+	} {
+		if got := rule.Passes(key); got != want {
+			t.Errorf("%q passes: %t, want %t", key, got, want)
+		}
+	}
+}

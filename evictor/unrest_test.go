@@ -88,19 +88,23 @@ func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
 	}
 }
 
-// A node that somebody has closed to a pod could not take it if it were empty. What
-// Kubernetes itself puts on a node goes away.
+// A node that somebody has reserved for others could not take a pod if it were
+// empty. What marks a node that comes, goes or is taken care of goes away.
 func TestTaintsThatLastAreMinded(t *testing.T) {
 	soft, hard := v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoSchedule
 	for name, c := range map[string]struct {
 		taint   v1.Taint
 		waiting []string
 	}{
-		"closed":             {v1.Taint{Key: "pool", Value: "gpu", Effect: hard}, []string{"tolerant"}},
-		"closed and emptied": {v1.Taint{Key: "pool", Value: "gpu", Effect: v1.TaintEffectNoExecute}, []string{"tolerant"}},
-		"preferably not":     {v1.Taint{Key: "pool", Value: "gpu", Effect: soft}, []string{"plain", "tolerant"}},
-		"cordoned":           {v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: hard}, []string{"plain", "tolerant"}},
-		"not ready":          {v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoExecute}, []string{"plain", "tolerant"}},
+		"closed":                              {v1.Taint{Key: "pool", Value: "gpu", Effect: hard}, []string{"tolerant"}},
+		"closed and emptied":                  {v1.Taint{Key: "pool", Value: "gpu", Effect: v1.TaintEffectNoExecute}, []string{"tolerant"}},
+		"preferably not":                      {v1.Taint{Key: "pool", Value: "gpu", Effect: soft}, []string{"plain", "tolerant"}},
+		"cordoned":                            {v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: hard}, []string{"plain", "tolerant"}},
+		"not ready":                           {v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoExecute}, []string{"plain", "tolerant"}},
+		"being removed by cluster-autoscaler": {v1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Value: "1700000000", Effect: hard}, []string{"plain", "tolerant"}},
+		"being removed by Karpenter":          {v1.Taint{Key: "karpenter.sh/disrupted", Effect: hard}, []string{"plain", "tolerant"}},
+		"new in a pool of Karpenter's":        {v1.Taint{Key: "karpenter.sh/unregistered", Effect: v1.TaintEffectNoExecute}, []string{"plain", "tolerant"}},
+		"by a key of the policy's":            {v1.Taint{Key: "acme.io/drain", Effect: hard}, []string{"plain", "tolerant"}},
 	} {
 		selects := func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": "gpu"} }
 		e := newEstate(t, waiting("plain", v1.PodReasonUnschedulable, selects), waiting("tolerant", v1.PodReasonUnschedulable, selects, func(p *v1.Pod) {
@@ -108,6 +112,7 @@ func TestTaintsThatLastAreMinded(t *testing.T) {
 		}))
 		e.addNodes(t, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"pool": "gpu"}}, Spec: v1.NodeSpec{Taints: []v1.Taint{c.taint}}},
 			v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+		e.watched.SetTaints(cluster.TaintRule{Leaving: []string{"acme.io/drain"}})
 		if got := e.waits(); !slices.Equal(got, c.waiting) {
 			t.Errorf("%s: %v wait for a node, want %v", name, got, c.waiting)
 		}

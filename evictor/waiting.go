@@ -1,7 +1,7 @@
 package evictor
 
 import (
-	"strings"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,17 +21,22 @@ func (w *Watched) Waiting() (waiting []safeguards.Waiting) {
 	if err != nil {
 		return nil // the lister reads a cache and has no error
 	}
-	nodes, err := w.factory.Core().V1().Nodes().Lister().List(labels.Everything())
+	pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return !unschedulable(pod) })
+	if len(pods) == 0 {
+		return nil
+	}
+	objects, err := w.factory.Core().V1().Nodes().Lister().List(labels.Everything())
 	if err != nil {
 		return nil
+	}
+	nodes := make([]offer, len(objects))
+	for i, node := range objects {
+		nodes[i] = w.offered(node)
 	}
 	// The pods of one owner ask for the same, but for those of a DaemonSet, each
 	// of which asks for its own node.
 	possible, spent := map[safeguards.Whose]bool{}, map[string]*effort{}
 	for _, pod := range pods {
-		if !unschedulable(pod) {
-			continue
-		}
 		of, daemon := whose(pod)
 		fits, known := possible[of]
 		if !known || daemon {
@@ -85,7 +90,7 @@ func (e *effort) spend(much int) bool {
 }
 
 // takenByOne reports whether a node could take a pod if nothing else ran there.
-func (e *effort) takenByOne(nodes []*v1.Node, pod *v1.Pod) bool {
+func (e *effort) takenByOne(nodes []offer, pod *v1.Pod) bool {
 	if !e.spend(0) {
 		return false
 	}
@@ -94,11 +99,11 @@ func (e *effort) takenByOne(nodes []*v1.Node, pod *v1.Pod) bool {
 		return false
 	}
 	affinity, requests := nodeaffinity.GetRequiredNodeAffinity(pod), resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	for _, node := range nodes {
+	for _, offer := range nodes {
 		if !e.spend(asked) {
 			return false
 		}
-		if matches, err := affinity.Match(node); (err != nil || matches) && tolerates(pod, node) && holds(node, requests) {
+		if matches, err := affinity.Match(offer.Node); (err != nil || matches) && tolerates(pod, offer.reserved) && holds(offer.Node, requests) {
 			return true
 		}
 	}
@@ -128,16 +133,27 @@ func asks(pod *v1.Pod) int {
 	return n
 }
 
-// tolerates reports whether a pod tolerates what somebody has closed a node by.
-// What Kubernetes itself puts on nodes, such as those that are cordoned or not
-// ready, goes away again, and the pods that wait for it do wait for a node.
-func tolerates(pod *v1.Pod, node *v1.Node) bool {
-	lasts := func(taint *v1.Taint) bool {
+// offer is a node as if it were empty, ready and there to stay.
+type offer struct {
+	*v1.Node
+	reserved []v1.Taint
+}
+
+// offered leaves out the taints that pass: whoever waits for a node that is
+// cordoned, not ready or being removed does wait for a node.
+func (w *Watched) offered(node *v1.Node) offer {
+	o, rule := offer{Node: node}, w.taints.Load()
+	for _, taint := range node.Spec.Taints {
 		hard := taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
-		prefix, _, _ := strings.Cut(taint.Key, "/")
-		return hard && prefix != "node.kubernetes.io" && prefix != "node.cloudprovider.kubernetes.io"
+		if hard && !rule.Passes(taint.Key) {
+			o.reserved = append(o.reserved, taint)
+		}
 	}
-	_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, lasts, true)
+	return o
+}
+
+func tolerates(pod *v1.Pod, taints []v1.Taint) bool {
+	_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, pod.Spec.Tolerations, nil, true)
 	return !repelled
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor/budgets"
 	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/owners"
@@ -55,6 +57,8 @@ type Watched struct {
 	// replicaSetsBy and controllersBy index those that want pods by controller.
 	replicaSetsBy, controllersBy cache.Indexer
 
+	taints atomic.Pointer[cluster.TaintRule]
+
 	mu     sync.Mutex
 	scaled map[types.UID]scaling
 }
@@ -63,8 +67,13 @@ var _ Cluster = (*Watched)(nil)
 
 // NewWatched returns a Watched over informers that the caller starts.
 func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, clock Clock) *Watched {
-	return &Watched{factory: factory, ledger: moves, clock: clock, scaled: map[types.UID]scaling{}}
+	w := &Watched{factory: factory, ledger: moves, clock: clock, scaled: map[types.UID]scaling{}}
+	w.SetTaints(cluster.TaintRule{})
+	return w
 }
+
+// SetTaints sets what the policy says of the taints of nodes.
+func (w *Watched) SetTaints(rule cluster.TaintRule) { w.taints.Store(&rule) }
 
 // WatchOwners requests what planned moves need besides the pods: owners,
 // budgets, quotas and kube-scheduler's filters. Upstream's plugins need none of

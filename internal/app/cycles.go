@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/patterns"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -86,6 +87,7 @@ func (a *App) cycle(ctx context.Context) error {
 	a.health.Progress()
 	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does this
 	a.evictions.ResetCycle()
+	a.cluster.SetTaints(settings.Taints(g.load))
 	if err := a.takeLedger(ctx); err != nil {
 		a.metrics.runner.NotBegun()
 		return err

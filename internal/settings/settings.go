@@ -43,15 +43,20 @@ func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizati
 			ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration, Startup: load.Hot.Startup.Duration,
 		},
 		HotWindows: load.Hot.Windows,
-		Taints: cluster.TaintRule{
-			Leaving: load.Eviction.LeavingTaints, Closing: load.Eviction.ClosingTaints,
-			Own: []string{load.NodeSync.Taint.Key, load.NodeSync.RejectTaint.Key},
-		},
+		Taints:            Taints(load),
 		MinCoverage:       load.Usage.MinCoveragePercent,
 		SampleInterval:    load.Usage.SampleInterval.Duration,
 		ObservationPeriod: load.Usage.ObservationPeriod.Duration,
 		Ledger:            ledger.Config{SourceAvoidance: load.Eviction.SourceAvoidance.Duration},
 	}, nil
+}
+
+// Taints returns what the taints of nodes mean.
+func Taints(load *policy.LoadPolicy) cluster.TaintRule {
+	return cluster.TaintRule{
+		Leaving: load.Eviction.LeavingTaints, Closing: load.Eviction.ClosingTaints,
+		Own: []string{load.NodeSync.Taint.Key, load.NodeSync.RejectTaint.Key},
+	}
 }
 
 // Usage returns the settings of the usage store.
