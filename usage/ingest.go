@@ -182,8 +182,8 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	if !ok {
 		sums.unseen = sums.unseen || !pod.Started.IsZero() && in.store.starting(pod, in.second)
 		if !pod.Started.IsZero() && !measured.Before(pod.Started) {
-			estimate := in.store.config.Estimate.Of(pod)
-			sums.used, sums.average = sums.used.Plus(estimate), sums.average.Plus(estimate)
+			assumed := in.store.assumed(pod, ps)
+			sums.used, sums.average = sums.used.Plus(assumed), sums.average.Plus(assumed)
 		}
 		return
 	}
@@ -203,6 +203,17 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 			sums.least[r] += min(used[r], average[r])
 		}
 	}
+}
+
+// assumed is what a running pod without a fresh sample is assumed to use when
+// the system's share is derived: its newest sample, however old, or its estimate.
+func (s *Store) assumed(pod *cluster.Pod, ps *podSeries) cluster.Amounts {
+	if ps != nil {
+		if newest, ok := ps.used.newest(); ok {
+			return newest.amounts()
+		}
+	}
+	return s.config.Estimate.Of(pod)
 }
 
 // podMean is a sampled pod's mean since a second, and how long that was observed: as

@@ -21,6 +21,7 @@ type reading struct {
 	rising        []value
 	cpuMilli      []uint32
 	pages         []uint32
+	unsampled     []int // of a node's pods, those that ran without a fresh sample
 
 	// What the nodes' slices are cut from.
 	amounts    []cluster.Amounts
@@ -50,15 +51,19 @@ func cut[T any](from *[]T, n int) []T {
 type newest struct {
 	sampled    []bool // by pod
 	stays, all cluster.Amounts
+	// means sums the five-minute means of the same pods.
+	means cluster.Amounts
+	// expired sums samples that were fresh when the node was sampled.
+	expired cluster.Amounts
 }
 
-func (n *newest) add(j int, pod *cluster.Pod, ps *podSeries) {
+func (n *newest) add(j int, pod *cluster.Pod, ps *podSeries, mean cluster.Amounts) {
 	used, ok := ps.used.newest()
 	if !ok {
 		return
 	}
 	n.sampled[j] = true
-	n.all = n.all.Plus(used.amounts())
+	n.all, n.means = n.all.Plus(used.amounts()), n.means.Plus(mean)
 	if !pod.Terminating {
 		n.stays = n.stays.Plus(used.amounts())
 	}

@@ -31,11 +31,11 @@ func (r *reading) node(view *View, i int) {
 	}
 	r.readReported(ns, usage)
 	reported := r.podsReported(ns, node.Pods, usage.Pods)
-	totals := r.podTotals(view, i, ns)
+	totals := r.podTotals(view, i, ns, reported)
 	copy(usage.Current, usage.Measured)
 	copy(usage.Predicted, usage.Measured)
 	if reported {
-		usage.shift(&totals, ns.pods)
+		usage.shift(&totals)
 	}
 }
 
@@ -153,12 +153,18 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
+	// then is what the pods used by which the node's newest sample is compared.
+	then cluster.Amounts
 }
 
-func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
+func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) podTotals {
 	newest := &r.newest[i]
 	t := podTotals{staysNewest: newest.stays, allNewest: newest.all}
-	var ran, began cluster.Amounts // without a sample of their own
+	if ns != nil {
+		t.then = ns.pods.Minus(newest.expired)
+	}
+	r.unsampled = r.unsampled[:0]
+	var ran, began cluster.Amounts // without a fresh sample
 	for j, pod := range view.Snapshot.Nodes[i].Pods {
 		p := &view.Nodes[i].Pods[j]
 		measured := p.Used // zero if it was not
@@ -182,19 +188,76 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 		switch {
 		case newest.sampled[j]:
 		case r.ranThen(pod, ns, r.store.config.SampleInterval):
-			ran = ran.Plus(p.Used)
+			ran, r.unsampled = ran.Plus(p.Used), append(r.unsampled, j)
 		case r.ranThen(pod, ns, 0):
 			began = began.Plus(p.Used)
 		default:
 			t.allNewest = t.allNewest.Plus(p.Used)
 		}
 	}
+	if reported && len(r.unsampled) > 0 {
+		ran = r.attribute(view, i, &t)
+	}
 	if began != (cluster.Amounts{}) {
 		usage := &view.Nodes[i]
-		included := usage.Measured[AtLast].Minus(usage.System).Minus(ns.pods).Minus(ran).AtLeastZero()
+		included := usage.Measured[AtLast].Minus(usage.System).Minus(t.then).Minus(ran).AtLeastZero()
 		t.allNewest = t.allNewest.Plus(began.Minus(included).AtLeastZero())
 	}
 	return t
+}
+
+// attribute divides what a node was measured at beyond its system and its
+// sampled pods among the pods that ran without a fresh sample, and returns what
+// they use. It is the smaller one by the newest sample and by the mean, which
+// keeps departed pods for five minutes. A pod whose part is above its estimate is
+// predicted at that part. Towards hot, a part counts for as much as the system was
+// derived with, unless a first sample is still due: a start is no evidence.
+func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amounts) {
+	pods, usage := view.Snapshot.Nodes[i].Pods, &view.Nodes[i]
+	byNewest, byMean := usage.Measured[AtLast].Minus(t.then), usage.Measured[AtAvg5m].Minus(r.newest[i].means)
+	for k := range used {
+		shared := max(min(byNewest[k], byMean[k])-usage.System[k], 0)
+		parts := apportion(shared, len(r.unsampled), func(n int) int64 { return usage.Pods[r.unsampled[n]].Used[k] })
+		known := apportion(shared, len(r.unsampled), func(n int) int64 { return r.assumed(pods[r.unsampled[n]])[k] })
+		for n, j := range r.unsampled {
+			pod, p, counted := pods[j], &usage.Pods[j], int64(0)
+			if p.MeasuredIn == 0 && !pod.Terminating {
+				counted = min(known[n], r.assumed(pod)[k])
+			}
+			t.stays[k] += counted
+			t.all[k] += max(parts[n]-p.Used[k], 0)
+			p.Uncounted[k] = max(parts[n]-counted, 0)
+			p.Used[k] = max(p.Used[k], parts[n])
+			used[k] += p.Used[k]
+		}
+	}
+	for _, j := range r.unsampled {
+		usage.Pods[j].Expected = forecast.Constant(usage.Pods[j].Used[cluster.CPU])
+	}
+	return used
+}
+
+// assumed is Store.assumed of a pod.
+func (r *reading) assumed(pod *cluster.Pod) cluster.Amounts {
+	next := 0
+	return r.store.assumed(pod, r.store.series(pod, &next))
+}
+
+// apportion divides a whole into n parts by weights, equally if none is above 0.
+func apportion(whole int64, n int, weight func(n int) int64) []int64 {
+	total := 0.0
+	for i := range n {
+		total += float64(max(weight(i), 0))
+	}
+	parts, before, sum := make([]int64, n), int64(0), 0.0
+	for i := range parts {
+		if sum += float64(max(weight(i), 0)) / total; total == 0 {
+			sum = float64(i+1) / float64(n)
+		}
+		upTo := int64(math.Round(float64(whole) * min(sum, 1)))
+		parts[i], before = upTo-before, upTo
+	}
+	return parts
 }
 
 // excess is what a starting pod's newest sample has beyond its evidence.
@@ -236,12 +299,12 @@ func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodU
 // shift derives Current and Predicted from Measured by the pods that came and
 // went. Last counts from its newest sample, by what the pods used then; the
 // other windows count over five minutes.
-func (n *NodeUsage) shift(t *podTotals, then cluster.Amounts) {
+func (n *NodeUsage) shift(t *podTotals) {
 	average := n.Measured[AtAvg5m]
 	left, expected := n.System.Plus(t.stays).Minus(average), n.System.Plus(t.all).Minus(average)
 	for w := range n.Measured {
 		if w == AtLast {
-			n.move(w, t.staysNewest.Minus(then), t.allNewest.Minus(then))
+			n.move(w, t.staysNewest.Minus(t.then), t.allNewest.Minus(t.then))
 		} else {
 			n.move(w, left, expected)
 		}

@@ -26,11 +26,14 @@ func (r *reading) measurePods(view *View) {
 			}
 			if !ps.newest.fresh(r.second) {
 				view.Nodes[i].Pods[j].Pattern, view.Nodes[i].Pods[j].Lasts = r.recurs(pod, ps)
+				if ns := r.store.nodes[node.Node.Name]; ns != nil && ps.newest.fresh(ns.arrived) {
+					r.newest[i].expired = r.newest[i].expired.Plus(r.store.assumed(pod, ps))
+				}
 				continue
 			}
 			usage := r.pod(pod, ps)
 			view.Nodes[i].Pods[j] = usage
-			r.newest[i].add(j, pod, ps)
+			r.newest[i].add(j, pod, ps, usage.Used)
 			if usage.Measured && ps.owner != noOwner {
 				r.owners[ps.owner].add(usage.Used)
 			}

@@ -195,7 +195,7 @@ func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 }
 
 // A pod without recent samples on a node that has them is not known to use
-// nothing.
+// nothing: what the node uses beyond its other pods is that pod's.
 func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("silent")))
@@ -203,8 +203,8 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	feed(store, snapshot, 315, 420, amounts(5000, 50), map[string]cluster.Amounts{"a": amounts(1000, 10)})
 	got := store.View(snapshot, at(421), nil).Nodes[0]
 	silent := got.Pods[1]
-	if silent.Measured || silent.Used != amounts(1000, 10) { // its sibling's
-		t.Errorf("silent pod reads %+v, want its sibling's usage as an estimate", silent)
+	if silent.Measured || silent.Used != amounts(3000, 30) { // its sibling uses 1000m
+		t.Errorf("silent pod reads %+v, want what the node uses beyond the other", silent)
 	}
 	if want := amounts(1000, 10); got.System != want {
 		t.Errorf("system %v, want %v: what the silent pod used last is not the system's", got.System, want)
@@ -226,7 +226,7 @@ func TestPodsAreNoLongerTold(t *testing.T) {
 		"stale, and one has left":                           {405, []*cluster.Pod{aPod("a")}, nil, 27_000},
 		"stale, and all have left":                          {405, nil, nil, 2000}, // the system is no older than the window
 		"stale beyond the window, and all have left":        {630, nil, nil, 27_000},
-		"one of them is measured":                           {405, []*cluster.Pod{aPod("a"), aPod("b")}, map[string]cluster.Amounts{"a": amounts(15_000, 50)}, 17_000},
+		"one of them is measured":                           {405, []*cluster.Pod{aPod("a"), aPod("b")}, map[string]cluster.Amounts{"a": amounts(15_000, 50)}, 27_000},
 		"the only pod is new":                               {405, []*cluster.Pod{aPod("new", startedAt(400))}, nil, 2000},
 	}
 	for name, tc := range cases {

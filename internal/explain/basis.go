@@ -303,7 +303,7 @@ func (f *Facts) addUncounted(b *Basis, i int, m *Metric) {
 		case read.Uncounted[resource] > 0:
 			uncounted = uncounted.Plus(read.Uncounted)
 			pods.add(pod, read, f.View.At)
-		case !seen && !pod.Started.IsZero():
+		case !seen && read.MeasuredIn > 0: // later it counts without a sample
 			unseen++
 			pods.add(pod, read, f.View.At)
 		}

@@ -31,8 +31,8 @@ func TestBasis(t *testing.T) {
 			"and are measured from 05:30 UTC on. No plan.",
 		testkit.EndedNode: "ended is cool since 05:28 UTC, not hot: cpu avg_5m is measured at 72.0%, above the evict line 65%, and counts as 12.0%: " +
 			"60.0 points are from pods that ended, which stay in the measurement for 5 min after their end. It is predicted under every low line. No plan.",
-		testkit.UnseenNode: "unseen is cool since 05:26 UTC, not hot yet: cpu avg_5m is measured at 67.0%, above the evict line 65%, and counts as 2.0%: " +
-			"65.0 points are from 1 pod that started 3 min ago and counts from 05:31 UTC on. It is predicted under every low line. No plan.",
+		testkit.UnseenNode: "unseen is warm since 05:26 UTC, not hot yet: cpu avg_5m is measured at 67.0%, above the evict line 65%, and counts as 2.0%: " +
+			"65.0 points are from 1 pod that started 3 min ago and counts from 05:31 UTC on. No plan.",
 		testkit.SpikeNode: "spike is cool since 05:26 UTC, not hot: cpu is measured at 95.0% by the newest reading, above the evict line 65%, " +
 			"but avg_5m 15.3% and p50_5m 10.0% are not, and every window of a metric has to be. It is predicted under every low line. No plan.",
 		testkit.CalmNode: "calm is cool since 05:26 UTC: it is predicted under every low line. No plan.",
@@ -79,6 +79,15 @@ func TestBasisOfStates(t *testing.T) {
 			h.pod("going", 3000, func(p *cluster.Pod, _ *usage.PodUsage) { p.Terminating = true })
 		}, "cpu avg_5m is measured at 70.0%, above the evict line 65%, and counts as 40.0%: 30.0 points are from pods that ended or are terminating (1), " +
 			"which stay in the measurement for 5 min after their end; p50_5m 30.0% is not above it", true},
+		"ended, beside a pod that never has a sample": {
+			func(h *harbor) {
+				h.node("n1", thresholds.Warm, 0, 7000, 7000, func(_ *cluster.Node, u *usage.NodeUsage) {
+					u.Current[1], u.Current[2] = cluster.Amounts{4000, 20 * gib}, cluster.Amounts{4000, 20 * gib}
+				})
+				h.pod("unsampled", 3000, func(_ *cluster.Pod, u *usage.PodUsage) { u.Measured = false })
+			}, "cpu avg_5m is measured at 70.0%, above the evict line 65%, and counts as 40.0%: 30.0 points are from pods that ended, " +
+				"which stay in the measurement for 5 min after their end", true,
+		},
 		"less is worse": {func(h *harbor) {
 			h.node("n1", thresholds.Warm, 0, 0, 0, func(_ *cluster.Node, u *usage.NodeUsage) { u.Measured[1] = cluster.Amounts{0, 95 * gib} })
 		}, "memory.available avg_5m is measured at 5.0%, below the evict line 10%, and counts as 80.0%: 75.0 points are from pods that ended, " +
