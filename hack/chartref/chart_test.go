@@ -15,6 +15,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/evenkeel/evenkeel/evictor"
@@ -172,7 +173,7 @@ func TestChartHasTheRightsOfTheManifests(t *testing.T) {
 // fixed are the kinds of which chart and manifests have the same objects.
 var fixed = []string{
 	"CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
-	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Issuer", "Certificate",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Issuer", "Certificate", "PodDisruptionBudget",
 }
 
 // same returns the objects of these kinds, by kind and name, without metadata.
@@ -201,6 +202,49 @@ func TestChartSteersAndFencesAsTheManifests(t *testing.T) {
 				t.Errorf("(-manifests +chart)\n%s", diff)
 			}
 		})
+	}
+}
+
+// In each overlay a drain takes one replica of a Deployment at a time, and a
+// Deployment with one replica keeps no node from being drained.
+func TestReplicasHaveABudget(t *testing.T) {
+	overlays, err := filepath.Glob(filepath.Join(root, "deploy", "overlays", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	several := 0
+	for _, overlay := range overlays {
+		name := filepath.Base(overlay)
+		budgets := map[string]policyv1.PodDisruptionBudgetSpec{}
+		all := built(t, "overlays/"+name)
+		for _, one := range all {
+			if one.kind() == "PodDisruptionBudget" {
+				budgets[one.name()] = into[policyv1.PodDisruptionBudget](t, one).Spec
+			}
+		}
+		for _, one := range all {
+			if one.kind() != "Deployment" {
+				continue
+			}
+			spec := into[appsv1.Deployment](t, one).Spec
+			budget, found := budgets[one.name()]
+			delete(budgets, one.name())
+			switch {
+			case *spec.Replicas < 2 && found:
+				t.Errorf("%s: the budget of %s keeps its only replica's node from being drained", name, one.name())
+			case *spec.Replicas < 2:
+			case !found || budget.MaxUnavailable.String() != "1" || gocmp.Diff(spec.Selector, budget.Selector) != "":
+				t.Errorf("%s: the budget of %s is %+v, want one of its pods at a time", name, one.name(), budget)
+			default:
+				several++
+			}
+		}
+		for budget := range budgets {
+			t.Errorf("%s: the budget %s is for no Deployment", name, budget)
+		}
+	}
+	if several < 5 { // serve, admission, extender, second-scheduler, cronjob
+		t.Errorf("%d Deployments with several replicas and a budget were found", several)
 	}
 }
 

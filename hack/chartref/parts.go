@@ -28,6 +28,7 @@ const (
 	evicts     = `(include "evenkeel.evicts" .)`
 	roles      = `.Values.rbac.create`
 	authorized = `(eq .Values.metrics.access "authorized")`
+	component  = `(include "evenkeel.component" .)`
 	apart      = `(eq (include "evenkeel.component" .) "evenkeel-extender")`
 	marking    = `(eq .Values.mode "nodesync")`
 	steered    = `(include "evenkeel.variant" .)`
@@ -161,6 +162,15 @@ var parts = []part{
 	{"rbac-webhook.yaml", []block{{when: and(roles, byWebhook), source: "components/admission-steering-webhook/webhook.yaml", only: []string{
 		"ClusterRole/evenkeel-webhook", "ClusterRoleBinding/evenkeel-webhook",
 	}}}},
+	// A budget of one replica would keep its node from being drained.
+	{"poddisruptionbudget.yaml", []block{{
+		when:   and(".Values.podDisruptionBudget.enabled", component, `(gt (include "evenkeel.replicas" . | int) 1)`),
+		source: "overlays/serve/pdb.yaml",
+		changes: []change{
+			{"name: evenkeel\n", "name: {{ include \"evenkeel.component\" . }}\n"},
+			{"maxUnavailable: 1\n", "maxUnavailable: {{ .Values.podDisruptionBudget.maxUnavailable }}\n"},
+		},
+	}}},
 	{"certificates.yaml", []block{{
 		when: and(".Values.certificates.certManager", `(include "evenkeel.serves" .)`), source: "components/cert-manager/certificates.yaml",
 		changes: []change{

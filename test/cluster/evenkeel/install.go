@@ -64,7 +64,7 @@ func Manifests(ctx context.Context) ([]string, error) {
 	var files []string
 	for _, pattern := range []string{
 		"base/namespace.yaml", "base/serviceaccount.yaml", "base/*role.yaml", "base/policy-configmap.yaml",
-		"overlays/*/rbac.yaml", "overlays/*/config.yaml", "overlays/*/networkpolicy.yaml", "overlays/*/*job.yaml", "overlays/*/deployment.yaml",
+		"overlays/*/rbac.yaml", "overlays/*/config.yaml", "overlays/*/networkpolicy.yaml", "overlays/*/pdb.yaml", "overlays/*/*job.yaml", "overlays/*/deployment.yaml",
 	} {
 		found, err := filepath.Glob(filepath.Join(root, "deploy", pattern))
 		if err != nil {
