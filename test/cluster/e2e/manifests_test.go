@@ -399,41 +399,28 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 	}
 }
 
-// access is a verb on a resource, as a role grants it.
-type access struct{ verb, group, resource string }
-
-// grantedAccess lists what the shipped roles grant, by user: roles and
+// grantedRights lists what the shipped roles grant, by user: roles and
 // ServiceAccounts have the same names, but for what serve needs besides.
-func grantedAccess(t *testing.T) map[string][]access {
+func grantedRights(t *testing.T) map[string][]stage.Right {
 	t.Helper()
 	users := map[string]string{"evenkeel": evenkeelUser, "evenkeel-serve": evenkeelUser, "evenkeel-extender": extenderUser}
-	granted := map[string][]access{}
+	rules := map[string][]rbacv1.PolicyRule{}
 	for _, objects := range shippedObjects(t) {
 		for _, object := range objects {
 			switch o := object.(type) {
 			case *rbacv1.ClusterRole:
-				granted[users[o.Name]] = append(granted[users[o.Name]], accesses(o.Rules)...)
+				rules[users[o.Name]] = append(rules[users[o.Name]], o.Rules...)
 			case *rbacv1.Role:
-				granted[users[o.Name]] = append(granted[users[o.Name]], accesses(o.Rules)...)
+				rules[users[o.Name]] = append(rules[users[o.Name]], o.Rules...)
 			}
 		}
 	}
-	delete(granted, "") // the overlays that run other programs have cases of their own
+	delete(rules, "") // the overlays that run other programs have cases of their own
+	granted := map[string][]stage.Right{}
+	for user, all := range rules {
+		granted[user] = stage.Rights(all)
+	}
 	return granted
-}
-
-func accesses(rules []rbacv1.PolicyRule) []access {
-	var all []access
-	for _, rule := range rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					all = append(all, access{verb, group, resource})
-				}
-			}
-		}
-	}
-	return all
 }
 
 // checkRights makes sure that no request of either ServiceAccount was refused
@@ -451,23 +438,6 @@ func (f *fixture) checkRights(since cluster.AuditMark) {
 	}
 }
 
-// seldomUsed holds what is granted for what an ordinary run does not do, with
-// what does it.
-var seldomUsed = map[access]string{
-	{"get", "scheduling.k8s.io", "priorityclasses"}: "a priorityThreshold by name",
-	{"get", "metrics.k8s.io", "nodes"}:              "an upstream plugin that reads metrics.k8s.io",
-	{"get", "metrics.k8s.io", "pods"}:               "the same",
-	{"patch", "events.k8s.io", "events"}:            "an Event that repeats",
-	{"list", "batch", "jobs"}:                       "evictJobs",
-	{"watch", "batch", "jobs"}:                      "the same",
-	{"list", "batch", "cronjobs"}:                   "the same",
-	{"watch", "batch", "cronjobs"}:                  "the same",
-	{"list", "apps.kruise.io", "clonesets"}:         "recreatingControllers that names it",
-	{"watch", "apps.kruise.io", "clonesets"}:        "the same",
-	{"list", "apps.kruise.io", "statefulsets"}:      "the same",
-	{"watch", "apps.kruise.io", "statefulsets"}:     "the same",
-}
-
 // checkRightsAreUsed makes sure that the roles grant nothing that nobody needs.
 // It is for a run of both ServiceAccounts that did all of its work: leading,
 // evicting, telling.
@@ -477,22 +447,9 @@ func (f *fixture) checkRightsAreUsed(since cluster.AuditMark) {
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	for user, granted := range grantedAccess(f.T) {
-		used := map[access]bool{}
-		for _, r := range requests.By(user) {
-			used[access{r.Verb, r.Group, r.Resource}] = true
-		}
-		for _, a := range granted {
-			// An API server that streams the first list through the watch is
-			// not asked for a list.
-			streamed := a.verb == "list" && used[access{"watch", a.group, a.resource}]
-			switch why, seldom := seldomUsed[a]; {
-			case used[a] || streamed:
-			case seldom:
-				f.T.Logf("%s may %s %s.%s for %s", user, a.verb, a.resource, a.group, why)
-			default:
-				f.T.Errorf("%s may %s %s.%s and never did", user, a.verb, a.resource, a.group)
-			}
+	for user, granted := range grantedRights(f.T) {
+		for _, right := range stage.Unused(granted, requests.By(user)) {
+			f.T.Errorf("%s may %s and never did", user, right)
 		}
 	}
 }

@@ -168,25 +168,10 @@ func (h *helm) policy(dir string, spec v1.PodSpec) (file string) {
 
 // grants are the rights of a ServiceAccount, in the whole cluster and in its
 // namespace.
-func (h *helm) grants(account string) (granted []right) {
+func (h *helm) grants(account string) []stage.Right {
 	h.t.Helper()
-	for _, rule := range h.rules(account) {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				for _, verb := range rule.Verbs {
-					granted = append(granted, right{verb, group, resource})
-				}
-			}
-		}
-	}
-	slices.SortFunc(granted, func(a, b right) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(granted)
+	return stage.Rights(h.rules(account))
 }
-
-// right is a verb on a resource.
-type right struct{ Verb, Group, Resource string }
-
-func (r right) String() string { return r.Verb + " " + r.Resource + "." + r.Group }
 
 func (h *helm) rules(account string) (rules []rbacv1.PolicyRule) {
 	h.t.Helper()
@@ -226,38 +211,14 @@ func binds(subjects []rbacv1.Subject, account string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Namespace == evenkeel.Namespace && s.Name == account })
 }
 
-// seldomUsed holds what is granted for what these cases do not do, with what
-// does it.
-var seldomUsed = map[right]string{
-	{"get", "scheduling.k8s.io", "priorityclasses"}: "a priorityThreshold by name",
-	{"get", "metrics.k8s.io", "nodes"}:              "an upstream plugin that reads metrics.k8s.io",
-	{"get", "metrics.k8s.io", "pods"}:               "the same",
-	{"patch", "events.k8s.io", "events"}:            "an Event that repeats",
-	{"list", "batch", "jobs"}:                       "evictJobs",
-	{"watch", "batch", "jobs"}:                      "the same",
-	{"list", "batch", "cronjobs"}:                   "the same",
-	{"watch", "batch", "cronjobs"}:                  "the same",
-	{"list", "apps.kruise.io", "clonesets"}:         "recreatingControllers that names it",
-	{"watch", "apps.kruise.io", "clonesets"}:        "the same",
-	{"list", "apps.kruise.io", "statefulsets"}:      "the same",
-	{"watch", "apps.kruise.io", "statefulsets"}:     "the same",
-}
-
 // checkRights makes sure that the processes of a ServiceAccount were refused
-// nothing, and may do nothing that they never do, but for what is seldomUsed and
-// what others have done already.
-func (h *helm) checkRights(f *stage.Fixture, since cluster.AuditMark, account string, done ...right) {
+// nothing, and may do nothing that they never do, but for what an ordinary run
+// seldom does and what others have done already.
+func (h *helm) checkRights(f *stage.Fixture, since cluster.AuditMark, account string, done ...stage.Right) {
 	h.t.Helper()
-	used := map[right]bool{}
-	for _, r := range h.allowed(f, since, account) {
-		used[right{r.Verb, r.Group, r.Resource}] = true
-	}
-	for _, granted := range h.grants(account) {
-		// An API server that streams the first list through the watch is not
-		// asked for a list.
-		streamed := granted.Verb == "list" && used[right{"watch", granted.Group, granted.Resource}]
-		if seldomUsed[granted] == "" && !used[granted] && !streamed && !slices.Contains(done, granted) {
-			h.t.Errorf("%s may %s and never did", account, granted)
+	for _, right := range stage.Unused(h.grants(account), h.allowed(f, since, account)) {
+		if !slices.Contains(done, right) {
+			h.t.Errorf("%s may %s and never did", account, right)
 		}
 	}
 }

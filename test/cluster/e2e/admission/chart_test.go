@@ -38,7 +38,7 @@ func TestChart(t *testing.T) {
 	onPlan(t, f, story, mark)
 	h.checkRights(f, mark, "evenkeel")
 
-	byGate, patchPods := h.grants("evenkeel"), right{"patch", "", "pods"}
+	byGate, patchPods := h.grants("evenkeel"), stage.Right{Verb: "patch", Resource: "pods"}
 	h.run("upgrade", "evenkeel", h.chart, "--reuse-values", "--set", "steering.variant=names")
 	if byNames := h.grants("evenkeel"); slices.Contains(byNames, patchPods) || !slices.Contains(byGate, patchPods) {
 		t.Errorf("by names it may %v, by the gate %v", byNames, byGate)

@@ -68,7 +68,7 @@ func TestManifestsBecomeTheChart(t *testing.T) {
 		t.Errorf("the ledger was written by %v, want by the old version and then by the new one", writers)
 	}
 	// The ledger and the Lease are there from the old version.
-	h.checkRights(f, upgraded, "evenkeel", right{"create", "", "configmaps"}, right{"create", "coordination.k8s.io", "leases"})
+	h.checkRights(f, upgraded, "evenkeel", stage.Right{Verb: "create", Resource: "configmaps"}, stage.Right{Verb: "create", Group: "coordination.k8s.io", Resource: "leases"})
 	t.Logf("figures: evictions %d before the upgrade with %d in flight, %d in all, fewest %d",
 		evictionsBy(witness, "old"), len(inFlight), len(witness.Evictions()), story.FewestEvictions)
 
