@@ -147,11 +147,10 @@ test-matrix: chart-tools ## Run the core cases on each Kubernetes of MATRIX; the
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
-	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
-	  sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file" | while read -r name; do \
-	    (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x .); \
-	  done; \
-	done
+	@failed=; while read -r dir name; do \
+	  (cd "$$dir" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x . </dev/null) || failed+=" $$dir:$$name"; \
+	done < <(grep -r --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*:func | |; s|(.*||' | sort); \
+	test -z "$$failed" || { echo "fuzz targets failed:$$failed"; exit 1; }
 
 .PHONY: bench
 bench: ## Print each figure beside its floor or rival; see docs/benchmarks.md.

@@ -1,6 +1,9 @@
 package jsonscan
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestValues(t *testing.T) {
 	for text, want := range map[string]int{
@@ -16,4 +19,40 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s has %d values, not %d", text, got, want)
 		}
 	}
+}
+
+// FuzzValues verifies that a valid text never has more values than it is bounded
+// by, however its strings and brackets are nested.
+func FuzzValues(f *testing.F) {
+	for _, text := range []string{
+		`7`, `{}`, `[[],{},{"a":[]}]`, `{"a":1,"a":2}`, `{"{,[\",{":"[,\\","\\\"{": "{"}`, `"\u0022,"`, ` [ 1 , "]" ] `, `["\\",1,"\\\\"]`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		bound := Values(text)
+		var decoded any
+		if json.Unmarshal(text, &decoded) != nil {
+			return
+		}
+		if n := count(decoded); n > bound {
+			t.Fatalf("%q has %d values, and is bounded by %d", text, n, bound)
+		}
+	})
+}
+
+// count returns the number of values within a value, itself included.
+func count(value any) int {
+	n := 1
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			n += count(item)
+		}
+	case map[string]any:
+		for _, item := range v {
+			n += count(item)
+		}
+	}
+	return n
 }

@@ -23,6 +23,11 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add([]byte("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{image: descheduler, args: [--x]}]}}}\n"))
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {}\n  stringData: {a: 'Rulename: {x: {Promsql: up, Threshold: 1}}'}\n"))
+	f.Add([]byte("apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec:\n  values:\n    cmdOptions: {v: 3}\n    deschedulerPolicy:\n" + indent(indent(v1alpha1))))
+	f.Add([]byte("apiVersion: helm.cattle.io/v1\nkind: HelmChart\nmetadata: {name: a}\nspec:\n  valuesContent: |\n    deschedulerPolicy: |\n" + indent(indent(v1alpha1))))
+	f.Add([]byte("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {helm: {parameters: [{name: cmdOptions.node-selector, value: a=b}]," +
+		" valuesObject: {deschedulerPolicy: {strategies: {}}}}}}\n"))
+	f.Add([]byte("- {op: replace, path: /spec/template/spec/containers/0/args, value: [--max-pods-to-evict-per-node=1]}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		result, err := ConvertFile("p.yaml", data, kinds.All)
 		if err != nil {
