@@ -94,16 +94,34 @@ func controllerUID(pod *v1.Pod) string {
 	return ""
 }
 
-// inFlight counts an owner's moving pods: evicted but not landed, or landed but
-// not ready.
-func (e *Evictor) inFlight(namespace, ownerUID string) int {
-	now, n := e.config.Clock.Now(), 0
+// inFlight counts an owner's moving pods.
+func (e *Evictor) inFlight(namespace, ownerUID string) (n int) {
 	for _, m := range e.ledger().MovesOf(namespace, ownerUID) {
-		if m.InFlight() && m.State != ledger.Intended || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !e.ready(&m) {
+		if e.underWay(&m) {
 			n++
 		}
 	}
 	return n
+}
+
+// underWay reports whether the pod of a move is evicted and its replacement not
+// landed, or not ready.
+func (e *Evictor) underWay(move *ledger.Move) bool {
+	if move.InFlight() {
+		return move.State != ledger.Intended
+	}
+	return move.State == ledger.Landed && e.config.Clock.Now().Sub(move.Ended) < move.TTL && !e.ready(move)
+}
+
+// comesSoon reports whether a replacement of an owner may be ready before long.
+// None may while a pod has much of its grace left, because many owners wait for
+// its end.
+func (e *Evictor) comesSoon(namespace, ownerUID string) bool {
+	return slices.ContainsFunc(e.ledger().MovesOf(namespace, ownerUID), func(m ledger.Move) bool {
+		pod := e.config.Cluster.Pod(m.Namespace, m.Pod)
+		lingers := pod != nil && string(pod.UID) == m.PodUID && pod.DeletionTimestamp != nil && pod.DeletionTimestamp.Sub(e.config.Clock.Now()) > waitLimit
+		return e.underWay(&m) && (m.Replacement != "" || !lingers)
+	})
 }
 
 // ready reports whether a move's replacement is ready; one that is gone holds

@@ -20,6 +20,10 @@ const tick = 200 * time.Millisecond
 // After it the rest is planned anew, from a newer observation.
 const waitLimit = 30 * time.Second
 
+// landingLimit is waitLimit for the next move of an owner whose last one is on its
+// way. An owner whose pods start within it has more than one move per cycle.
+const landingLimit = 2 * time.Minute
+
 // storeTimeout bounds storing the results of a cycle, which is a read and a write
 // of five seconds at most, and settleTimeout what takes back the steering of its
 // moves, even when it was told to stop. Without time for both calls a slow API
@@ -135,19 +139,23 @@ func (c *Cycle) Step(ctx context.Context) Next {
 	return c.wait()
 }
 
-// wait waits until a move may be made, but not for long: everybody else's
-// moves wait for the end of the cycle. Moves of this process that are on their
-// way make room when they are ready, and a surge ends without this limit.
+// wait waits until a move may be made, but not for long: everybody else's moves
+// wait for the end of the cycle, and the next one plans again what is left. A
+// surge ends without this limit.
 func (c *Cycle) wait() Next {
 	now := c.config.Clock.Local()
-	if len(c.surges) > 0 || slices.ContainsFunc(c.left, func(m Move) bool { return c.inFlight(m.Namespace, m.Owner.UID) > 0 }) {
+	if len(c.surges) > 0 {
 		c.waits = time.Time{}
 		return Next{Wait: tick, Blocked: true, Until: c.deadline}
 	}
 	if c.waits.IsZero() {
 		c.waits = now
 	}
-	until := c.waits.Add(waitLimit)
+	limit := waitLimit
+	if slices.ContainsFunc(c.left, func(m Move) bool { return c.comesSoon(m.Namespace, m.Owner.UID) }) {
+		limit = landingLimit
+	}
+	until := slices.MinFunc([]time.Time{c.waits.Add(limit), c.deadline}, time.Time.Compare)
 	if !now.Before(until) {
 		c.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}

@@ -58,8 +58,9 @@ type script struct {
 	leads     func() error
 	commit    func(context.Context) error
 	dryRun    bool
-	// lingers: evicted pods go on terminating.
+	// lingers: evicted pods go on terminating, for as long as grace is.
 	lingers bool
+	grace   time.Duration
 	// lost: replacements are known by the pods that there are.
 	lost bool
 
@@ -381,7 +382,7 @@ func (p *play) evict(ctx context.Context, pod *v1.Pod, _ reasons.Reason) error {
 	p.note(pod.Name, time.Now())
 	if delete(p.pods, pod.Name); p.config.lingers {
 		leaving := pod.DeepCopy()
-		leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		leaving.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(p.config.grace)}
 		p.pods[pod.Name] = leaving
 	}
 	p.away.Store(pod.Name, true)
