@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -16,19 +17,20 @@ import (
 // move turns a planned move into a Move.
 func (e *Evictor) move(m *strategies.Move) Move {
 	set, surge := &e.config.Settings, ""
-	pod := e.config.Cluster.Pod(m.Namespace, m.Name)
+	pod, owner := e.config.Cluster.Pod(m.Namespace, m.Name), owners.Owner{}
 	if pod == nil {
 		pod = &v1.Pod{}
 	} else {
-		owner := e.config.Cluster.Owner(pod)
+		owner = e.config.Cluster.Owner(pod)
 		surge = surges(pod, &owner)
 	}
-	wait := grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds})
+	margin := set.MoveTTL + owner.Backoff
 	move := Move{
 		Intent: ledger.Intent{
 			Pool: e.pool(m.From), FromUsed: e.used(m.From),
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
-			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline, TTL: wait + set.MoveTTL, Margin: set.MoveTTL,
+			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline,
+			TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
 			Decision: e.decision(m),
 		},
 		Surge: surge, Reason: m.Reason, Wanted: m.Unserved > 0,
@@ -68,10 +70,10 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 // unplanned is an upstream plugin's move. It names no destination; the extender
 // finds one.
 func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
-	record := informed.Pod(pod)
+	record, margin := informed.Pod(pod), e.config.Settings.MoveTTL+e.config.Cluster.Owner(pod).Backoff
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
-		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + e.config.Settings.MoveTTL, Margin: e.config.Settings.MoveTTL,
+		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + margin, Margin: margin,
 		// The framework says which plugin of which profile it is, and why.
 		Decision: ledger.Decision{Message: eviction.Annotations["reason"], Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
 	}}

@@ -184,7 +184,10 @@ func (p *play) Siblings(pod *v1.Pod) []*v1.Pod {
 }
 
 func (p *play) Owner(pod *v1.Pod) owners.Owner {
-	owner := owners.Owner{Replicas: p.config.replicas(pod)}
+	owner := owners.Owner{}
+	if p.config.replicas != nil {
+		owner.Replicas = p.config.replicas(pod)
+	}
 	if p.config.owner != nil {
 		p.config.owner(&owner)
 	}

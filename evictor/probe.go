@@ -143,33 +143,35 @@ func (e *Evictor) asked(ctx context.Context) int64 {
 }
 
 // startProbe makes a pod's replacement the probe. Whoever creates a pod chooses
-// its grace freely, so one longer than ProbeTimeout is not waited for.
+// its grace freely, so one longer than ProbeTimeout is not waited for, nor is a
+// Job's backoff.
 func (c *Cycle) startProbe(pod *v1.Pod) {
 	if !c.probing {
 		return
 	}
 	timeout := c.config.Settings.ProbeTimeout
 	c.probe, c.probeBy = string(pod.UID), c.config.Clock.Local().Add(timeout)
-	c.probeFails = c.probeBy.Add(c.grace(pod))
-	if c.grace(pod) <= timeout {
+	c.probeFails = c.probeBy.Add(c.comesWithin(pod))
+	if c.comesWithin(pod) <= timeout {
 		c.probeBy = c.probeFails
 	}
 }
 
-// grace returns the time that a pod of this cycle has to terminate.
-func (c *Cycle) grace(pod *v1.Pod) time.Duration {
-	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds})
+// comesWithin returns how long after a pod's eviction its replacement may take to
+// be created: the pod has its grace period, and its owner may wait beyond that.
+func (c *Cycle) comesWithin(pod *v1.Pod) time.Duration {
+	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds}) + c.config.Cluster.Owner(pod).Backoff
 }
 
 // quickFirst has the replacement that is the probe come soon: at once by the
-// rules of its owner, or after a short grace.
+// rules of its owner, or after a short wait.
 func (c *Cycle) quickFirst() {
 	if !c.probing {
 		return
 	}
 	slow := func(m *Move) int {
 		pod := c.config.Cluster.Pod(m.Namespace, m.Pod)
-		if m.Owner.Kind == "ReplicaSet" || m.Owner.Kind == "ReplicationController" || pod == nil || c.grace(pod) <= c.config.Settings.ProbeTimeout {
+		if m.Owner.Kind == "ReplicaSet" || m.Owner.Kind == "ReplicationController" || pod == nil || c.comesWithin(pod) <= c.config.Settings.ProbeTimeout {
 			return 0
 		}
 		return 1

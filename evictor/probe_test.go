@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -19,6 +20,7 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 	const day, minute, moment = 86400, 60, 5
 	for name, tc := range map[string]struct {
 		grace   map[string]int64 // by namespace
+		backoff time.Duration    // of all owners
 		kind    string           // of the owner in a
 		created bool             // the replacement in a comes at once, but no node
 		moves   []string
@@ -42,6 +44,10 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 			grace: map[string]int64{"a": day, "b": day, "c": day, "d": day, "e": day}, moves: []string{"a1", "b1", "c1", "d1", "e1"},
 			want: []string{"a1", "b1", "c1", "d1", "e1"}, evicted: []string{"a1@0.0", "b1@20.2", "c1@40.4", "d1@60.6", "e1@80.8"},
 		},
+		"a Job that waits before its next pod holds nobody back": {
+			grace: map[string]int64{"a": moment, "b": moment}, backoff: 10 * time.Minute, moves: []string{"a1", "b1"},
+			want: []string{"a1", "b1"}, evicted: []string{"a1@0.0", "b1@20.2"},
+		},
 		"a replacement that is there and gets no node fails": {
 			grace: map[string]int64{"a": day, "b": day}, moves: []string{"a1", "b1"}, created: true,
 			want: []string{"a1", "b1"}, evicted: []string{"a1@0.0", "b1@40.4"}, held: true,
@@ -53,6 +59,7 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 				p.config.steered = func(*ledger.Move) Proof { return Steered }
 				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
 				p.config.deadline = 10 * time.Minute
+				p.config.owner = func(o *owners.Owner) { o.Backoff = tc.backoff }
 				p.landsIn, p.landsOf = 3*time.Hour, "CloneSet"
 				if name == "one that is short comes first" {
 					p.landsIn = 1900 * time.Millisecond

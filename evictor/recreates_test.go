@@ -3,6 +3,8 @@ package evictor
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,10 +22,13 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor/custom"
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // web-20 of an ordered StatefulSet stays while web-5 is down: nobody would create
@@ -235,6 +241,234 @@ func TestJobsAreAsked(t *testing.T) {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// customs is an API server that serves a CloneSet and a StatefulSet of a group of
+// its own, as Kruise does, with its Controllers.
+func customs(t *testing.T, e *estate, objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
+	t.Helper()
+	const version = "apps.kruise.io/v1alpha1"
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "clonesets"}:    "CloneSetList",
+		{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "statefulsets"}: "StatefulSetList",
+	}, objects...)
+	kube := fake.NewClientset()
+	kube.Resources = []*metav1.APIResourceList{{GroupVersion: version, APIResources: []metav1.APIResource{
+		{Name: "clonesets", Kind: "CloneSet"}, {Name: "statefulsets", Kind: "StatefulSet"},
+	}}}
+	controllers := custom.New(client, kube.Discovery())
+	for _, kind := range []string{"CloneSet", "StatefulSet"} {
+		of := schema.GroupKind{Group: "apps.kruise.io", Kind: kind}
+		if err := controllers.Request(of); err != nil {
+			t.Fatal(err)
+		}
+		e.config.Settings.Recreating = append(e.config.Settings.Recreating, of)
+	}
+	e.watched.WatchCustom(controllers)
+	controllers.Start(t.Context())
+	for !controllers.Settled() {
+		time.Sleep(time.Millisecond)
+	}
+	return client
+}
+
+// kruise is a controller of that group with 5 pods.
+func kruise(kind string, change ...func(spec, status map[string]any)) *unstructured.Unstructured {
+	spec, status := map[string]any{"replicas": int64(5), "podManagementPolicy": "Parallel"}, map[string]any{
+		"replicas": int64(5), "currentRevision": "web-h1", "updateRevision": "web-h1",
+	}
+	for _, c := range change {
+		c(spec, status)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps.kruise.io/v1alpha1", "kind": kind,
+		"metadata": map[string]any{"namespace": "ns", "name": "web", "uid": "custom-1", "creationTimestamp": "2020-01-01T00:00:00Z"},
+		"spec":     spec, "status": status,
+	}}
+}
+
+func inKruise(kind string) func(*v1.Pod) {
+	return func(pod *v1.Pod) {
+		ref := &pod.OwnerReferences[0]
+		ref.APIVersion, ref.Kind, ref.Name, ref.UID = "apps.kruise.io/v1alpha1", kind, "web", "custom-1"
+	}
+}
+
+// Custom controllers that are scaled, or end a rollout, are left alone for a while
+// as others are, and what a smaller one no longer wants is not waited for.
+func TestCustomControllersChange(t *testing.T) {
+	wanting := func(n int64) func(spec, status map[string]any) {
+		return func(spec, status map[string]any) { spec["replicas"], status["replicas"] = n, n }
+	}
+	updating := func(_, status map[string]any) { status["updateRevision"] = "web-h2" }
+	updated := func(_, status map[string]any) {
+		status["currentRevision"], status["updateRevision"] = "web-h2", "web-h2"
+	}
+	pausing := func(spec, status map[string]any) {
+		updating(spec, status)
+		spec["updateStrategy"] = map[string]any{"paused": true}
+	}
+	for name, tc := range map[string]struct {
+		before, after *unstructured.Unstructured // deleted if nil
+		want          reasons.Reason
+		inFlight      []string
+	}{
+		"scaled up":                      {kruise("CloneSet", wanting(4)), kruise("CloneSet"), reasons.OwnerJustScaled, []string{"web-1", "web-3", "web-4"}},
+		"scaled down by two":             {kruise("CloneSet", wanting(7)), kruise("CloneSet"), reasons.OwnerJustScaled, []string{"web-4"}},
+		"deleted":                        {kruise("CloneSet"), nil, reasons.OwnerUnknown, nil},
+		"a rollout ends":                 {kruise("CloneSet", updating), kruise("CloneSet", updated), reasons.OwnerRollingOut, []string{"web-1", "web-3", "web-4"}},
+		"a rollout is paused":            {kruise("CloneSet", updating), kruise("CloneSet", pausing), reasons.OwnerRollingOut, []string{"web-1", "web-3", "web-4"}},
+		"a paused one goes on, and ends": {kruise("CloneSet", pausing), kruise("CloneSet", updated), "", []string{"web-1", "web-3", "web-4"}},
+		"a StatefulSet, scaled down":     {kruise("StatefulSet", wanting(7)), kruise("StatefulSet", wanting(4)), reasons.OwnerJustScaled, []string{"web-1", "web-3"}},
+		"a StatefulSet that reserves one": {
+			kruise("StatefulSet"), kruise("StatefulSet", func(spec, _ map[string]any) { spec["reserveOrdinals"] = []any{"3-4"} }), "", []string{"web-1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := tc.before.GetKind()
+			of := inKruise(kind)
+			var pods []*v1.Pod
+			for i := range 5 {
+				pods = append(pods, replica(types.UID(fmt.Sprint("web-", i)), of))
+			}
+			e := newEstate(t, pods...)
+			e.config.Settings.OwnerPercent = 100
+			client := customs(t, e, tc.before)
+			for _, pod := range []string{"web-1", "web-3", "web-4"} {
+				e.ledger.Record(noon, ledger.Intent{
+					Namespace: "ns", Pod: pod, PodUID: "old-" + pod, Owner: cluster.Owner{UID: "custom-1", Kind: kind}, Wait: time.Hour, TTL: time.Hour,
+				})
+			}
+			sets := client.Resource(schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1alpha1", Resource: strings.ToLower(kind) + "s"}).Namespace("ns")
+			var err error
+			if tc.after == nil {
+				err = sets.Delete(t.Context(), "web", metav1.DeleteOptions{})
+			} else {
+				_, err = sets.Update(t.Context(), tc.after, metav1.UpdateOptions{})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got reasons.Reason
+			var inFlight []string
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+				inFlight = nil
+				for _, move := range e.ledger.InFlight() {
+					inFlight = append(inFlight, move.Pod)
+				}
+				slices.Sort(inFlight)
+				if got = e.Refuse(pods[0]); got == tc.want && slices.Equal(inFlight, tc.inFlight) && e.seen(tc.after, pods[0]) {
+					return
+				}
+			}
+			t.Errorf("refused for %q, want %q; in flight %v, want %v", got, tc.want, inFlight, tc.inFlight)
+		})
+	}
+}
+
+// seen reports whether the watch has delivered a state of a pod's controller.
+func (e *estate) seen(object *unstructured.Unstructured, pod *v1.Pod) bool {
+	owner := e.watched.Owner(pod)
+	if object == nil {
+		return owner.Missing
+	}
+	want := owners.OfCustom(object, pod)
+	return owner.Replicas == want.Replicas && owner.RollingOut == want.RollingOut && owner.Sparse == want.Sparse
+}
+
+// What changed before this process began is stated by the object.
+func TestCustomControllersThatHaveJustChanged(t *testing.T) {
+	for ago, want := range map[time.Duration]reasons.Reason{time.Minute: reasons.OwnerJustScaled, time.Hour: ""} {
+		object := kruise("CloneSet")
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+			Manager: "kubectl", Time: &metav1.Time{Time: noon.Add(-ago)}, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+		}})
+		pods := replicas(5, inKruise("CloneSet"))
+		e := newEstate(t, pods...)
+		customs(t, e, object)
+		if got := e.Refuse(pods[0]); got != want {
+			t.Errorf("changed %v ago: refused for %q, want %q", ago, got, want)
+		}
+	}
+}
+
+// The next pod of these is created only when the last has ended, so a full quota has
+// room for it. A CloneSet creates one as soon as the last terminates.
+func TestQuotasOfOwnersThatWait(t *testing.T) {
+	full := &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"}, Status: v1.ResourceQuotaStatus{
+		Hard: v1.ResourceList{v1.ResourcePods: resource.MustParse("3")}, Used: v1.ResourceList{v1.ResourcePods: resource.MustParse("3")},
+	}}
+	job := func(policy batchv1.PodReplacementPolicy) *batchv1.Job {
+		return &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "job-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
+			Spec:       batchv1.JobSpec{Parallelism: new(int32(3)), Completions: new(int32(9)), BackoffLimit: new(int32(6)), PodReplacementPolicy: &policy},
+			Status:     batchv1.JobStatus{Active: 3},
+		}
+	}
+	for name, tc := range map[string]struct {
+		of     func(*v1.Pod)
+		object any
+		want   reasons.Reason
+	}{
+		"Kruise's StatefulSet": {inKruise("StatefulSet"), kruise("StatefulSet"), ""},
+		"a CloneSet":           {inKruise("CloneSet"), kruise("CloneSet"), reasons.ResourceQuotaExhausted},
+		"a Job that waits":     {inJob, job(batchv1.Failed), ""},
+		"a Job that does not":  {inJob, job(batchv1.TerminatingOrFailed), reasons.ResourceQuotaExhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func(pod *v1.Pod) {
+				tc.of(pod)
+				pod.Spec.Containers = []v1.Container{{Name: "main"}}
+			}
+			pods := replicas(5, of)
+			e := newEstate(t, pods...)
+			if object, ok := tc.object.(*unstructured.Unstructured); ok {
+				customs(t, e, object)
+			} else if err := e.watched.WatchJobs(); err != nil {
+				t.Fatal(err)
+			} else {
+				e.add(t, tc.object)
+			}
+			e.add(t, full)
+			if got := e.Refuse(pods[0]); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// The Job controller waits before it creates the next pod, up to ten minutes. As
+// long the move is in flight, and whatever steers the replacement lasts.
+func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
+	for failed, want := range map[int32]time.Duration{0: 10 * time.Second, 3: 80 * time.Second, 6: 10 * time.Minute} {
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "job-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
+			Spec:       batchv1.JobSpec{Parallelism: new(int32(1)), Completions: new(int32(9)), BackoffLimit: new(int32(20))},
+			Status:     batchv1.JobStatus{Active: 1, Failed: failed},
+		}
+		pod := replica("a", inJob)
+		e := newEstate(t, pod)
+		e.config.Settings.MoveTTL = time.Minute
+		if err := e.watched.WatchJobs(); err != nil {
+			t.Fatal(err)
+		}
+		e.add(t, job)
+		planned := e.move(&strategies.Move{From: "hot", To: "cool", Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "a", Owner: cluster.Owner{Kind: "Job", UID: "job-1"}}}})
+		unplanned := e.unplanned(pod, evictionOf("a"))
+		for name, move := range map[string]*Move{"planned": &planned, "of a plugin": &unplanned} {
+			moves := ledger.New(ledger.Config{})
+			moves.Record(noon, move.Intent)
+			moves.Accepted("a", noon)
+			moves.Leaves("a", noon)
+			ended := noon.Add(5 * time.Second)
+			moves.Left("a", ended)
+			last := ended.Add(want + time.Minute)
+			inFlight, _ := moves.Moves()
+			if got := inFlight[0]; !got.Due(last) || got.Due(last.Add(time.Second)) {
+				t.Errorf("%s, after %d failures: due until %v, want %v", name, failed, got.Expires(), last)
+			}
+		}
 	}
 }
 

@@ -115,9 +115,11 @@ func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
 	if len(quotas) == 0 {
 		return ""
 	}
-	replaced := append(before, pod)
-	for i, p := range replaced {
-		replaced[i] = placement.BeforeResize(p, e.config.Cluster.Siblings)
+	var replaced []quota.Replaced
+	for _, p := range append(before, pod) {
+		replaced = append(replaced, quota.Replaced{
+			Pod: placement.BeforeResize(p, e.config.Cluster.Siblings), Ends: e.config.Cluster.Owner(p).Waits,
+		})
 	}
 	if !quota.Allow(quotas, replaced...) {
 		return reasons.ResourceQuotaExhausted

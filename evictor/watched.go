@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,7 +127,10 @@ func (w *Watched) WatchJobs() error {
 }
 
 // WatchCustom has the controllers of custom resources among the owners.
-func (w *Watched) WatchCustom(controllers *custom.Controllers) { w.customs = controllers }
+func (w *Watched) WatchCustom(controllers *custom.Controllers) {
+	w.customs = controllers
+	controllers.Follow(cache.ResourceEventHandlerFuncs{UpdateFunc: w.updated, DeleteFunc: w.deleted})
+}
 
 // Pod implements Cluster.
 func (w *Watched) Pod(namespace, name string) *v1.Pod {
@@ -308,7 +310,7 @@ func (w *Watched) custom(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
 	case object == nil || object.GetUID() != ref.UID:
 		return owners.Owner{Missing: true}
 	}
-	return owners.OfCustom(object)
+	return w.withScale(object, owners.OfCustom(object, pod))
 }
 
 // job returns what is known of a pod's Job, and of the CronJob that created it.
@@ -370,15 +372,16 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 // when to become smaller; and when a rollout of it was last seen to end.
 type scaling struct{ changed, shrunk, rolledOut time.Time }
 
-// updated notes a change of scale and the end of a rollout. An owner that wants fewer pods replaces that
-// many fewer of its evicted ones, a StatefulSet those that it has no number for.
+// updated notes a change of scale and the end of a rollout. An owner that wants
+// fewer pods replaces that many fewer of its evicted ones, a StatefulSet those that
+// it has no number for.
 func (w *Watched) updated(before, after any) {
 	fewer := owners.Wanted(before) - owners.Wanted(after)
 	object := after.(metav1.Object) //nolint:forcetypeassert // informers deliver API objects
 	uid := object.GetUID()
 	now := w.clock.Now()
-	if set, ok := after.(*appsv1.StatefulSet); ok {
-		w.ledger.CancelPods(object.GetNamespace(), string(uid), func(pod string) bool { return owners.Wants(set, pod) }, now)
+	if owners.NamesPods(after) {
+		w.ledger.CancelPods(object.GetNamespace(), string(uid), func(pod string) bool { return owners.Wants(after, pod) }, now)
 	} else {
 		w.ledger.CancelOwner(object.GetNamespace(), string(uid), fewer, now)
 	}

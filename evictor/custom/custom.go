@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
 // Controllers are the custom resources that are watched. Whatever keeps one from
@@ -26,19 +27,33 @@ type Controllers struct {
 	discovery discovery.DiscoveryInterface
 	factory   dynamicinformer.DynamicSharedInformerFactory
 
-	mu    sync.Mutex
-	kinds map[schema.GroupKind]*kind
+	mu      sync.Mutex
+	kinds   map[schema.GroupKind]*kind
+	handler cache.ResourceEventHandlerFuncs
 }
 
 type kind struct {
 	informer cache.SharedIndexInformer
-	// failed: it could not be listed or watched, the last time that was tried.
+	// failed: it could not be listed or watched at least once.
 	failed atomic.Bool
 }
 
 // New returns Controllers without any.
 func New(client dynamic.Interface, api discovery.DiscoveryInterface) *Controllers {
 	return &Controllers{discovery: api, factory: dynamicinformer.NewDynamicSharedInformerFactory(client, 0), kinds: map[schema.GroupKind]*kind{}}
+}
+
+// Follow has a handler told of each controller that changes or goes from now on.
+func (c *Controllers) Follow(handler cache.ResourceEventHandlerFuncs) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handler = handler
+}
+
+func (c *Controllers) followed() cache.ResourceEventHandlerFuncs {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handler
 }
 
 // Request has a kind watched from the next Start on. A kind that the API server
@@ -55,6 +70,13 @@ func (c *Controllers) Request(of schema.GroupKind) error {
 	}
 	k := &kind{informer: c.factory.ForResource(resource).Informer()}
 	if err := k.informer.SetTransform(reduce); err != nil {
+		return fmt.Errorf("watching %s: %w", of, err)
+	}
+	dispatch := cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) { c.followed().OnUpdate(before, after) },
+		DeleteFunc: func(object any) { c.followed().OnDelete(object) },
+	}
+	if _, err := k.informer.AddEventHandler(dispatch); err != nil {
 		return fmt.Errorf("watching %s: %w", of, err)
 	}
 	note := func(ctx context.Context, r *cache.Reflector, err error) {
@@ -103,7 +125,12 @@ func (c *Controllers) Start(ctx context.Context) { c.factory.Start(ctx.Done()) }
 func (c *Controllers) Settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !slices.ContainsFunc(slices.Collect(maps.Values(c.kinds)), func(k *kind) bool { return !k.informer.HasSynced() && !k.failed.Load() })
+	for _, k := range c.kinds {
+		if !k.informer.HasSynced() && !k.failed.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // Get returns a controller, nil if there is none of that name. watched is false for
@@ -130,6 +157,7 @@ func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *
 // kept are the fields that are stored besides the metadata.
 var kept = [][]string{
 	{"spec", "replicas"}, {"spec", "minReadySeconds"}, {"spec", "podManagementPolicy"}, {"spec", "ordinals"}, {"spec", "reserveOrdinals"},
+	{"spec", "paused"}, {"spec", "updateStrategy", "type"}, {"spec", "updateStrategy", "paused"}, {"spec", "updateStrategy", "rollingUpdate", "paused"},
 	{"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"}, {"spec", "updateStrategy", "rollingUpdate", "partition"},
 	{"spec", "template", "spec", "nodeName"}, {"spec", "template", "spec", "schedulingGates"},
 	{"spec", "template", "metadata", "annotations", "evenkeel.io/steered"},
@@ -143,7 +171,7 @@ func reduce(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	whole.SetManagedFields(nil)
+	whole.SetManagedFields(owners.Specified(whole.GetManagedFields()))
 	annotations := whole.GetAnnotations()
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return !strings.HasPrefix(key, "evenkeel.io/") })
 	whole.SetAnnotations(annotations)

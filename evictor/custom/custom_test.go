@@ -50,6 +50,10 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 		"metadata": map[string]any{
 			"namespace": "shop", "name": "web", "uid": "c-1", "labels": map[string]any{"app": "web"},
 			"annotations": map[string]any{"evenkeel.io/evict": "false", "team": "a"},
+			"managedFields": []any{
+				map[string]any{"manager": "kubectl", "operation": "Update", "time": "2026-01-01T10:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}},
+				map[string]any{"manager": "kruise", "operation": "Update", "subresource": "status", "time": "2026-01-01T11:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:status": map[string]any{}}},
+			},
 		},
 		"spec": map[string]any{
 			"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{
@@ -58,7 +62,7 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 					"nodeName": "n1", "schedulingGates": []any{map[string]any{"name": "x/y"}}, "containers": []any{map[string]any{"name": "secret"}},
 				},
 			},
-			"updateStrategy": map[string]any{"type": "InPlaceIfPossible", "rollingUpdate": map[string]any{"partition": int64(2)}},
+			"updateStrategy": map[string]any{"type": "InPlaceIfPossible", "paused": true, "rollingUpdate": map[string]any{"partition": int64(2), "maxSurge": int64(1)}},
 		},
 		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "updatedReplicas": int64(1), "expectedUpdatedReplicas": int64(1), "labelSelector": "app=web"},
 	}})
@@ -69,13 +73,13 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 	got, watched, listed := c.Get(cloneSet, "shop", "web")
 	want := map[string]any{
 		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
-		"metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "c-1", "annotations": map[string]any{"evenkeel.io/evict": "false"}},
+		"metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "c-1", "annotations": map[string]any{"evenkeel.io/evict": "false"}, "managedFields": []any{map[string]any{"time": "2026-01-01T10:00:00Z"}}},
 		"spec": map[string]any{
 			"replicas": int64(3), "minReadySeconds": int64(30), "template": map[string]any{
 				"metadata": map[string]any{"annotations": map[string]any{"evenkeel.io/steered": "gate"}},
 				"spec":     map[string]any{"nodeName": "n1", "schedulingGates": []any{map[string]any{"name": "x/y"}}},
 			},
-			"updateStrategy": map[string]any{"rollingUpdate": map[string]any{"partition": int64(2)}},
+			"updateStrategy": map[string]any{"type": "InPlaceIfPossible", "paused": true, "rollingUpdate": map[string]any{"partition": int64(2)}},
 		},
 		"status": map[string]any{"replicas": int64(3), "observedGeneration": int64(2), "updatedReplicas": int64(1), "expectedUpdatedReplicas": int64(1)},
 	}

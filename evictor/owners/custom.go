@@ -1,60 +1,142 @@
 package owners
 
 import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// OfCustom returns the state of a controller of a custom resource, by the fields
-// that Kubernetes' own controllers have. Kruise's CloneSet and StatefulSet have
-// them, too; what a kind lacks is not known.
-func OfCustom(object *unstructured.Unstructured) Owner {
-	number := func(path ...string) (int64, bool) {
-		n, found, err := unstructured.NestedInt64(object.Object, path...)
-		return n, found && err == nil
-	}
-	text := func(path ...string) string {
-		s, _, _ := unstructured.NestedString(object.Object, path...)
-		return s
-	}
+// resource reads a custom resource by the fields that Kubernetes' own controllers
+// have. Kruise's CloneSet and StatefulSet have them, too; what a kind lacks is not
+// known.
+type resource struct{ *unstructured.Unstructured }
+
+func (r resource) number(path ...string) (n int, stated bool) {
+	i, found, err := unstructured.NestedInt64(r.Object, path...)
+	return int(i), found && err == nil
+}
+
+func (r resource) text(path ...string) string {
+	s, _, _ := unstructured.NestedString(r.Object, path...)
+	return s
+}
+
+func (r resource) list(path ...string) []any {
+	value, _, _ := unstructured.NestedFieldNoCopy(r.Object, path...)
+	list, _ := value.([]any)
+	return list
+}
+
+// OfCustom returns the state of a controller of a custom resource, for one of its
+// pods.
+func OfCustom(object *unstructured.Unstructured, pod *v1.Pod) Owner {
+	r := resource{object}
+	wants, _ := r.number("spec", "replicas")
+	seen, stated := r.number("status", "observedGeneration")
 	o := Owner{
-		UID: string(object.GetUID()), Annotations: object.GetAnnotations(),
-		Created: object.GetCreationTimestamp().Time, Deleting: object.GetDeletionTimestamp() != nil,
+		Replicas:   wants,
+		ScaledDown: r.surplus() || !Wants(object, pod.Name),
+		RollingOut: stated && int64(seen) < object.GetGeneration() || r.update().changes(pod),
+		Waits:      NamesPods(object),
+		Ordered:    NamesPods(object) && r.text("spec", "podManagementPolicy") != "Parallel",
+		First:      r.ordinals().first,
+		Sparse:     len(r.list("spec", "reserveOrdinals")) > 0,
 	}
-	if wants, ok := number("spec", "replicas"); ok {
-		has, _ := number("status", "replicas")
-		o.Replicas, o.ScaledDown = int(wants), has > wants
-	}
-	seen, stated := number("status", "observedGeneration")
-	current, update := text("status", "currentRevision"), text("status", "updateRevision")
-	o.RollingOut = stated && seen < object.GetGeneration() || current != "" && update != "" && current != update && !rests(o.Replicas, number)
 	for _, path := range [][]string{{"spec", "minReadySeconds"}, {"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"}} {
-		n, _ := number(path...)
+		n, _ := r.number(path...)
 		o.MinReady = max(o.MinReady, time.Duration(n)*time.Second)
-	}
-	o.Ordered = object.GetKind() == "StatefulSet" && text("spec", "podManagementPolicy") != "Parallel"
-	reserved, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "reserveOrdinals")
-	if list, ok := reserved.([]any); ok {
-		o.Sparse = len(list) > 0
 	}
 	// A template as Kubernetes' own controllers have it says the same of its pods.
 	_, marked, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "metadata", "annotations", steeredAnnotation)
-	gates, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "spec", "schedulingGates")
-	list, _ := gates.([]any)
-	o.Unsteerable = marked || text("spec", "template", "spec", "nodeName") != "" || len(list) > 0
-	first, _ := number("spec", "ordinals", "start")
-	o.First = int(first)
+	o.Unsteerable = marked || r.text("spec", "template", "spec", "nodeName") != "" || len(r.list("spec", "template", "spec", "schedulingGates")) > 0
 	return o
 }
 
-// rests reports whether an update has gone as far as its partition lets it.
-func rests(replicas int, number func(path ...string) (int64, bool)) bool {
-	wants := int64(replicas)
-	updated, _ := number("status", "updatedReplicas")
-	if expected, stated := number("status", "expectedUpdatedReplicas"); stated {
-		return expected < wants && updated == expected // fewer and more are changed
+// surplus reports whether there are more pods than are wanted.
+func (r resource) surplus() bool {
+	wants, stated := r.number("spec", "replicas")
+	has, _ := r.number("status", "replicas")
+	return stated && has > wants
+}
+
+// update returns the update of the controller's pods. Kinds differ in where they
+// state that it is paused.
+func (r resource) update() update {
+	u := update{from: r.text("status", "currentRevision"), to: r.text("status", "updateRevision")}
+	if u.from == "" || u.to == "" {
+		return update{} // the kind does not state revisions
 	}
-	partition, _ := number("spec", "updateStrategy", "rollingUpdate", "partition")
-	return partition > 0 && updated >= wants-partition
+	u.byEviction = r.text("spec", "updateStrategy", "type") == "OnDelete"
+	for _, path := range [][]string{{"spec"}, {"spec", "updateStrategy"}, {"spec", "updateStrategy", "rollingUpdate"}} {
+		paused, _, _ := unstructured.NestedBool(r.Object, append(path, "paused")...)
+		u.byEviction = u.byEviction || paused
+	}
+	u.wants, _ = r.number("spec", "replicas")
+	u.updated, _ = r.number("status", "updatedReplicas")
+	u.partition, _ = r.number("spec", "updateStrategy", "rollingUpdate", "partition")
+	if expected, stated := r.number("status", "expectedUpdatedReplicas"); stated { // the partition may be a percentage
+		u.partition, u.bothWays = u.wants-expected, true
+	}
+	return u
+}
+
+// ordinals returns those of which the controller wants pods.
+func (r resource) ordinals() ordinals {
+	o := ordinals{wants: math.MaxInt}
+	if wants, stated := r.number("spec", "replicas"); stated {
+		o.wants = wants
+	}
+	o.first, _ = r.number("spec", "ordinals", "start")
+	for _, item := range r.list("spec", "reserveOrdinals") {
+		switch v := item.(type) {
+		case int64:
+			o.reserved = append(o.reserved, span{int(v), int(v)})
+		case string: // a number, or a range such as 3-5
+			first, last, ranged := strings.Cut(v, "-")
+			if !ranged {
+				last = first
+			}
+			from, err := strconv.Atoi(strings.TrimSpace(first))
+			to, wrong := strconv.Atoi(strings.TrimSpace(last))
+			if err == nil && wrong == nil && from <= to {
+				o.reserved = append(o.reserved, span{from, to})
+			}
+		}
+	}
+	return o
+}
+
+// ordinals are those of which a controller wants pods: the first ones that are not
+// reserved.
+type ordinals struct {
+	first, wants int
+	reserved     []span
+}
+
+// span is a range of ordinals, both ends included.
+type span struct{ from, to int }
+
+// has reports whether an ordinal is among them. It counts, because anybody may want
+// two billion replicas.
+func (o ordinals) has(i int) bool {
+	if i < o.first {
+		return false
+	}
+	left := o.first // the lowest ordinal that no span has been taken from
+	before := i - o.first
+	slices.SortFunc(o.reserved, func(a, b span) int { return a.from - b.from })
+	for _, s := range o.reserved {
+		if s.from <= i && i <= s.to {
+			return false
+		}
+		from, to := max(s.from, left), min(s.to, i)
+		before -= max(to-from+1, 0)
+		left = max(left, to+1)
+	}
+	return before < o.wants
 }

@@ -1,6 +1,9 @@
 package owners
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,10 +45,40 @@ func TestCustomControllers(t *testing.T) {
 			status["expectedUpdatedReplicas"], status["updatedReplicas"] = expected, updated
 		}
 	}
+	waiting := func(path ...string) func(spec, _ map[string]any) {
+		return func(spec, _ map[string]any) {
+			for _, field := range path[:len(path)-1] {
+				inner := map[string]any{}
+				spec[field], spec = inner, inner
+			}
+			if last := path[len(path)-1]; last == "paused" {
+				spec[last] = true
+			} else {
+				spec["type"] = last
+			}
+		}
+	}
+	to := func(revision string) func(_, status map[string]any) {
+		return func(_, status map[string]any) { status["updateRevision"] = revision }
+	}
 	for name, tc := range map[string]struct {
 		object *unstructured.Unstructured
 		want   reasons.Reason
 	}{
+		"paused, a pod that is updated":               {of("CloneSet", to("web-h1"), waiting("updateStrategy", "paused")), ""},
+		"paused, a pod that would be":                 {of("CloneSet", to("web-h2"), waiting("updateStrategy", "paused")), reasons.OwnerRollingOut},
+		"paused where newer versions say it":          {of("CloneSet", to("web-h1"), waiting("updateStrategy", "rollingUpdate", "paused")), ""},
+		"paused as a Deployment is":                   {of("Thing", to("web-h1"), waiting("paused")), ""},
+		"not paused":                                  {of("CloneSet", to("web-h1")), reasons.OwnerRollingOut},
+		"OnDelete, a pod that is updated":             {of("StatefulSet", to("h1"), parallel, waiting("updateStrategy", "OnDelete")), ""},
+		"OnDelete, a pod that would be":               {of("StatefulSet", to("web-h2"), parallel, waiting("updateStrategy", "OnDelete")), reasons.OwnerRollingOut},
+		"an end of a hash that is not it":             {of("StatefulSet", to("web-xh1"), parallel, waiting("updateStrategy", "OnDelete")), reasons.OwnerRollingOut},
+		"paused with nothing to update":               {of("CloneSet", waiting("updateStrategy", "paused")), ""},
+		"a set that reserves the pod":                 {of("StatefulSet", parallel, reserving(int64(7))), reasons.OwnerScaledDown},
+		"a set that reserves a range of it":           {of("StatefulSet", parallel, reserving("6-8")), reasons.OwnerScaledDown},
+		"a set that reserves lower ordinals":          {of("StatefulSet", parallel, reserving("0-2", int64(1))), ""},
+		"a set that begins at a higher one":           {of("StatefulSet", parallel, func(spec, _ map[string]any) { spec["ordinals"] = map[string]any{"start": int64(8)} }), reasons.OwnerScaledDown},
+		"a set that does not state its scale":         {of("StatefulSet", parallel, func(spec, _ map[string]any) { delete(spec, "replicas") }), ""},
 		"a CloneSet at rest":                          {of("CloneSet"), ""},
 		"a CloneSet in an update":                     {of("CloneSet", updating), reasons.OwnerRollingOut},
 		"a change that its controller has not seen":   {of("CloneSet", unseen), reasons.OwnerRollingOut},
@@ -65,7 +98,10 @@ func TestCustomControllers(t *testing.T) {
 		"something that states nothing but its names": {&unstructured.Unstructured{Object: map[string]any{"kind": "Thing", "metadata": map[string]any{"uid": "c-1"}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := OfCustom(tc.object)
+			pod := member(7)
+			pod.Labels = map[string]string{"controller-revision-hash": "h1"}
+			o := OfCustom(tc.object, pod)
+			o.UID = "c-1"
 			var pods []*v1.Pod
 			for i := range 10 {
 				pods = append(pods, member(i))
@@ -93,7 +129,7 @@ func TestCustomControllers(t *testing.T) {
 		"a higher one is gone":  {terminating, 2, reasons.OwnerCreatesInOrder},
 		"it is the one that is": {down, 5, ""},
 	} {
-		o := OfCustom(of("StatefulSet", reserving(int64(3))))
+		o := OfCustom(of("StatefulSet", reserving(int64(3))), member(7))
 		var pods []*v1.Pod
 		for i := range 11 {
 			pods = append(pods, member(i))
@@ -111,8 +147,48 @@ func TestCustomControllers(t *testing.T) {
 				spec[path] = map[string]any{"rollingUpdate": map[string]any{"minReadySeconds": int64(90)}}
 			}
 		})
-		if o := OfCustom(object); o.MinReady != 90*time.Second || o.Replicas != 10 {
+		if o := OfCustom(object, member(7)); o.MinReady != 90*time.Second || o.Replicas != 10 {
 			t.Errorf("%s: %+v", path, o)
 		}
+	}
+}
+
+// Ordinals are counted, whatever is reserved.
+func TestReservedOrdinals(t *testing.T) {
+	for _, reserved := range [][]any{
+		nil, {int64(0)}, {"2-4"}, {"2-4", int64(3)}, {"2-4", "3-6", "5"}, {int64(9), int64(1)}, {"0-100"}, {"4-2"}, {"x", "-1", "1-", ""}, {" 1 - 2 "}, {"3-2147483647"},
+	} {
+		for first := range int64(4) {
+			const wants = 4
+			set := &unstructured.Unstructured{Object: map[string]any{"kind": "StatefulSet", "spec": map[string]any{
+				"replicas": int64(wants), "reserveOrdinals": reserved, "ordinals": map[string]any{"start": first},
+			}}}
+			is := map[string]bool{}
+			for _, item := range reserved {
+				from, to, ranged := strings.Cut(fmt.Sprint(item), "-")
+				a, err := strconv.Atoi(strings.TrimSpace(from))
+				b, wrong := strconv.Atoi(strings.TrimSpace(to))
+				if !ranged {
+					b, wrong = a, nil
+				}
+				for i := a; err == nil && wrong == nil && i <= min(b, 200); i++ {
+					is[fmt.Sprint("db-", i)] = true
+				}
+			}
+			found := 0
+			for i := range 200 {
+				pod := fmt.Sprint("db-", i)
+				want := i >= int(first) && !is[pod] && found < wants
+				if want {
+					found++
+				}
+				if got := Wants(set, pod); got != want {
+					t.Errorf("%v from %d: wants %s: %v", reserved, first, pod, got)
+				}
+			}
+		}
+	}
+	if Wants(&unstructured.Unstructured{Object: map[string]any{"kind": "StatefulSet", "spec": map[string]any{"replicas": int64(2_000_000_000), "reserveOrdinals": []any{"0-1999999999"}}}}, "db-5") {
+		t.Error("a reserved ordinal is wanted")
 	}
 }

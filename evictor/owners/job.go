@@ -17,7 +17,11 @@ func OfJob(job *batchv1.Job, pod *v1.Pod, now time.Time) Owner {
 		return Owner{Missing: true} // another controller has other rules
 	}
 	wants, replaces := wantedNow(job)
-	o := Owner{Unsteerable: unsteerable(&job.Spec.Template), Replicas: wants, ScaledDown: !replaces || wants == 0 || int(job.Status.Active) > wants || surplus(job, pod)}
+	o := Owner{
+		Unsteerable: unsteerable(&job.Spec.Template), Replicas: wants,
+		ScaledDown: !replaces || wants == 0 || int(job.Status.Active) > wants || surplus(job, pod),
+		Waits:      replacesEnded(job), Backoff: backoff(job, pod, wants),
+	}
 	o.Limited, o.Retries = retries(job, pod)
 	o.Failed = failures(&job.Status)
 	if late(job, pod, now) {
@@ -75,6 +79,50 @@ func retries(job *batchv1.Job, pod *v1.Pod) (limited bool, left int) {
 		}
 	}
 	return true, max(int(ptr.Deref(s.BackoffLimit, defaultBackoffLimit))-failures(status), 0)
+}
+
+// replacesEnded reports whether a Job creates another pod only when the last one has
+// ended. By default it does so as soon as that one terminates.
+func replacesEnded(job *batchv1.Job) bool {
+	return job.Spec.PodFailurePolicy != nil || ptr.Deref(job.Spec.PodReplacementPolicy, "") == batchv1.Failed
+}
+
+// The Job controller waits for firstBackoff after the first failure of a pod in a
+// row, and twice as long after each further one, up to maxBackoff.
+const (
+	firstBackoff = 10 * time.Second
+	maxBackoff   = 10 * time.Minute
+)
+
+// backoff returns how long at most a Job waits before it creates another pod in
+// place of this one. The controller counts failures in a row, which no object
+// states, so all count here.
+func backoff(job *batchv1.Job, pod *v1.Pod, wants int) time.Duration {
+	n := 0
+	switch {
+	case job.Spec.BackoffLimitPerIndex != nil: // each index has its own failures
+		for _, key := range []string{batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation} {
+			failed, _ := strconv.Atoi(pod.Annotations[key])
+			n += max(failed, 0)
+		}
+		n++
+	case ignores(job.Spec.PodFailurePolicy): // the status states none of those, but the controller counts them
+		return maxBackoff
+	default: // the pods beside this one may fail, too, before it is replaced
+		n = failures(&job.Status) + max(wants, 1)
+	}
+	wait := firstBackoff
+	for ; n > 1 && wait < maxBackoff; n-- {
+		wait *= 2
+	}
+	return min(wait, maxBackoff)
+}
+
+// ignores reports whether a policy ignores some failures.
+func ignores(policy *batchv1.PodFailurePolicy) bool {
+	return policy != nil && slices.ContainsFunc(policy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return rule.Action == batchv1.PodFailurePolicyActionIgnore
+	})
 }
 
 // failures returns how many failed pods a Job knows of.

@@ -182,3 +182,57 @@ func TestJobs(t *testing.T) {
 		})
 	}
 }
+
+// The Job controller waits after each failure in a row twice as long as after the
+// one before. How many pods fail beside this one is not known ahead.
+func TestJobsWaitBeforeTheNextPod(t *testing.T) {
+	single := func(job *batchv1.Job) { job.Spec.Parallelism = new(int32(1)) }
+	uncounted := func(job *batchv1.Job) {
+		job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a", "b"}}
+	}
+	indexed := func(failed, ignored string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+			batchv1.JobIndexFailureCountAnnotation: failed, batchv1.JobIndexIgnoredFailureCountAnnotation: ignored,
+		}}}
+	}
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		pod  *v1.Pod
+		want time.Duration
+	}{
+		"the first failure of a single pod": {work(single), &v1.Pod{}, 10 * time.Second},
+		"its second":                        {work(single, failedSoFar(1)), &v1.Pod{}, 20 * time.Second},
+		"failures that are not counted yet": {work(single, uncounted), &v1.Pod{}, 40 * time.Second},
+		"its sixth":                         {work(single, failedSoFar(5)), &v1.Pod{}, 320 * time.Second},
+		"its seventh":                       {work(single, failedSoFar(6)), &v1.Pod{}, 10 * time.Minute},
+		"after two billion":                 {work(single, failedSoFar(2_000_000_000)), &v1.Pod{}, 10 * time.Minute},
+		"one of three":                      {work(), &v1.Pod{}, 40 * time.Second},
+		"one of many":                       {work(func(job *batchv1.Job) { job.Spec.Parallelism = new(int32(9)) }), &v1.Pod{}, 10 * time.Minute},
+		"ignored failures are counted, too": {work(single, withPolicy(onDisruption(batchv1.PodFailurePolicyActionIgnore))), &v1.Pod{}, 10 * time.Minute},
+		"the first of an index":             {work(perIndex(5), failedSoFar(4)), indexed("", ""), 10 * time.Second},
+		"the fourth of an index":            {work(perIndex(5)), indexed("2", "1"), 80 * time.Second},
+		"an index that nobody can read":     {work(perIndex(5)), indexed("-7", "many"), 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := OfJob(tc.job, tc.pod, noon).Backoff; got != tc.want {
+				t.Errorf("waits %v, want %v", got, tc.want)
+			}
+		})
+	}
+	replaces := func(policy batchv1.PodReplacementPolicy) func(*batchv1.Job) {
+		return func(job *batchv1.Job) { job.Spec.PodReplacementPolicy = &policy }
+	}
+	for name, tc := range map[string]struct {
+		job  *batchv1.Job
+		want bool
+	}{
+		"by default":             {work(), false},
+		"those that terminate":   {work(replaces(batchv1.TerminatingOrFailed)), false},
+		"only those that failed": {work(replaces(batchv1.Failed)), true},
+		"with a failure policy":  {work(withPolicy(onExit(batchv1.PodFailurePolicyActionCount))), true},
+	} {
+		if got := OfJob(tc.job, &v1.Pod{}, noon).Waits; got != tc.want {
+			t.Errorf("%s: waits %v, want %v", name, got, tc.want)
+		}
+	}
+}

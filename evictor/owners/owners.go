@@ -3,13 +3,16 @@
 package owners
 
 import (
+	"bytes"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -43,6 +46,10 @@ type Owner struct {
 	// which is known to its controller only.
 	Ordered, Sparse bool
 	First           int
+	// Waits: it creates the next pod only when the last one has ended. Backoff is how
+	// long at most it waits beyond that.
+	Waits   bool
+	Backoff time.Duration
 	// Limited: each eviction counts as a failure, of which it survives Retries more
 	// than the Failed that its status states.
 	Limited         bool
@@ -152,60 +159,119 @@ func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
 // OfStatefulSet returns the state of a StatefulSet, for one of its pods.
 func OfStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
-	o := Owner{
+	return Owner{
 		MinReady:    seconds(set.Spec.MinReadySeconds),
 		Unsteerable: unsteerable(&set.Spec.Template),
+		Waits:       true,
 		Ordered:     set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
-		RollingOut:  set.Status.ObservedGeneration < set.Generation || updating(set, pod),
+		First:       ordinalsOf(set).first,
+		RollingOut:  set.Status.ObservedGeneration < set.Generation || updateOf(set).changes(pod),
+		// After a change of the first ordinal the number of pods may be right while
+		// this one is not among those that are wanted.
+		ScaledDown: int(set.Status.Replicas) > Wanted(set) || !Wants(set, pod.Name),
 	}
-	if set.Spec.Ordinals != nil {
-		o.First = int(set.Spec.Ordinals.Start)
-	}
-	// After a change of the first ordinal the number of pods may be right while
-	// this one is not among those that are wanted.
-	o.ScaledDown = int(set.Status.Replicas) > Wanted(set) || !Wants(set, pod.Name)
-	return o
 }
 
-// Wants reports whether a StatefulSet wants a pod of this name.
-func Wants(set *appsv1.StatefulSet, pod string) bool {
-	first := 0
-	if set.Spec.Ordinals != nil {
-		first = int(set.Spec.Ordinals.Start)
+// NamesPods reports whether a controller makes its pods again under their names,
+// each of which ends with an ordinal.
+func NamesPods(object any) bool {
+	switch owner := object.(type) {
+	case *appsv1.StatefulSet:
+		return true
+	case *unstructured.Unstructured:
+		return owner.GetKind() == "StatefulSet"
 	}
+	return false
+}
+
+// Wants reports whether a controller wants a pod of this name. One that does not
+// name its pods wants any.
+func Wants(object any, pod string) bool {
 	i, known := ordinal(pod)
-	return !known || i >= first && i < first+Wanted(set)
+	return !known || !NamesPods(object) || ordinalsOf(object).has(i)
 }
 
-// RolledOut reports whether a rollout of a StatefulSet has ended between two states
-// of it, or has come to rest at its partition. Other kinds are created anew by each
-// rollout.
+// ordinalsOf returns the ordinals of which a controller that names its pods wants
+// some.
+func ordinalsOf(object any) ordinals {
+	switch owner := object.(type) {
+	case *appsv1.StatefulSet:
+		first := 0
+		if owner.Spec.Ordinals != nil {
+			first = int(owner.Spec.Ordinals.Start)
+		}
+		return ordinals{first: first, wants: Wanted(owner)}
+	case *unstructured.Unstructured:
+		return resource{owner}.ordinals()
+	}
+	return ordinals{}
+}
+
+// RolledOut reports whether a rollout has ended between two states of a controller
+// that updates its pods, or has come to rest at its partition or in a pause. Other
+// kinds are created anew by each rollout.
 func RolledOut(before, after any) bool {
-	was, ok := before.(*appsv1.StatefulSet)
-	is, both := after.(*appsv1.StatefulSet)
-	none := &v1.Pod{}
-	return ok && both && updating(was, none) && !updating(is, none)
+	return updateOf(before).proceeds() && !updateOf(after).proceeds()
 }
 
-// updating reports whether a StatefulSet is being updated or would update the
-// pod if that were evicted. A rollout that waits at its partition is at rest;
-// with OnDelete one may rest indefinitely.
-func updating(set *appsv1.StatefulSet, pod *v1.Pod) bool {
-	s, strategy := &set.Status, &set.Spec.UpdateStrategy
-	if s.CurrentRevision == s.UpdateRevision {
-		return false
-	}
-	if strategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
-		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] != s.UpdateRevision
-	}
-	partition := 0
-	if strategy.RollingUpdate != nil {
-		partition = int(ptr.Deref(strategy.RollingUpdate.Partition, 0))
-	}
-	return partition == 0 || int(s.UpdatedReplicas) < Wanted(set)-partition
+// update is how far a controller is with an update of its pods.
+type update struct {
+	from, to string // revisions
+	// byEviction: it updates those pods only that somebody else deletes, because its
+	// strategy is OnDelete or it is paused. It may rest so indefinitely.
+	byEviction bool
+	// partition is how many of the wanted pods are to stay at the old revision, updated
+	// how many have the new one.
+	wants, updated, partition int
+	// bothWays: pods beyond the partition go back to the old revision.
+	bothWays bool
 }
 
-// Wanted returns how many pods a controller of a watched kind wants.
+// updateOf returns the update of a controller; zero for one that never updates its
+// pods.
+func updateOf(object any) update {
+	switch owner := object.(type) {
+	case *appsv1.StatefulSet:
+		u := update{
+			from: owner.Status.CurrentRevision, to: owner.Status.UpdateRevision,
+			byEviction: owner.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType,
+			wants:      Wanted(owner), updated: int(owner.Status.UpdatedReplicas),
+		}
+		if rolling := owner.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+			u.partition = int(ptr.Deref(rolling.Partition, 0))
+		}
+		return u
+	case *unstructured.Unstructured:
+		return resource{owner}.update()
+	}
+	return update{}
+}
+
+// open reports whether there are two revisions.
+func (u update) open() bool { return u.from != u.to }
+
+// proceeds reports whether pods are being updated.
+func (u update) proceeds() bool {
+	over := u.updated - (u.wants - u.partition)
+	rests := u.partition > 0 && (over == 0 || over > 0 && !u.bothWays)
+	return u.open() && !u.byEviction && !rests
+}
+
+// changes reports whether pods are being updated, or an eviction would update this
+// one.
+func (u update) changes(pod *v1.Pod) bool {
+	return u.proceeds() || u.open() && u.byEviction && !has(pod, u.to)
+}
+
+// has reports whether a pod is of a revision. Kruise may label it by the end of the
+// revision's name only.
+func has(pod *v1.Pod, revision string) bool {
+	hash := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+	return hash == revision || hash != "" && strings.HasSuffix(revision, "-"+hash)
+}
+
+// Wanted returns how many pods a controller of a watched kind wants, 0 if a custom
+// resource does not state it.
 func Wanted(object any) int {
 	var replicas *int32
 	switch owner := object.(type) {
@@ -219,9 +285,29 @@ func Wanted(object any) int {
 		if replicas = owner.Spec.Parallelism; ptr.Deref(owner.Spec.Suspend, false) {
 			return 0
 		}
+	case *unstructured.Unstructured:
+		wants, _ := resource{owner}.number("spec", "replicas")
+		return wants
 	}
 	if replicas == nil {
 		return 1 // the API's default
 	}
 	return int(*replicas)
+}
+
+// Specified keeps of the managed fields of an owner when its specification was last
+// changed, by a scaling, a rollout or an undo of one. Nothing else of it states that.
+func Specified(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var newest *metav1.Time
+	for i := range fields {
+		entry := &fields[i]
+		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced already
+		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
+			newest = entry.Time
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return []metav1.ManagedFieldsEntry{{Time: newest}}
 }

@@ -1,4 +1,4 @@
-package owners
+package owners_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/internal/admission/names"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -18,26 +19,26 @@ import (
 // What a template says of steering is known before any of its pods is evicted, of
 // the objects that informers store as well.
 func TestTemplatesThatCannotBeSteered(t *testing.T) {
-	kinds := map[string]func(template v1.PodTemplateSpec) Owner{
-		"ReplicaSet": func(template v1.PodTemplateSpec) Owner {
-			return OfReplicaSet(stored(t, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: template}}))
+	kinds := map[string]func(template v1.PodTemplateSpec) owners.Owner{
+		"ReplicaSet": func(template v1.PodTemplateSpec) owners.Owner {
+			return owners.OfReplicaSet(stored(t, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: template}}))
 		},
-		"StatefulSet": func(template v1.PodTemplateSpec) Owner {
-			return OfStatefulSet(stored(t, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: template}}), &v1.Pod{})
+		"StatefulSet": func(template v1.PodTemplateSpec) owners.Owner {
+			return owners.OfStatefulSet(stored(t, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: template}}), &v1.Pod{})
 		},
-		"Job": func(template v1.PodTemplateSpec) Owner {
+		"Job": func(template v1.PodTemplateSpec) owners.Owner {
 			job := &batchv1.Job{Spec: batchv1.JobSpec{Template: template, Completions: new(int32(2))}}
-			return OfJob(stored(t, job), &v1.Pod{}, time.Unix(1, 0))
+			return owners.OfJob(stored(t, job), &v1.Pod{}, time.Unix(1, 0))
 		},
-		"CloneSet": func(template v1.PodTemplateSpec) Owner {
+		"CloneSet": func(template v1.PodTemplateSpec) owners.Owner {
 			fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return OfCustom(&unstructured.Unstructured{Object: map[string]any{"kind": "CloneSet", "spec": map[string]any{"template": fields}}})
+			return owners.OfCustom(&unstructured.Unstructured{Object: map[string]any{"kind": "CloneSet", "spec": map[string]any{"template": fields}}}, &v1.Pod{})
 		},
-		"ReplicationController": func(template v1.PodTemplateSpec) Owner {
-			return OfReplicationController(stored(t, &v1.ReplicationController{Spec: v1.ReplicationControllerSpec{Template: &template}}))
+		"ReplicationController": func(template v1.PodTemplateSpec) owners.Owner {
+			return owners.OfReplicationController(stored(t, &v1.ReplicationController{Spec: v1.ReplicationControllerSpec{Template: &template}}))
 		},
 	}
 	for name, tc := range map[string]struct {
@@ -61,7 +62,7 @@ func TestTemplatesThatCannotBeSteered(t *testing.T) {
 			}
 		}
 	}
-	if owner := OfReplicationController(&v1.ReplicationController{}); owner.Unsteerable {
+	if owner := owners.OfReplicationController(&v1.ReplicationController{}); owner.Unsteerable {
 		t.Error("a ReplicationController without a template cannot be steered")
 	}
 }

@@ -5,24 +5,29 @@ package quota
 
 import (
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/utils/clock"
 )
 
-// pods evaluates pods that are about to be created: it reads no list, and the
+// evaluator is for pods that are about to be created: it reads no list, and the
 // clock only for pods that are terminating.
-var pods = core.NewPodEvaluator(nil, clock.RealClock{})
+var evaluator = core.NewPodEvaluator(nil, clock.RealClock{})
 
-// Allow reports whether the replacements of the pods may be created within the
-// quotas of their namespace, as far as these have been counted: beside the pods
-// or, by a StatefulSet, after them.
-func Allow(quotas []*v1.ResourceQuota, replaced ...*v1.Pod) bool {
-	created := make([]replacement, 0, len(replaced))
-	for _, pod := range replaced {
-		r := replacement{pod: asCreated(pod)}
-		r.usage, r.err = pods.Usage(r.pod)
+// Replaced is a pod that is evicted.
+type Replaced struct {
+	Pod *v1.Pod
+	// Ends: its replacement is created only after it has ended.
+	Ends bool
+}
+
+// Allow reports whether the replacements of pods may be created within the quotas
+// of their namespace, as far as these have been counted.
+func Allow(quotas []*v1.ResourceQuota, pods ...Replaced) bool {
+	created := make([]replacement, 0, len(pods))
+	for _, old := range pods {
+		r := replacement{pod: asCreated(old.Pod), ends: old.Ends}
+		r.usage, r.err = evaluator.Usage(r.pod)
 		created = append(created, r)
 	}
 	for _, q := range quotas {
@@ -36,28 +41,29 @@ func Allow(quotas []*v1.ResourceQuota, replaced ...*v1.Pod) bool {
 // replacement is a pod that is about to be created, with what it uses of quotas.
 type replacement struct {
 	pod   *v1.Pod
+	ends  bool // the pod before it has ended by then, and uses nothing any more
 	usage v1.ResourceList
 	err   error
 }
 
 func allows(q *v1.ResourceQuota, replacements []replacement) bool {
 	hard, used := q.Status.Hard, q.Status.Used
-	constrained := pods.MatchingResources(quota.ResourceNames(hard))
+	constrained := evaluator.MatchingResources(quota.ResourceNames(hard))
 	more := v1.ResourceList{}
 	for i := range replacements {
 		r := &replacements[i]
 		// A quota that cannot be evaluated is the API server's to enforce.
-		if matches, err := pods.Matches(q, r.pod); err != nil || !matches {
+		if matches, err := evaluator.Matches(q, r.pod); err != nil || !matches {
 			continue
 		}
-		if pods.Constraints(constrained, r.pod) != nil {
+		if evaluator.Constraints(constrained, r.pod) != nil {
 			return false // pods older than the quota may lack what it asks for
 		}
 		if r.err != nil {
 			continue
 		}
 		usage := quota.Mask(r.usage, constrained)
-		if owner := metav1.GetControllerOfNoCopy(r.pod); owner != nil && owner.Kind == "StatefulSet" {
+		if r.ends {
 			used = quota.SubtractWithNonNegativeResult(used, usage)
 		}
 		more = quota.Add(more, usage)

@@ -49,6 +49,7 @@ func TestAllow(t *testing.T) {
 		long := metav1.NewTime(time.Now().Add(-time.Hour))
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &long, new(int64)
 	}
+	ending := func(p *v1.Pod) { p.Name = "ends" }
 	for name, tc := range map[string]struct {
 		quotas []*v1.ResourceQuota
 		pods   []*v1.Pod
@@ -83,10 +84,23 @@ func TestAllow(t *testing.T) {
 		"of pods that are not best-effort": {
 			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"}, scoped(v1.ResourceQuotaScopeNotBestEffort))}, []*v1.Pod{aPod()}, false,
 		},
+		"full, of one that ends first": {
+			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"})}, []*v1.Pod{aPod(ending)}, true,
+		},
+		"full, of one that ends first and one that does not": {
+			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"})}, []*v1.Pod{aPod(ending), aPod()}, false,
+		},
+		"exceeded, of one that ends first": {
+			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "2"}, amounts{"pods": "3"})}, []*v1.Pod{aPod(ending)}, false,
+		},
 		"not counted yet": {[]*v1.ResourceQuota{quotaOf(nil, nil)}, []*v1.Pod{aPod()}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Allow(tc.quotas, tc.pods...); got != tc.want {
+			var replaced []Replaced
+			for _, pod := range tc.pods {
+				replaced = append(replaced, Replaced{Pod: pod, Ends: pod.Name == "ends"})
+			}
+			if got := Allow(tc.quotas, replaced...); got != tc.want {
 				t.Errorf("Allow = %v, want %v", got, tc.want)
 			}
 		})
@@ -134,8 +148,8 @@ func TestAllowAgreesWithAdmission(t *testing.T) {
 			created.Name, created.Namespace = "new", "ns"
 			a := admission.NewAttributesRecord(created, nil, v1.SchemeGroupVersion.WithKind("Pod"), "ns", "new",
 				v1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, nil, false, nil)
-			_, refusal := resourcequota.CheckRequest([]v1.ResourceQuota{*tc.quota}, a, pods, nil)
-			if got := Allow([]*v1.ResourceQuota{tc.quota}, tc.pod); got != (refusal == nil) {
+			_, refusal := resourcequota.CheckRequest([]v1.ResourceQuota{*tc.quota}, a, evaluator, nil)
+			if got := Allow([]*v1.ResourceQuota{tc.quota}, Replaced{Pod: tc.pod}); got != (refusal == nil) {
 				t.Errorf("Allow = %v, the API server says %v", got, refusal)
 			}
 		})

@@ -11,13 +11,13 @@
 package slim
 
 import (
-	"bytes"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
 // Slimmer shrinks objects before they are stored. It is safe for concurrent
@@ -45,7 +45,12 @@ func (s *Slimmer) WithoutTransitions() *Slimmer {
 // nobody else has seen yet.
 func (s *Slimmer) Transform(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
-		accessor.SetManagedFields(specified(object, accessor.GetManagedFields()))
+		var fields []metav1.ManagedFieldsEntry
+		switch object.(type) {
+		case *appsv1.ReplicaSet, *appsv1.StatefulSet, *v1.ReplicationController:
+			fields = owners.Specified(accessor.GetManagedFields())
+		}
+		accessor.SetManagedFields(fields)
 		delete(accessor.GetAnnotations(), v1.LastAppliedConfigAnnotation)
 	}
 	switch o := object.(type) {
@@ -71,28 +76,6 @@ func (s *Slimmer) Transform(object any) (any, error) {
 		o.Spec.VolumeClaimTemplates = nil
 	}
 	return object, nil
-}
-
-// specified keeps of the managed fields of an owner when its specification was last
-// changed, by a scaling, a rollout or an undo of one. Nothing else of it states that.
-func specified(object any, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	switch object.(type) {
-	case *appsv1.ReplicaSet, *appsv1.StatefulSet, *v1.ReplicationController:
-	default:
-		return nil
-	}
-	var newest *metav1.Time
-	for i := range fields {
-		entry := &fields[i]
-		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced already
-		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
-			newest = entry.Time
-		}
-	}
-	if newest == nil {
-		return nil
-	}
-	return []metav1.ManagedFieldsEntry{{Time: newest}}
 }
 
 // steering keeps of an owner's template what decides whether its pods can be
