@@ -34,6 +34,7 @@ const maxUnmatched = 4096
 type column struct {
 	keptAnswer
 	origin
+	nodes  []*cluster.NodePods
 	query  *nodeQuery
 	steps  int
 	cells  []cell
@@ -44,7 +45,7 @@ type column struct {
 
 func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, steps int) *column {
 	return &column{
-		query: query, origin: newOrigin(snapshot.Nodes, index), steps: steps,
+		query: query, nodes: snapshot.Nodes, origin: newOrigin(index), steps: steps,
 		cells: make([]cell, len(snapshot.Nodes)*steps), keptAnswer: keptAnswer{unmatched: map[string]bool{}},
 	}
 }
@@ -53,16 +54,21 @@ func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, s
 // address, and records a series without one.
 func (c *column) find(s *series) (node int, own, ok bool) {
 	c.series++
-	c.seen(s)
 	node, ok = c.index.find(s)
-	if !ok {
+	if c.query.builtIn {
+		c.seen(s)
+	}
+	switch {
+	case !ok:
 		if len(c.unmatched) < maxUnmatched {
 			c.unmatched[c.index.example(s)] = true
 		}
 		return 0, false, false
+	case !c.query.builtIn:
+		return node, false, true
 	}
 	own, why := c.judge(s, node)
-	if c.query.builtIn && why != "" {
+	if why != "" {
 		c.foreign(node, why)
 		return 0, false, false
 	}
@@ -95,7 +101,7 @@ func (c *column) instant(s *series) {
 func (c *column) set(node, step int, own bool, raw float64) {
 	of := &c.nodes[node].Node
 	at := &c.cells[node*c.steps+step]
-	if c.query.builtIn && at.state != empty && at.own && !own {
+	if at.own && !own {
 		c.foreign(node, notItsAddress)
 		return
 	}
@@ -108,7 +114,7 @@ func (c *column) set(node, step int, own bool, raw float64) {
 	switch {
 	case at.state == empty:
 		*at = cell{value, known, own}
-	case c.query.builtIn && own && !at.own:
+	case own && !at.own:
 		c.foreign(node, notItsAddress)
 		*at = cell{value, known, own}
 	case at.state == known && !c.agree(at.value, value, of):

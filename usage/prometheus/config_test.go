@@ -42,6 +42,10 @@ func TestExpressions(t *testing.T) {
 		workingSet = "node_memory_AnonPages_bytes + node_memory_Cached_bytes + node_memory_Buffers_bytes" +
 			" + node_memory_SwapCached_bytes - node_memory_Inactive_file_bytes" +
 			" or node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes"
+
+		labelled = "0 * topk without (id, image, name, namespace, pod, container) " +
+			`(1, container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""})` +
+			" + ignoring (id, image, name, namespace, pod, container) group_left () "
 	)
 	type pair struct{ expression, stamp string }
 	cases := map[string]struct {
@@ -73,10 +77,10 @@ func TestExpressions(t *testing.T) {
 			pair{"irate(node_pressure_cpu_waiting_seconds_total[45s]) * 100", times},
 		},
 		"contention, measured when the node is": {
-			usage.CPUContention, "avg_5m", nil, pair{"avg_over_time((" + contended + ")[5m:30s])", times},
+			usage.CPUContention, "avg_5m", nil, pair{labelled + "(avg_over_time((" + contended + ")[5m:30s]))", times},
 		},
 		"contention is the kubelets' under either name": {
-			usage.CPUContention, "last", func(c *settings) { c.NodeMetrics = Kubelet }, pair{contended, "timestamp(node_memory_working_set_bytes)"},
+			usage.CPUContention, "last", func(c *settings) { c.NodeMetrics = Kubelet }, pair{labelled + "(" + contended + ")", "timestamp(node_memory_working_set_bytes)"},
 		},
 		"the kubelet's cpu": {
 			usage.CPU, "last", func(c *settings) { c.NodeMetrics = Kubelet },
@@ -128,8 +132,9 @@ func TestPodExpressions(t *testing.T) {
 	for _, query := range newSource(t, config).podQueries {
 		got = append(got, query.expression)
 	}
-	const memory = `sum by (exported_namespace, exported_pod, instance, cluster, cluster_name, cluster_id, k8s_cluster_name) ` +
-		`(max by (exported_namespace, exported_pod, instance, cluster, cluster_name, cluster_id, k8s_cluster_name, container) ` +
+	const by = "exported_namespace, exported_pod, instance, namespace, pod, kubernetes_namespace, kubernetes_pod_name, " +
+		"cluster, cluster_name, cluster_id, k8s_cluster_name"
+	const memory = `sum by (` + by + `) (max by (` + by + `, container) ` +
 		`(container_memory_working_set_bytes{container!="",container!="POD",exported_pod!=""}))`
 	want := []string{"avg_over_time((my:pods)[5m:1m])", "avg_over_time((" + memory + ")[5m:1m])", "my:pods:now", memory}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -247,7 +252,7 @@ func TestNodesAreMatched(t *testing.T) {
 				start := end - len(tc.labels[i]) - len(tc.labels[i+1])
 				s.labels = append(s.labels, span{start, start + len(tc.labels[i]), end})
 			}
-			got, ok := newNodeIndex(snapshot, tc.label).find(&s)
+			got, ok := (&Config{NodeLabel: tc.label}).newNodeIndex(snapshot).find(&s)
 			if !ok {
 				got = -1
 			}

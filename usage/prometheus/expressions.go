@@ -14,7 +14,12 @@ import (
 
 // base holds the expression of a metric's current value and the one whose times
 // say when it was measured.
-type base struct{ now, stamp string }
+type base struct {
+	now, stamp string
+	// ofContainers means that the value is over containers and has no labels of
+	// pods left.
+	ofContainers bool
+}
 
 // nodeBase returns a preset's expressions of a node's metric, empty if it has
 // none.
@@ -34,11 +39,11 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 			usage.MemoryPressure: c.irate("node_pressure_memory_waiting_seconds_total") + " * 100",
 			usage.IOPressure:     c.irate("node_pressure_io_waiting_seconds_total") + " * 100",
 		}
-		return base{now[metric], available}
+		return base{now: now[metric], stamp: available, ofContainers: metric == usage.CPUContention}
 	case Kubelet:
 		memory := c.selector("node_memory_working_set_bytes")
 		now := map[usage.Metric]string{usage.CPU: c.irate("node_cpu_usage_seconds_total"), usage.Memory: memory, usage.CPUContention: c.contention()}
-		return base{now[metric], memory}
+		return base{now: now[metric], stamp: memory, ofContainers: metric == usage.CPUContention}
 	}
 	return base{}
 }
@@ -48,18 +53,38 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 // All counters of a node are zero if its kernel has no PSI, which is not zero
 // contention.
 func (c *Config) contention() string {
-	container := []string{`container!="",container!="POD"`, c.PodLabel + `!=""`}
+	container := c.containers()
 	one := strings.Join([]string{c.NamespaceLabel, c.PodLabel, "container"}, ", ")
-	const waiting = "container_pressure_cpu_waiting_seconds_total"
 	number := func(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 	busy := " > " + number(contention.BusyMilli/1000.0)
 	waits := c.irate(waiting, container...) + " * 100" +
 		" and on (" + one + ") (" + c.irate("container_cpu_usage_seconds_total", container...) + busy + " or " + c.irate(waiting, container...) + busy + ")" +
 		" unless on (" + one + ") " + c.irate("container_cpu_cfs_throttled_periods_total", container...) +
 		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + number(contention.ThrottledPeriodsPercent/100.0)
-	without := "without (id, image, name, " + one + ") "
+	without := "without (" + c.containerLabels() + ") "
 	total := "sum " + without + "(" + c.selector(waiting, container...) + ")"
 	return "(quantile " + without + "(" + number(contention.Quantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
+}
+
+const waiting = "container_pressure_cpu_waiting_seconds_total"
+
+// containers match the containers of pods, not whole pods (no container) and their
+// sandboxes (POD), which would count twice.
+func (c *Config) containers() []string {
+	return []string{`container!="",container!="POD"`, c.PodLabel + `!=""`}
+}
+
+// containerLabels tell the containers of a node apart.
+func (c *Config) containerLabels() string {
+	return strings.Join([]string{"id", "image", "name", c.NamespaceLabel, c.PodLabel, "container"}, ", ")
+}
+
+// labelled gives a value over containers the labels of the container that has
+// waited longest. By its pod it can be told whether a page may speak for the node.
+// It is applied to a whole window, in which that container may change.
+func (c *Config) labelled(expression string) string {
+	longest := "topk without (" + c.containerLabels() + ") (1, " + c.selector(waiting, c.containers()...) + ")"
+	return "0 * " + longest + " + ignoring (" + c.containerLabels() + ") group_left () (" + expression + ")"
 }
 
 // nodeWorkingSet is the working set of a node by node-exporter's names, as the
@@ -75,18 +100,18 @@ func (c *Config) nodeWorkingSet() string {
 //
 // The inner max counts a container once if it is scraped twice: by cAdvisor and
 // the resource endpoint, which share these names, or by two servers. Series of
-// whole pods (no container) and of the sandbox (POD) are left out: they would
-// count twice. Series of different origin are kept apart: a container is not
-// the greatest of what a kubelet, a page of the pod itself and the kubelet of
-// another cluster say of it.
+// different origin are kept apart: a container is not the greatest of what a
+// kubelet, a page of the pod itself and the kubelet of another cluster say of it.
 func (c *Config) podBase(metric usage.Metric) string {
-	const container = `container!="",container!="POD"`
-	pod := c.PodLabel + `!=""`
-	expression := c.irate("container_cpu_usage_seconds_total", container, pod)
+	expression := c.irate("container_cpu_usage_seconds_total", c.containers()...)
 	if metric == usage.Memory {
-		expression = c.selector("container_memory_working_set_bytes", container, pod)
+		expression = c.selector("container_memory_working_set_bytes", c.containers()...)
 	}
-	by := strings.Join(slices.Concat([]string{c.NamespaceLabel, c.PodLabel, instanceLabel}, clusterLabels[:]), ", ")
+	labels := []string{c.NamespaceLabel, c.PodLabel, instanceLabel}
+	for _, pair := range podLabels {
+		labels = usage.Distinct(labels, pair[:])
+	}
+	by := strings.Join(append(labels, clusterLabels[:]...), ", ")
 	return "sum by (" + by + ") (max by (" + by + ", container) (" + expression + "))"
 }
 

@@ -76,7 +76,7 @@ func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since 
 	if g.steps == 0 {
 		return nil, nil
 	}
-	index := newNodeIndex(snapshot, s.config.NodeLabel)
+	index := s.config.newNodeIndex(snapshot)
 	columns := make([]*column, len(queries))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.config.parallel)

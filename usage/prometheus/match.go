@@ -20,8 +20,9 @@ const ambiguous = -1
 
 // nodeIndex finds the node that a series is about.
 type nodeIndex struct {
-	labels []string
-	byKey  map[string]int
+	labels    []string
+	podLabels [][2]string
+	byKey     map[string]int
 
 	nodes []*cluster.NodePods
 	once  sync.Once
@@ -45,10 +46,12 @@ func (x *nodeIndex) runsOn(namespace, name []byte) (node int, ok bool) {
 // newNodeIndex indexes nodes by name, host name and internal address. An
 // address that two nodes share identifies neither, but a node's name always
 // identifies that node.
-func newNodeIndex(snapshot *cluster.Snapshot, label string) *nodeIndex {
-	index := &nodeIndex{nodes: snapshot.Nodes, labels: nodeLabels, byKey: make(map[string]int, 3*len(snapshot.Nodes))}
-	if label != "" {
-		index.labels = []string{label}
+func (c *Config) newNodeIndex(snapshot *cluster.Snapshot) *nodeIndex {
+	index := &nodeIndex{
+		nodes: snapshot.Nodes, labels: nodeLabels, podLabels: c.allPodLabels(), byKey: make(map[string]int, 3*len(snapshot.Nodes)),
+	}
+	if c.NodeLabel != "" {
+		index.labels = []string{c.NodeLabel}
 	}
 	for i, node := range snapshot.Nodes {
 		index.add(node.Node.Hostname, i)

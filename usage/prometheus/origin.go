@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -28,26 +27,25 @@ const serverLabel = "prometheus"
 
 // origin judges where the series of one answer are from.
 type origin struct {
-	nodes []*cluster.NodePods
 	index *nodeIndex
-	// scraped are the nodes that have series from their own address.
-	scraped map[int]bool
-	// all are the clusters of all series. own and others are those of a node's
-	// series that count, from its own address or not.
-	all         clusters
+	// all are the clusters that any series names.
+	all clusters
+	// own and others are what the series say that count for a node: those from the
+	// node's own address, and the rest. They are parallel to the nodes.
 	own, others []marks
 }
 
-// marks are the clusters that the series of one node name, in the order of
-// clusterLabels.
+// marks are the clusters that a node's series name.
 type marks struct {
-	values [len(clusterLabels)]string
-	// bare are the labels that a series lacks, several whether two differ.
+	any bool // there is a series
+	// values are parallel to clusterLabels; bare are the labels that a series lacks.
+	values  [len(clusterLabels)]string
 	bare    [len(clusterLabels)]bool
-	several bool
+	several bool // one label has two values
 }
 
 func (m *marks) add(s *series) {
+	m.any = true
 	for i, label := range clusterLabels {
 		switch value := s.label(label); {
 		case len(value) == 0:
@@ -60,15 +58,12 @@ func (m *marks) add(s *series) {
 	}
 }
 
+func newOrigin(index *nodeIndex) origin {
+	return origin{index: index, all: clusters{}, own: make([]marks, len(index.nodes)), others: make([]marks, len(index.nodes))}
+}
+
 // clusters holds labels with their values.
 type clusters map[string]map[string]bool
-
-func newOrigin(nodes []*cluster.NodePods, index *nodeIndex) origin {
-	return origin{
-		nodes: nodes, index: index, scraped: map[int]bool{}, all: clusters{},
-		own: make([]marks, len(nodes)), others: make([]marks, len(nodes)),
-	}
-}
 
 // maxClusters bounds the values of one label that are kept.
 const maxClusters = 16
@@ -103,60 +98,57 @@ func (o *origin) seen(s *series) { o.all.add(s, append(clusterLabels[:], serverL
 // counts records a series that counts for a node, scraped at the node's own
 // address or not.
 func (o *origin) counts(s *series, node int, own bool) {
-	if !own {
+	if own {
+		o.own[node].add(s)
+	} else {
 		o.others[node].add(s)
-		return
 	}
-	o.scraped[node] = true
-	o.own[node].add(s)
 }
 
-// judge reports whether a series that is about a node was scraped at that node's
-// own address, and why it does not count, if so.
+// judge reports whether a series that is about a node, or about a pod there, was
+// scraped at that node's own address, and why it does not count, if so.
 func (o *origin) judge(s *series, node int) (own bool, why string) {
 	at, atNode := o.index.named(s.label(instanceLabel))
-	switch own = atNode && at == node; {
-	case atNode && !own:
+	if atNode && at != node {
 		return false, notItsAddress
-	case !o.speaksFor(s, node, own):
-		return false, "from a pod that is not on it: " + s.String()
 	}
-	return own, ""
-}
-
-const notItsAddress = "from another address than its own"
-
-// speaksFor reports whether a series may be about a node: one that was scraped
-// from a pod must be from a pod there. One that was scraped at the node's own
-// address may be from a pod that is not known, such as one that has just come.
-func (o *origin) speaksFor(s *series, node int, own bool) bool {
-	for _, labels := range podLabels {
+	for _, labels := range o.index.podLabels {
 		namespace, name := s.label(labels[0]), s.label(labels[1])
-		if len(namespace) == 0 || len(name) == 0 || slices.ContainsFunc(o.nodes[node].Pods, func(pod *cluster.Pod) bool {
-			return pod.Name == string(name) && pod.Namespace == string(namespace)
-		}) {
+		if len(namespace) == 0 || len(name) == 0 {
 			continue
 		}
-		if _, runs := o.index.runsOn(namespace, name); runs || !own {
-			return false
+		// At the node's own address it may be a pod that has just come.
+		if on, runs := o.index.runsOn(namespace, name); runs && on != node || !runs && !atNode {
+			return false, "from a pod that is not on it: " + s.String()
 		}
 	}
-	return true
+	return atNode, ""
 }
+
+const notItsAddress = "from another address than the node's"
 
 // podLabels are the labels that scrapes of pods set, namespace first: those of
 // today, and of configurations that were written for Prometheus 1 and 2. A page
 // can add the pair that its scrape does not set, so that each present one counts.
 var podLabels = [][2]string{{"namespace", "pod"}, {"kubernetes_namespace", "kubernetes_pod_name"}}
 
+// allPodLabels are podLabels and those that the policy names.
+func (c *Config) allPodLabels() [][2]string {
+	all := slices.Clone(podLabels)
+	if named := [2]string{c.NamespaceLabel, c.PodLabel}; !slices.Contains(all, named) {
+		all = append(all, named)
+	}
+	return all
+}
+
 // settled reports whether nodes are commonly scraped at their own addresses:
 // then series from elsewhere do not count.
 func (o *origin) settled() bool {
 	ready, scraped := 0, 0
-	for i, node := range o.nodes {
+	for i, node := range o.index.nodes {
 		if node.Node.Ready {
 			ready++
-			if o.scraped[i] {
+			if o.own[i].any {
 				scraped++
 			}
 		}
@@ -166,8 +158,9 @@ func (o *origin) settled() bool {
 
 // mixed returns the nodes whose series cannot be told to be of this cluster, and
 // adds a problem for an answer that names several. A node whose own series differ
-// is one; so is a node that differs from all others, as whoever has a page there
-// can make it. Only where several nodes differ, nothing can be told of any.
+// is one; so is a node that names another cluster than this one, as whoever has a
+// page there can make it. Where it cannot be told which cluster is this one,
+// nothing can be told of any node.
 func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]bool, all bool) {
 	if found := o.all.several(); found != "" {
 		problems.Add(usage.SeveralClusters, what+": "+found)
@@ -175,10 +168,10 @@ func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]boo
 	nodes = map[int]bool{}
 	settled := o.settled()
 	for label := range clusterLabels {
-		by, bare := map[string][]int{}, 0
-		for node := range o.nodes {
+		named, bare := map[string][]int{}, 0
+		for node := range o.index.nodes {
 			m := &o.own[node]
-			if !o.scraped[node] && !settled {
+			if !m.any && !settled {
 				m = &o.others[node]
 			}
 			switch {
@@ -186,27 +179,44 @@ func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]boo
 				nodes[node] = true
 			case m.bare[label]:
 				bare++
-			case m.values[label] != "":
-				by[m.values[label]] = append(by[m.values[label]], node)
+			case m.any:
+				named[m.values[label]] = append(named[m.values[label]], node)
 			}
 		}
-		if len(by) < 2 {
+		if len(named) < 2 {
 			continue
 		}
-		common := 0
-		for _, of := range by {
-			if len(of) > 1 {
-				common++
-			}
-		}
-		if common > 1 || common == 0 && bare < 2 {
+		ours, ok := thisCluster(named, bare)
+		if !ok {
 			return nodes, true
 		}
-		for _, of := range by {
-			if len(of) == 1 {
-				nodes[of[0]] = true
+		for name, of := range named {
+			if name == ours {
+				continue
+			}
+			for _, node := range of {
+				nodes[node] = true
 			}
 		}
 	}
 	return nodes, false
+}
+
+// thisCluster returns the name of this cluster: the one that most nodes have, and
+// at least half of those with a name. If there is none and as many nodes have no
+// name, this cluster has no name either.
+func thisCluster(named map[string][]int, bare int) (name string, ok bool) {
+	all, most, next := 0, 0, 0
+	for of, nodes := range named {
+		all += len(nodes)
+		if len(nodes) > most {
+			name, most, next = of, len(nodes), most
+		} else {
+			next = max(next, len(nodes))
+		}
+	}
+	if most > next && 2*most >= all {
+		return name, true
+	}
+	return "", bare >= all
 }

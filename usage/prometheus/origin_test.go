@@ -296,26 +296,39 @@ func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 		nodes, page []one
 		want        []string
 	}{
-		"at the node's address":               {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
-		"one at the node's address":           {at(scraped, "cluster", "eu")(all...), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
-		"one beside unnamed exporters":        {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, all},
-		"where the exporter is silent":        {at(scraped, "cluster", "eu")("n2", "n3", "n4"), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
-		"where two exporters are silent":      {at(scraped)("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
-		"disputed, with addresses apart":      {at(apart)(all...), []one{page("n1", "5", "x"), page("n1", "5", "y")}, []string{"n2", "n3", "n4"}},
-		"agreeing, with addresses apart":      {at(apart)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
+		"at the node's address":                      {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
+		"one at the node's address":                  {at(scraped, "cluster", "eu")(all...), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
+		"one beside unnamed exporters":               {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, all},
+		"where the exporter is silent":               {at(scraped, "cluster", "eu")("n2", "n3", "n4"), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
+		"where two exporters are silent":             {at(scraped)("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
+		"disputed, with addresses apart":             {at(apart)(all...), []one{page("n1", "5", "x"), page("n1", "5", "y")}, []string{"n2", "n3", "n4"}},
+		"agreeing, with addresses apart":             {at(apart)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
+		"of one name where two exporters are silent": {at(scraped, "cluster", "eu")("n3", "n4", "n5"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "x")}, []string{"n3", "n4", "n5"}},
+		"of one name, with addresses apart, where two exporters are silent": {
+			at(apart, "cluster", "eu")("n3", "n4", "n5"), []one{page("n1", "20", "x"), page("n2", "20", "x")}, []string{"n3", "n4", "n5"},
+		},
+		"of two names where two exporters are silent": {at(scraped, "cluster", "eu")("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
+		"of one name beside unnamed exporters, and one that is named": {
+			slices.Concat(at(scraped)("n3", "n4", "n5"), at(scraped, "cluster", "eu")("n2")), []one{hostPage("n1", "20", "x")}, []string{"n3", "n4", "n5"},
+		},
+		"as often as the exporters":           {at(scraped, "cluster", "eu")("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "x")}, nil},
 		"of two nodes, with addresses apart":  {at(apart)(all...), []one{page("n1", "20", "x"), page("n2", "20", "y")}, all},
 		"another address than the exporter's": {at(scraped)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, all},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stamps []one
-			for _, node := range all {
+			for _, node := range append(all, "n5") {
 				stamps = append(stamps, of(stamp(-10), scraped(node)...))
 			}
 			server := newFake(t, map[string]string{nodeCPU: vectorOf(slices.Concat(tc.nodes, tc.page)...), nodeStamp: vectorOf(stamps...)})
 			config := configFor(server.URL)
 			config.NodesOnly, config.Metrics = true, []usage.Metric{usage.CPU}
-			snapshot := exporterCluster(4)
+			nodes := 4
+			if slices.Contains(tc.want, "n5") {
+				nodes = 5
+			}
+			snapshot := exporterCluster(nodes)
 			snapshot.Nodes[1].Pods = append(snapshot.Nodes[1].Pods, &cluster.Pod{Namespace: "shop", Name: "web-1", Node: "n2"})
 			batch := sample(t, newSource(t, config), snapshot)
 			want := map[string]float64{}
@@ -357,6 +370,79 @@ func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 			}
 			if diff := cmp.Diff([]string{"a-0", "a-1"}, got); diff != "" {
 				t.Errorf("pods (-want +got):\n%s\n%v", diff, batch.Problems)
+			}
+		})
+	}
+}
+
+// Where kubelets are not scraped at their nodes' addresses, a page still speaks for
+// the node of its pod alone: its series name a pod, whatever labels hold that, and
+// whatever the page adds to the labels that the scrape set.
+func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
+	const contention = "container_pressure_cpu_waiting_seconds_total"
+	exported := []string{"exported_namespace", "exported_pod"}
+	old := []string{"kubernetes_namespace", "kubernetes_pod_name"}
+	renamed := []string{"pod_namespace", "pod_name"}
+	for name, tc := range map[string]struct {
+		// pair are the labels of the pod that is measured, of the pod that is
+		// scraped.
+		pair, of []string
+	}{
+		"contention":                        {podLabels[0][:], podLabels[0][:]},
+		"contention, by old labels":         {podLabels[0][:], old},
+		"contention, by labels of its own":  {renamed, renamed},
+		"contention, by a cAdvisor's pages": {exported, podLabels[0][:]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var answer, stamps []one
+			for _, node := range []string{"n1", "n2", "n3", "n4"} {
+				answer = append(answer, of("10", "instance", "10.244.9.9:10250", "node", node, tc.pair[0], "monitoring", tc.pair[1], "exporter-"+node))
+				stamps = append(stamps, of(stamp(-10), scraped(node)...))
+			}
+			page := of("90", "instance", "10.244.1.7:8080", "node", "n2", tc.pair[0], "monitoring", tc.pair[1], "exporter-n2")
+			page.labels[tc.of[0]], page.labels[tc.of[1]] = "shop", "web-0"
+			for name, all := range map[string][]one{"first": append([]one{page}, answer...), "last": append(slices.Clip(answer), page)} {
+				server := newFake(t, map[string]string{contention: vectorOf(all...), nodeStamp: vectorOf(stamps...)})
+				config := configFor(server.URL)
+				config.NodesOnly, config.Metrics = true, []usage.Metric{usage.CPUContention}
+				config.NamespaceLabel, config.PodLabel = tc.pair[0], tc.pair[1]
+				want := map[string]float64{}
+				for _, node := range []string{"n1", "n2", "n3", "n4"} {
+					want[node+" cpu.contention avg_5m"] = 10
+				}
+				batch := sample(t, newSource(t, config), exporterCluster(4))
+				if diff := cmp.Diff(want, values(batch)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s\n%v", name, diff, batch.Problems)
+				}
+			}
+		})
+	}
+}
+
+// Nor does it dispute another pod's usage there.
+func TestPagesSpeakForTheirOwnPod(t *testing.T) {
+	for name, tc := range map[string]struct{ pair, of []string }{
+		"by old labels":         {podLabels[0][:], podLabels[1][:]},
+		"by a cAdvisor's pages": {[]string{"exported_namespace", "exported_pod"}, podLabels[0][:]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := func(value, instance string, more ...string) one {
+				return of(value, append([]string{"instance", instance, tc.pair[0], "monitoring", tc.pair[1], "exporter-n2"}, more...)...)
+			}
+			const kubelet = "10.244.9.2:10250"
+			page := from("30", "10.244.1.7:8080", tc.of[0], "shop", tc.of[1], "web-0")
+			server := newFake(t, map[string]string{podCPU: vectorOf(page, from("0.2", kubelet)), podMemory: vectorOf(from("1048576", kubelet))})
+			config := configFor(server.URL)
+			config.NamespaceLabel, config.PodLabel = tc.pair[0], tc.pair[1]
+			batch := sample(t, newSource(t, config), exporterCluster(2))
+			want := []usage.PodSample{{Namespace: "monitoring", Name: "exporter-n2", Avg5m: usage.Sample{At: epoch(), Used: cluster.Amounts{200, 1 << 20}}}}
+			if diff := cmp.Diff(want, batch.Pods); diff != "" {
+				t.Errorf("pods (-want +got):\n%s\n%v", diff, batch.Problems)
+			}
+			for _, query := range server.queries() {
+				if strings.Contains(query, podCPU) && (!strings.Contains(query, tc.of[0]+", ") || !strings.Contains(query, tc.of[1]+", ")) {
+					t.Errorf("the labels of the pod that is scraped are not kept: %s", query)
+				}
 			}
 		})
 	}

@@ -48,7 +48,7 @@ const unknownNode = -1
 
 // begin begins the answer to a query.
 func (t *podTable) begin(query *podQuery, r *round) {
-	t.query, t.series, t.origin, t.disputed = query, 0, newOrigin(r.snapshot.Nodes, r.index), map[int32]bool{}
+	t.query, t.series, t.origin, t.disputed = query, 0, newOrigin(r.index), map[int32]bool{}
 }
 
 func newPodTable(config *settings, expected int) *podTable {
@@ -67,30 +67,28 @@ func (t *podTable) instant(s *series) {
 		t.problems.Add(usage.Unreadable, fmt.Sprintf("%s of pods: no pod's value in %s", t.query.metric, s))
 		return
 	}
-	at, atNode := t.origin.index.named(s.label(instanceLabel))
-	if !atNode {
-		at = unknownNode
+	node, known := t.origin.index.runsOn(namespace, name)
+	if !known {
+		node, known = t.origin.index.named(s.label(instanceLabel))
 	}
-	on, runs := t.origin.index.runsOn(namespace, name)
+	if !known {
+		node = unknownNode
+	}
 	i, ok := t.index[podKey{string(namespace), string(name)}]
-	switch {
-	case ok:
-	case runs:
-		i = t.add(namespace, name, on)
-	default:
-		i = t.add(namespace, name, at)
+	if !ok {
+		i = t.add(namespace, name, node)
 	}
-	t.origin.seen(s)
-	own := atNode && (at == on || !runs)
-	if t.query.builtIn && atNode && !own {
-		t.foreign(i)
-		return
-	}
-	switch {
-	case own:
-		t.origin.counts(s, at, true)
-	case runs:
-		t.origin.counts(s, on, false)
+	own := false
+	if t.query.builtIn {
+		t.origin.seen(s)
+		if known {
+			var why string
+			if own, why = t.origin.judge(s, node); why != "" {
+				t.foreign(i, why)
+				return
+			}
+			t.origin.counts(s, node, own)
+		}
 	}
 	t.set(i, own, s.points[0])
 }
@@ -125,7 +123,6 @@ func (t *podTable) set(i int32, own bool, p point) {
 	pod, metric, part := &t.pods[i], t.query.metric, t.query.part()
 	resource, _ := resourceOf(metric)
 	amount, ok := podAmount(p.value, t.query.unit)
-	own = own && t.query.builtIn
 	have, haveOwn := t.parts[i]&part != 0, t.own[i]&part != 0
 	sample := &pod.Avg5m
 	if t.query.window == usage.Last {
@@ -133,7 +130,7 @@ func (t *podTable) set(i int32, own bool, p point) {
 	}
 	switch {
 	case have && haveOwn && !own:
-		t.foreign(i)
+		t.foreign(i, notItsAddress)
 		return
 	case !ok:
 		t.problems.Add(usage.Absurd, fmt.Sprintf("%s of pod %s/%s: %v", metric, pod.Namespace, pod.Name, p.value))
@@ -142,7 +139,7 @@ func (t *podTable) set(i int32, own bool, p point) {
 		}
 		return
 	case have && own && !haveOwn:
-		t.foreign(i)
+		t.foreign(i, notItsAddress)
 	case have && own && near(amount, sample.Used[resource], resource):
 		amount = max(amount, sample.Used[resource])
 	case have && !own && t.query.builtIn:
@@ -184,8 +181,8 @@ func podAmount(value float64, unit source.Unit) (int64, bool) {
 }
 
 // foreign counts a value that does not count for a pod.
-func (t *podTable) foreign(i int32) {
-	t.problems.Add(usage.Foreign, fmt.Sprintf("%s of pod %s/%s from another address than its node's", t.query.metric, t.pods[i].Namespace, t.pods[i].Name))
+func (t *podTable) foreign(i int32, why string) {
+	t.problems.Add(usage.Foreign, shown(fmt.Sprintf("%s of pod %s/%s %s", t.query.metric, t.pods[i].Namespace, t.pods[i].Name, why)))
 }
 
 // finish drops the values of a query that cannot be told to be of this cluster's

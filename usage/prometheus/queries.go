@@ -74,10 +74,13 @@ func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuer
 	preset := c.nodeBase(metric)
 	query.builtIn = override.Expr == ""
 	if override.Expr != "" {
-		preset = base{override.Expr, override.Expr}
+		preset = base{now: override.Expr, stamp: override.Expr}
 	}
 	if preset.now != "" {
 		query.expression, query.stamp = over(preset.now, window, stepOf(window)), "timestamp("+preset.stamp+")"
+		if preset.ofContainers {
+			query.expression = c.labelled(query.expression)
+		}
 	}
 	if window == usage.Last && override.Expr != "" && plainStamp(override.Expr) == "" {
 		query.stamp = "" // a second query would only return the time of the evaluation

@@ -55,7 +55,7 @@ type stamps struct {
 // stamp queries when the nodes were last measured. Of two servers' times the
 // older counts.
 func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
-	found, from := r.stamps[expression], newOrigin(r.snapshot.Nodes, r.index)
+	found, from := r.stamps[expression], newOrigin(r.index)
 	byOwn := map[bool]map[string]time.Time{false: {}, true: found.at}
 	visit := func(series *series) {
 		node, ok := r.index.find(series)
@@ -100,7 +100,7 @@ type round struct {
 
 func (s *Source) newRound(snapshot *cluster.Snapshot) *round {
 	r := &round{
-		snapshot: snapshot, index: newNodeIndex(snapshot, s.config.NodeLabel),
+		snapshot: snapshot, index: s.config.newNodeIndex(snapshot),
 		queries: s.nodeQueries, answers: make([]*keptAnswer, len(s.nodeQueries)), stamps: map[string]*stamps{},
 	}
 	for i := range s.nodeQueries {
