@@ -49,6 +49,7 @@ func OfCustom(object *unstructured.Unstructured, pod *v1.Pod) Owner {
 	}
 	for _, path := range [][]string{{"spec", "minReadySeconds"}, {"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"}} {
 		n, _ := r.number(path...)
+		n = min(n, math.MaxInt32) // the most that Kubernetes' own controllers take
 		o.MinReady = max(o.MinReady, time.Duration(n)*time.Second)
 	}
 	// A template as Kubernetes' own controllers have it says the same of its pods.

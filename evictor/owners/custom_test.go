@@ -2,6 +2,7 @@ package owners
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,6 +141,10 @@ func TestCustomControllers(t *testing.T) {
 		if got := o.Recreates(pod, o.Count(pods, func(string) bool { return false }, noon)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+	endless := of("CloneSet", func(spec, _ map[string]any) { spec["minReadySeconds"] = int64(math.MaxInt64 / 1000) })
+	if o := OfCustom(endless, member(7)); o.MinReady < 24*time.Hour {
+		t.Errorf("what has to be ready for longer than time can hold is read as %v", o.MinReady)
 	}
 	for _, path := range []string{"minReadySeconds", "updateStrategy"} {
 		object := of("CloneSet", func(spec, _ map[string]any) {

@@ -2,6 +2,7 @@ package owners
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -161,6 +162,7 @@ func late(job *batchv1.Job, pod *v1.Pod, now time.Time) bool {
 	if job.Spec.ActiveDeadlineSeconds == nil || job.Status.StartTime == nil {
 		return false
 	}
-	left := job.Status.StartTime.Add(time.Duration(*job.Spec.ActiveDeadlineSeconds) * time.Second).Sub(now)
+	deadline := min(*job.Spec.ActiveDeadlineSeconds, math.MaxInt32) // 68 years; what is later overflows
+	left := job.Status.StartTime.Add(time.Duration(deadline) * time.Second).Sub(now)
 	return left <= 0 || pod.Status.StartTime != nil && left < now.Sub(pod.Status.StartTime.Time)
 }

@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -138,6 +139,7 @@ func TestJobs(t *testing.T) {
 		"the index is not wanted any more":    {job: work(perIndex(2)), pod: worker(ofIndex("10", "0")), want: reasons.OwnerScaledDown},
 
 		"plenty of time":               {job: work(deadline(3 * time.Hour))},
+		"more than time can hold":      {job: work(func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(math.MaxInt64 / 1000)) })},
 		"as much time as it has had":   {job: work(deadline(80 * time.Minute))},
 		"too little time":              {job: work(deadline(79 * time.Minute)), want: reasons.JobWouldFail},
 		"the deadline has passed":      {job: work(deadline(time.Minute)), want: reasons.JobWouldFail},
