@@ -67,18 +67,18 @@ func (l *Look) Pause(ctx context.Context) pause.State { return l.app.pause.Read(
 
 // Ledger reads the stored ledger. The error is a *configmap.Unreadable if it is
 // none.
-func (l *Look) Ledger(ctx context.Context) error {
+func (l *Look) Ledger(ctx context.Context) (stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
 	defer cancel()
 	namespace := cmp.Or(l.app.options.Namespace, DefaultNamespace)
 	object, err := l.Kube.Client.CoreV1().ConfigMaps(namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err == nil {
 		_, err = configmap.Inspect(object)
 	}
-	return err
+	return true, err
 }
 
 // Run observes and runs tasks until one of them ends.

@@ -153,7 +153,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 		Reason: state.Reason, Says: state.String(), ByAnnotation: state.ByAnnotation,
 		Namespace: e.options.Namespace, Name: pause.Name, Ledger: evictor.ConfigMapName, Annotation: pause.Annotation,
 	}
-	patient.Ledger = doctor.Ledger{Err: look.Ledger(ctx)}
+	patient.Ledger.Stored, patient.Ledger.Err = look.Ledger(ctx)
 	if u, unreadable := errors.AsType[*configmap.Unreadable](patient.Ledger.Err); unreadable {
 		patient.Ledger.Accept, patient.Ledger.Surges, patient.Ledger.Accepted = u.Accept(), u.Surges(), u.Accepted
 	}

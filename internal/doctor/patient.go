@@ -259,12 +259,15 @@ type Pause struct {
 	Says   string
 	// ByAnnotation: the Annotation of the ConfigMap Ledger pauses, not the
 	// ConfigMap Name.
-	ByAnnotation                        bool
+	ByAnnotation bool
+	// Namespace is where the ConfigMaps Name and Ledger are.
 	Namespace, Name, Ledger, Annotation string
 }
 
 // Ledger is what is known of the stored ledger.
 type Ledger struct {
+	// Stored reports whether there is one.
+	Stored bool
 	// Err is why it cannot be read; nil if it can, or if there is none.
 	Err error
 	// Accept is the command that accepts the loss of content that is no ledger,

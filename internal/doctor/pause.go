@@ -12,8 +12,10 @@ func examineLedger(p *Patient, n *notes) {
 	ledger := &p.Ledger
 	switch {
 	case !p.Mode.Evicts():
+	case ledger.Err == nil && !ledger.Stored:
+		n.ok("", "Namespace %s has no ledger: no eviction is on record there. %s", p.Pause.Namespace, elsewhere)
 	case ledger.Err == nil:
-		n.ok("", "The stored ledger can be read.")
+		n.ok("", "The ledger stored in namespace %s can be read.", p.Pause.Namespace)
 	case ledger.Accept == "":
 		n.problem("", "The ledger cannot be fetched, so nothing is evicted: %v", ledger.Err).fix("See under permissions.")
 	case ledger.Accepted:
@@ -23,6 +25,9 @@ func examineLedger(p *Patient, n *notes) {
 			"which keeps it in a ConfigMap of its own: " + ledger.Accept)
 	}
 }
+
+// elsewhere says what to do if it was not Evenkeel's namespace that was examined.
+const elsewhere = "If Evenkeel runs in another namespace, name that with --namespace."
 
 func examinePause(p *Patient, n *notes) {
 	pause := &p.Pause
@@ -39,6 +44,6 @@ func examinePause(p *Patient, n *notes) {
 		n.warning("", "Nothing is evicted: %s.", pause.Says).
 			fix(fmt.Sprintf("To go on: %s delete configmap %s   # or take it out of what GitOps applies", object, pause.Name))
 	default:
-		n.ok("", "Evicting is not paused.")
+		n.ok("", "Evicting is not paused in namespace %s.", pause.Namespace)
 	}
 }

@@ -303,7 +303,7 @@ func TestPause(t *testing.T) {
 		want  []string
 		mend  string
 	}{
-		"not paused": {mode: doctor.ModeServe, want: []string{"ok: Evicting is not paused."}},
+		"not paused": {mode: doctor.ModeServe, want: []string{"ok: Evicting is not paused in namespace evenkeel."}},
 		"paused": {
 			mode:  doctor.ModeServe,
 			pause: doctor.Pause{Reason: reasons.Paused, Says: "paused by it"},
@@ -346,7 +346,9 @@ func TestLedger(t *testing.T) {
 		want   []string
 		mend   string
 	}{
-		"readable": {mode: doctor.ModeServe, want: []string{"ok: The stored ledger can be read."}},
+		"readable": {mode: doctor.ModeServe, ledger: doctor.Ledger{Stored: true}, want: []string{"ok: The ledger stored in namespace evenkeel can be read."}},
+		"none": {mode: doctor.ModeServe, want: []string{"ok: Namespace evenkeel has no ledger: no eviction is on record there. " +
+			"If Evenkeel runs in another namespace, name that with --namespace."}},
 		"unreadable": {
 			mode: doctor.ModeRun, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it", Surges: "none"},
 			want: []string{"problem: the stored ledger cannot be read: it has format 7"}, mend: "kubectl annotate it",
