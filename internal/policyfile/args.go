@@ -1,13 +1,17 @@
 package policyfile
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/check"
@@ -22,7 +26,7 @@ func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregis
 	m := mistakes{registry: registry, places: policy.PlacesOf(file.Descheduler, file.DeschedulerAt)}
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		path := field.NewPath("profiles").Index(i)
-		m.ofEnabled(path.Child("plugins"), profile["plugins"])
+		m.ofEnabled(path.Child("plugins"), profile)
 		for j, config := range shape.Mappings(profile["pluginConfig"]) {
 			m.ofConfig(path.Child("pluginConfig").Index(j), config)
 		}
@@ -37,18 +41,28 @@ type mistakes struct {
 	found    []string
 }
 
-// ofEnabled finds the mistakes in what a profile enables, by extension point.
-func (m *mistakes) ofEnabled(path *field.Path, plugins any) {
-	points, _ := plugins.(map[string]any)
+// ofEnabled finds the mistakes in what a profile enables, by extension point. The
+// framework would report a plugin without configuration only while it is built.
+func (m *mistakes) ofEnabled(path *field.Path, profile map[string]any) {
+	points, _ := profile["plugins"].(map[string]any)
 	for _, point := range slices.Sorted(maps.Keys(points)) {
 		set, _ := points[point].(map[string]any)
 		enabled, _ := set["enabled"].([]any)
 		for i, name := range enabled {
-			if name, isText := name.(string); isText {
-				m.exists(path.Child(point, "enabled").Index(i), name)
+			at := path.Child(point, "enabled").Index(i)
+			if name, isText := name.(string); isText && m.exists(at, name) && !configures(profile, name) {
+				m.add(field.NotFound(at, name), fmt.Sprintf("%v: plugin %q has no entry in the profile's pluginConfig; add one: - name: %s", at, name, name))
 			}
 		}
 	}
+}
+
+// configures reports whether a profile has a plugin's arguments. Upstream's loader
+// adds those of the DefaultEvictor.
+func configures(profile map[string]any, plugin string) bool {
+	return plugin == defaultevictor.PluginName || slices.ContainsFunc(shape.Mappings(profile["pluginConfig"]), func(config map[string]any) bool {
+		return config["name"] == plugin
+	})
 }
 
 // ofConfig finds the mistakes in the configuration of a plugin.
@@ -57,13 +71,64 @@ func (m *mistakes) ofConfig(path *field.Path, config map[string]any) {
 	if !m.exists(path.Child("name"), name) {
 		return
 	}
-	args := m.registry[name].PluginArgInstance
-	if args == nil {
+	plugin := m.registry[name]
+	if plugin.PluginArgInstance == nil {
 		return
 	}
-	for _, err := range shape.Check(path.Child("args"), config["args"], reflect.TypeOf(args)) {
+	path = path.Child("args")
+	errs := shape.Check(path, config["args"], reflect.TypeOf(plugin.PluginArgInstance))
+	if len(errs) == 0 && plugin.PluginArgValidator != nil {
+		errs = refused(path, config["args"], plugin)
+	}
+	for _, err := range errs {
 		m.add(err, check.Message(err)+" ("+name+")")
 	}
+}
+
+// refused returns what a plugin's own validator finds in arguments of the right
+// types. Upstream's validators name neither the plugin nor always the field, so
+// the arguments are added.
+func refused(path *field.Path, given any, plugin pluginregistry.PluginUtilities) (errs field.ErrorList) {
+	args := plugin.PluginArgInstance.DeepCopyObject()
+	if wrong := shape.Fill(args, given); len(wrong) > 0 {
+		return wrong
+	}
+	for _, err := range parts(plugin.PluginArgValidator(args)) {
+		if inner, ok := errors.AsType[*field.Error](err); ok {
+			inner.Field = path.Child(inner.Field).String()
+			errs = append(errs, inner)
+			continue
+		}
+		errs = append(errs, field.Forbidden(path, err.Error()+shown(given)))
+	}
+	return errs
+}
+
+// parts returns the errors that one was joined of.
+func parts(err error) []error {
+	switch list := err.(type) { //nolint:errorlint // what it is itself, not what it wraps
+	case nil:
+		return nil
+	case interface{ Unwrap() []error }:
+		return list.Unwrap()
+	case utilerrors.Aggregate:
+		return utilerrors.Flatten(list).Errors()
+	default:
+		return []error{err}
+	}
+}
+
+// maxShown bounds the arguments that a message repeats, in bytes.
+const maxShown = 300
+
+// shown returns arguments for the end of a message; empty if there are none, or
+// too many.
+func shown(args any) string {
+	text, err := json.Marshal(args)
+	if args == nil || err != nil || len(text) > maxShown {
+		return ""
+	}
+	return ", in " + string(text)
 }
 
 // exists reports whether there is a plugin, and notes one that there is not.

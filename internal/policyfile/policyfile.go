@@ -9,10 +9,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -94,8 +92,9 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 }
 
 // document returns the file's DeschedulerPolicy as a tree whose plugins exist and
-// whose arguments have the right types.
-func document(file *policy.File, registry pluginregistry.Registry) (map[string]any, error) {
+// accept their arguments.
+func document(file *policy.File, registry pluginregistry.Registry) (_ map[string]any, err error) {
+	defer Recover(NameOf(file), &err)
 	text := file.Descheduler
 	switch {
 	case file.DefaultProfile:
@@ -139,30 +138,7 @@ func decode(file *policy.File, tree map[string]any, client kubernetes.Interface,
 	if err != nil {
 		return nil, Invalid(NameOf(file), strings.ReplaceAll(err.Error(), path, NameOf(file)))
 	}
-	if err := checkProfiles(loaded); err != nil {
-		return nil, Invalid(NameOf(file), err.Error())
-	}
 	return loaded, nil
-}
-
-// checkProfiles reports, before anything starts, plugins without configuration,
-// which the framework would only report while it is built.
-func checkProfiles(p *api.DeschedulerPolicy) error {
-	var errs []error
-	for i := range p.Profiles {
-		profile := &p.Profiles[i]
-		for _, name := range enabled(profile) {
-			if _, configured := policy.ArgsOf(profile, name); !configured {
-				errs = append(errs, fmt.Errorf("profile %q enables plugin %q without an entry in pluginConfig", profile.Name, name))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func enabled(profile *api.DeschedulerProfile) []string {
-	p := profile.Plugins
-	return slices.Concat(p.PreSort.Enabled, p.Sort.Enabled, p.Deschedule.Enabled, p.Balance.Enabled, p.Filter.Enabled, p.PreEvictionFilter.Enabled)
 }
 
 // Invalid returns the error of an invalid policy, with one problem per line of

@@ -1,0 +1,60 @@
+package policyfile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What a plugin's own validator refuses is reported like every other mistake: each with
+// its line, its plugin and what was given.
+func TestRefusedArguments(t *testing.T) {
+	SetupPlugins()
+	const head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"
+	for name, tc := range map[string]struct{ profile, want string }{
+		"without a field": {
+			"  pluginConfig:\n  - name: RemovePodsHavingTooManyRestarts\n    args:\n      podRestartThreshold: -1\n",
+			`line 7, column 5: DeschedulerPolicy: profiles[0].pluginConfig[0].args: invalid PodsHavingTooManyRestarts threshold, ` +
+				`in {"podRestartThreshold":-1} (RemovePodsHavingTooManyRestarts)`,
+		},
+		"without arguments": {
+			"  pluginConfig:\n  - name: HighNodeUtilization\n",
+			"line 6, column 5: DeschedulerPolicy: profiles[0].pluginConfig[0].args: no resource threshold is configured (HighNodeUtilization)",
+		},
+		"of two profiles, several of one": {
+			"  pluginConfig: [{name: HighNodeUtilization, args: {thresholds: {cpu: -1}}}]\n" +
+				"- name: q\n  pluginConfig: [{name: RemovePodsHavingTooManyRestarts, args: {namespaces: {include: [a], exclude: [b]}}}]\n",
+			`line 5, column 46: DeschedulerPolicy: profiles[0].pluginConfig[0].args: cpu threshold not in [0, 100] range, in {"thresholds":{"cpu":-1}} (HighNodeUtilization)` + "\n" +
+				"line 7, column 58: DeschedulerPolicy: profiles[1].pluginConfig[0].args: only one of Include/Exclude namespaces can be set, " +
+				`in {"namespaces":{"exclude":["b"],"include":["a"]}} (RemovePodsHavingTooManyRestarts)` + "\n" +
+				"line 7, column 58: DeschedulerPolicy: profiles[1].pluginConfig[0].args: invalid PodsHavingTooManyRestarts threshold, " +
+				`in {"namespaces":{"exclude":["b"],"include":["a"]}} (RemovePodsHavingTooManyRestarts)`,
+		},
+		"fields": {
+			"  pluginConfig:\n  - name: RealUsageLowNodeUtilization\n    args:\n      thresholds: {cpu: -1}\n      numberOfNodes: -2\n",
+			"line 8, column 25: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: -1: must be a percentage from 0 to 100 (RealUsageLowNodeUtilization)\n" +
+				"line 9, column 22: DeschedulerPolicy: profiles[0].pluginConfig[0].args.numberOfNodes: Invalid value: -2: must be from 0 to 1000000 (RealUsageLowNodeUtilization)",
+		},
+		"enabled without configuration": {
+			"  plugins:\n    deschedule:\n      enabled: [RemoveFailedPods]\n    filter: {enabled: [DefaultEvictor]}\n  pluginConfig: [{name: RemoveDuplicates}]\n",
+			`line 7, column 17: DeschedulerPolicy: profiles[0].plugins.deschedule.enabled[0]: plugin "RemoveFailedPods" has no entry in the profile's pluginConfig; ` +
+				"add one: - name: RemoveFailedPods",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := Load("policy.yaml", []byte(head+tc.profile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = OfflineProfiles(file)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			got := strings.ReplaceAll(err.Error(), "policy.yaml: ", "")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
