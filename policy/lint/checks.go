@@ -47,6 +47,20 @@ func (s *survey) scope() {
 	}
 }
 
+// idle finds profiles that enable nothing, as one does whose plugins are null.
+// Converters report themselves what the earlier system had switched off.
+func (s *survey) idle() {
+	if s.Profiles == nil || len(s.File.Converted) > 0 {
+		return
+	}
+	for i := range s.Profiles.Profiles {
+		profile := &s.Profiles.Profiles[i]
+		if len(profile.Plugins.Deschedule.Enabled)+len(profile.Plugins.Balance.Enabled) == 0 {
+			s.warn(fmt.Sprintf("profiles[%d].plugins", i), "profile %q enables no plugin for deschedule or balance, so it evicts nothing", profile.Name)
+		}
+	}
+}
+
 // plugins finds plugins that work against each other.
 func (s *survey) plugins() {
 	if s.args == nil {

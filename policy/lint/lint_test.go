@@ -45,6 +45,30 @@ func subject(t *testing.T, load string, balance ...string) Subject {
 
 const ours = policy.RealUsageLowNodeUtilizationName
 
+// A profile whose plugins are null evicts nothing, which nobody means.
+func TestProfilesThatEnableNothing(t *testing.T) {
+	s := subject(t, "", ours)
+	const text = `profile "q" enables no plugin for deschedule or balance, so it evicts nothing`
+	idle := func() bool {
+		findings, _ := Examine(s)
+		return slices.Contains(findings, Finding{Level: Warning, Field: "profiles[1].plugins", Text: text})
+	}
+	q := api.DeschedulerProfile{Name: "q", Plugins: api.Plugins{Filter: api.PluginSet{Enabled: []string{defaultevictor.PluginName}}}}
+	s.Profiles.Profiles = append(s.Profiles.Profiles, q)
+	if !idle() {
+		t.Errorf("want the warning %q", text)
+	}
+	s.Profiles.Profiles[1].Plugins.Deschedule.Enabled = []string{"RemoveFailedPods"}
+	if idle() {
+		t.Errorf("the warning %q about a profile that enables a plugin", text)
+	}
+	s.Profiles.Profiles[1].Plugins.Deschedule.Enabled = nil
+	s.File.Converted = []policy.Conversion{{}}
+	if idle() {
+		t.Errorf("the warning %q about what a converter made", text)
+	}
+}
+
 func TestFindings(t *testing.T) {
 	cases := map[string]struct {
 		load    string
