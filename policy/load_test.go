@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages in testdata")
@@ -188,7 +190,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Load(file, data, known)
+			got, err := Load(file, data, kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +199,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range known.Names() {
+	for _, kind := range kinds.All.Names() {
 		if !examples[kind] {
 			t.Errorf("no example has a source of type %s", kind)
 		}

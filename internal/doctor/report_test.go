@@ -45,11 +45,32 @@ func ill(t *testing.T) *doctor.Patient {
 	return w.ask().patient
 }
 
+// toPrint are findings of each kind of layout. What the checks find has tests of
+// its own, so that another check changes no table here.
+var toPrint = []doctor.Finding{
+	{
+		Check: doctor.CheckPermissions, Level: doctor.Problem, Subject: "evicting", Says: "It may not create pods/eviction.",
+		Mend: "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
+	},
+	{
+		Check: doctor.CheckMatching, Level: doctor.Problem, Subject: "Prometheus",
+		Says: `1 of 3 ready nodes have no sample: n2; 1 series belong to no node: instance="10.0.0.9:9100".`,
+		Mend: "The series name their node by something else than its name, host name or InternalIP. Say which label names it, or relabel\n" +
+			"(scrape_configs: relabel_configs: target_label: node):\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        nodeLabel: node",
+	},
+	{
+		Check: doctor.CheckPause, Level: doctor.Warning, Says: "Nothing is evicted: evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711).",
+		Mend: "To go on: kubectl -n evenkeel delete configmap evenkeel-pause   # or take it out of what GitOps applies",
+	},
+	{Check: doctor.CheckSources, Level: doctor.OK, Subject: "Prometheus", Says: "Responded in 1ms with 2 nodes and 6 pods."},
+	{Check: doctor.CheckExtender, Level: doctor.OK, Says: "Not checked: pass --extender-url to verify that kube-scheduler calls the extender."},
+}
+
 // What persons read is in testdata, at three widths, with and without colors;
 // -update rewrites it. Whatever colors say the words say, too, and what is to be
 // pasted is never broken.
 func TestTable(t *testing.T) {
-	report := doctor.Examine(ill(t))
+	report := doctor.NewReport(toPrint)
 	whole := printed(report, layout.Style{})
 	for _, width := range []int{80, 100, 160} {
 		plain, colored := printed(report, layout.Style{Width: width}), printed(report, layout.Style{Width: width, Color: true})
