@@ -171,9 +171,29 @@ func TestUnsettledNodes(t *testing.T) {
 	if got := printed(f, layout.Style{Width: 400}, false); !strings.Contains(got, "                And 1 more; -o wide lists all.\n") {
 		t.Errorf("a narrow page does not say what it leaves out:\n%s", got)
 	}
+	for i := range f.Plan.Nodes {
+		if n := &f.Plan.Nodes[i]; n.Name == "estimated" {
+			n.Before, n.After = cluster.Percents{53, 10}, cluster.Percents{53, 10}
+		}
+	}
+	if got := printed(f, layout.Style{Width: 400}, false); !strings.Contains(got, "Highest CPU:    53.0% on estimated (predicted; 10.0% measured)\n") {
+		t.Errorf("an estimate looks like what is measured:\n%s", got)
+	}
 	r := New(f)
 	if starting := r.Nodes[4]; starting.NotHot == nil || *starting.NotHot.Measured != 96.6 || r.Summary.NotHotNodes != 4 {
 		t.Errorf("as values: %+v, %+v", starting, r.Summary)
+	}
+}
+
+// What evicts without a plan is not steered, so nothing is said of what steers plans.
+func TestSteeringOfPlansAlone(t *testing.T) {
+	f := idle()
+	if got := printed(f, layout.Style{}, false); !strings.Contains(got, "\nSteering:") {
+		t.Errorf("a plan does not say how it is steered:\n%s", got)
+	}
+	f.Closed = explain.NothingByUsage
+	if got := printed(f, layout.Style{}, false); strings.Contains(got, "Steering:") {
+		t.Errorf("a policy without plans is said to be steered:\n%s", got)
 	}
 }
 

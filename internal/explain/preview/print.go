@@ -77,17 +77,26 @@ func (p *printer) summary(r *Report) {
 		p.highest("Highest CPU", s.HighestCPU, s.Moves)
 		p.highest("Highest memory", s.HighestMemory, s.Moves)
 	}
-	state := r.Steering.State
-	if state == Unproven {
-		state = "not proven"
-	}
-	p.field("Steering", fmt.Sprintf("%s: %s. %s", state, r.Steering.By, sentence(r.Steering.Means)))
+	p.steering(r)
 	if r.Paused != "" {
 		p.field("Paused", r.Paused)
 	}
 	if r.Provisional != "" {
 		p.field("Provisional", r.Provisional)
 	}
+}
+
+// steering prints what steers the moves of plans. What evicts without a plan is not
+// steered, whatever is proven.
+func (p *printer) steering(r *Report) {
+	state := r.Steering.State
+	switch {
+	case r.Closed == explain.NothingByUsage:
+		return
+	case state == Unproven:
+		state = "not proven"
+	}
+	p.field("Steering", fmt.Sprintf("%s: %s. %s", state, r.Steering.By, sentence(r.Steering.Means)))
 }
 
 func (s *Summary) hot() string {
@@ -168,15 +177,21 @@ func (s *Summary) moves() string {
 }
 
 func (p *printer) highest(label string, h *Highest, moves int) {
-	switch {
-	case h == nil:
-	case moves == 0:
-		p.field(label, fmt.Sprintf("%s on %s", percent(h.Before.Percent), h.Before.Node))
-	case h.Before == h.After:
-		p.field(label, fmt.Sprintf("%s on %s, the same after the moves", percent(h.Before.Percent), h.Before.Node))
-	default:
-		p.field(label, fmt.Sprintf("%s on %s, after the moves %s on %s", percent(h.Before.Percent), h.Before.Node, percent(h.After.Percent), h.After.Node))
+	if h == nil {
+		return
 	}
+	words := fmt.Sprintf("%s on %s", percent(h.Before.Percent), h.Before.Node)
+	if h.Measured != nil {
+		words += fmt.Sprintf(" (predicted; %s measured)", percent(*h.Measured))
+	}
+	switch {
+	case moves == 0:
+	case h.Before == h.After:
+		words += ", the same after the moves"
+	default:
+		words += fmt.Sprintf(", after the moves %s on %s", percent(h.After.Percent), h.After.Node)
+	}
+	p.field(label, words)
 }
 
 // hotNodes prints each hot node with its moves: first those with moves, in their

@@ -119,6 +119,9 @@ type Summary struct {
 type Highest struct {
 	Before Level `json:"before"`
 	After  Level `json:"after"`
+	// Measured is what is measured of the node of Before where its percentage is
+	// predicted with pods that are estimated; absent elsewhere.
+	Measured *float64 `json:"measured,omitempty"`
 }
 
 // Level is a node and what it uses of its allocatable.
