@@ -148,6 +148,18 @@ func TestHostileFields(t *testing.T) {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p.yaml: |\n" + indent(v1alpha1+"\tx: 3\n"),
 			`p.yaml: ConfigMap "a" data["p.yaml"]: not YAML: `,
 		},
+		"broken JSON of one line inside of a ConfigMap": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p.json: '{\"apiVersion\": \"evenkeel.io/v1alpha1\", \"kind\": \"LoadPolicy\" \"lines\": {}}'\n",
+			`p.yaml: ConfigMap "a" data["p.json"]: not YAML: `,
+		},
+		"broken, of OpenShift, inside of a ConfigMap": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p.yaml: |\n    kind: KubeDescheduler\n    spec: [\n",
+			`p.yaml: ConfigMap "a" data["p.yaml"]: not YAML: `,
+		},
+		"a broken Policy of kube-scheduler inside of a ConfigMap": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  policy.cfg: |\n    {\n      \"kind\": \"Policy\",\n      \"extenders\": [{\"weight\": 1 \"ignorable\": true}]\n    }\n",
+			`p.yaml: ConfigMap "a" data["policy.cfg"]: not YAML: `,
+		},
 		"a name that would end a comment": {
 			"Rulename: {\"a\\nkind: x\": {Promsql: up, Threshold: x}}\n", "p.yaml: line 1, column 51: dynamicScheduler rules: Rulename",
 		},
@@ -162,6 +174,15 @@ func TestHostileFields(t *testing.T) {
 				t.Errorf("error %s\nwant one line with %q", text, tc.want)
 			}
 		})
+	}
+}
+
+// A kind Policy of another project is none of ours, however broken.
+func TestOtherBrokenTextsStay(t *testing.T) {
+	const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  audit.yaml: |\n    apiVersion: audit.k8s.io/v1\n    kind: Policy\n    rules: [\n"
+	result, err := ConvertFile("p.yaml", []byte(text), kinds.All)
+	if err != nil || string(result.Text) != text {
+		t.Errorf("error %v, text\n%s", err, result.Text)
 	}
 }
 

@@ -92,15 +92,27 @@ func findTexts(object map[string]any, path []string) (found []finding) {
 	return found
 }
 
-// mentioned matches text that is meant as a policy, readable or not.
-var mentioned = regexp.MustCompile(`(?m)^[\s{]*["']?(kind["']?\s*:\s*["']?(LoadPolicy|DeschedulerPolicy|DynamicSchedulerPolicy|KubeSchedulerConfiguration)\b|Rulename["']?\s*:)`)
+// mentioned matches text that is meant as a policy, readable or not. Other projects
+// have a kind Policy as well, so kube-scheduler's needs one of its fields.
+var (
+	mentioned   = regexp.MustCompile(`(?m)(^|[{,])\s*["']?(kind["']?\s*:\s*["']?(LoadPolicy|DeschedulerPolicy|KubeDescheduler|DynamicSchedulerPolicy|KubeSchedulerConfiguration)\b|Rulename["']?\s*:)`)
+	ofScheduler = []*regexp.Regexp{
+		regexp.MustCompile(`(?m)(^|[{,])\s*["']?kind["']?\s*:\s*["']?Policy\b`),
+		regexp.MustCompile(`(?m)(^|[{,])\s*["']?(extenders|predicates|priorities)["']?\s*:`),
+	}
+)
+
+// mentionsPolicy reports whether text is meant as a policy.
+func mentionsPolicy(text string) bool {
+	return mentioned.MatchString(text) || ofScheduler[0].MatchString(text) && ofScheduler[1].MatchString(text)
+}
 
 // holdsPolicy reports whether to convert a value. That includes unreadable text
 // that is meant as a policy, so that its mistake is reported.
 func holdsPolicy(text string) bool {
 	parts, err := policy.ReadParts("", []byte(text))
 	if err != nil {
-		return mentioned.MatchString(text)
+		return mentionsPolicy(text)
 	}
 	return slices.ContainsFunc(parts, func(part policy.Part) bool {
 		o := part.Object
