@@ -129,7 +129,7 @@ func findSettings(object map[string]any, path string) (found []enclosed) {
 		case ok && value != nil:
 			words = append(words, fmt.Sprintf("--%s=%v", strings.ReplaceAll(flag, `\`, ""), value))
 		case strings.Contains("."+name+".", "."+valuesKey+"."):
-			policies = name
+			policies = strings.TrimPrefix(name, ".") // see findParameters
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {

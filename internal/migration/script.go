@@ -2,9 +2,10 @@ package migration
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // Containers run a program directly, through others such as tini and env, or from the
@@ -17,13 +18,14 @@ var (
 	// wrappers run the program that is among their arguments.
 	wrappers = []string{
 		"exec", "env", "command", "nohup", "nice", "ionice", "time", "timeout", "setsid", "stdbuf", "sudo", "su-exec", "gosu",
-		"busybox", "tini", "tini-static", "dumb-init", "catatonit",
+		"busybox", "tini", "tini-static", "dumb-init", "catatonit", xargs,
 	}
-	// openers are words of a shell in front of a command.
-	openers = []string{"do", "then", "else", "elif", "if", "while", "until", "!", "{"}
-
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	// unreadable are commands that change what others mean.
+	unreadable = []string{"eval", "set", "shift", "alias", "source", "."}
 )
+
+// xargs adds arguments that it reads.
+const xargs = "xargs"
 
 // call is how a list of words runs a program.
 type call struct {
@@ -44,20 +46,17 @@ func callOf(words, binaries []string, depth int) call {
 	if depth > deepest {
 		return call{at: -1, unsure: true}
 	}
-	at := 0
-	for at < len(words) && (assignment.MatchString(words[at]) || slices.Contains(openers, words[at])) {
-		at++
-	}
-	if at == len(words) {
+	if len(words) == 0 {
 		return call{at: -1}
 	}
-	switch base := path.Base(words[at]); {
+	base := path.Base(words[0])
+	switch {
 	case slices.Contains(binaries, base):
-		return call{at: at, args: words[at+1:]}
+		return call{args: words[1:]}
 	case slices.Contains(shells, base):
-		return callOfShell(words[at+1:], binaries, depth+1)
+		return callOfShell(words[1:], binaries, depth+1)
 	case slices.Contains(wrappers, base):
-		for i := at + 1; i < len(words); i++ {
+		for i := 1; i < len(words); i++ {
 			if base := path.Base(words[i]); !slices.Contains(binaries, base) && !slices.Contains(shells, base) && !slices.Contains(wrappers, base) {
 				continue
 			}
@@ -65,10 +64,11 @@ func callOf(words, binaries []string, depth int) call {
 			if inner.at >= 0 {
 				inner.at += i
 			}
+			inner.unsure = inner.unsure || base == xargs
 			return inner
 		}
 	}
-	return call{at: -1, unsure: strings.Contains(words[at], "$")}
+	return call{at: -1, unsure: strings.Contains(words[0], "$")}
 }
 
 // callOfShell finds a program in the script among the arguments of a shell.
@@ -124,94 +124,97 @@ func (p *parameters) in(command []string) (words []string) {
 	return words
 }
 
-// unreadable are commands that change what others mean.
-var unreadable = []string{"eval", "set", "shift", "alias", "source", ".", "function"}
+// longest bounds the scripts that are parsed: the parser recurses, and a stack that
+// is too deep would end the process.
+const longest = 8 << 10
 
-// commandsOf splits a script into commands, and these into words. It is not ok if the
-// script has what this does not understand. Parameters stay as they are written.
-func commandsOf(script string) (commands [][]string, ok bool) { //nolint:gocyclo // a case for each kind of character
-	var (
-		command []string
-		word    strings.Builder
-		begun   bool // a word, which may be empty: ''
-		skipped bool // the next word is where a redirection leads
-	)
-	ok = true
-	endWord := func() {
-		if begun && !skipped {
-			command = append(command, word.String())
-		}
-		skipped = skipped && !begun
-		begun = false
-		word.Reset()
+// commandsOf returns the commands of a script, as words. It is not ok if anything in
+// the script may change what they mean. Parameters stay as they are written.
+func commandsOf(script string) (commands [][]string, ok bool) {
+	if len(script) > longest {
+		return linesOf(script), false
 	}
-	endCommand := func() {
-		endWord()
-		if len(command) > 0 {
-			ok = ok && (!slices.Contains(unreadable, command[0]) || command[0] == "set" && !slices.Contains(command, "--"))
-			commands = append(commands, command)
-		}
-		command, skipped = nil, false
-	}
-	for i := 0; i < len(script); i++ {
-		c, rest := script[i], script[i+1:]
-		switch {
-		case c == '\\' && rest != "":
-			if i++; script[i] != '\n' {
-				begun = true
-				word.WriteByte(script[i])
-			}
-		case c == '\'' || c == '"':
-			length, closed := quoted(rest, c, &word)
-			begun, ok = true, ok && closed
-			i += length
-		case c == '#' && !begun:
-			end := strings.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			i += end
-		case c == '>' || c == '<' || c == '&' && strings.HasPrefix(rest, ">"):
-			if strings.Trim(word.String(), "0123456789") == "" { // the number of a file
-				begun = false
-			}
-			endWord()
-			ok = ok && !strings.HasPrefix(script[i:], "<<") && !strings.HasPrefix(rest, "(")
-			for i+1 < len(script) && strings.IndexByte("<>&|", script[i+1]) >= 0 {
-				i++
-			}
-			skipped = true
-		case strings.IndexByte(";&|\n()", c) >= 0:
-			ok = ok && (c != '(' || !begun && !strings.HasPrefix(rest, ")")) // a function
-			endCommand()
-		case c == ' ' || c == '\t' || c == '\r':
-			endWord()
-		default:
-			ok = ok && c != '`' && (c != '$' || !strings.HasPrefix(rest, "(") && !strings.HasPrefix(rest, "{"))
-			begun = true
-			word.WriteByte(c)
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+	if ok = err == nil; !ok {
+		if file, err = syntax.NewParser(syntax.RecoverErrors(10)).Parse(strings.NewReader(script), ""); err != nil {
+			return linesOf(script), false
 		}
 	}
-	endCommand()
+	syntax.Walk(file, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.FuncDecl:
+			ok = false
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return false // a command of its own; see wordOf
+		case *syntax.CallExpr:
+			command := make([]string, 0, len(n.Args))
+			for _, arg := range n.Args {
+				word, plain := wordOf(arg, script)
+				command, ok = append(command, word), ok && plain
+			}
+			if len(command) > 0 {
+				ok = ok && (!slices.Contains(unreadable, command[0]) || command[0] == "set" && !slices.Contains(command, "--"))
+				commands = append(commands, command)
+			}
+		}
+		return true
+	})
 	return commands, ok
 }
 
-// quoted adds what is between quotes to a word, and returns its length with the closing
-// one.
-func quoted(text string, quote byte, word *strings.Builder) (length int, ok bool) {
-	ok = true
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == quote:
-			return i + 1, ok
-		case quote == '"' && c == '\\' && i+1 < len(text) && strings.IndexByte("\\\"$`\n", text[i+1]) >= 0:
-			if i++; text[i] != '\n' {
-				word.WriteByte(text[i])
-			}
-		default:
-			ok = ok && (quote == '\'' || c != '`' && !strings.HasPrefix(text[i:], "$("))
-			word.WriteByte(c)
+// linesOf takes a script for one command a line.
+func linesOf(script string) (commands [][]string) {
+	for line := range strings.Lines(script) {
+		if words := strings.Fields(line); len(words) > 0 {
+			commands = append(commands, words)
 		}
 	}
-	return len(text), false
+	return commands
+}
+
+// wordOf returns a word without its quotes, and whether it is this word for certain,
+// apart from the parameters in it.
+func wordOf(word *syntax.Word, script string) (text string, plain bool) {
+	var b strings.Builder
+	plain = !syntax.SplitBraces(&syntax.Word{Parts: word.Parts}) // bash makes several words of {a,b}
+	end := uint(len(script))
+	var add func(parts []syntax.WordPart, quoted bool)
+	add = func(parts []syntax.WordPart, quoted bool) {
+		for _, part := range parts {
+			switch p := part.(type) {
+			case *syntax.Lit:
+				b.WriteString(unescaped(p.Value, quoted))
+			case *syntax.SglQuoted:
+				plain = plain && !p.Dollar
+				b.WriteString(p.Value)
+			case *syntax.DblQuoted:
+				add(p.Parts, true)
+			default:
+				written := script[min(part.Pos().Offset(), end):min(max(part.Pos().Offset(), part.End().Offset()), end)]
+				if parameter, ok := part.(*syntax.ParamExp); ok && parameter.Param != nil && (written == "$"+parameter.Param.Value || written == "${"+parameter.Param.Value+"}") {
+					written = "$" + parameter.Param.Value
+				} else {
+					plain = false
+				}
+				b.WriteString(written)
+			}
+		}
+	}
+	add(word.Parts, false)
+	return b.String(), plain
+}
+
+// unescaped returns a literal without its backslashes. Between quotes only some
+// characters can be escaped.
+func unescaped(text string, quoted bool) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("\\\"$`\n", text[i+1]) >= 0) {
+			if i++; text[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
