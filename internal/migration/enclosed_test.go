@@ -79,7 +79,7 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 		"Application, values as text":   {application + "  source:\n    helm:\n      values: " + indented(values, 8), "spec.source.helm.values.deschedulerPolicy", "v1alpha1"},
 		"Application, values as object": {application + "  source: {helm: {valuesObject: {deschedulerPolicy: {profiles: []}}}}\n", "spec.source.helm.valuesObject.deschedulerPolicy", "v1alpha2"},
 		"Application, parameters": {
-			application + "  source: {helm: {parameters: [{name: 'deschedulerPolicy.profiles[0].name', value: x}]}}\n", "spec.source.helm.parameters", "helm template",
+			application + "  source: {helm: {parameters: [{name: 'deschedulerPolicy.profiles[0].name', value: x}]}}\n", "spec.source.helm.parameters", " here: deschedulerPolicy.profiles[0].name sets it",
 		},
 		"Application of several sources": {
 			application + "  sources:\n    - {chart: other}\n    - helm:\n        values: " + indented(values, 10), "spec.sources[1].helm.values.deschedulerPolicy", "v1alpha1",
