@@ -191,7 +191,7 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
 	var stay []strategies.Pod
-	wanted = wanted && strategies.Full(&info.Node, read.Measured[usage.AtAvg5m])
+	wanted = wanted && strategies.Full(&info.Node, read.Whole(usage.AtAvg5m))
 	for j, pod := range info.Pods {
 		now := e.config.Cluster.Pod(pod.Namespace, pod.Name)
 		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(now, pod.UID)

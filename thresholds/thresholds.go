@@ -304,7 +304,7 @@ func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts)
 	switch g.kind {
 	case ofAvailable:
 		whole := node.Capacity[g.resource]
-		return percentOf(whole-amounts[window][g.resource], whole)
+		return percentOf(whole-amounts[window][g.resource]-r.reserved(i, window, g.resource), whole)
 	case ofSignal:
 		value := r.view.Nodes[i].Signals[g.signal][window]
 		if g.calm != nil {
@@ -314,6 +314,15 @@ func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts)
 	case ofResource:
 	}
 	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])
+}
+
+// reserved is what the amounts of a node's resource leave out of the whole
+// machine's usage.
+func (r *Resolved) reserved(i, window int, resource cluster.Resource) int64 {
+	if reserved := r.view.Nodes[i].Reserved; window < len(reserved) {
+		return reserved[window][resource]
+	}
+	return 0
 }
 
 // findCalm sets, for the contention of a pool, up to which CPU usage nobody

@@ -56,7 +56,7 @@ func (r *Resolved) rises(i int, g *group) bool {
 		full -= 100
 	}
 	newest := read.Current[usage.AtLast][cluster.Memory]
-	left := read.Measured[usage.AtLast][cluster.Memory] - newest
+	left := read.Measured[usage.AtLast][cluster.Memory] + r.reserved(i, usage.AtLast, cluster.Memory) - newest
 	return at(read.Rise.Lowest-left) > one.levels.Evict && at(newest) > one.levels.Evict &&
 		at(newest+int64(read.Rise.BytesPerMinute*r.urgent.Within.Minutes())) >= full
 }
@@ -169,6 +169,7 @@ func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	used := r.view.Nodes[i].Current[one.window][g.resource]
 	switch g.kind {
 	case ofAvailable:
+		used += r.reserved(i, one.window, g.resource)
 		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is minus the percentage
 	case ofSignal:
 		if g.calm != nil {
@@ -235,7 +236,7 @@ func (r *Resolved) ceilingIn(i int, g *group, one *rule, predicted int64) int64 
 	node := &r.view.Snapshot.Nodes[i].Node
 	line := ceiling(one.levels.Reject, node.Allocatable[g.resource])
 	if g.kind == ofAvailable {
-		line = ceiling(100+one.levels.Reject, node.Capacity[g.resource])
+		line = ceiling(100+one.levels.Reject, node.Capacity[g.resource]) - r.reserved(i, usage.AtAvg5m, g.resource)
 	}
 	if one.window == usage.AtLast || one.window == usage.AtAvg5m {
 		return line

@@ -33,7 +33,7 @@ type reading struct {
 
 func (r *reading) makeRoom(nodes int) {
 	windows, signals := len(r.store.windows), len(r.store.metrics)-int(cluster.NumResources)
-	r.amounts = make([]cluster.Amounts, 3*nodes*windows)
+	r.amounts = make([]cluster.Amounts, 4*nodes*windows)
 	r.reported = make([]Reported, nodes*windows)
 	r.sourceSpan = make([]time.Duration, nodes*windows)
 	r.values = slices.Repeat([]float64{math.NaN()}, nodes*windows*signals)

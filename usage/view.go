@@ -49,16 +49,26 @@ type NodeUsage struct {
 	// measured; Span how long samples reach back, at most five minutes.
 	Sampled   time.Time
 	Age, Span time.Duration
-	// Measured is the whole node as measured, departed pods included.
+	// Measured is the node as measured, departed pods included. It is compared with
+	// the allocatable amounts of the node, so it leaves out Reserved, as do System,
+	// Current and Predicted.
 	Measured []cluster.Amounts
+	// Reserved is the part of the whole machine's usage that its reserve covers,
+	// which is capacity less allocatable: the system's usage, up to the reserve.
+	// Without usage of pods the reserve is assumed to be used as fully as the
+	// machine, so that Measured is in the same proportion to allocatable as the
+	// whole machine's usage is to capacity.
+	Reserved []cluster.Amounts
+	// ByCapacity reports whether Reserved is such an assumption.
+	ByCapacity bool
 	// SourceSpan is the time that the source itself observed for a window: the
 	// window's length if the source gave it, 0 if it was computed here.
 	SourceSpan []time.Duration
-	// Reported is Measured for the windows that are known themselves, with the
-	// fractions of a unit that the source gave. Measured fills other windows
+	// Reported is Whole for the windows that are known themselves, with the
+	// fractions of a unit that the source gave. Whole fills other windows
 	// from a shorter or an older one.
 	Reported []Reported
-	// System is usage outside all pods: the median over five minutes, because
+	// System is usage outside all pods and beyond the reserve: the median over five minutes, because
 	// around a pod's start and end single samples attribute its usage to no
 	// pod.
 	System cluster.Amounts
@@ -82,6 +92,14 @@ type NodeUsage struct {
 
 // Reported is usage in milli-cores and bytes, NaN for an unknown resource.
 type Reported [cluster.NumResources]float64
+
+// Whole is the whole machine's usage over a window, as measured.
+func (n *NodeUsage) Whole(w int) cluster.Amounts {
+	if w >= len(n.Reserved) {
+		return n.Measured[w]
+	}
+	return n.Measured[w].Plus(n.Reserved[w])
+}
 
 // Known reports whether the node's usage may be relied on.
 func (n *NodeUsage) Known() bool { return n.Unknown == "" }

@@ -46,6 +46,9 @@ func (n *NodeUsage) holdNewest(windows int) {
 	}
 	n.Unknown, n.Rise = "", Rise{}
 	n.Measured = slices.Repeat([]cluster.Amounts{n.Measured[AtLast]}, windows)
+	if len(n.Reserved) > 0 {
+		n.Reserved = slices.Repeat([]cluster.Amounts{n.Reserved[AtLast]}, windows)
+	}
 	n.Current, n.Predicted = n.Measured, n.Measured
 	n.Signals = slices.Clone(n.Signals)
 	for k, row := range n.Signals {

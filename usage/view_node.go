@@ -37,6 +37,36 @@ func (r *reading) node(view *View, i int) {
 	if reported {
 		usage.shift(&totals)
 	}
+	systemKnown := ns != nil && len(ns.system.samples) > 0
+	if reserve := node.Node.Capacity.Minus(node.Node.Allocatable).AtLeastZero(); reserve != (cluster.Amounts{}) {
+		usage.Reserved = cut(&r.amounts, windows)
+		usage.leaveOut(reserve, node.Node.Capacity, systemKnown, systemKnown && reported && len(r.unsampled) == 0)
+	}
+}
+
+// leaveOut takes what the reserve of a node covers out of its amounts, because
+// allocatable leaves the reserve out as well. exactly reports whether System has
+// no usage of pods in it; otherwise no more of the reserve counts as used than of
+// the whole machine.
+func (n *NodeUsage) leaveOut(reserve, capacity cluster.Amounts, systemKnown, exactly bool) {
+	n.ByCapacity = !systemKnown
+	for k := range reserve {
+		covered := reserve[k]
+		if systemKnown {
+			covered = min(covered, n.System[k])
+			n.System[k] -= covered
+		}
+		for w := range n.Measured {
+			part := min(covered, n.Measured[w][k])
+			if !exactly {
+				part = min(part, int64(float64(n.Measured[w][k])*float64(reserve[k])/float64(max(capacity[k], 1))))
+			}
+			n.Reserved[w][k] = part
+			n.Measured[w][k] -= part
+			n.Current[w][k] = max(n.Current[w][k]-part, 0)
+			n.Predicted[w][k] = max(n.Predicted[w][k]-part, 0)
+		}
+	}
 }
 
 // measure reads the windows of a node: the source's if it gave them recently,

@@ -203,7 +203,7 @@ func usedOf(view *usage.View) measuredUsage {
 	k := measuredUsage{map[string]*cluster.Amounts{}, map[types.UID]*cluster.Amounts{}}
 	for i, node := range view.Snapshot.Nodes {
 		if view.Nodes[i].Known() {
-			k.nodes[node.Node.Name] = &view.Nodes[i].Measured[usage.AtAvg5m]
+			k.nodes[node.Node.Name] = new(view.Nodes[i].Whole(usage.AtAvg5m))
 		}
 		for j, pod := range node.Pods {
 			if p := &view.Nodes[i].Pods[j]; p.Measured {

@@ -131,6 +131,9 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 	if metric == thresholds.MemoryAvailable {
 		whole = node.Capacity[resource]
 		part = whole - part
+		if w < len(read.Reserved) {
+			part -= read.Reserved[w][resource]
+		}
 	}
 	if whole <= 0 {
 		return math.NaN()

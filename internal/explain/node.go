@@ -41,7 +41,10 @@ type Node struct {
 	NotHot  *Basis `json:"notHot,omitempty"`
 	NotCool *Basis `json:"notCool,omitempty"`
 	// Over lists, in words, how it is over its evict lines.
-	Over    []string `json:"over"`
+	Over []string `json:"over"`
+	// Reserve says what the percentages of cpu and memory are of; absent if nothing
+	// of the node is reserved.
+	Reserve *Reserve `json:"reserve,omitempty"`
 	Metrics []Metric `json:"metrics"`
 	// Limits are the policy's limits by measured usage; any that is passed
 	// keeps pods off the node, except those of DaemonSets.

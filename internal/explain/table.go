@@ -24,7 +24,10 @@ func (n *Node) Table(p *layout.Page) {
 	rows(p, n.Limits, (*Limit).cells, layout.Column{Title: "MEASURED LIMIT"}, layout.Column{Title: "WINDOW"}, layout.Column{Title: "USES"},
 		layout.Column{Title: "KEEPS PODS OFF"}, layout.Column{Title: "NOW", Words: true})
 	p.Line("", "")
-	need, predicted := "", ""
+	need, predicted, percentages := "", "", ""
+	if n.Reserve != nil {
+		percentages = n.Reserve.Text
+	}
 	if n.HasToLeave != nil {
 		need = n.HasToLeave.String()
 	}
@@ -32,6 +35,7 @@ func (n *Node) Table(p *layout.Page) {
 		predicted = fmt.Sprintf("%s (%.1f%% cpu, %.1f%% memory)", n.Predicted, n.PredictedPercent.CPU, n.PredictedPercent.Memory)
 	}
 	p.Pairs("samples over the evict line", fmt.Sprintf("%d in a row, %d make it hot", n.SamplesOver, n.SamplesNeeded),
+		"percentages are", percentages,
 		"to be moved off", need,
 		"predicted", predicted,
 		"limit after placement", n.Ceiling.String(),

@@ -68,7 +68,7 @@ func (r *Reader) node(object *v1.Node, latest *observer.Observation, i int) Node
 	capacity := latest.View.Snapshot.Nodes[i].Node.Capacity
 	for w, window := range latest.View.Windows {
 		if r.publishes(read, w, window) {
-			node.Percent[window] = read.Measured[w].PercentOf(capacity)
+			node.Percent[window] = read.Whole(w).PercentOf(capacity)
 		}
 	}
 	return node

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -61,6 +62,7 @@ func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 		n.CPU, n.Memory = shown(read, percents, cluster.CPU), shown(read, percents, cluster.Memory)
 	}
 	n.NotHot, n.NotCool = f.Bases(i)
+	n.Reserve = explain.ReserveOf(read)
 	if n.NotHot.ByMeasure() && !n.Provisional && n.Level.rank() > AboveEvict.rank() {
 		n.Level = AboveEvict
 	}

@@ -196,12 +196,13 @@ type Node struct {
 	Provisional bool `json:"provisional,omitempty"`
 	// Reason is why the state is unknown.
 	Reason string `json:"unknownReason,omitempty"`
-	// CPU and Memory are the newest reading in percent of allocatable; absent
-	// without one.
-	CPU    *float64 `json:"cpu,omitempty"`
-	Memory *float64 `json:"memory,omitempty"`
-	Pods   int      `json:"pods"`
-	Pool   string   `json:"pool,omitempty"`
+	// CPU and Memory are the newest reading in percent of allocatable, as Reserve
+	// says; absent without one.
+	CPU     *float64         `json:"cpu,omitempty"`
+	Memory  *float64         `json:"memory,omitempty"`
+	Reserve *explain.Reserve `json:"reserve,omitempty"`
+	Pods    int              `json:"pods"`
+	Pool    string           `json:"pool,omitempty"`
 	// NotHot says why it is not hot although it is measured or predicted above an
 	// evict line, NotCool why it is not cool although it is measured under its low
 	// lines; absent where that is not so.

@@ -31,6 +31,9 @@ type NodeStatus struct {
 	// lines; absent where that is not so.
 	NotHot  *explain.Basis `json:"notHot,omitempty"`
 	NotCool *explain.Basis `json:"notCool,omitempty"`
+	// Reserve says what the percentages of usage are of; absent if nothing of the
+	// node is reserved.
+	Reserve *explain.Reserve `json:"reserve,omitempty"`
 	// CPU is in milli-cores, Memory in bytes.
 	CPU    ResourceStatus `json:"cpu"`
 	Memory ResourceStatus `json:"memory"`
@@ -60,8 +63,8 @@ type NodeStatus struct {
 
 // ResourceStatus is what is known of one resource of a node.
 type ResourceStatus struct {
-	// Used is the newest reading, UsedPercent the same in percent of
-	// allocatable; absent without one.
+	// Used is the newest reading of the whole machine, UsedPercent what counts of it
+	// in percent of allocatable, as Reserve says; absent without one.
 	Used        *int64   `json:"used,omitempty"`
 	UsedPercent *float64 `json:"usedPercent,omitempty"`
 	// Requested is what the node's pods request.
@@ -104,6 +107,7 @@ func nodeStatus(o *observer.Observation, newest *thresholds.Resolved, i int) Nod
 	}
 	facts := explain.Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: o.SamplesNeeded}
 	status.NotHot, status.NotCool = facts.Bases(i)
+	status.Reserve = explain.ReserveOf(read)
 	status.Used, status.Signals = windowsOf(o, i), map[string]float64{}
 	for k, signal := range o.View.Signals {
 		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {
@@ -131,8 +135,7 @@ func resourceStatus(o *observer.Observation, newest *thresholds.Resolved, i int,
 	}
 	status.Requested, status.RequestedPercent = requested[resource], percent(requested)
 	if read.HasSample() && read.Reports(resource) {
-		newest := read.Measured[usage.AtLast]
-		status.Used, status.UsedPercent = new(newest[resource]), new(percent(newest))
+		status.Used, status.UsedPercent = new(read.Whole(usage.AtLast)[resource]), new(percent(read.Measured[usage.AtLast]))
 	}
 	return status
 }

@@ -53,7 +53,8 @@ func (m *meter) end(w *world) {
 		for k := range m.now[i] {
 			m.now[i][k] += float64(system[k])
 			measured[i][k] = min(int64(m.now[i][k]), machine.maxUsage[k])
-			demands[i][k] = 100 * m.now[i][k] / float64(machine.capacity[k])
+			covered := min(system[k], machine.maxUsage[k]-machine.capacity[k]) // by the reserve, which capacity leaves out
+			demands[i][k] = 100 * (m.now[i][k] - float64(covered)) / float64(machine.capacity[k])
 		}
 		if full := float64(machine.maxUsage[cluster.CPU]); m.byShare && m.now[i][cluster.CPU] > full {
 			m.share(w, i, full-float64(system[cluster.CPU]))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -51,7 +52,32 @@ func (r *Report) before() []string {
 	if text := r.evictLines(); text != "" {
 		lines = append(lines, text)
 	}
+	if text := r.percentages(); text != "" {
+		lines = append(lines, text)
+	}
 	return lines
+}
+
+// percentages says what the percentages are of; empty where nothing is reserved.
+func (r *Report) percentages() string {
+	leftOut, ofCapacity := false, 0
+	for i := range r.Nodes {
+		switch reserve := r.Nodes[i].Reserve; {
+		case reserve == nil:
+		case reserve.PercentOf == explain.OfCapacity:
+			ofCapacity++
+		case reserve.LeftOut != explain.Amounts{}:
+			leftOut = true
+		}
+	}
+	var text string
+	if leftOut {
+		text = "Percentages are of allocatable, without what the system uses of a node's reserve; amounts are of the whole machine. "
+	}
+	if ofCapacity > 0 {
+		text += fmt.Sprintf("No usage of pods is known on %s: percentages there are of the machine's capacity.", reasons.Count(ofCapacity, "node"))
+	}
+	return strings.TrimSpace(text)
 }
 
 // counted says how many nodes are in each state.

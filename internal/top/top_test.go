@@ -256,6 +256,25 @@ func TestWhatOthersSay(t *testing.T) {
 	}
 }
 
+// Where nodes have a reserve, it is said what percentages are of.
+func TestPercentagesSayWhatTheyAreOf(t *testing.T) {
+	reserve := func(of string, leftOut explain.Amounts) func(*serve.NodeStatus) {
+		return func(n *serve.NodeStatus) { n.Reserve = &explain.Reserve{PercentOf: of, LeftOut: leftOut} }
+	}
+	const pods = "Percentages are of allocatable, without what the system uses of a node's reserve; amounts are of the whole machine."
+	const noPods = "No usage of pods is known on 1 node: percentages there are of the machine's capacity."
+	for want, nodes := range map[string][]serve.NodeStatus{
+		"":                  {node("a", "cool", "cool", 10, 10), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{}))},
+		pods:                {node("a", "cool", "cool", 10, 10), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{CPUMilli: 189}))},
+		noPods:              {node("a", "cool", "cool", 10, 10, reserve(explain.OfCapacity, explain.Amounts{CPUMilli: 189}))},
+		pods + " " + noPods: {node("a", "cool", "cool", 10, 10, reserve(explain.OfCapacity, explain.Amounts{})), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{CPUMilli: 1}))},
+	} {
+		if got := (&Report{Nodes: nodes}).percentages(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // The hottest comes first, as a share of its own evict line; unknown usage comes
 // last.
 func TestOrder(t *testing.T) {

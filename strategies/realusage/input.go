@@ -201,7 +201,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		pods[k].Expected = pods[k].Expected.Toward(stays)
 	}
 	node.Need = g.observed.Lines.Need(i, left)
-	if !g.deps.Options.Unforeseen && strategies.Full(&info.Node, read.Measured[usage.AtAvg5m]) {
+	if !g.deps.Options.Unforeseen && strategies.Full(&info.Node, read.Whole(usage.AtAvg5m)) {
 		node.Unserved = strategies.EstimateUnserved(pods)
 	}
 	node.ByCPU = g.observed.Lines.OverOnly(i, usage.CPU)

@@ -1,0 +1,64 @@
+package usage
+
+import (
+	"testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// sized is a node with a capacity and less that is allocatable.
+func sized(capacity, allocatable cluster.Amounts, pods ...*cluster.Pod) *cluster.NodePods {
+	node := nodeWith("n1", pods...)
+	node.Node.Capacity, node.Node.Allocatable = capacity, allocatable
+	return node
+}
+
+// Allocatable leaves the reserve out, so the system's usage within the reserve
+// is left out as well: a node is as full as its pods make it, or as the system
+// does beyond its reserve.
+func TestReserveCountsOnce(t *testing.T) {
+	pod, hidden := aPod("a"), aPod("hidden", owner("other"), requesting(amounts(100, 50)))
+	small, large := cluster.Amounts{2000, 4 * gib}, cluster.Amounts{64_000, 256 * gib}
+	smallPods, largePods := cluster.Amounts{940, 3 * gib}, cluster.Amounts{63_600, 120 * gib}
+	cases := map[string]struct {
+		capacity, allocatable cluster.Amounts
+		pods                  []*cluster.Pod
+		node, sampled         cluster.Amounts
+		want                  cluster.Amounts
+	}{
+		"the system is within its reserve":                {small, smallPods, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(451, 900)},
+		"the system is beyond its reserve":                {small, smallPods, []*cluster.Pod{pod}, amounts(1800, 3000), amounts(300, 1000), amounts(740, 1976)},
+		"the system uses all of the machine":              {small, smallPods, []*cluster.Pod{pod}, amounts(2000, 4096), amounts(100, 100), smallPods},
+		"a large node, and huge pages":                    {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 240*1024), amounts(38_000, 110*1024), amounts(39_600, 110*1024)},
+		"no pod is measured":                              {small, smallPods, []*cluster.Pod{pod}, amounts(640, 2048), cluster.Amounts{}, amounts(301, 1536)}, // of 32 % and of half the machine
+		"a pod that was never sampled":                    {small, smallPods, []*cluster.Pod{pod, hidden}, amounts(1600, 2048), amounts(100, 100), amounts(752, 1536)},
+		"allocatable is all there is":                     {small, small, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500)},
+		"no capacity is stated":                           {cluster.Amounts{}, smallPods, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500)},
+		"more is allocatable than there is, by a webhook": {smallPods, small, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			store, snapshot := newStore(t), snapshotOf(sized(tc.capacity, tc.allocatable, tc.pods...))
+			sampled := map[string]cluster.Amounts{"a": tc.sampled}
+			if tc.sampled == (cluster.Amounts{}) {
+				sampled = nil
+			}
+			feed(store, snapshot, 0, 600, tc.node, sampled)
+			got := node1(store, snapshot, 600)
+			for w := range got.Measured {
+				if got.Measured[w] != tc.want || got.Current[w] != tc.want {
+					t.Errorf("%s: measured %v, current %v, want %v", store.windows[w], got.Measured[w], got.Current[w], tc.want)
+				}
+				if got.Predicted[w].Minus(tc.want).Exceeds(cluster.Amounts{1, 0}) || tc.want.Exceeds(got.Predicted[w]) {
+					t.Errorf("%s: predicted %v, want %v", store.windows[w], got.Predicted[w], tc.want)
+				}
+				if got.Whole(w) != tc.node {
+					t.Errorf("%s: the machine uses %v, want %v", store.windows[w], got.Whole(w), tc.node)
+				}
+			}
+			if newest := store.View(snapshot, at(600), nil).Newest().Nodes[0]; newest.Whole(AtAvg5m) != tc.node || newest.Current[AtAvg5m] != tc.want {
+				t.Errorf("by the newest sample: %v of %v", newest.Current, newest.Whole(AtAvg5m))
+			}
+		})
+	}
+}
