@@ -94,12 +94,14 @@ func splitDocuments(data []byte) []Part {
 	return docs
 }
 
-// normalizeNewlines drops a byte order mark and makes every line end in "\n",
-// so that markers are found in files written on any system.
+// normalizeNewlines drops byte order marks and makes every line end in "\n", so
+// that markers are found in files written on any system. A file that was put
+// together from others may have marks at the beginning of any line.
 func normalizeNewlines(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
+	data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
+	return bytes.ReplaceAll(data, []byte("\n\ufeff"), []byte("\n"))
 }
 
 func isMarker(line []byte) bool {

@@ -152,6 +152,11 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 			wantDescheduler: deschedulerPolicyText, wantAt: 4,
 			wantTimeout: "7s",
 		},
+		"a byte order mark at each document, as of files put together": {
+			text:            "\ufeff" + loadPolicyHeader + "usage: {timeout: 7s}\n---\n\ufeff" + deschedulerPolicyText,
+			wantDescheduler: deschedulerPolicyText, wantAt: 4,
+			wantTimeout: "7s",
+		},
 		"JSON": {
 			text:        `{"apiVersion": "evenkeel.io/v1alpha1", "kind": "LoadPolicy", "usage": {"timeout": "7s"}}`,
 			wantTimeout: "7s",

@@ -37,13 +37,18 @@ const enclosedDepth, perText = 40, 10
 // enclosed is a policy inside another document, or what limits evictions there.
 type enclosed struct {
 	path, how string
-	// flags says that how is about flags.
-	flags bool
+	// what says what is found, unless it is a policy.
+	what string
 }
 
+const (
+	flagsAreSet = "flags of descheduler are set here"
+	programRuns = "a program that Evenkeel replaces runs here"
+)
+
 func (e enclosed) text() string {
-	if e.flags {
-		return "flags of descheduler are set here: " + e.how
+	if e.what != "" {
+		return e.what + ": " + e.how
 	}
 	return "a policy is inside, which is neither converted nor examined here: " + e.how + ", and run convert and lint on that"
 }
@@ -61,7 +66,7 @@ func findEnclosed(value any, path string, depth int) (found []enclosed) {
 		if depth > 0 {
 			for _, f := range findPrograms(v, nil) {
 				for _, note := range f.notes {
-					found = append(found, enclosed{path: strings.TrimPrefix(path+"."+note.Field, "."), how: note.Text, flags: true})
+					found = append(found, enclosed{path: strings.TrimPrefix(path+"."+note.Field, "."), how: note.Text, what: programRuns})
 				}
 			}
 		}
@@ -165,7 +170,7 @@ func settings(words []string, policy, path string) (found []enclosed) {
 		return known
 	})
 	if limits {
-		found = append(found, enclosed{path: path, how: strings.Join(programs[0].advice(words), "; "), flags: true})
+		found = append(found, enclosed{path: path, how: strings.Join(programs[0].advice(words), "; "), what: flagsAreSet})
 	}
 	if policy != "" {
 		found = append(found, enclosed{path: path, how: fmt.Sprintf("%s sets it, or a part of it: render the chart (helm template) and take the policy out of the ConfigMap", shorten(policy))})
@@ -241,7 +246,10 @@ func afterKey(text string) string {
 	return rest
 }
 
-// decoded returns the data of a Secret that is text.
+// encodedIn are the fields in which objects have data in base64.
+var encodedIn = map[string]string{"Secret": "data", "ConfigMap": "binaryData"}
+
+// decoded returns those of encoded data that are text.
 func decoded(data map[string]any) map[string]any {
 	texts := map[string]any{}
 	for key, value := range data {
@@ -255,8 +263,8 @@ func decoded(data map[string]any) map[string]any {
 
 // enclosures are the findings for the policies inside a document that are not converted
 // there.
-func enclosures(object map[string]any) (found []finding) {
-	name, looked := objectName(object), maps.Clone(object)
+func enclosures(object map[string]any) []finding {
+	name := objectName(object)
 	apiVersion, kind := typeOf(object)
 	switch _, meta := object["metadata"].(map[string]any); {
 	case meta:
@@ -265,10 +273,16 @@ func enclosures(object map[string]any) (found []finding) {
 	default:
 		name = shorten(kind)
 	}
-	if data, ok := looked["data"].(map[string]any); ok && looked["kind"] == "Secret" {
-		looked["data"] = decoded(data)
+	looked := maps.Clone(object)
+	if data, ok := looked[encodedIn[kind]].(map[string]any); ok {
+		looked[encodedIn[kind]] = decoded(data)
 	}
-	for _, e := range findEnclosed(looked, "", 0) {
+	return enclosuresOf(name, looked)
+}
+
+// enclosuresOf are the findings inside a value that has a name in messages.
+func enclosuresOf(name string, value any) (found []finding) {
+	for _, e := range findEnclosed(value, "", 0) {
 		found = append(found, finding{object: name + " " + e.path, enclosed: true, notes: []policy.Note{{
 			Field: e.path, Text: e.text(), Lossy: true,
 		}}})

@@ -118,7 +118,27 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 		},
 		"a policy in a List": {
 			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: operator.openshift.io/v1\n  kind: KubeDescheduler\n  metadata: {name: cluster}\n  spec: {profiles: [AffinityAndTaints]}\n",
-			"items[0]", "a file of its own",
+			"List items[0]: ", "a file of its own",
+		},
+		"a policy in a list of its kind": {
+			"apiVersion: operator.openshift.io/v1\nkind: KubeDeschedulerList\nitems:\n- apiVersion: operator.openshift.io/v1\n  kind: KubeDescheduler\n  metadata: {name: cluster}\n  spec: {profiles: [AffinityAndTaints]}\n",
+			"KubeDeschedulerList items[0]: ", "a file of its own",
+		},
+		"a ConfigMap's binary data": {
+			"apiVersion: v1\nkind: ConfigMap\n" + meta + "binaryData: {policy.yaml: " + base64.StdEncoding.EncodeToString([]byte(enclosedPolicy)) + "}\n", "binaryData.policy.yaml", "the text",
+		},
+		"a patch in a file of its own, a policy": {
+			"- {op: replace, path: /data/policy.yaml, value: \"" + strings.ReplaceAll(enclosedPolicy, "\n", "\\n") + "\"}\n", "patch [0].value: ", "the text",
+		},
+		"a patch in a file of its own, a flag": {
+			"- op: add\r\n  path: /spec/template/spec/containers/0/command/-\r\n  value: --max-pods-to-evict-per-node=10\r\n", "patch [0]: ", "`maxNoOfPodsToEvictPerNode: 10`",
+		},
+		"a patch as JSON": {
+			`[{"op": "add", "path": "/spec/jobTemplate/spec/template/spec/containers/0/args", "value": ["--node-selector", "a=b"]}]`, "patch [0]: ", "`nodeSelector: a=b`",
+		},
+		"an image in a template of objects": {
+			"apiVersion: template.openshift.io/v1\nkind: Template\n" + meta + "objects:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: d}\n  spec: {containers: [{image: kube-scheduler-extender}]}\n",
+			"Template \"d\" objects[0].spec.containers[0].image", "a program that Evenkeel replaces runs here: put the image",
 		},
 	}
 	for name, tc := range cases {

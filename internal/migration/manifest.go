@@ -50,7 +50,7 @@ func findIn(object map[string]any, path []string) []finding {
 			switch at := []string{"items", strconv.Itoa(i)}; {
 			case !ok:
 			case isPolicy(inner) || len(path) > 0: // a list in a list as well
-				found = append(found, enclosures(map[string]any{"kind": kind, fmt.Sprintf("items[%d]", i): inner})...)
+				found = append(found, enclosuresOf(shorten(kind), map[string]any{fmt.Sprintf("items[%d]", i): inner})...)
 			case isManifest(inner):
 				found = append(found, findIn(inner, at)...)
 			}

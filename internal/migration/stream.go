@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/evenkeel/evenkeel/internal/migration/scheduler"
 	"github.com/evenkeel/evenkeel/internal/migration/schedulerconfig"
 	"github.com/evenkeel/evenkeel/policy"
@@ -25,6 +27,9 @@ type converter struct {
 // format.
 func (c *converter) stream(at place, data []byte) []byte {
 	parts, err := policy.ReadParts(c.fileName, data)
+	if err != nil && at == "" && c.patch(data) {
+		return data
+	}
 	if err != nil {
 		c.fail(at, err)
 		return nil
@@ -52,6 +57,21 @@ func (c *converter) stream(at place, data []byte) []byte {
 		return data
 	}
 	return out.Bytes()
+}
+
+// patch reports what a file that is a list sets, as patches for kustomize are. It
+// reports false for any other file, and for a list without anything of a policy.
+func (c *converter) patch(data []byte) bool {
+	var list []any
+	if len(data) > policy.MaxFileBytes || yaml.Unmarshal(data, &list) != nil {
+		return false
+	}
+	s := stream{converter: c}
+	found := enclosuresOf("patch", list)
+	for i := range found {
+		s.edits(policy.Part{Text: data}, &found[i])
+	}
+	return len(found) > 0
 }
 
 // fail adds the problems of an error.
