@@ -170,6 +170,10 @@ type Pod struct {
 	Ready bool
 	// HasClaims reports whether it has volumes of PersistentVolumeClaims.
 	HasClaims bool
+	// Scheduled is the pod's PodScheduled condition. The API server sets it when a
+	// scheduler binds the pod. A pod that is created with a node gets it only from
+	// its kubelet.
+	Scheduled bool
 }
 
 // NewestStart is when the newest of its running containers started: never

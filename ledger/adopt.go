@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -34,6 +35,7 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 			ended.Outcome = theirs.Outcome
 		}
 		ended.Accepted = ended.Accepted || theirs.Accepted
+		ended.learnSteering(theirs)
 		if theirs.Saved.longer(ended.Saved) {
 			ended.Saved = theirs.Saved
 		}
@@ -120,6 +122,13 @@ func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 		ours.Ended, ours.Evicted, ours.Outcome, ours.Denied = theirs.Ended, theirs.Evicted, theirs.Outcome, theirs.Denied
 		ours.Saved = theirs.Saved
 	}
+	ours.learnSteering(theirs)
+}
+
+// learnSteering takes in how another process has seen a move's replacement come.
+func (m *Move) learnSteering(theirs *Move) {
+	m.CameBound = m.CameBound || theirs.CameBound
+	m.Unsteered = cmp.Or(theirs.Unsteered, m.Unsteered)
 }
 
 // learnSurge takes in what another process knows of a move's surge.

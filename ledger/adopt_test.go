@@ -182,3 +182,34 @@ func TestAdoptsDenials(t *testing.T) {
 		t.Errorf("the follower has the move as %s, denied %q", move.State, move.Denied)
 	}
 }
+
+// How a replacement came, and what is held against its owner, is known to whoever
+// leads next, whatever that process has seen itself.
+func TestHowAReplacementCameIsAdopted(t *testing.T) {
+	for name, sees := range map[string]func(follower *books, recorded Document){
+		"nothing":  func(*books, Document) {},
+		"the move": func(f *books, recorded Document) { f.Adopt(recorded, at(0)) },
+		"the pod leave": func(f *books, recorded Document) {
+			f.Adopt(recorded, at(0))
+			f.Leaves("uid-1", at(1))
+		},
+		"the landing, after a gap in its watch": func(f *books, recorded Document) {
+			f.Adopt(recorded, at(0))
+			f.Leaves("uid-1", at(1))
+			f.Bound(webPod("x", func(p *Pod) { p.Scheduled = true }), "cool", at(2))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			leader, follower := newBooks(Config{}), newBooks(Config{})
+			leader.Record(at(0), web(1))
+			sees(follower, leader.Export())
+			leader.Leaves("uid-1", at(1))
+			leader.Bound(webPod("x"), "cool", at(2))
+			leader.Unsteered("uid-1", "Unsteerable")
+			follower.Adopt(leader.Export(), at(3))
+			if move, _ := follower.Get("uid-1"); move.State != Landed || !move.CameBound || move.Unsteered != "Unsteerable" {
+				t.Errorf("%s, came bound %v, held against its owner for %q", move.State, move.CameBound, move.Unsteered)
+			}
+		})
+	}
+}

@@ -113,7 +113,7 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 		l.pass(&pod, node)
 		return Move{}, false
 	}
-	move.CameBound = !seen
+	move.CameBound = !seen && !pod.Scheduled
 	l.land(move, node, now)
 	return *move, true
 }
@@ -143,7 +143,10 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 		}
 	}
 	for _, pod := range candidates(snapshot, owners) {
-		l.boundBefore(&Pod{pod.UID, pod.Namespace, pod.Name, pod.Owner.UID, pod.Owner.Kind, pod.TemplateHash, pod.Created}, pod.Node, now)
+		l.boundBefore(&Pod{
+			UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.Owner.UID, OwnerKind: pod.Owner.Kind,
+			TemplateHash: pod.TemplateHash, Created: pod.Created, Scheduled: pod.Scheduled,
+		}, pod.Node, now)
 	}
 	for _, move := range l.inFlight {
 		move.late = move.late && !move.gone

@@ -47,6 +47,8 @@ type Pod struct {
 	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
 	// Created is when the API server created it; zero if not known.
 	Created time.Time
+	// Scheduled: a scheduler has bound it, or its kubelet has taken it up since.
+	Scheduled bool
 }
 
 // rank orders states by progress; 0 is no valid state.
@@ -169,8 +171,8 @@ type Move struct {
 	// Accepted: the API server accepted the eviction, or may have. A pod may
 	// also leave by itself while its move is planned.
 	Accepted bool `json:"accepted,omitempty"`
-	// CameBound: the replacement had a node when it was first seen, so nobody
-	// chose one for it.
+	// CameBound: the replacement was created with a node, so nobody chose one for
+	// it. It is not set where a gap in the watch hides how the replacement came.
 	CameBound bool `json:"cameBound,omitempty"`
 	// Unsteered is the reason why the replacement is held against its owner or
 	// namespace: it was not steered, or did not land in time.

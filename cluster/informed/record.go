@@ -115,6 +115,7 @@ func Pod(object *v1.Pod) *cluster.Pod {
 		Terminating: object.DeletionTimestamp != nil,
 		Ready:       podutil.IsPodReady(object),
 		HasClaims:   slices.ContainsFunc(object.Spec.Volumes, claimed),
+		Scheduled:   scheduled(&object.Status),
 	}
 	if object.Status.StartTime != nil {
 		pod.Started = object.Status.StartTime.Time
@@ -124,6 +125,11 @@ func Pod(object *v1.Pod) *cluster.Pod {
 		pod.TemplateHash = templateHash(object.Labels, pod.Owner.Kind)
 	}
 	return pod
+}
+
+func scheduled(status *v1.PodStatus) bool {
+	_, condition := podutil.GetPodCondition(status, v1.PodScheduled)
+	return condition != nil && condition.Status == v1.ConditionTrue
 }
 
 // ownerOf returns an object's controller; the zero value if it has none, or names

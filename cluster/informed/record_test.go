@@ -131,13 +131,13 @@ func TestPodRecord(t *testing.T) {
 		p.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: needs("50m")}, {Name: "init", Resources: needs("200m")}}
 		p.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}
 		p.Status.QOSClass = v1.PodQOSBurstable
-		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}, {Type: v1.PodScheduled, Status: v1.ConditionTrue}}
 	})
 	want := &cluster.Pod{
 		UID: "uid-p", Namespace: "ns", Name: "p", Node: "n1",
 		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
 		Requests: cluster.Amounts{360, 0}, Limits: cluster.Amounts{0, 3 << 30}, // no limit stays none, overhead or not
-		Priority: 1000, Created: time.Unix(100, 0), Started: time.Unix(110, 0), Ready: true,
+		Priority: 1000, Created: time.Unix(100, 0), Started: time.Unix(110, 0), Ready: true, Scheduled: true,
 	}
 	if diff := cmp.Diff(want, Pod(object)); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)

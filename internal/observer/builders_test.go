@@ -176,8 +176,14 @@ func (h *harbor) node(name string, cpuMilli int64) {
 
 // pod binds a pod of a ReplicaSet to a node.
 func (h *harbor) pod(name, node, owner string) *v1.Pod {
+	pod := h.podOf(name, node, owner)
+	h.Store().SetPod(pod)
+	return pod
+}
+
+func (h *harbor) podOf(name, node, owner string) *v1.Pod {
 	controller := true
-	pod := &v1.Pod{
+	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"pod-template-hash": "h1"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: &controller}},
@@ -187,8 +193,6 @@ func (h *harbor) pod(name, node, owner string) *v1.Pod {
 		}}}},
 		Status: v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: h.now.Add(-time.Minute)}},
 	}
-	h.Store().SetPod(pod)
-	return pod
 }
 
 // predicted returns what the published board predicts of a node's CPU.

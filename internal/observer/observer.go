@@ -305,6 +305,6 @@ func (o *Observer) tryNext(ctx context.Context) bool {
 func LedgerPod(pod *cluster.Pod) ledger.Pod {
 	return ledger.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.Owner.UID, OwnerKind: pod.Owner.Kind,
-		TemplateHash: pod.TemplateHash, Created: pod.Created,
+		TemplateHash: pod.TemplateHash, Created: pod.Created, Scheduled: pod.Scheduled,
 	}
 }

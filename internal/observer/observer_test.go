@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -164,6 +165,48 @@ func TestBoardBetweenSamples(t *testing.T) {
 	h.pass(15 * time.Second)
 	if n1, n2 := h.predicted("n1"), h.predicted("n2"); n1 != 1000 || n2 != 1000+900+850 { // d's siblings are gone: its request
 		t.Errorf("next sample: predicted %d and %d, want 1000 and 2750", n1, n2)
+	}
+}
+
+// A replacement came with a node if it was created with one, which its kubelet
+// states only later. One that a scheduler has bound did not, even if this process
+// did not see it before: its watch may have had a gap, or have been behind.
+func TestReplacementsThatCameWithANode(t *testing.T) {
+	const scheduled = true
+	type report struct {
+		node      string
+		scheduled bool
+	}
+	for name, tc := range map[string]struct {
+		reports []report
+		want    bool
+	}{
+		"created, then bound by a scheduler":               {[]report{{"", false}, {"n2", scheduled}}, false},
+		"bound by a scheduler during a gap in the watch":   {[]report{{"n2", scheduled}}, false},
+		"created with a node":                              {[]report{{"n2", false}}, true},
+		"created with a node, and taken up by its kubelet": {[]report{{"n2", false}, {"n2", scheduled}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarbor(t)
+			h.node("n1", 3000)
+			h.node("n2", 1000)
+			h.pod("a", "n1", "web")
+			h.Ledger().Record(h.now, ledger.Intent{
+				Namespace: "ns", Pod: "a", PodUID: "uid-a", Owner: cluster.Owner{UID: "web", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
+				Usage: cluster.Amounts{900, 0}, From: "n1", To: "n2", TTL: time.Minute,
+			})
+			h.Store().DeletePod("ns", "a")
+			for _, r := range tc.reports {
+				pod := h.podOf("b", r.node, "web")
+				if r.scheduled {
+					pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionTrue})
+				}
+				h.Store().SetPod(pod)
+			}
+			if move, _ := h.Ledger().Get("uid-a"); move.State != ledger.Landed || move.CameBound != tc.want {
+				t.Errorf("%s, came bound: %t, want %t", move.State, move.CameBound, tc.want)
+			}
+		})
 	}
 }
 
