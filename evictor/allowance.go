@@ -57,10 +57,16 @@ func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 // facts returns the input of the safeguards.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts := safeguards.Facts{
-		CycleStart: e.cycleStart, Unsteered: Holds(e.ledger().Hold(), now, 0) != "", Unrest: &e.unrest, Calls: e.config.Evictions.Calls(), Replacement: e.config.Cluster.Replacement,
+		CycleStart: e.cycleStart, Unsteered: Holds(e.ledger().Hold(), now, 0) != "", Unrest: &e.unrest, Replacement: e.config.Cluster.Replacement,
 	}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
+	for _, call := range e.ledger().Calls() {
+		facts.Calls = append(facts.Calls, safeguards.Call{
+			Whose: safeguards.Whose{Namespace: call.Namespace, OwnerUID: call.OwnerUID}, Pod: call.Namespace + "/" + call.Pod,
+			At: call.At, Refused: call.Refused, Err: call.Failed,
+		})
+	}
 	if latest := e.config.Observer.Latest(); latest != nil {
 		for _, info := range latest.View.Snapshot.Nodes {
 			if !info.Node.Member() {

@@ -9,7 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // What the evicting half needs from other packages, besides the Cluster.
@@ -62,8 +61,6 @@ type Evictions interface {
 	// Evicted reports whether a pod was evicted in this cycle, in a dry run
 	// too.
 	Evicted(podUID string) bool
-	// Calls returns how the newest eviction calls ended, oldest first.
-	Calls() []safeguards.Call
 	// DryRun reports whether evictions are only logged.
 	DryRun() bool
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,10 +27,6 @@ import (
 // EventReason is the reason of the Event on an evicted pod.
 const EventReason = "EvictedFromHotNode"
 
-// keptCalls is how many calls are remembered: the most consecutive failures
-// that a policy may allow.
-const keptCalls = 100
-
 // ClientConfig is what a Client depends on.
 type ClientConfig struct {
 	Kube      kubernetes.Interface
@@ -53,8 +48,7 @@ type ClientConfig struct {
 type Client struct {
 	config ClientConfig
 
-	mu    sync.Mutex
-	calls []safeguards.Call // the newest, oldest first
+	mu sync.Mutex
 	// evicted holds the UIDs of the pods that were evicted in this cycle, or
 	// would have been without the dry run.
 	evicted map[string]bool
@@ -99,13 +93,6 @@ func (c *Client) Evicted(podUID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.evicted[podUID]
-}
-
-// Calls implements Evictions.
-func (c *Client) Calls() []safeguards.Call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.calls)
 }
 
 // ResetCycle forgets what was evicted.
@@ -274,15 +261,11 @@ func (c *Client) Commit(ctx context.Context) error {
 // ended remembers the result of a call. A pod that is gone or was replaced
 // under its name says nothing about the API server.
 func (c *Client) ended(intent *ledger.Intent, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	refused := apierrors.IsTooManyRequests(err)
 	failed := err != nil && !refused && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err)
-	c.calls = append(c.calls, safeguards.Call{
-		Whose: safeguards.Whose{Namespace: intent.Namespace, OwnerUID: intent.Owner.UID}, Pod: intent.Namespace + "/" + intent.Pod,
-		At: c.config.Clock.Now(), Refused: refused, Err: failed,
+	c.config.Ledger.Called(ledger.Call{
+		Namespace: intent.Namespace, OwnerUID: intent.Owner.UID, Pod: intent.Pod, At: c.config.Clock.Now(), Refused: refused, Failed: failed,
 	})
-	c.calls = slices.Clone(c.calls[max(0, len(c.calls)-keptCalls):])
 }
 
 // refused reports whether the API server answered that it did not evict, or was

@@ -42,8 +42,19 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 	unsteered := func(m *ledger.Move) { m.Unsteered = string(reasons.SteeringAbsent) }
 	bound := func(m *ledger.Move) { m.Unsteered = string(reasons.Unsteerable) }
 	breaker := safeguards.Breaker{
-		MaxPending: 3, PendingAfter: minute, MaxUnready: 3, UnreadyAfter: minute, Rest: 5 * minute, MaxNotReadyPercent: 100, MaxRefusedPercent: 100,
+		MaxPending: 3, PendingAfter: minute, MaxUnready: 3, UnreadyAfter: minute, Rest: 5 * minute, MaxNotReadyPercent: 100, MaxRefusedPercent: 50, MaxErrors: 5,
 		MaxDrainingPercent: 10, MaxUnschedulablePercent: 2, StandBack: 30 * minute,
+	}
+	// calls are eviction calls that ended alike, of one owner in each namespace.
+	calls := func(result ledger.Call, namespaces ...string) func(ago time.Duration) []ledger.Call {
+		return func(ago time.Duration) (all []ledger.Call) {
+			for i, namespace := range namespaces {
+				call := result
+				call.Namespace, call.OwnerUID, call.Pod, call.At = namespace, "rs-"+namespace, fmt.Sprint("p-", i), noon.Add(-ago)
+				all = append(all, call)
+			}
+			return all
+		}
 	}
 	for name, tc := range map[string]struct {
 		config safeguards.Config
@@ -51,48 +62,70 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 		hold   bool
 		lasts  time.Duration
 		want   reasons.Reason
+		calls  func(ago time.Duration) []ledger.Call
 	}{
+		"calls of its namespace failed": {
+			lasts: 5 * minute, want: reasons.APIErrors, calls: calls(ledger.Call{Failed: true}, "ns", "ns", "ns", "ns", "ns"),
+		},
+		"calls of everybody failed": {
+			lasts: 5 * minute, want: reasons.APIErrors, calls: calls(ledger.Call{Failed: true}, "a", "b", "c", "d", "e", "f"),
+		},
+		"evictions of its namespace were refused": {
+			lasts: 5 * minute, want: reasons.EvictionsRefused, calls: calls(ledger.Call{Refused: true}, "ns", "ns", "ns", "ns", "ns"),
+		},
+		"evictions of everybody were refused": {
+			lasts: 5 * minute, want: reasons.EvictionsRefused, calls: calls(ledger.Call{Refused: true}, "a", "b", "c", "d", "e", "f"),
+		},
 		"a node settles": {safeguards.Config{NodeSettle: 10 * minute}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "other", ago)}
-		}, false, 10 * minute, reasons.NodeSettling},
+		}, false, 10 * minute, reasons.NodeSettling, nil},
 		"an owner rests after each move": {safeguards.Config{Cooldown: safeguards.Cooldown{Always: 20 * minute}}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago)}
-		}, false, 20 * minute, reasons.OwnerCoolingDown},
+		}, false, 20 * minute, reasons.OwnerCoolingDown, nil},
 		"an owner cools down after a move that did not help": {safeguards.Config{Cooldown: safeguards.Cooldown{Base: 20 * minute}}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, useless)}
-		}, false, 20 * minute, reasons.OwnerCoolingDown},
+		}, false, 20 * minute, reasons.OwnerCoolingDown, nil},
 		"the hour is used up": {safeguards.Config{MaxPerHour: 1}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "other", ago)}
-		}, false, 60 * minute, reasons.MovesPerHour},
+		}, false, 60 * minute, reasons.MovesPerHour, nil},
 		"the owner's hour is used up": {safeguards.Config{MaxPerHourOfOwner: 1}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago)}
-		}, false, 60 * minute, reasons.OwnerMovesPerHour},
+		}, false, 60 * minute, reasons.OwnerMovesPerHour, nil},
 		"the namespace's hour is used up": {safeguards.Config{MaxPerHourOfNamespace: 1}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago)}
-		}, false, 60 * minute, reasons.NamespaceMovesPerHour},
+		}, false, 60 * minute, reasons.NamespaceMovesPerHour, nil},
 		"the pool's hour is used up": {safeguards.Config{MaxPerHourOfPool: 1}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "other", ago)}
-		}, false, 60 * minute, reasons.NodePoolMovesPerHour},
+		}, false, 60 * minute, reasons.NodePoolMovesPerHour, nil},
 		"a replacement never came": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, expired)}
-		}, false, 5 * minute, reasons.OwnerReplacementPending},
+		}, false, 5 * minute, reasons.OwnerReplacementPending, nil},
 		"replacements of several never came": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "a", ago, expired), moved(2, "b", ago, expired), moved(3, "c", ago, expired), moved(4, "d", ago, expired)}
-		}, false, 5 * minute, reasons.ReplacementsPending},
+		}, false, 5 * minute, reasons.ReplacementsPending, nil},
 		"an eviction was denied": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, denied)}
-		}, false, 10 * minute, reasons.EvictionDenied},
+		}, false, 10 * minute, reasons.EvictionDenied, nil},
 		"a replacement came with a node": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, bound)}
-		}, false, 30 * minute, reasons.Unsteerable},
+		}, false, 30 * minute, reasons.Unsteerable, nil},
 		"a replacement was not steered": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, unsteered)}
-		}, true, 30 * minute, reasons.SteeringAbsent},
+		}, true, 30 * minute, reasons.SteeringAbsent, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.config.MoveTTL, tc.config.Breaker = 5*minute, breaker
 			for ago, want := range map[time.Duration]reasons.Reason{minute: tc.want, tc.lasts - time.Second: tc.want, tc.lasts + time.Second: ""} {
-				document := ledger.Document{Generation: 1, Moves: tc.moves(ago)}
+				before := ledger.New(ledger.Config{})
+				if tc.moves != nil {
+					before.Adopt(ledger.Document{Moves: tc.moves(ago)}, noon)
+				}
+				if tc.calls != nil {
+					for _, call := range tc.calls(ago) {
+						before.Called(call)
+					}
+				}
+				document := before.Export()
 				if tc.hold {
 					document.Hold = ledger.Hold{Reason: string(reasons.SteeringAbsent), Since: noon.Add(-ago), Until: noon.Add(30*minute - ago), Partial: true}
 				}

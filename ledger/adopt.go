@@ -161,7 +161,9 @@ func (b *book) keepSurges(d *Document) {
 func (l *Ledger) Export() Document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Document{Format: Format, Hold: l.hold, Unrest: l.unrest, Moves: append(copies(l.inFlight), copies(l.ended)...)}
+	return Document{
+		Format: Format, Hold: l.hold, Unrest: l.unrest, Calls: slices.Clone(l.calls), Moves: append(copies(l.inFlight), copies(l.ended)...),
+	}
 }
 
 // Adopt merges what another process has written: moves that are new here, and
@@ -170,7 +172,7 @@ func (l *Ledger) Export() Document {
 func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hold, l.unrest = d.Hold, d.Unrest
+	l.hold, l.unrest, l.calls = d.Hold, d.Unrest, newest(d.Calls)
 	before := l.newestEnded()
 	for i := range d.Moves {
 		theirs := d.Moves[i]

@@ -53,6 +53,7 @@ type book struct {
 	reports int64
 	hold    Hold
 	unrest  Unrest
+	calls   []Call // at most MaxCalls, oldest first
 	// presumed holds the pods that kube-scheduler is placing, by UID.
 	presumed map[string]presumption
 	// surging holds the moves, in flight or landed, whose Deployment may still

@@ -22,6 +22,8 @@ type Document struct {
 	Written    time.Time `json:"written"`
 	Hold       Hold      `json:"hold,omitzero"`
 	Unrest     Unrest    `json:"unrest,omitzero"`
+	// Calls are the newest eviction calls, oldest first.
+	Calls []Call `json:"calls,omitempty"`
 	// Moves are those in flight, then those that ended, oldest first each.
 	Moves []Move `json:"moves"`
 }
@@ -52,8 +54,8 @@ func (d *Document) InFlight() int {
 }
 
 // Encode returns the document as compressed JSON of at most MaxEncodedBytes,
-// dropping the oldest ended moves if needed. It fails if the moves in flight
-// alone do not fit.
+// dropping the oldest ended moves and then the calls if needed. It fails if the
+// moves in flight alone do not fit.
 func (d Document) Encode() ([]byte, error) {
 	d.Format = Format
 	inFlight := d.InFlight()
@@ -66,6 +68,10 @@ func (d Document) Encode() ([]byte, error) {
 			return packed, nil
 		}
 		ended := len(d.Moves) - inFlight
+		if ended == 0 && d.Calls != nil {
+			d.Calls = nil
+			continue
+		}
 		if ended == 0 {
 			return nil, fmt.Errorf("%d moves in flight take %d bytes, more than %d", inFlight, len(packed), MaxEncodedBytes)
 		}

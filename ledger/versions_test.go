@@ -36,6 +36,9 @@ func everything() Document {
 	b.EndSurge("uid-8", at(7))
 	b.move(8, web(10, func(i *Intent) { i.TTL = time.Second }))
 	b.Expire(at(10))
+	b.Called(Call{Namespace: "ns", OwnerUID: "rs-1", Pod: "web-1", At: at(1)})
+	b.Called(Call{Namespace: "ns", OwnerUID: "rs-1", Pod: "web-2", At: at(2), Refused: true})
+	b.Called(Call{Namespace: "ns", Pod: "web-3", At: at(3), Failed: true})
 	document := b.Export()
 	document.Generation, document.Writer, document.Written = 7, "me", at(10)
 	return document
@@ -100,6 +103,9 @@ func takenOver(t *testing.T, document *Document) {
 	count(got, append(inFlight, ended...)...)
 	if diff := gocmp.Diff(want, got); diff != "" || b.Hold() != document.Hold {
 		t.Errorf("taken over (-want +got), hold %+v:\n%s", b.Hold(), diff)
+	}
+	if diff := gocmp.Diff(document.Calls, b.Calls()); diff != "" {
+		t.Errorf("calls taken over (-want +got):\n%s", diff)
 	}
 }
 

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // unattended is the evicting client of a run: nothing pauses it, and nothing
@@ -21,9 +20,6 @@ func (unattended) Permits(context.Context) error { return nil }
 
 // Evicted implements evictor.Evictions: the watch is never behind.
 func (unattended) Evicted(string) bool { return false }
-
-// Calls implements evictor.Evictions.
-func (unattended) Calls() []safeguards.Call { return nil }
 
 // DryRun implements evictor.Evictions.
 func (unattended) DryRun() bool { return false }

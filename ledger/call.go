@@ -1,0 +1,40 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+)
+
+// MaxCalls is how many calls are remembered: the most consecutive failures that a
+// policy may allow.
+const MaxCalls = 100
+
+// Call is how an eviction call ended, for the processes after this one: many
+// failures or refusals stop evicting for a while.
+type Call struct {
+	Namespace string    `json:"namespace"`
+	OwnerUID  string    `json:"ownerUID,omitempty"`
+	Pod       string    `json:"pod"`
+	At        time.Time `json:"at"`
+	// Refused: by a PodDisruptionBudget, or an API server that is busy. Failed:
+	// for any other reason.
+	Refused bool `json:"refused,omitempty"`
+	Failed  bool `json:"failed,omitempty"`
+}
+
+// Called remembers how an eviction call ended.
+func (l *Ledger) Called(call Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = newest(append(l.calls, call))
+	l.revision.Add(1)
+}
+
+// Calls returns how the newest eviction calls ended, oldest first.
+func (l *Ledger) Calls() []Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.calls)
+}
+
+func newest(calls []Call) []Call { return slices.Clone(calls[max(0, len(calls)-MaxCalls):]) }
