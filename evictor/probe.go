@@ -220,3 +220,19 @@ func (c *Cycle) probed(ctx context.Context) bool {
 	}
 	return false
 }
+
+// learn judges whether a landing proves steering. A replacement that came with a
+// node proves nothing, wherever that is.
+func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
+	if move.CameBound {
+		c.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))
+		return
+	}
+	switch c.config.Steering.Proves(ctx, move) {
+	case Steered:
+		c.probing = false
+	case NotSteered:
+		c.failed(ctx, move, reasons.SteeringAbsent)
+	case Unproven:
+	}
+}

@@ -25,6 +25,23 @@ const (
 	scaleTimeout, scaleBackTimeout = 5 * time.Second, 5 * time.Second
 )
 
+// surge is a move whose Deployment is scaled up first. Its pod is evicted once
+// the replacement is ready.
+type surge struct {
+	move  Move
+	until time.Time
+	// announced is closed once the processes that answer kube-scheduler had
+	// time to learn of the surge.
+	announced chan struct{}
+	cancel    context.CancelFunc
+	attempts  int
+	// called: a scale-up call may have been accepted. scaled: it was.
+	called, scaled bool
+	// proved: the landing was checked as a proof of steering.
+	proved  bool
+	checked time.Time
+}
+
 // checkSurge is check for a move that requests a surge, before it begins.
 func (c *Cycle) checkSurge(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
 	switch {
