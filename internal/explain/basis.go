@@ -1,9 +1,9 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -16,27 +16,20 @@ import (
 // suggests another state. Every view prints its Text.
 type Basis struct {
 	// Text is a clause without a period.
-	Text   string `json:"text"`
+	Text string `json:"text"`
+	// Yet says that the node becomes hot if nothing changes, OnlyPredicted that it is
+	// measured under its evict lines and predicted above one.
+	Yet           bool `json:"yet,omitempty"`
+	OnlyPredicted bool `json:"onlyPredicted,omitempty"`
+	// Metric and the window that decides, with its values and lines. Of the newest
+	// reading the evict line is the one above which it is above all windows' lines.
 	Metric string `json:"metric"`
-	// Window is the window that the values are of.
-	Window string `json:"window"`
-	// Measured is as measured, Counted is the part of it that counts towards hot,
-	// Predicted is what placing pods assumes; absent if unknown.
-	Measured  *float64 `json:"measured,omitempty"`
-	Counted   *float64 `json:"counted,omitempty"`
-	Predicted *float64 `json:"predicted,omitempty"`
-	// Evict and Low are the lines, as the policy writes them; absent if there is none.
-	Evict *float64 `json:"evict,omitempty"`
-	Low   *float64 `json:"low,omitempty"`
-	// Pods make the difference between these values; absent if no pods do that are
+	Window
+	// Pods make the difference between the values; absent if no pods do that are
 	// still there.
 	Pods *BasisPods `json:"pods,omitempty"`
 	// LeftPoints is what pods have taken along that ended or are terminating.
 	LeftPoints float64 `json:"leftPoints,omitempty"`
-
-	// yet says that the node becomes hot if nothing changes, predicted that it is
-	// measured under its evict lines and only predicted above one.
-	yet, predicted bool
 }
 
 // BasisPods are pods of a node that count for something else than what was
@@ -59,20 +52,15 @@ type BasisPods struct {
 // Bases returns why a node is not hot although it is measured or predicted above
 // an evict line, and why it is not cool although it is measured under its low
 // lines; nil where that is not so.
-func (f *Facts) Bases(i int) (notHot, notCool *Basis) {
-	if read := &f.View.Nodes[i]; !f.View.Snapshot.Nodes[i].Node.Ready || !usable(read) {
-		return nil, nil // its reason says why nothing is decided
-	}
-	return f.bases(i, f.metrics(i))
-}
+func (f *Facts) Bases(i int) (notHot, notCool *Basis) { return f.bases(i, f.metrics(i)) }
 
 func (f *Facts) bases(i int, metrics []Metric) (notHot, notCool *Basis) {
-	info, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
+	info := &f.View.Snapshot.Nodes[i].Node
 	state := f.States[info.Name]
-	switch {
-	case !info.Ready || !usable(read) || state.State == thresholds.Hot:
-		return nil, nil
-	case state.State == thresholds.Warm:
+	if !info.Ready || !usable(&f.View.Nodes[i]) || state.State == thresholds.Hot {
+		return nil, nil // its reason says why nothing is decided, or it is hot
+	}
+	if state.State == thresholds.Warm {
 		notCool = f.notCool(i, metrics)
 	}
 	for _, find := range []func(int, *Metric, *thresholds.NodeState) *Basis{f.unjudged, f.overNotYet, f.overUncounted, f.overInPart, f.overByNewest, f.overPredicted} {
@@ -87,22 +75,22 @@ func (f *Facts) bases(i int, metrics []Metric) (notHot, notCool *Basis) {
 
 // ByMeasure reports whether the node is measured above an evict line, and not only
 // predicted above it.
-func (b *Basis) ByMeasure() bool { return b != nil && !b.predicted }
+func (b *Basis) ByMeasure() bool { return b != nil && !b.OnlyPredicted }
 
 // Sentence says why a node is not hot, beginning with its name.
-func (b *Basis) Sentence(node string) string {
-	if b.yet {
-		return node + " is not hot yet: " + b.Text + "."
+func (b *Basis) Sentence(node string) string { return node + " is " + b.NotHot() }
+
+// NotHot says why a node is not hot, without its name.
+func (b *Basis) NotHot() string {
+	if b.Yet {
+		return "not hot yet: " + b.Text + "."
 	}
-	return node + " is not hot: " + b.Text + "."
+	return "not hot: " + b.Text + "."
 }
 
 // basis returns a Basis of a metric over a window.
 func (m *Metric) basis(w *Window, text string, values ...any) *Basis {
-	return &Basis{
-		Text: fmt.Sprintf(text, values...), Metric: m.Name, Window: w.Window, Measured: w.Measured, Counted: w.Current, Predicted: w.Predicted,
-		Evict: w.Evict, Low: w.Low,
-	}
+	return &Basis{Text: fmt.Sprintf(text, values...), Metric: m.Name, Window: *w}
 }
 
 // exceeds reports whether a value is known and on the wrong side of a line.
@@ -149,28 +137,23 @@ func (f *Facts) unjudged(_ int, m *Metric, state *thresholds.NodeState) *Basis {
 	if state.State != thresholds.Unknown || w == nil || !m.exceeds(w.Measured, line) {
 		return nil
 	}
-	return m.basis(w, "the newest reading of %s, %s, is %s the evict line %s, and %s (%s)", m.Name, m.say(w.Measured), m.than(), m.line(line),
+	basis := m.basis(w, "the newest reading of %s, %s, is %s the evict line %s, and %s (%s)", m.Name, m.say(w.Measured), m.than(), m.line(line),
 		state.Unknown.Sentence(), state.Unknown)
+	basis.Evict = line
+	return basis
 }
 
 // overNotYet finds a node that is over by what counts, and not for long enough.
 func (f *Facts) overNotYet(_ int, m *Metric, state *thresholds.NodeState) *Basis {
-	if !m.Over {
+	over, judged := phrases([]Metric{*m}, evictLine), m.judged()
+	if len(over) == 0 {
 		return nil
 	}
-	over := phrases([]Metric{*m}, evictLine)
-	w, _ := m.newest()
-	if judged := m.judged(); len(judged) > 0 {
-		w = judged[0]
-	}
-	if len(over) == 0 || w == nil {
-		return nil
-	}
-	basis := m.basis(w, "%s, in %d of the %s in a row that make it hot", over[0], state.Over, reasons.Count(max(f.SamplesNeeded, 1), "sample"))
+	basis := m.basis(judged[0], "%s, in %d of the %s in a row that make it hot", over[0], state.Over, reasons.Count(max(f.SamplesNeeded, 1), "sample"))
 	if !state.Starting.IsZero() {
-		basis = m.basis(w, "%s, but it became ready too recently for that to count before %s", over[0], f.clock(state.Starting))
+		basis.Text = fmt.Sprintf("%s, but it became ready too recently for that to count before %s", over[0], f.clock(state.Starting))
 	}
-	basis.yet = true
+	basis.Yet = true
 	return basis
 }
 
@@ -191,10 +174,10 @@ func (f *Facts) overUncounted(i int, m *Metric, _ *thresholds.NodeState) *Basis 
 		return nil
 	}
 	basis := m.basis(found, "%s %s is measured at %s, %s the evict line %s", m.Name, found.Window, m.say(found.Measured), m.than(), m.line(found.Evict))
-	f.addUncounted(basis, i, m)
+	basis.Text += f.uncounted(basis, i, m)
 	if len(others) > 0 {
-		basis.Text += fmt.Sprintf("; %s %s not %s it", Enumerated(others), isOrAre(len(others)), m.than())
-		basis.yet = false
+		basis.Text += fmt.Sprintf("; %s %s not %s it", Enumerated(others), either(len(others), "is", "are"), m.than())
+		basis.Yet = false
 	}
 	return basis
 }
@@ -224,13 +207,11 @@ func (f *Facts) overByNewest(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 		judged = append(judged, one.Window+" "+m.say(one.Measured))
 	}
 	basis := m.basis(w, "%s is measured at %s by the newest reading, %s the evict line %s, but %s %s not, and every window of a metric has to be", m.Name,
-		m.say(w.Measured), m.than(), m.line(line), Enumerated(judged), isOrAre(len(judged)))
+		m.say(w.Measured), m.than(), m.line(line), Enumerated(judged), either(len(judged), "is", "are"))
 	basis.Evict = line
-	if !m.exceeds(w.Current, line) && w.Current != nil {
-		text := basis.Text
-		basis.Text = fmt.Sprintf("%s %s of that reading", m.say(w.Measured), m.Name)
-		f.addUncounted(basis, i, m)
-		basis.Text, basis.yet = text+"; "+basis.Text, false
+	if w.Current != nil && !m.exceeds(w.Current, line) {
+		basis.Text += fmt.Sprintf("; %s %s of that reading%s", m.say(w.Measured), m.Name, f.uncounted(basis, i, m))
+		basis.Yet = false
 	}
 	return basis
 }
@@ -242,8 +223,8 @@ func (f *Facts) overPredicted(i int, m *Metric, _ *thresholds.NodeState) *Basis 
 		if m.exceeds(w.Predicted, w.Evict) && !m.exceeds(w.Measured, w.Evict) {
 			basis := m.basis(w, "%s %s is predicted at %s, %s the evict line %s, and measured at %s", m.Name, w.Window, m.say(w.Predicted), m.than(),
 				m.line(w.Evict), m.say(w.Measured))
-			f.addEstimated(basis, i, m)
-			basis.predicted = true
+			basis.Text += f.estimated(basis, i, m)
+			basis.OnlyPredicted = true
 			return basis
 		}
 	}
@@ -274,26 +255,23 @@ func (f *Facts) notCool(i int, metrics []Metric) *Basis {
 	}
 	basis := found.basis(window, "%s %s is predicted at %s, %s the low line %s, and measured at %s", found.Name, window.Window, found.say(window.Predicted),
 		found.than(), found.line(window.Low), found.say(window.Measured))
-	f.addEstimated(basis, i, found)
+	basis.Text += f.estimated(basis, i, found)
 	return basis
 }
 
-// addUncounted says what of the measured usage does not count towards hot, whose
-// it is, and until when.
-func (f *Facts) addUncounted(b *Basis, i int, m *Metric) {
-	if b.Measured == nil || b.Counted == nil {
-		return
+// uncounted says what of the measured usage does not count towards hot, whose it
+// is, and until when.
+func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
+	if b.Measured == nil || b.Current == nil {
+		return ""
 	}
-	b.Text += fmt.Sprintf(", and counts as %s", m.say(b.Counted))
-	difference := round(math.Abs(*b.Measured - *b.Counted))
-	resource, ofPods := m.resource()
+	text := ", and counts as " + m.say(b.Current)
+	resource, ofPods := resourceOf(usage.Metric(m.Name))
 	if !ofPods { // contention belongs to no pod
-		b.Text += ": the rest has left with pods that ended or are terminating"
-		return
+		return text + ": the rest has left with pods that ended or are terminating"
 	}
-	var uncounted cluster.Amounts
 	var pods BasisPods
-	unseen, terminating := 0, 0
+	uncounted, unseen, terminating := int64(0), false, 0
 	for j, pod := range f.View.Snapshot.Nodes[i].Pods {
 		read := &f.View.Nodes[i].Pods[j]
 		seen := read.Measured || read.Starting || read.Span > 0 || read.Uncounted != cluster.Amounts{}
@@ -301,62 +279,91 @@ func (f *Facts) addUncounted(b *Basis, i int, m *Metric) {
 		case pod.Terminating:
 			terminating++
 		case read.Uncounted[resource] > 0:
-			uncounted = uncounted.Plus(read.Uncounted)
+			uncounted += read.Uncounted[resource]
 			pods.add(pod, read, f.View.At)
 		case !seen && read.MeasuredIn > 0: // later it counts without a sample
-			unseen++
+			unseen = true
 			pods.add(pod, read, f.View.At)
 		}
 	}
-	whole := f.whole(i, m)
-	pods.Points = min(round(100*float64(uncounted[resource])/float64(max(whole, 1))), difference)
-	if unseen > 0 {
-		pods.Points = difference // nothing tells them apart from pods that left
-	}
-	rest := round(difference - pods.Points)
-	if rest < leastPoints {
-		pods.Points, rest = difference, 0
-	}
+	b.LeftPoints = round(math.Abs(*b.Measured - *b.Current))
+	var whose []string
 	if pods.Count > 0 {
-		b.Pods = &pods
-		b.Text += fmt.Sprintf(": %s from %s", m.points(pods.Points), pods.words(f, "counts", "count"))
-		b.yet = pods.AllFrom != nil && pods.Undue == 0
-	}
-	if pods.Count == 0 {
-		rest = difference
-	}
-	if b.LeftPoints = rest; rest > 0 {
-		b.Text += map[bool]string{true: ": ", false: " and "}[pods.Count == 0] + m.points(rest) + " from pods that ended"
-		if terminating > 0 {
-			b.Text += fmt.Sprintf(" or are terminating (%d)", terminating)
+		pods.Points = f.points(uncounted, i, m, b.LeftPoints)
+		if unseen { // nothing tells them apart from pods that left
+			pods.Points = b.LeftPoints
 		}
-		b.Text += ", which stay in the measurement for 5 min after their end"
+		b.Pods, b.LeftPoints = &pods, round(b.LeftPoints-pods.Points)
+		b.Yet = pods.AllFrom != nil && pods.Undue == 0 && m.exceeds(m.less(b.Measured, b.LeftPoints), b.Evict)
+		whose = append(whose, fmt.Sprintf("%.1f points are from %s", pods.Points, pods.words(f, "counts", "count")))
 	}
+	if b.LeftPoints > 0 {
+		left := fmt.Sprintf("%.1f points are from pods that ended", b.LeftPoints)
+		if terminating > 0 {
+			left += fmt.Sprintf(" or are terminating (%d)", terminating)
+		}
+		whose = append(whose, left+", which stay in the measurement "+stays(b.Window.Window))
+	}
+	if len(whose) > 0 {
+		text += ": " + strings.Join(whose, " and ")
+	}
+	return text
+}
+
+// stays says for how long a window includes what has ended.
+func stays(name string) string {
+	if w, err := usage.ParseWindow(name); err == nil && w.Over > 0 {
+		return "for " + ago(w.Over) + " after their end"
+	}
+	return "until the next reading"
 }
 
 // leastPoints is the least difference that is told apart from inaccuracy.
 const leastPoints = 1
 
-// addEstimated says what of the predicted usage was not measured, whose it is,
-// and until when.
-func (f *Facts) addEstimated(b *Basis, i int, m *Metric) {
-	resource, ofPods := m.resource()
+// points returns how many points of a difference an amount makes: all, but for
+// inaccuracy, or fewer.
+func (f *Facts) points(amount int64, i int, m *Metric, difference float64) float64 {
+	points := round(100 * float64(amount) / float64(max(f.whole(i, usage.Metric(m.Name)), 1)))
+	if difference-points < leastPoints {
+		return difference
+	}
+	return points
+}
+
+// less returns a value without points of usage.
+func (m *Metric) less(value *float64, points float64) *float64 {
+	if m.LowerIsWorse {
+		return new(*value + points)
+	}
+	return new(*value - points)
+}
+
+// estimated says what of the predicted usage was not measured, whose it is, and
+// until when.
+func (f *Facts) estimated(b *Basis, i int, m *Metric) string {
+	resource, ofPods := resourceOf(usage.Metric(m.Name))
 	if !ofPods || b.Measured == nil || b.Predicted == nil {
-		return
+		return ""
 	}
 	var pods BasisPods
+	used := int64(0)
 	for j, pod := range f.View.Snapshot.Nodes[i].Pods {
 		if read := &f.View.Nodes[i].Pods[j]; !read.Measured && read.Used[resource] > 0 {
+			used += read.Used[resource]
 			pods.add(pod, read, f.View.At)
 		}
 	}
 	if pods.Count == 0 {
-		b.Text += ": its pods use more now than this window shows"
-		return
+		return ": its pods use more now than this window shows"
 	}
-	pods.Points = round(math.Abs(*b.Predicted - *b.Measured))
-	b.Pods = &pods
-	b.Text += fmt.Sprintf(": %s estimated, by requests or by pods like them, for %s", m.points(pods.Points), pods.words(f, "is measured", "are measured"))
+	difference := round(math.Abs(*b.Predicted - *b.Measured))
+	pods.Points, b.Pods = f.points(used, i, m, difference), &pods
+	text := fmt.Sprintf(": %.1f points are estimated, by requests or by pods like them, for %s", pods.Points, pods.words(f, "is measured", "are measured"))
+	if rest := round(difference - pods.Points); rest > 0 {
+		text += fmt.Sprintf("; its other pods use %.1f points more now than this window shows", rest)
+	}
+	return text
 }
 
 func (p *BasisPods) add(pod *cluster.Pod, read *usage.PodUsage, now time.Time) {
@@ -382,28 +389,25 @@ func (p *BasisPods) add(pod *cluster.Pod, read *usage.PodUsage, now time.Time) {
 
 // words are such as "12 pods that started 2 min ago and count from 05:30 UTC on".
 func (p *BasisPods) words(f *Facts, one, many string) string {
-	words, verb := reasons.Count(p.Count, "pod"), many
-	if p.Count == 1 {
-		verb = one
-	}
+	words, has := reasons.Count(p.Count, "pod"), either(p.Count, "has", "have")
 	if p.FirstStarted == nil {
-		return words + isOrHas(p.Count) + " not started"
+		return words + " that " + has + " not started"
 	}
 	oldest, youngest := ago(f.View.At.Sub(*p.FirstStarted)), ago(f.View.At.Sub(*p.LastStarted))
 	if words += " that started " + youngest; oldest != youngest {
 		words += " to " + oldest
 	}
-	words += " ago"
+	words += " ago and "
 	if p.From == nil {
-		return words + map[bool]string{true: " and has", false: " and have"}[p.Count == 1] + " no usable sample"
+		return words + has + " no usable sample"
 	}
 	first, last := f.clock(*p.From), f.clock(*p.AllFrom)
-	words += fmt.Sprintf(" and %s from %s on", verb, first)
+	words += fmt.Sprintf("%s from %s on", either(p.Count, one, many), first)
 	if first != last {
 		words += fmt.Sprintf(" (all of them from %s on)", last)
 	}
 	if p.Undue > 0 {
-		words += fmt.Sprintf("; %d of them %s no usable sample", p.Undue, map[bool]string{true: "has", false: "have"}[p.Undue == 1])
+		words += fmt.Sprintf("; %d of them %s no usable sample", p.Undue, either(p.Undue, "has", "have"))
 	}
 	return words
 }
@@ -424,46 +428,10 @@ func ago(past time.Duration) string {
 	return fmt.Sprintf("%d h", past/time.Hour)
 }
 
-func isOrAre(n int) string {
+// either returns the word for one or for several.
+func either(n int, one, several string) string {
 	if n == 1 {
-		return "is"
+		return one
 	}
-	return "are"
-}
-
-func isOrHas(n int) string {
-	if n == 1 {
-		return " that has"
-	}
-	return " that have"
-}
-
-// points says how much of a metric something is.
-func (m *Metric) points(v float64) string {
-	if m.Percent {
-		return fmt.Sprintf("%.1f points are", v)
-	}
-	return fmt.Sprintf("%.1f is", v)
-}
-
-// resource returns the resource that a metric is of, if it is of one.
-func (m *Metric) resource() (resource cluster.Resource, ok bool) {
-	switch usage.Metric(m.Name) {
-	case usage.CPU:
-		return cluster.CPU, true
-	case usage.Memory, thresholds.MemoryAvailable:
-		return cluster.Memory, true
-	default:
-		return cluster.NumResources, false
-	}
-}
-
-// whole is what a metric of a resource is a percentage of.
-func (f *Facts) whole(i int, m *Metric) int64 {
-	resource, _ := m.resource()
-	node := &f.View.Snapshot.Nodes[i].Node
-	if usage.Metric(m.Name) == thresholds.MemoryAvailable {
-		return node.Capacity[resource]
-	}
-	return cmp.Or(node.Allocatable[resource], 1)
+	return several
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestBasis(t *testing.T) {
 		}
 	}
 	basis, _ := f.Bases(f.View.Snapshot.Index(testkit.StartingNode))
-	if basis == nil || *basis.Measured != 96.6 || *basis.Counted != 12.2 || basis.Pods.Count != 12 || basis.Pods.Points != 84.4 ||
+	if basis == nil || *basis.Measured != 96.6 || *basis.Current != 12.2 || basis.Pods.Count != 12 || basis.Pods.Points != 84.4 ||
 		basis.Pods.From.Sub(testkit.UnsettledAt).Round(15*time.Second) != 105*time.Second {
 		t.Errorf("as values: %+v", basis)
 	}
@@ -99,6 +100,24 @@ func TestBasisOfStates(t *testing.T) {
 			h.pod("new", 7180, func(p *cluster.Pod, u *usage.PodUsage) { u.Measured = false })
 		}, "cpu avg_5m is predicted at 79.8%, above the evict line 65%, and measured at 8.0%: 71.8 points are estimated, by requests or by pods like them, " +
 			"for 1 pod that has not started", false},
+		"predicted, and not by estimates alone": {func(h *harbor) {
+			h.node("n1", thresholds.Warm, 800, 800, 800, func(_ *cluster.Node, u *usage.NodeUsage) {
+				u.Predicted = slices.Repeat([]cluster.Amounts{{7980, 20 * gib}}, 3)
+			})
+			h.pod("new", 3000, func(p *cluster.Pod, u *usage.PodUsage) { u.Measured = false })
+			h.pod("growing", 4980)
+		}, "cpu avg_5m is predicted at 79.8%, above the evict line 65%, and measured at 8.0%: 30.0 points are estimated, by requests or by pods like them, " +
+			"for 1 pod that has not started; its other pods use 41.8 points more now than this window shows", false},
+		"by the newest reading, with a pod that ended": {func(h *harbor) {
+			h.node("n1", thresholds.Warm, 9000, 2000, 2000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Current[0] = cluster.Amounts{2000, 20 * gib} })
+		}, "cpu is measured at 90.0% by the newest reading, above the evict line 65%, but avg_5m 20.0% and p50_5m 20.0% are not, and every window of a metric " +
+			"has to be; 90.0% cpu of that reading, and counts as 20.0%: 70.0 points are from pods that ended, which stay in the measurement until the next reading", true},
+		"in a long window": {func(h *harbor) {
+			hour := usage.Window{Kind: usage.KindAvg, Over: time.Hour}
+			h.view.Windows[2], h.rules[1].Window = hour, hour
+			h.node("n1", thresholds.Warm, 0, 2000, 7000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Current[2] = cluster.Amounts{4000, 20 * gib} })
+		}, "cpu avg_1h is measured at 70.0%, above the evict line 65%, and counts as 40.0%: 30.0 points are from pods that ended, " +
+			"which stay in the measurement for 60 min after their end; avg_5m 20.0% is not above it", true},
 		"hot":  {func(h *harbor) { h.node("n1", thresholds.Hot, 0, 7000, 6600) }, "", false},
 		"cool": {func(h *harbor) { h.node("n1", thresholds.Cool, 0, 1000, 1000) }, "", false},
 		"too old": {func(h *harbor) {
@@ -111,11 +130,69 @@ func TestBasisOfStates(t *testing.T) {
 			tc.play(h)
 			got, _ := h.facts().Bases(0)
 			if got == nil {
-				got = &Basis{predicted: true}
+				got = &Basis{OnlyPredicted: true}
 			}
 			if diff := cmp.Diff(tc.want, got.Text); diff != "" || got.ByMeasure() != tc.byMeasure {
 				t.Errorf("by measure %v, (-want +got):\n%s", got.ByMeasure(), diff)
 			}
 		})
+	}
+}
+
+// A node that starting pods alone would not make hot is not hot, instead of not hot
+// yet.
+func TestNotHotYet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		starting int64 // of 40 points that do not count; the others ended
+		yet      bool
+	}{
+		"by starting pods":                  {4000, true},
+		"by starting pods, beside the line": {2600, true},
+		"without pods that ended":           {2000, false},
+		"by pods that ended":                {0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarbor(t)
+			h.node("n1", thresholds.Warm, 0, 8000, 8000, func(_ *cluster.Node, u *usage.NodeUsage) {
+				u.Current[1], u.Current[2] = cluster.Amounts{4000, 20 * gib}, cluster.Amounts{4000, 20 * gib}
+			})
+			h.pod("starting", tc.starting, func(p *cluster.Pod, u *usage.PodUsage) {
+				p.Started, u.Uncounted, u.MeasuredIn = now.Add(-time.Minute), cluster.Amounts{tc.starting, 0}, time.Minute
+			})
+			if got, _ := h.facts().Bases(0); got == nil || got.Yet != tc.yet {
+				t.Errorf("got %+v, want yet: %v", got, tc.yet)
+			}
+		})
+	}
+}
+
+// What another process reports reads as it does there.
+func TestBasisByJSON(t *testing.T) {
+	f := unsettled(t)
+	for i := range f.View.Nodes {
+		want, _ := f.Bases(i)
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got *Basis
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if want != nil && (got.Sentence("n") != want.Sentence("n") || got.ByMeasure() != want.ByMeasure()) {
+			t.Errorf("%q, by measure %v, want %q, %v", got.Sentence("n"), got.ByMeasure(), want.Sentence("n"), want.ByMeasure())
+		}
+	}
+}
+
+// The line that a newest reading is above is a value, too.
+func TestBasisHasTheLine(t *testing.T) {
+	h := newHarbor(t)
+	h.node("n1", thresholds.Unknown, 9000, 9000, 9000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = reasons.WindowTooShort })
+	if got, _ := h.facts().Bases(0); got == nil || got.Evict == nil || *got.Evict != 65 {
+		t.Errorf("got %+v, want an evict line of 65", got)
 	}
 }

@@ -27,9 +27,10 @@ type Metric struct {
 // absent.
 type Window struct {
 	Window string `json:"window"`
-	// Measured is as measured, Current without the pods that left since,
-	// Predicted with those that came. Signals, which belong to no pod, are only
-	// measured, and of contention it is known what pods that left took along.
+	// Measured is as measured, Current is the part of it that counts towards hot,
+	// without pods that left since and the starts of others, Predicted is what
+	// placing pods assumes. Signals, which belong to no pod, are only measured, and
+	// of contention it is known what pods that left took along.
 	Measured  *float64 `json:"measured,omitempty"`
 	Current   *float64 `json:"current,omitempty"`
 	Predicted *float64 `json:"predicted,omitempty"`
@@ -116,20 +117,16 @@ func lowerIsWorse(l thresholds.Levels) bool {
 // value is a metric over a window, in the unit of its lines; NaN if it is not
 // known.
 func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts) float64 {
-	node, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
+	read := &f.View.Nodes[i]
 	if k := f.View.SignalIndex(metric); k >= 0 {
 		return read.Signals[k][w]
 	}
 	if !usable(read) {
 		return math.NaN()
 	}
-	resource := cluster.CPU
-	if metric != usage.CPU {
-		resource = cluster.Memory
-	}
-	part, whole := used[w][resource], node.Allocatable[resource]
+	resource, _ := resourceOf(metric)
+	part, whole := used[w][resource], f.whole(i, metric)
 	if metric == thresholds.MemoryAvailable {
-		whole = node.Capacity[resource]
 		part = whole - part
 		if w < len(read.Reserved) {
 			part -= read.Reserved[w][resource]
@@ -139,6 +136,27 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 		return math.NaN()
 	}
 	return 100 * float64(part) / float64(whole)
+}
+
+// resourceOf returns the resource that a metric is of, if it is of one.
+func resourceOf(metric usage.Metric) (resource cluster.Resource, ok bool) {
+	switch metric {
+	case usage.CPU:
+		return cluster.CPU, true
+	case usage.Memory, thresholds.MemoryAvailable:
+		return cluster.Memory, true
+	}
+	return 0, false
+}
+
+// whole is what a metric of a resource is a percentage of.
+func (f *Facts) whole(i int, metric usage.Metric) int64 {
+	resource, _ := resourceOf(metric)
+	node := &f.View.Snapshot.Nodes[i].Node
+	if metric == thresholds.MemoryAvailable {
+		return node.Capacity[resource]
+	}
+	return node.Allocatable[resource]
 }
 
 // usable reports whether a node's measured usage means anything: also in a

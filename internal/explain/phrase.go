@@ -54,17 +54,14 @@ func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 		_, value, at := k.read(m, w)
 		parts[i], lines[i] = w.Window+" "+m.say(value), m.line(at)
 	}
-	verb, line := "are", "the "+string(k)+" "+lines[0]
-	if len(beyond) == 1 {
-		verb = "is"
-	}
+	line := "the " + string(k) + " " + lines[0]
 	if len(slices.Compact(slices.Clone(lines))) > 1 {
 		line = "their " + string(k) + "s"
 		for i := range parts {
 			parts[i] += " (" + lines[i] + ")"
 		}
 	}
-	return fmt.Sprintf("%s %s %s %s %s", m.Name, Enumerated(parts), verb, m.than(), line)
+	return fmt.Sprintf("%s %s %s %s %s", m.Name, Enumerated(parts), either(len(beyond), "is", "are"), m.than(), line)
 }
 
 // partPhrases lists the metrics that are beyond their evict line in some
@@ -86,11 +83,7 @@ func partPhrases(metrics []Metric) []string {
 		if len(beyond) == 0 || len(others) == 0 {
 			continue
 		}
-		verb := "are"
-		if len(others) == 1 {
-			verb = "is"
-		}
-		list = append(list, fmt.Sprintf("%s, but %s %s not", evictLine.phrase(m, beyond), Enumerated(others), verb))
+		list = append(list, fmt.Sprintf("%s, but %s %s not", evictLine.phrase(m, beyond), Enumerated(others), either(len(others), "is", "are")))
 	}
 	return list
 }

@@ -50,11 +50,8 @@ func (n *Node) why() string {
 
 func (n *Node) whyNotHot() string {
 	words, notHot := "", n.NotHot
-	switch {
-	case notHot != nil && notHot.yet:
-		words = ", not hot yet: " + notHot.Text + "."
-	case notHot != nil:
-		words = ", not hot: " + notHot.Text + "."
+	if notHot != nil {
+		words = ", " + notHot.NotHot()
 	}
 	low := phrases(n.Metrics, lowLine)
 	switch {

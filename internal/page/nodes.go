@@ -191,7 +191,7 @@ func percent(v *float64) string {
 func (n *Node) Why() string {
 	switch {
 	case n.NotHot != nil:
-		return "Not hot: " + n.NotHot.Text + "."
+		return explain.Sentence(n.NotHot.NotHot())
 	case n.NotCool != nil:
 		return "Not cool: " + n.NotCool.Text + "."
 	}

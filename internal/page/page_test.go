@@ -229,7 +229,7 @@ func TestUnsettledNodes(t *testing.T) {
 	}
 	got := rendered(t, f, Asked{})
 	for _, want := range []string{
-		"No node is hot; starting is above an evict line", "<h3>Above an evict line, and not hot</h3>", "<small>Not hot: " + why + "</small>",
+		"No node is hot; starting is above an evict line", "<h3>Above an evict line, and not hot</h3>", "<small>Not hot yet: " + why + "</small>",
 		"<small>Not cool: cpu avg_5m is predicted at 53.0%, above the low line 45%, and measured at 10.0%: 43.0 points are estimated",
 	} {
 		if !strings.Contains(got, want) {
