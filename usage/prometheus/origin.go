@@ -142,18 +142,19 @@ func (c *Config) allPodLabels() [][2]string {
 }
 
 // settled reports whether nodes are commonly scraped at their own addresses:
-// then series from elsewhere do not count.
+// then series from elsewhere do not count. Nodes that nobody measures, such as
+// virtual ones, say nothing about that.
 func (o *origin) settled() bool {
-	ready, scraped := 0, 0
+	measured, scraped := 0, 0
 	for i, node := range o.index.nodes {
-		if node.Node.Ready {
-			ready++
+		if node.Node.Measured() {
+			measured++
 			if o.own[i].any {
 				scraped++
 			}
 		}
 	}
-	return scraped > 0 && 2*scraped >= ready
+	return scraped > 0 && 2*scraped >= measured
 }
 
 // mixed returns the nodes whose series cannot be told to be of this cluster, and

@@ -124,6 +124,33 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 	}
 }
 
+// Nodes that nobody measures do not make a tenant's page count where an exporter is
+// silent: there are more of them than of machines here.
+func TestTenantsPageBesideVirtualNodes(t *testing.T) {
+	for name, change := range map[string]func(*cluster.Node){
+		"virtual":      func(n *cluster.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} },
+		"not selected": func(n *cluster.Node) { n.Unselected = true },
+		"leaving":      func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newFake(t, map[string]string{
+				nodeCPU:   vectorOf(of("20", scraped("n2")...), of("20", scraped("n3")...), of("31", tenant("n1")...)),
+				nodeStamp: vectorOf(of(stamp(-10), scraped("n2")...), of(stamp(-10), scraped("n3")...), of(stamp(-1), tenant("n1")...)),
+			})
+			config := configFor(server.URL)
+			config.NodesOnly, config.Metrics = true, []usage.Metric{usage.CPU}
+			snapshot := exporterCluster(7)
+			for _, node := range snapshot.Nodes[3:] {
+				change(&node.Node)
+			}
+			batch := sample(t, newSource(t, config), snapshot)
+			if diff := cmp.Diff(map[string]float64{"n2 cpu avg_5m": 20_000, "n3 cpu avg_5m": 20_000}, values(batch)); diff != "" {
+				t.Errorf("(-want +got):\n%s\n%v", diff, batch.Problems)
+			}
+		})
+	}
+}
+
 // An exporter at its node's address counts though its pod is not known here, as one
 // that has just come.
 func TestExporterWhosePodIsNotKnown(t *testing.T) {
