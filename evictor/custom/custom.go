@@ -30,6 +30,7 @@ type Controllers struct {
 	mu      sync.Mutex
 	kinds   map[schema.GroupKind]*kind
 	handler cache.ResourceEventHandlerFuncs
+	stop    <-chan struct{} // nil before Start
 }
 
 type kind struct {
@@ -56,17 +57,20 @@ func (c *Controllers) followed() cache.ResourceEventHandlerFuncs {
 	return c.handler
 }
 
-// Request has a kind watched from the next Start on. A kind that the API server
-// does not serve has no objects and is left out.
+// Request has a kind watched, from Start on. A kind that the API server does not
+// serve has no objects and is left out; it may be requested again later.
 func (c *Controllers) Request(of schema.GroupKind) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kinds[of] != nil {
+	if c.kind(of) != nil {
 		return nil
 	}
 	resource, served, err := Resource(c.discovery, of)
 	if err != nil || !served {
 		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kinds[of] != nil {
+		return nil
 	}
 	k := &kind{informer: c.factory.ForResource(resource).Informer()}
 	if err := k.informer.SetTransform(reduce); err != nil {
@@ -87,7 +91,16 @@ func (c *Controllers) Request(of schema.GroupKind) error {
 		return fmt.Errorf("watching %s: %w", of, err)
 	}
 	c.kinds[of] = k
+	if c.stop != nil {
+		c.factory.Start(c.stop)
+	}
 	return nil
+}
+
+func (c *Controllers) kind(of schema.GroupKind) *kind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kinds[of]
 }
 
 // Resource returns the resource of a kind in its group's preferred version, and
@@ -118,8 +131,13 @@ func Resource(api discovery.DiscoveryInterface, of schema.GroupKind) (resource s
 	return resource, false, nil
 }
 
-// Start begins to watch what was requested, until the context ends.
-func (c *Controllers) Start(ctx context.Context) { c.factory.Start(ctx.Done()) }
+// Start begins to watch what was or will be requested, until the context ends.
+func (c *Controllers) Start(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = ctx.Done()
+	c.factory.Start(c.stop)
+}
 
 // Settled reports whether each kind has been listed, or could not be.
 func (c *Controllers) Settled() bool {
@@ -137,9 +155,7 @@ func (c *Controllers) Settled() bool {
 // a kind that was not requested or is not served, listed for one that could not be
 // listed yet.
 func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *unstructured.Unstructured, watched, listed bool) {
-	c.mu.Lock()
-	k := c.kinds[of]
-	c.mu.Unlock()
+	k := c.kind(of)
 	if k == nil {
 		return nil, false, false
 	}

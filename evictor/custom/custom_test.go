@@ -114,3 +114,33 @@ func TestKindsThatCannotBeRead(t *testing.T) {
 		t.Error("a kind that is not served is watched")
 	}
 }
+
+// A controller may be installed after this process began, as where both come from
+// one repository. It is watched as soon as it is requested again.
+func TestAKindThatIsServedLater(t *testing.T) {
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "clonesets"}: "CloneSetList",
+	}, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet", "metadata": map[string]any{"namespace": "shop", "name": "web"},
+	}})
+	kube := kubefake.NewClientset()
+	c := New(client, kube.Discovery())
+	if err := c.Request(cloneSet); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	if _, watched, _ := c.Get(cloneSet, "shop", "web"); watched {
+		t.Fatal("a kind that is not served is watched")
+	}
+	kube.Resources = []*metav1.APIResourceList{{GroupVersion: "apps.kruise.io/v1alpha1", APIResources: []metav1.APIResource{{Name: "clonesets", Kind: "CloneSet"}}}}
+	for range 2 {
+		if err := c.Request(cloneSet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); !c.Settled() && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	}
+	if got, watched, listed := c.Get(cloneSet, "shop", "web"); got == nil || !watched || !listed {
+		t.Errorf("%v, watched %v, listed %v", got, watched, listed)
+	}
+}

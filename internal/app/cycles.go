@@ -88,6 +88,11 @@ func (a *App) cycle(ctx context.Context) error {
 	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does this
 	a.evictions.ResetCycle()
 	a.cluster.SetTaints(settings.Taints(g.load))
+	if a.customs != nil { // a kind may be served by now
+		if err := a.wireCustom(g.load.Eviction.RecreatingControllers); err != nil {
+			klog.FromContext(ctx).Error(err, "Kinds of recreatingControllers that were not served when this process began were not looked for, the next cycle tries again")
+		}
+	}
 	if err := a.takeLedger(ctx); err != nil {
 		a.metrics.runner.NotBegun()
 		return err
