@@ -42,7 +42,7 @@ func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizati
 		Hot: thresholds.HotRule{
 			ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration, Startup: load.Hot.Startup.Duration,
 		},
-		HotWindows: load.Hot.Windows,
+		HotWindows:        load.Hot.Windows,
 		Taints:            Taints(load),
 		MinCoverage:       load.Usage.MinCoveragePercent,
 		SampleInterval:    load.Usage.SampleInterval.Duration,

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-
 )
 
 // unattended is the evicting client of a run: nothing pauses it, and nothing
