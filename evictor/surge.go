@@ -97,7 +97,9 @@ func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, boo
 		return reasons.PodChanged, false
 	}
 	announcing, cancel := context.WithCancel(ctx)
-	s := &surge{move: *move, until: c.config.Clock.Local().Add(move.TTL), announced: make(chan struct{}), cancel: cancel}
+	// Its pod's grace does not count: whoever creates a pod chooses it, and everybody
+	// else's next moves wait for the end of the surge.
+	s := &surge{move: *move, until: c.config.Clock.Local().Add(move.Margin), announced: make(chan struct{}), cancel: cancel}
 	c.surges[move.PodUID] = s
 	if err := c.config.Evictions.Commit(ctx); err != nil {
 		close(s.announced)

@@ -216,7 +216,7 @@ func (p *surgePlay) evictOne(ctx context.Context, pod *v1.Pod, _ reasons.Reason)
 // surgeOf is the planned move of the only pod of a Deployment.
 func surgeOf(name string) Move {
 	move := moveOf(name)
-	move.Surge = "web-" + name
+	move.Surge, move.Margin = "web-"+name, move.TTL
 	move.Owner = cluster.Owner{UID: "rs-" + name, Kind: "ReplicaSet", Name: "web-" + name + "-h1"}
 	return move
 }

@@ -314,6 +314,24 @@ func TestSurgeHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// A surge that comes to nothing ends as soon, however long its pod may take to end:
+// the cycle, and so everybody's next moves, would wait for it.
+func TestSurgeOfAPodWithALongGrace(t *testing.T) {
+	surging(t, func(t *testing.T, p *surgePlay) {
+		p.wants["web-a"], p.alive["a"], p.readyIn = 1, aPod("a"), -1
+		move := surgeOf("a")
+		move.TTL += 9 * time.Minute
+		outcomes := p.evictor().begin(t.Context(), []Move{move}, p.evictOne).run(t.Context())
+		if len(outcomes) != 1 || outcomes[0].Reason != reasons.SurgeFailed {
+			t.Errorf("outcomes %+v, want %s", outcomes, reasons.SurgeFailed)
+		}
+		if diff := cmp.Diff([]string{"web-a to 2@1.1", "web-a to 1@300.5"}, p.calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 // A landing is a probe for which nobody had to be evicted.
 func TestSurgeAsAProbe(t *testing.T) {
 	cases := map[string]struct {

@@ -86,14 +86,23 @@ func (r resource) update() update {
 	return u
 }
 
-// ordinals returns those of which the controller wants pods.
+// maxReserved bounds the reserved ordinals that are read, for each pod on each look:
+// as many as an object holds would stop everybody's moves for minutes.
+const maxReserved = 1000
+
+// ordinals returns those of which the controller wants pods; none if it reserves so
+// many that they are not read.
 func (r resource) ordinals() ordinals {
 	o := ordinals{wants: math.MaxInt}
 	if wants, stated := r.number("spec", "replicas"); stated {
 		o.wants = wants
 	}
 	o.first, _ = r.number("spec", "ordinals", "start")
-	for _, item := range r.list("spec", "reserveOrdinals") {
+	reserved := r.list("spec", "reserveOrdinals")
+	if len(reserved) > maxReserved {
+		return ordinals{} // it is not known which
+	}
+	for _, item := range reserved {
 		switch v := item.(type) {
 		case int64:
 			o.reserved = append(o.reserved, span{int(v), int(v)})

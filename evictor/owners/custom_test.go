@@ -158,6 +158,31 @@ func TestCustomControllers(t *testing.T) {
 	}
 }
 
+// Whoever may write a custom resource can have it reserve as many ordinals as an
+// object holds. No pod is moved then, and nobody waits for that.
+func TestManyReservedOrdinals(t *testing.T) {
+	reserving := func(n int) *unstructured.Unstructured {
+		var reserved []any
+		for i := range n {
+			reserved = append(reserved, int64(10+i*7919%n))
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"kind": "StatefulSet", "spec": map[string]any{"replicas": int64(10), "reserveOrdinals": reserved}}}
+	}
+	for n, want := range map[int]reasons.Reason{maxReserved: "", maxReserved + 1: reasons.OwnerScaledDown, 150_000: reasons.OwnerScaledDown} {
+		set, begun := reserving(n), time.Now()
+		for range 100 {
+			o := OfCustom(set, member(3))
+			o.UID = "c-1"
+			if got, _ := o.Refuses(noon, settle); got != want {
+				t.Fatalf("with %d reserved ordinals refused for %q, want %q", n, got, want)
+			}
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("100 looks at %d reserved ordinals took %v", n, took)
+		}
+	}
+}
+
 // Ordinals are counted, whatever is reserved.
 func TestReservedOrdinals(t *testing.T) {
 	for _, reserved := range [][]any{
