@@ -14,7 +14,7 @@ import (
 // newest ones mean that the clock went backwards: stored samples then have no
 // age, and the store starts over. Ingest returns the problems per source.
 func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]Problems {
-	in := ingestion{store: s, sources: make([]source, len(batches)), read: newReadings(len(s.metrics), len(s.windows))}
+	in := ingestion{store: s, sources: make([]source, len(batches)), read: newReadings(len(s.metrics), len(s.windows)), stolen: make([]given, len(s.windows))}
 	for i := range batches {
 		in.hasPods = in.hasPods || len(batches[i].Pods) > 0
 		in.second = max(in.second, s.second(batches[i].Received))
@@ -68,7 +68,7 @@ func (s *Store) advance(in *ingestion, hasBatches bool) {
 func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 	ns := in.store.nodes[node.Node.Name]
 	if ns == nil {
-		ns = &nodeSeries{metrics: make([]metricSeries, len(in.store.metrics))}
+		ns = &nodeSeries{metrics: make([]metricSeries, len(in.store.metrics)), stolen: metricSeries{given: make([]given, len(in.store.windows))}}
 		for m := range ns.metrics {
 			ns.metrics[m].given = make([]given, len(in.store.windows))
 		}

@@ -41,24 +41,31 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 	for m := range in.read {
 		clear(in.read[m])
 	}
+	clear(in.stolen)
 	for i := range sample.Readings {
 		reading := &sample.Readings[i]
 		m, w := slices.Index(in.store.metrics, reading.Metric), slices.Index(in.store.windows, reading.Window)
-		if m < 0 || w < 0 {
+		bounds, read := m, in.stolen
+		switch {
+		case w >= 0 && m >= 0:
+			read = in.read[m]
+		case w >= 0 && reading.Metric == CPUStolen:
+			bounds = int(cluster.CPU)
+		default:
 			continue // not requested
 		}
 		stamp, cause := in.stamp(src, reading.At)
 		switch {
-		case cause == "" && in.absurdValue(m, reading.Value, node.Node.Allocatable):
+		case cause == "" && in.absurdValue(bounds, reading.Value, node.Node.Allocatable):
 			cause = Absurd
-		case cause == "" && in.read[m][w].measured != 0:
+		case cause == "" && read[w].measured != 0:
 			cause = Duplicate
 		}
 		if cause != "" {
 			wrong = cause
 			continue
 		}
-		in.read[m][w] = given{value: reading.Value, sampled: stamp, validFor: validity(reading, stamp)}
+		read[w] = given{value: reading.Value, sampled: stamp, validFor: validity(reading, stamp)}
 	}
 	return wrong
 }
@@ -141,6 +148,7 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	for m := range in.read {
 		ns.metrics[m].enter(in, in.read[m])
 	}
+	ns.stolen.enter(in, in.stolen)
 	if in.canDeriveSystem(ns, sums.unseen) {
 		ns.system.push(in.second, pack(in.second, system), in.store.limits.pod)
 	}
@@ -207,11 +215,18 @@ func (ns *nodeSeries) forget() {
 	for m := range ns.metrics {
 		clear(ns.metrics[m].given)
 	}
+	clear(ns.stolen.given)
 }
 
 // fill stores the windows and signals that neither the node's own source nor
 // the sources before this one provide.
 func (in *ingestion) fill(ns *nodeSeries) {
+	if _, ok := in.store.shortest(in.stolen); ok && !ns.stolen.closed(in.second) {
+		for w := range in.stolen {
+			in.stolen[w].filled = in.second
+		}
+		ns.stolen.enter(in, in.stolen)
+	}
 	for m, read := range in.read {
 		series := &ns.metrics[m]
 		for w := range read {

@@ -17,6 +17,7 @@ type ingestion struct {
 	next    int            // index in series of the next pod
 	hasPods bool
 	read    readings // of the node at hand
+	stolen  []given  // of the node at hand, parallel to Store.windows
 	part    int64    // of the period that workloads are looked at for
 }
 

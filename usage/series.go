@@ -81,6 +81,7 @@ type nodeSeries struct {
 	// single samples.
 	sourceSpan time.Duration
 	metrics    []metricSeries // parallel to Store.metrics
+	stolen     metricSeries   // CPUStolen, by the node's own source
 	// members identifies the running pods; changed is the second in which they
 	// were last seen to change.
 	members uint64

@@ -26,6 +26,10 @@ const (
 	CPUPressure    Metric = "cpu.pressure"
 	MemoryPressure Metric = "memory.pressure"
 	IOPressure     Metric = "io.pressure"
+	// CPUStolen is the CPU time that a virtual machine was denied because others
+	// had it or its credits were used up, in milli-cores. It reduces what the node
+	// has; see NodeUsage.StolenMilliCores.
+	CPUStolen Metric = "cpu.stolen"
 	// CPUContention is how long the containers of a node wait for a CPU that
 	// others have: see Contention.
 	CPUContention Metric = "cpu.contention"

@@ -11,7 +11,8 @@ import (
 
 // View is what is known of a cluster's usage at one moment. It is immutable and
 // parallel to its Snapshot: Nodes[i] belongs to Snapshot.Nodes[i] and
-// Nodes[i].Pods[j] to its Pods[j].
+// Nodes[i].Pods[j] to its Pods[j]. The Snapshot is the one that was given, unless
+// CPU is stolen from a node: then it is a copy in which that node has less.
 type View struct {
 	At       time.Time
 	Snapshot *cluster.Snapshot
@@ -23,6 +24,8 @@ type View struct {
 	// Siblings holds the assumed usage of pods that were not measured
 	// themselves, by pods like them.
 	Siblings Siblings
+	// copied reports whether Snapshot is a copy.
+	copied bool
 }
 
 // The indices of the windows that every View has.
@@ -64,6 +67,9 @@ type NodeUsage struct {
 	// SourceSpan is the time that the source itself observed for a window: the
 	// window's length if the source gave it, 0 if it was computed here.
 	SourceSpan []time.Duration
+	// StolenMilliCores is the CPU that the machine was denied, as a mean of five
+	// minutes. The View's Snapshot holds what the node has without it.
+	StolenMilliCores int64
 	// Reported is Whole for the windows that are known themselves, with the
 	// fractions of a unit that the source gave. Whole fills other windows
 	// from a shorter or an older one.

@@ -23,6 +23,9 @@ func (r *reading) node(view *View, i int) {
 	ns := r.store.nodes[node.Node.Name]
 	if ns != nil {
 		r.measure(ns, usage)
+		if usage.StolenMilliCores = r.stolen(ns); usage.StolenMilliCores > 0 {
+			node = view.without(i, usage.StolenMilliCores)
+		}
 	}
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
 	if usage.Known() {
@@ -42,6 +45,38 @@ func (r *reading) node(view *View, i int) {
 		usage.Reserved = cut(&r.amounts, windows)
 		usage.leaveOut(reserve, node.Node.Capacity, systemKnown, systemKnown && reported && len(r.unsampled) == 0)
 	}
+}
+
+// stolen reads how much CPU a machine was denied, in milli-cores; 0 if unknown.
+func (r *reading) stolen(ns *nodeSeries) int64 {
+	if !ns.stolen.fresh(r.second) {
+		return 0
+	}
+	stolen, _, _ := r.window(&ns.stolen, AtAvg5m)
+	return int64(stolen)
+}
+
+// leastLeft is the least that stolen CPU leaves of a node, in percent.
+const leastLeft = 1
+
+// without puts a copy of a node in the place of the node, which has less CPU for
+// what was stolen, and its reserve less in proportion.
+func (v *View) without(i int, stolen int64) *cluster.NodePods {
+	given := v.Snapshot.Nodes[i]
+	whole := max(given.Node.Capacity[cluster.CPU], given.Node.Allocatable[cluster.CPU])
+	if whole <= 0 {
+		return given
+	}
+	if !v.copied {
+		v.Snapshot, v.copied = &cluster.Snapshot{Nodes: slices.Clone(v.Snapshot.Nodes)}, true
+	}
+	less := *given
+	left := max(1-float64(stolen)/float64(whole), leastLeft/100.0)
+	for _, amounts := range []*cluster.Amounts{&less.Node.Capacity, &less.Node.Allocatable} {
+		amounts[cluster.CPU] = int64(math.Ceil(float64(amounts[cluster.CPU]) * left))
+	}
+	v.Snapshot.Nodes[i] = &less
+	return &less
 }
 
 // leaveOut takes what the reserve of a node covers out of its amounts, because

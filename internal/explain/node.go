@@ -42,6 +42,9 @@ type Node struct {
 	NotCool *Basis `json:"notCool,omitempty"`
 	// Over lists, in words, how it is over its evict lines.
 	Over []string `json:"over"`
+	// StolenMilliCores is the CPU that the machine was denied, by the mean of five
+	// minutes; the percentages are of what is left.
+	StolenMilliCores int64 `json:"stolenMilliCores,omitempty"`
 	// Reserve says what the percentages of cpu and memory are of; absent if nothing
 	// of the node is reserved.
 	Reserve *Reserve `json:"reserve,omitempty"`

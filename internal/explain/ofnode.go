@@ -41,7 +41,7 @@ func (f *Facts) observed(i int) Node {
 		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: AmountsOf(f.Board.Adjusted(board)), Closed: info.Closed(),
 	}
 	n.NotHot, n.NotCool = f.bases(i, n.Metrics)
-	n.Reserve = ReserveOf(read)
+	n.Reserve, n.StolenMilliCores = ReserveOf(read), read.StolenMilliCores
 	if usable(read) {
 		n.Over, n.HasToLeave = thresholds.InWords(f.Lines.Evidence(i)), new(AmountsOf(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero()))
 	}

@@ -24,7 +24,10 @@ func (n *Node) Table(p *layout.Page) {
 	rows(p, n.Limits, (*Limit).cells, layout.Column{Title: "MEASURED LIMIT"}, layout.Column{Title: "WINDOW"}, layout.Column{Title: "USES"},
 		layout.Column{Title: "KEEPS PODS OFF"}, layout.Column{Title: "NOW", Words: true})
 	p.Line("", "")
-	need, predicted, percentages := "", "", ""
+	need, predicted, percentages, stolen := "", "", "", ""
+	if n.StolenMilliCores > 0 {
+		stolen = fmt.Sprintf("%dm cpu, which the machine was denied: percentages are of what is left", n.StolenMilliCores)
+	}
 	if n.Reserve != nil {
 		percentages = n.Reserve.Text
 	}
@@ -36,6 +39,7 @@ func (n *Node) Table(p *layout.Page) {
 	}
 	p.Pairs("samples over the evict line", fmt.Sprintf("%d in a row, %d make it hot", n.SamplesOver, n.SamplesNeeded),
 		"percentages are", percentages,
+		"stolen", stolen,
 		"to be moved off", need,
 		"predicted", predicted,
 		"limit after placement", n.Ceiling.String(),

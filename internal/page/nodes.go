@@ -62,7 +62,7 @@ func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 		n.CPU, n.Memory = shown(read, percents, cluster.CPU), shown(read, percents, cluster.Memory)
 	}
 	n.NotHot, n.NotCool = f.Bases(i)
-	n.Reserve = explain.ReserveOf(read)
+	n.Reserve, n.StolenMilliCores = explain.ReserveOf(read), read.StolenMilliCores
 	if n.NotHot.ByMeasure() && !n.Provisional && n.Level.rank() > AboveEvict.rank() {
 		n.Level = AboveEvict
 	}

@@ -201,8 +201,10 @@ type Node struct {
 	CPU     *float64         `json:"cpu,omitempty"`
 	Memory  *float64         `json:"memory,omitempty"`
 	Reserve *explain.Reserve `json:"reserve,omitempty"`
-	Pods    int              `json:"pods"`
-	Pool    string           `json:"pool,omitempty"`
+	// StolenMilliCores is the CPU that the machine was denied.
+	StolenMilliCores int64  `json:"stolenMilliCores,omitempty"`
+	Pods             int    `json:"pods"`
+	Pool             string `json:"pool,omitempty"`
 	// NotHot says why it is not hot although it is measured or predicted above an
 	// evict line, NotCool why it is not cool although it is measured under its low
 	// lines; absent where that is not so.

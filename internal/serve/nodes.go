@@ -31,6 +31,9 @@ type NodeStatus struct {
 	// lines; absent where that is not so.
 	NotHot  *explain.Basis `json:"notHot,omitempty"`
 	NotCool *explain.Basis `json:"notCool,omitempty"`
+	// StolenMilliCores is the CPU that the machine was denied; the percentages are
+	// of what is left.
+	StolenMilliCores int64 `json:"stolenMilliCores,omitempty"`
 	// Reserve says what the percentages of usage are of; absent if nothing of the
 	// node is reserved.
 	Reserve *explain.Reserve `json:"reserve,omitempty"`
@@ -107,7 +110,7 @@ func nodeStatus(o *observer.Observation, newest *thresholds.Resolved, i int) Nod
 	}
 	facts := explain.Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: o.SamplesNeeded}
 	status.NotHot, status.NotCool = facts.Bases(i)
-	status.Reserve = explain.ReserveOf(read)
+	status.Reserve, status.StolenMilliCores = explain.ReserveOf(read), read.StolenMilliCores
 	status.Used, status.Signals = windowsOf(o, i), map[string]float64{}
 	for k, signal := range o.View.Signals {
 		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {

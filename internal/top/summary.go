@@ -60,8 +60,11 @@ func (r *Report) before() []string {
 
 // percentages says what the percentages are of; empty where nothing is reserved.
 func (r *Report) percentages() string {
-	leftOut, ofCapacity := false, 0
+	leftOut, ofCapacity, stolen := false, 0, 0
 	for i := range r.Nodes {
+		if r.Nodes[i].StolenMilliCores > leastStolen {
+			stolen++
+		}
 		switch reserve := r.Nodes[i].Reserve; {
 		case reserve == nil:
 		case reserve.PercentOf == explain.OfCapacity:
@@ -77,8 +80,14 @@ func (r *Report) percentages() string {
 	if ofCapacity > 0 {
 		text += fmt.Sprintf("No usage of pods is known on %s: percentages there are of the machine's capacity.", reasons.Count(ofCapacity, "node"))
 	}
+	if stolen > 0 {
+		text += fmt.Sprintf(" CPU is stolen from %s: percentages there are of what is left.", reasons.Count(stolen, "node"))
+	}
 	return strings.TrimSpace(text)
 }
+
+// leastStolen is up to how many milli-cores are not worth a sentence.
+const leastStolen = 100
 
 // counted says how many nodes are in each state.
 func (r *Report) counted() string {

@@ -264,8 +264,11 @@ func TestPercentagesSayWhatTheyAreOf(t *testing.T) {
 	const pods = "Percentages are of allocatable, without what the system uses of a node's reserve; amounts are of the whole machine."
 	const noPods = "No usage of pods is known on 1 node: percentages there are of the machine's capacity."
 	for want, nodes := range map[string][]serve.NodeStatus{
-		"":                  {node("a", "cool", "cool", 10, 10), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{}))},
-		pods:                {node("a", "cool", "cool", 10, 10), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{CPUMilli: 189}))},
+		"":   {node("a", "cool", "cool", 10, 10), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{}))},
+		pods: {node("a", "cool", "cool", 10, 10), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{CPUMilli: 189}))},
+		"CPU is stolen from 1 node: percentages there are of what is left.": {
+			node("a", "cool", "cool", 10, 10, func(n *serve.NodeStatus) { n.StolenMilliCores = 6400 }), node("b", "cool", "cool", 10, 10),
+		},
 		noPods:              {node("a", "cool", "cool", 10, 10, reserve(explain.OfCapacity, explain.Amounts{CPUMilli: 189}))},
 		pods + " " + noPods: {node("a", "cool", "cool", 10, 10, reserve(explain.OfCapacity, explain.Amounts{})), node("b", "cool", "cool", 10, 10, reserve(explain.OfAllocatable, explain.Amounts{CPUMilli: 1}))},
 	} {

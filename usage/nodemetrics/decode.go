@@ -18,11 +18,15 @@ type column struct {
 	window   usage.Window
 }
 
-// numColumns is how many there are.
-const numColumns = 8
+const (
+	// numColumns is how many columns of usage there are.
+	numColumns = 8
+	// allColumns includes those of stolen CPU, which few exporters have.
+	allColumns = numColumns + 2
+)
 
 // columns are all of them; active is what the exporter calls its newest sample.
-var columns = [numColumns]column{
+var columns = [allColumns]column{
 	{"cpu_usage_active", cluster.CPU, usage.CPU, usage.Last},
 	{"cpu_usage_avg_5m", cluster.CPU, usage.CPU, usage.Avg5m},
 	{"cpu_usage_max_avg_1h", cluster.CPU, usage.CPU, maxAvg(time.Hour)},
@@ -31,6 +35,8 @@ var columns = [numColumns]column{
 	{"mem_usage_avg_5m", cluster.Memory, usage.Memory, usage.Avg5m},
 	{"mem_usage_max_avg_1h", cluster.Memory, usage.Memory, maxAvg(time.Hour)},
 	{"mem_usage_max_avg_1d", cluster.Memory, usage.Memory, maxAvg(24 * time.Hour)},
+	{"cpu_steal_active", cluster.CPU, usage.CPUStolen, usage.Last},
+	{"cpu_steal_avg_5m", cluster.CPU, usage.CPUStolen, usage.Avg5m},
 }
 
 func maxAvg(over time.Duration) usage.Window {
@@ -40,7 +46,7 @@ func maxAvg(over time.Duration) usage.Window {
 // answer holds one exporter's values, in columns.
 type answer struct {
 	at     time.Time
-	values [numColumns]value
+	values [allColumns]value
 }
 
 // windowBytes is how much of an answer is held at a time.

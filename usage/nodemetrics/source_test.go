@@ -86,6 +86,12 @@ func bodies(texts ...string) []http.Handler {
 	return handlers
 }
 
+func stolen(window usage.Window, milli float64) usage.Reading {
+	reading := cpu(window, milli)
+	reading.Metric = usage.CPUStolen
+	return reading
+}
+
 func cpu(window usage.Window, milli float64) usage.Reading {
 	return usage.Reading{Metric: usage.CPU, Window: window, At: clock, Value: milli}
 }
@@ -158,6 +164,10 @@ func TestSampleOfUnits(t *testing.T) {
 		"one idle node among others is idle": {
 			answers: []string{`{"cpu_usage_active":1,"mem_usage_active":1}`, `{"mem_usage_active":25}`},
 			want:    map[string][]usage.Reading{"n1": {cpu(usage.Last, 40), memory(usage.Last, 0.16*gib)}, "n2": {memory(usage.Last, 4*gib)}},
+		},
+		"stolen CPU": {
+			answers: []string{`{"cpu_usage_active":20,"cpu_steal_active":80,"cpu_steal_avg_5m":75}`},
+			want:    map[string][]usage.Reading{"n1": {cpu(usage.Last, 800), stolen(usage.Last, 3200), stolen(usage.Avg5m, 3000)}},
 		},
 		"an idle CPU says nothing of the unit": {
 			answers: []string{`{"cpu_usage_active":1}`}, want: map[string][]usage.Reading{"n1": {cpu(usage.Last, 40)}},

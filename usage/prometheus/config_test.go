@@ -90,6 +90,13 @@ func TestExpressions(t *testing.T) {
 			usage.Memory, "avg_5m", func(c *settings) { c.NodeMetrics = Kubelet },
 			pair{"avg_over_time((node_memory_working_set_bytes)[5m:30s])", "timestamp(node_memory_working_set_bytes)"},
 		},
+		"CPU that is stolen": {
+			usage.CPUStolen, "max_avg_1h", nil, // the only window that is asked for is its own
+			pair{
+				`avg_over_time((sum without (cpu, mode) (irate(node_cpu_seconds_total{mode="steal"}[2m])))[5m:30s])`,
+				"timestamp(node_memory_MemAvailable_bytes)",
+			},
+		},
 		"an expression of one's own": {
 			usage.CPU, "avg_5m", override(usage.CPU, Query{Expr: "my:cpu"}),
 			pair{"avg_over_time((my:cpu)[5m:30s])", "timestamp(my:cpu)"},
@@ -115,6 +122,36 @@ func TestExpressions(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Stolen CPU is asked for wherever node-exporter's CPU is, and one query reads it.
+func TestStolenCPUIsAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*settings)
+		want   int
+	}{
+		"node-exporter":      {func(*settings) {}, 1},
+		"kubelets":           {func(c *settings) { c.NodeMetrics = Kubelet }, 0},
+		"a CPU of one's own": {override(usage.CPU, Query{Expr: "my:cpu"}), 0},
+		"memory alone":       {func(c *settings) { c.Metrics = []usage.Metric{usage.Memory} }, 0},
+	} {
+		config := configFor("http://localhost:9090")
+		config.Metrics, config.Windows = []usage.Metric{usage.CPU, usage.Memory}, []usage.Window{usage.Last, usage.Avg5m}
+		tc.change(&config)
+		config.Metrics = append(config.Metrics, config.besides(config.Metrics)...)
+		got := 0
+		for _, query := range newSource(t, config).nodeQueries {
+			if query.metric == usage.CPUStolen {
+				got++
+				if query.unit != source.Cores || query.window != usage.Avg5m {
+					t.Errorf("%s: %s in %s", name, &query, query.unit)
+				}
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %d queries, want %d", name, got, tc.want)
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	case NodeExporter:
 		now := map[usage.Metric]string{
 			usage.CPUContention:  c.contention(),
+			usage.CPUStolen:      "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode="steal"`) + ")",
 			usage.CPU:            "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode!~"idle|iowait|steal"`) + ")",
 			usage.Memory:         c.nodeWorkingSet() + " or " + c.selector("node_memory_MemTotal_bytes") + " - " + available,
 			usage.CPUPressure:    c.irate("node_pressure_cpu_waiting_seconds_total") + " * 100",

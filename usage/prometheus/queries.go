@@ -49,7 +49,11 @@ func (c *settings) nodeQueries() ([]nodeQuery, error) {
 // mean also needs the newest, if there is an expression for it.
 func (c *settings) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
 	var queries []nodeQuery
-	for _, window := range usage.Distinct(nil, c.Windows) {
+	windows := usage.Distinct(nil, c.Windows)
+	if metric == usage.CPUStolen {
+		windows = []usage.Window{usage.Avg5m}
+	}
+	for _, window := range windows {
 		query, err := c.nodeQuery(metric, window)
 		if err != nil {
 			return nil, err
@@ -71,6 +75,9 @@ func isMaxAvg(q nodeQuery) bool { return q.window.Kind == usage.KindMaxAvg }
 func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuery, error) {
 	override := c.Queries.Nodes[metric]
 	query := nodeQuery{metric: metric, window: window, unit: override.unit(metric)}
+	if metric == usage.CPUStolen {
+		query.unit = source.Cores
+	}
 	preset := c.nodeBase(metric)
 	query.builtIn = override.Expr == ""
 	if override.Expr != "" {

@@ -67,7 +67,17 @@ func (c *Config) New(env *access.Env) (access.Reader, error) {
 	s.Metrics = slices.DeleteFunc(slices.Clone(env.Metrics), func(m usage.Metric) bool {
 		return m != usage.CPU && m != usage.Memory && !slices.Contains(signals, m)
 	})
+	s.Metrics = append(s.Metrics, c.besides(s.Metrics)...)
 	return sourceOf(s)
+}
+
+// besides returns what is asked for beside these metrics: stolen CPU wherever
+// node-exporter's CPU is, whose usage leaves it out.
+func (c *Config) besides(metrics []usage.Metric) []usage.Metric {
+	if _, own := c.Queries.Nodes[usage.CPU]; c.NodeMetrics == NodeExporter && !own && slices.Contains(metrics, usage.CPU) {
+		return []usage.Metric{usage.CPUStolen}
+	}
+	return nil
 }
 
 func sourceOf(config settings) (*Source, error) {

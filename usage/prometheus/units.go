@@ -20,7 +20,7 @@ const (
 // resourceOf returns the resource that a metric is about, if it is about one.
 func resourceOf(metric usage.Metric) (cluster.Resource, bool) {
 	switch metric {
-	case usage.CPU:
+	case usage.CPU, usage.CPUStolen:
 		return cluster.CPU, true
 	case usage.Memory:
 		return cluster.Memory, true
