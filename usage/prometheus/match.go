@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -26,21 +27,43 @@ type nodeIndex struct {
 
 	nodes []*cluster.NodePods
 	once  sync.Once
-	pods  map[podKey]int // the nodes of all pods, once it was needed
+	pods  map[podKey]placed // all pods, once it was needed
+}
+
+// placed is where a pod is, and since when there is such a pod.
+type placed struct {
+	node    int
+	created time.Time
 }
 
 // runsOn returns the node on which the pod of a name is.
 func (x *nodeIndex) runsOn(namespace, name []byte) (node int, ok bool) {
+	p, ok := x.placed(namespace, name)
+	return p.node, ok
+}
+
+func (x *nodeIndex) placed(namespace, name []byte) (p placed, ok bool) {
 	x.once.Do(func() {
-		x.pods = map[podKey]int{}
+		x.pods = map[podKey]placed{}
 		for i, node := range x.nodes {
 			for _, pod := range node.Pods {
-				x.pods[podKey{pod.Namespace, pod.Name}] = i
+				x.pods[podKey{pod.Namespace, pod.Name}] = placed{i, pod.Created}
 			}
 		}
 	})
-	node, ok = x.pods[podKey{string(namespace), string(name)}]
-	return node, ok
+	p, ok = x.pods[podKey{string(namespace), string(name)}]
+	return p, ok
+}
+
+// lastSeen is for how long queries may return series of a pod that has gone: the
+// window of the mean, and the longest rateWindow.
+const lastSeen = 15 * time.Minute
+
+// predecessor reports whether a series of the pod of a name may be of one of the
+// same name that ran elsewhere before, as those of StatefulSets do.
+func (x *nodeIndex) predecessor(namespace, name []byte, at time.Time) bool {
+	p, ok := x.placed(namespace, name)
+	return ok && at.Sub(p.created) < lastSeen
 }
 
 // newNodeIndex indexes nodes by name, host name and internal address. An

@@ -547,6 +547,32 @@ func TestPagesAtANodesAddressSpeakForNoOthersPods(t *testing.T) {
 	}
 }
 
+// A pod of a StatefulSet that came to another node is still known to the server on
+// its last one. That is no dispute.
+func TestPodsThatCameAgainElsewhere(t *testing.T) {
+	from := func(node, value string) one {
+		return of(value, "namespace", "shop", "pod", "db-0", "instance", "10.0.0."+strings.TrimPrefix(node, "n")+":10250")
+	}
+	for age, want := range map[time.Duration]usage.Cause{time.Minute: usage.UnmatchedPod, time.Hour: usage.Foreign} {
+		for name, cpu := range map[string][]one{"first": {from("n1", "3"), from("n2", "0.2")}, "last": {from("n2", "0.2"), from("n1", "3")}} {
+			t.Run(name+" "+age.String(), func(t *testing.T) {
+				server := newFake(t, map[string]string{podCPU: vectorOf(cpu...), podMemory: vectorOf(from("n2", "1048576"))})
+				snapshot := exporterCluster(2)
+				snapshot.Nodes[1].Pods = append(snapshot.Nodes[1].Pods, &cluster.Pod{Namespace: "shop", Name: "db-0", Node: "n2", Created: epoch().Add(-age)})
+				batch := sample(t, newSource(t, configFor(server.URL)), snapshot)
+				if len(batch.Pods) != 1 || batch.Pods[0].Avg5m.Used != (cluster.Amounts{200, 1 << 20}) {
+					t.Errorf("pods %+v", batch.Pods)
+				}
+				for _, cause := range []usage.Cause{usage.UnmatchedPod, usage.Foreign, usage.Duplicate} {
+					if got := batch.Problems[cause].Count; (got > 0) != (cause == want) {
+						t.Errorf("%d problems of cause %s, want them of %s: %v", got, cause, want, batch.Problems)
+					}
+				}
+			})
+		}
+	}
+}
+
 // All built-in queries have the matchers, those of history too.
 func TestMatchersAreInEveryBuiltInQuery(t *testing.T) {
 	for _, preset := range []Preset{NodeExporter, Kubelet} {

@@ -83,7 +83,10 @@ func (t *podTable) instant(s *series) {
 		t.origin.seen(s)
 		if known {
 			var why string
-			if own, why = t.origin.judge(s, node); why != "" {
+			if own, why = t.origin.judge(s, node); why == notItsAddress && t.origin.index.predecessor(namespace, name, s.points[0].at) {
+				t.problems.Add(usage.UnmatchedPod, fmt.Sprintf("%s of pod %s/%s on its last node", t.query.metric, namespace, name))
+				return
+			} else if why != "" {
 				t.foreign(i, why)
 				return
 			}
