@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/evenkeel/evenkeel/evictor/owners"
+	"github.com/evenkeel/evenkeel/internal/slim"
 )
 
 // Controllers are the custom resources that are watched. Whatever keeps one from
@@ -187,7 +187,7 @@ func reduce(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	whole.SetManagedFields(owners.Specified(whole.GetManagedFields()))
+	whole.SetManagedFields(slim.Specified(whole.GetManagedFields()))
 	annotations := whole.GetAnnotations()
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return !strings.HasPrefix(key, "evenkeel.io/") })
 	whole.SetAnnotations(annotations)

@@ -3,7 +3,6 @@
 package owners
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -293,21 +292,4 @@ func Wanted(object any) int {
 		return 1 // the API's default
 	}
 	return int(*replicas)
-}
-
-// Specified keeps of the managed fields of an owner when its specification was last
-// changed, by a scaling, a rollout or an undo of one. Nothing else of it states that.
-func Specified(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	var newest *metav1.Time
-	for i := range fields {
-		entry := &fields[i]
-		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced already
-		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
-			newest = entry.Time
-		}
-	}
-	if newest == nil {
-		return nil
-	}
-	return []metav1.ManagedFieldsEntry{{Time: newest}}
 }

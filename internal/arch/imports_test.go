@@ -82,6 +82,7 @@ var importers = map[string][]string{
 	"internal/observer":  {"cmd", "internal", "evictor"},
 	"internal/history":   {"cmd", "internal", "evictor"},
 	"internal/remote":    {"cmd", "internal", "evictor"},
+	"internal/slim":      {"cmd", "internal", "evictor/custom"},
 	"internal/authority": {"internal/app", "internal/authority", "internal/serve"},
 	"internal/app":       {"cmd", "internal/app", "internal/commands"},
 	"internal/commands":  {"cmd", "internal/commands"},

@@ -11,13 +11,13 @@
 package slim
 
 import (
+	"bytes"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
 // Slimmer shrinks objects before they are stored. It is safe for concurrent
@@ -48,7 +48,7 @@ func (s *Slimmer) Transform(object any) (any, error) {
 		var fields []metav1.ManagedFieldsEntry
 		switch object.(type) {
 		case *appsv1.ReplicaSet, *appsv1.StatefulSet, *v1.ReplicationController:
-			fields = owners.Specified(accessor.GetManagedFields())
+			fields = Specified(accessor.GetManagedFields())
 		}
 		accessor.SetManagedFields(fields)
 		delete(accessor.GetAnnotations(), v1.LastAppliedConfigAnnotation)
@@ -87,4 +87,21 @@ func steering(template *v1.PodTemplateSpec) (kept v1.PodTemplateSpec) {
 	}
 	kept.Spec.NodeName, kept.Spec.SchedulingGates = template.Spec.NodeName, template.Spec.SchedulingGates
 	return kept
+}
+
+// Specified keeps of the managed fields of an owner when its specification was last
+// changed, by a scaling, a rollout or an undo of one. Nothing else of it states that.
+func Specified(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var newest *metav1.Time
+	for i := range fields {
+		entry := &fields[i]
+		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced already
+		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
+			newest = entry.Time
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return []metav1.ManagedFieldsEntry{{Time: newest}}
 }
