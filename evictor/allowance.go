@@ -31,7 +31,7 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 // now, else by the breaker as it was when last asked. It notes nothing, so it
 // may be called at any time.
 func (e *Evictor) Standing() (left int, holds reasons.Reason) {
-	now, facts := e.config.Clock.Now(), safeguards.Facts{}
+	now, facts := e.config.Clock.Now(), safeguards.Facts{Pods: e.census()}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
 	left = e.config.Settings.Safeguards.At(facts, now).Left()
@@ -57,7 +57,7 @@ func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 // facts returns the input of the safeguards.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts := safeguards.Facts{
-		CycleStart: e.cycleStart, Unsteered: Holds(e.ledger().Hold(), now, 0) != "", Unrest: &e.unrest, Replacement: e.config.Cluster.Replacement,
+		CycleStart: e.cycleStart, Pods: e.census(), Unsteered: Holds(e.ledger().Hold(), now, 0) != "", Unrest: &e.unrest, Replacement: e.config.Cluster.Replacement,
 	}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)

@@ -94,6 +94,15 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 		"the namespace's hour is used up": {safeguards.Config{MaxPerHourOfNamespace: 1}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago)}
 		}, false, 60 * minute, reasons.NamespaceMovesPerHour, nil},
+		"the owner's share of an hour is used up, of pods that nobody has counted": {safeguards.Config{MaxPercentPerHourOfOwner: 50}, func(ago time.Duration) []ledger.Move {
+			return []ledger.Move{moved(1, "ns", ago), moved(2, "ns", ago)}
+		}, false, 60 * minute, reasons.OwnerMovesPerHour, nil},
+		"the cluster's share of an hour is used up": {safeguards.Config{MaxPercentPerHour: 5}, func(ago time.Duration) []ledger.Move {
+			return several(50, func(n int) ledger.Move { return moved(n, fmt.Sprint("other-", n), ago) })
+		}, false, 60 * minute, reasons.MovesPerHour, nil},
+		"the namespace's half of an hour is used up": {safeguards.Config{MaxPercentPerHour: 5}, func(ago time.Duration) []ledger.Move {
+			return several(25, func(n int) ledger.Move { return moved(n, "ns", ago) })
+		}, false, 60 * minute, reasons.NamespaceMovesPerHour, nil},
 		"the pool's hour is used up": {safeguards.Config{MaxPerHourOfPool: 1}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "other", ago)}
 		}, false, 60 * minute, reasons.NodePoolMovesPerHour, nil},
@@ -146,6 +155,14 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+func several(n int, move func(n int) ledger.Move) []ledger.Move {
+	moves := make([]ledger.Move, n)
+	for i := range moves {
+		moves[i] = move(i)
+	}
+	return moves
 }
 
 // An owner states when its specification was last changed, for the next run: by a

@@ -15,10 +15,12 @@ package evictor
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/evictor/saved"
@@ -95,10 +97,18 @@ type Evictor struct {
 	talliedAt  time.Time
 	talliedFor int64
 	unrest     safeguards.Unrest
+	// counted is the latest census.
+	counted atomic.Pointer[counted]
 	// trial holds the moves that a dry run would have made.
 	trial trial.Trial
 	// forbiddenLogged: the log already reports that scaling is forbidden.
 	forbiddenLogged bool
+}
+
+// counted is the census of a snapshot.
+type counted struct {
+	snapshot *cluster.Snapshot
+	census   *safeguards.Census
 }
 
 // New returns an Evictor.

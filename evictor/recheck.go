@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -23,16 +24,24 @@ func (e *Evictor) Observe() strategies.Observed {
 	if latest == nil {
 		return strategies.Observed{Closed: string(reasons.NoUsageData)}
 	}
+	allowance := e.allowance()
 	inFlight, ended := e.ledger().Moves()
 	observed := strategies.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
-		MaxMoves: e.allowance().Left(), Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
+		MaxMoves: allowance.Left(), Beside: alongside(allowance), Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
 		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()),
 	}
-	if reason, detail := e.allowance().Closed(); reason != "" && observed.Closed == "" {
+	if reason, detail := allowance.Closed(); reason != "" && observed.Closed == "" {
 		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)
 	}
 	return observed
+}
+
+// alongside asks a verdict about a pod beside others of a plan.
+func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reason, string) {
+	return func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string) {
+		return v.Beside(safeguards.Whose{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID}, ofOwner, ofNamespace)
+	}
 }
 
 // Allow is the last check of an eviction before its call. It covers those of

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
@@ -78,19 +79,20 @@ func defaults() LoadPolicy {
 
 func defaultEviction() Eviction {
 	return Eviction{
-		DefaultProfile:   true,
-		Steering:         SteeringAuto,
-		CycleDeadline:    duration(10 * time.Minute),
-		Interval:         duration(200 * time.Millisecond),
-		MaxMovesPerCycle: 100,
-		MaxMovesPerHour:  300,
-		MinGainPercent:   0.5,
-		MinHotTimeSaved:  duration(10 * time.Minute),
-		Forecast:         ForecastRecurring,
-		ForecastPeriod:   duration(24 * time.Hour),
-		NodeSettle:       duration(time.Minute),
-		Cooldown:         Cooldown{Base: duration(10 * time.Minute), Max: duration(6 * time.Hour)},
-		OutcomeAfter:     duration(5 * time.Minute),
+		DefaultProfile:         true,
+		Steering:               SteeringAuto,
+		CycleDeadline:          duration(10 * time.Minute),
+		Interval:               duration(200 * time.Millisecond),
+		MaxMovesPerCycle:       100,
+		MaxMovesPerHour:        intstr.FromString("5%"),
+		MaxMovesPerHourOfOwner: intstr.FromString("50%"),
+		MinGainPercent:         0.5,
+		MinHotTimeSaved:        duration(10 * time.Minute),
+		Forecast:               ForecastRecurring,
+		ForecastPeriod:         duration(24 * time.Hour),
+		NodeSettle:             duration(time.Minute),
+		Cooldown:               Cooldown{Base: duration(10 * time.Minute), Max: duration(6 * time.Hour)},
+		OutcomeAfter:           duration(5 * time.Minute),
 		Breaker: Breaker{
 			MaxPendingReplacements: 3,
 			PendingAfter:           duration(time.Minute),

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/annotations"
@@ -74,7 +75,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			want: func(p *LoadPolicy) {
 				p.Eviction.Breaker.MaxErrors = 9
 				p.Eviction.Cooldown.Base = duration(0)
-				p.Eviction.MaxMovesPerHour = 0
+				p.Eviction.MaxMovesPerHour = intstr.FromInt32(0)
 			},
 		},
 		"times and hot values": {

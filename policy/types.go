@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/policy/calendar"
 	"github.com/evenkeel/evenkeel/usage"
@@ -220,14 +221,18 @@ type Eviction struct {
 	// MaxMovesPerCycle bounds the moves of one cycle: 1 to 500.
 	MaxMovesPerCycle int `json:"maxMovesPerCycle"`
 	// MaxMovesPerHour bounds the evictions of any 60 minutes, those of upstream
-	// plugins included, but for pods that have failed or succeeded: 0, which is no bound, to 2000.
-	MaxMovesPerHour int `json:"maxMovesPerHour"`
-	// MaxMovesPerHourOfNamespace bounds them for the pods of one namespace: 0,
-	// which is no bound, to 2000.
+	// plugins included, but for pods that have failed or succeeded: a number from
+	// 0, which is no bound, to 2000, or a percentage from 1% to 100% of the pods on
+	// nodes that take part. A percentage allows at least 50 moves and at most 2000.
+	MaxMovesPerHour intstr.IntOrString `json:"maxMovesPerHour"`
+	// MaxMovesPerHourOfNamespace bounds them for the pods of one namespace: 0 to
+	// 2000. With 0 a namespace may use half of what maxMovesPerHour allows or, if
+	// it has more than half of the pods on nodes that take part, as large a part.
 	MaxMovesPerHourOfNamespace int `json:"maxMovesPerHourOfNamespace"`
-	// MaxMovesPerHourOfOwner bounds them for the pods of one controller: 0,
-	// which is no bound, to 2000.
-	MaxMovesPerHourOfOwner int `json:"maxMovesPerHourOfOwner"`
+	// MaxMovesPerHourOfOwner bounds them for the pods of one controller: a number
+	// from 0, which is no bound, to 2000, or a percentage from 1% to 100% of the
+	// controller's pods. A percentage allows at least 2 moves.
+	MaxMovesPerHourOfOwner intstr.IntOrString `json:"maxMovesPerHourOfOwner"`
 	// MaxMovesPerHourOfNodePool bounds them for the pods on the nodes of one
 	// pool, those in none counting as one: 0, which is no bound, to 2000.
 	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool"`

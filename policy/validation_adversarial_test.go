@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/kubelet"
@@ -31,7 +32,7 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 		"refusals NaN":            func(p *LoadPolicy) { p.Eviction.Breaker.MaxRefusedPercent = math.NaN() },
 		"nodes not ready NaN":     func(p *LoadPolicy) { p.Eviction.Breaker.MaxNotReadyPercent = math.NaN() },
 		"a breaker of zeros":      func(p *LoadPolicy) { p.Eviction.Breaker = Breaker{} },
-		"a budget that overflows": func(p *LoadPolicy) { p.Eviction.MaxMovesPerHour = math.MaxInt },
+		"a budget that overflows": func(p *LoadPolicy) { p.Eviction.MaxMovesPerHour = intstr.FromInt32(math.MaxInt32) },
 		"a fraction of a second":  func(p *LoadPolicy) { p.Eviction.ForecastPeriod = duration(time.Hour + time.Millisecond) },
 		"the longest cooldown":    func(p *LoadPolicy) { p.Eviction.Cooldown.Max = duration(math.MaxInt64) },
 		"the longest of periods": func(p *LoadPolicy) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // What lies beyond a bound stands in testdata/invalid; here is what lies on it.
@@ -19,7 +20,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 	}
 	cases := map[string]func(*Eviction, *Scoring){
 		"the least of everything": func(e *Eviction, s *Scoring) {
-			e.MaxMovesPerHour = 0
+			e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = intstr.FromInt32(0), intstr.FromInt32(0)
 			e.MinGainPercent = 0
 			e.MinHotTimeSaved = duration(0)
 			e.ForecastPeriod = duration(5 * time.Minute)
@@ -34,8 +35,8 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 			s.HotValue = []HotValue{{duration(10 * time.Second), 1}}
 		},
 		"the most of everything": func(e *Eviction, s *Scoring) {
-			e.MaxMovesPerHour, e.MaxMovesPerHourOfNamespace = 2000, 2000
-			e.MaxMovesPerHourOfOwner, e.MaxMovesPerHourOfNodePool = 2000, 2000
+			e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = intstr.FromInt32(2000), intstr.FromInt32(2000)
+			e.MaxMovesPerHourOfNamespace, e.MaxMovesPerHourOfNodePool = 2000, 2000
 			e.MinGainPercent = 50
 			e.MinHotTimeSaved = duration(time.Hour)
 			e.ForecastPeriod = duration(168 * time.Hour)
@@ -52,6 +53,12 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 			for i := range 10 {
 				s.HotValue = append(s.HotValue, HotValue{duration(time.Hour - time.Duration(i)*time.Second), 1000})
 			}
+		},
+		"the least percentage": func(e *Eviction, _ *Scoring) {
+			e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = intstr.FromString("1%"), intstr.FromString("1%")
+		},
+		"the highest percentage": func(e *Eviction, _ *Scoring) {
+			e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = intstr.FromString("100%"), intstr.FromString("100%")
 		},
 		"a leap day": func(e *Eviction, _ *Scoring) {
 			e.Blackouts = []Period{{Schedule: "0 0 29 2 *", Duration: duration(24 * time.Hour)}}

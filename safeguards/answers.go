@@ -44,11 +44,24 @@ func (v *Verdict) Until() time.Time {
 
 // Left returns how many further moves the hour allows; -1 if unlimited.
 func (v *Verdict) Left() int {
-	if v.config.MaxPerHour == 0 {
+	all, limit := v.used(party{}), v.limit()
+	if limit == 0 {
 		return -1
 	}
-	all := v.used(party{})
-	return max(0, v.config.MaxPerHour-all.evicted-all.intended)
+	return max(0, limit-all.evicted-all.intended)
+}
+
+// Beside returns why no further pod of an owner may be moved beside planned moves,
+// that many of the owner and of its namespace; empty if one may.
+func (v *Verdict) Beside(of Whose, ofOwners, ofNamespaces int) (reasons.Reason, string) {
+	key := ownerKey(of.Namespace, of.OwnerUID)
+	if p := (party{ofOwner, key}); key != "" {
+		if c := v.refuses(p, v.used(p).intended+ofOwners); c.reason != "" {
+			return c.words()
+		}
+	}
+	p := party{ofNamespace, of.Namespace}
+	return v.refuses(p, v.used(p).intended+ofNamespaces).words()
 }
 
 // Owner returns why no further pod of an owner may be evicted.

@@ -10,8 +10,13 @@ import (
 type Config struct {
 	// MaxPerHour and its variants bound the evictions of any 60 minutes: all,
 	// and those of the pods of one namespace, of one owner and on the nodes of
-	// one pool. 0 is no bound.
+	// one pool. 0 is no bound, but for a namespace the share of MaxPerHour that
+	// one may use.
 	MaxPerHour, MaxPerHourOfNamespace, MaxPerHourOfOwner, MaxPerHourOfPool int
+	// MaxPercentPerHour, if above 0, takes the place of MaxPerHour: that share of
+	// all pods, LeastPerHour at least. MaxPercentPerHourOfOwner does the same for
+	// an owner, by its own pods, LeastPerHourOfOwner at least.
+	MaxPercentPerHour, MaxPercentPerHourOfOwner int
 	// NodeSettle is how long nothing is moved off a node after a move from or
 	// to it.
 	NodeSettle time.Duration
@@ -67,6 +72,9 @@ type Facts struct {
 	// Unsteered: moves whose replacements were not steered stop their
 	// namespaces. It ends when kube-scheduler is heard of again.
 	Unsteered bool
+	// Pods counts the pods that bounds by share are shares of; nil if nobody
+	// counts them. It must not change afterwards.
+	Pods *Census
 	// Nodes counts the nodes, NotReady those that are not ready.
 	Nodes, NotReady int
 	// Replacement returns the state of a move's replacement; may be nil.

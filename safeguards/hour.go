@@ -9,19 +9,68 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// budget is an hourly bound.
+const (
+	// LeastPerHour and LeastPerHourOfOwner are what a bound by share allows
+	// however few pods there are, because a hot node of a small cluster takes as
+	// many moves as one of a large cluster.
+	LeastPerHour        = 50
+	LeastPerHourOfOwner = 2
+	// mostPerHour is the most that a bound by share allows: beyond it the ledger
+	// forgets moves within the hour.
+	mostPerHour = ledger.DefaultKeepEnded
+)
+
+// budget is an hourly bound; a limit of 0 is none.
 type budget struct {
 	reason reasons.Reason
 	limit  int
+	// of is the bound of all that a namespace's limit is a part of; 0 for a limit
+	// of its own.
+	of int
 }
 
-func (c *Config) budget(s scope) budget {
-	return [scopes]budget{
-		everything:  {reasons.MovesPerHour, c.MaxPerHour},
-		ofOwner:     {reasons.OwnerMovesPerHour, c.MaxPerHourOfOwner},
-		ofNamespace: {reasons.NamespaceMovesPerHour, c.MaxPerHourOfNamespace},
-		ofPool:      {reasons.NodePoolMovesPerHour, c.MaxPerHourOfPool},
-	}[s]
+func (v *Verdict) budget(p party) budget {
+	c := v.config
+	switch p.scope {
+	case ofOwner:
+		return budget{reason: reasons.OwnerMovesPerHour, limit: bound(c.MaxPerHourOfOwner, c.MaxPercentPerHourOfOwner, v.pods.ofOwner(p.name), LeastPerHourOfOwner)}
+	case ofNamespace:
+		return v.budgetOfNamespace(p.name)
+	case ofPool:
+		return budget{reason: reasons.NodePoolMovesPerHour, limit: c.MaxPerHourOfPool}
+	case everything, scopes:
+	}
+	return budget{reason: reasons.MovesPerHour, limit: v.limit()}
+}
+
+// limit returns the bound of all moves.
+func (v *Verdict) limit() int {
+	return bound(v.config.MaxPerHour, v.config.MaxPercentPerHour, v.pods.all(), LeastPerHour)
+}
+
+// budgetOfNamespace leaves half of everybody's moves to the others. A namespace
+// with more than half of the pods may use as large a part, so that a cluster with
+// a single one can use all.
+func (v *Verdict) budgetOfNamespace(name string) budget {
+	b := budget{reason: reasons.NamespaceMovesPerHour, limit: v.config.MaxPerHourOfNamespace}
+	all := v.limit()
+	if b.limit > 0 || all == 0 || v.pods == nil {
+		return b
+	}
+	b.limit, b.of = (all+1)/2, all
+	if v.pods.All > 0 {
+		b.limit = max(b.limit, all*v.pods.Namespaces[name]/v.pods.All)
+	}
+	return b
+}
+
+// bound returns a fixed number of moves or, if a percentage is given, that share
+// of pods, rounded down.
+func bound(number, percent, pods, least int) int {
+	if percent == 0 {
+		return number
+	}
+	return min(max(percent*pods/100, least), mostPerHour)
 }
 
 // partiesOf returns the parties whose budgets a move counts against. Pods
@@ -93,11 +142,14 @@ func (v *Verdict) used(p party) hour {
 // refuses reports whether a budget is used up, counting the given number of
 // intended moves.
 func (v *Verdict) refuses(p party, intended int) closure {
-	b, h := v.config.budget(p.scope), v.used(p)
+	b, h := v.budget(p), v.used(p)
 	if b.limit == 0 || h.evicted+intended < b.limit {
 		return closure{}
 	}
 	c := closure{reason: b.reason, detail: fmt.Sprintf("%d moves within the hour, at most %d", h.evicted+intended, b.limit)}
+	if b.of > 0 {
+		c.detail += fmt.Sprintf(" of the %d in all for namespace %q, so that others can be moved, too", b.of, p.name)
+	}
 	if h.evicted > 0 {
 		c.until = h.oldest.Add(time.Hour)
 		c.detail += "; the next not before " + stamp(c.until)
@@ -108,9 +160,9 @@ func (v *Verdict) refuses(p party, intended int) closure {
 // freeAgain returns when a used-up hour allows a move again; zero if that
 // depends on moves not yet made.
 func (v *Verdict) freeAgain() time.Time {
-	all := v.used(party{})
-	excess := all.evicted + all.intended - v.config.MaxPerHour
-	if v.config.MaxPerHour == 0 || excess < 0 || excess >= len(v.evictions) {
+	all, limit := v.used(party{}), v.limit()
+	excess := all.evicted + all.intended - limit
+	if limit == 0 || excess < 0 || excess >= len(v.evictions) {
 		return time.Time{}
 	}
 	slices.SortFunc(v.evictions, time.Time.Compare)

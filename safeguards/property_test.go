@@ -28,7 +28,7 @@ func (d dice) name(prefix string) string {
 
 func (d dice) config() Config {
 	return Config{
-		MaxPerHour: d(12), MaxPerHourOfNamespace: d(5), MaxPerHourOfOwner: d(4), MaxPerHourOfPool: d(5),
+		MaxPerHour: d(12), MaxPerHourOfNamespace: d(5), MaxPerHourOfOwner: d(4), MaxPerHourOfPool: d(5), MaxPercentPerHourOfOwner: d(2) * d(100),
 		NodeSettle: time.Duration(d(10)) * time.Minute, MoveTTL: time.Duration(d(5)) * time.Minute,
 		Cooldown: Cooldown{Base: time.Duration(d(20)) * time.Minute, Max: time.Duration(d(120)) * time.Minute},
 		Breaker: Breaker{
@@ -72,11 +72,27 @@ func (d dice) facts(moves int) Facts {
 		all[i] = d.move(i)
 	}
 	f := facts(all...)
-	f.Nodes, f.NotReady = d(20), d(3)
+	f.Nodes, f.NotReady, f.Pods = d(20), d(3), d.census()
 	for range d(30) {
 		f.Calls = append(f.Calls, Call{At: d.past(time.Hour), Refused: d(3) == 0, Err: d(3) == 0})
 	}
 	return f
+}
+
+// census is of a few pods, or of so many that shares are above the least.
+func (d dice) census() *Census {
+	if d(3) == 0 {
+		return nil
+	}
+	c := &Census{Namespaces: map[string]int{}, Owners: map[Whose]int{}}
+	for range d(12) {
+		namespace, owner, n := d.name("ns"), d.name("rs"), d(20)
+		c.All += n
+		c.Namespaces[namespace] += n
+		c.Owners[Whose{namespace, owner}] += n
+	}
+	c.All *= 1 + 100*d(2)
+	return c
 }
 
 // reasons asks for every reason there is against anybody that moves of dice can
@@ -199,15 +215,23 @@ func TestRefuseJoinsAll(t *testing.T) {
 func TestBudgetsAreNeverExceeded(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(5, 6)).IntN)
 	made := 0
-	for range 40 {
+	for range 80 {
 		c := Config{
-			MaxPerHour: 1 + d(12), MaxPerHourOfNamespace: d(5), MaxPerHourOfOwner: d(4), MaxPerHourOfPool: d(5),
+			MaxPerHour: 1 + d(12), MaxPerHourOfNamespace: d(2) * d(5), MaxPerHourOfOwner: d(4), MaxPerHourOfPool: d(5),
+			MaxPercentPerHour: d(2) * d(20), MaxPercentPerHourOfOwner: d(2) * d(100),
 			Breaker: Breaker{MaxPending: 1000, MaxUnready: 1000, MaxNotReadyPercent: 100, MaxRefusedPercent: 100},
 		}
-		rules, now := New(c), noon
-		var f Facts
+		rules, now, pace := New(c), noon, 30+d(300)
+		f := Facts{Pods: d.census()}
+		all, ofOwner, ofNamespace := c.MaxPerHour, c.MaxPerHourOfOwner, c.MaxPerHourOfNamespace
+		if c.MaxPercentPerHour > 0 {
+			all = 50
+			if f.Pods != nil {
+				all = max(all, f.Pods.All*c.MaxPercentPerHour/100)
+			}
+		}
 		for n := range 400 {
-			now = now.Add(time.Duration(d(300)) * time.Second)
+			now = now.Add(time.Duration(d(pace)) * time.Second)
 			m := d.move(n)
 			if reason, _ := rules.At(f, now).Refuse(&m.Intent); reason != "" {
 				continue
@@ -226,11 +250,24 @@ func TestBudgetsAreNeverExceeded(t *testing.T) {
 					t.Fatalf("%d moves of the same %s within the hour, at most %d", count, what, limit)
 				}
 			}
-			check("cluster", c.MaxPerHour, func(*ledger.Move) bool { return true })
-			check("namespace", c.MaxPerHourOfNamespace, func(o *ledger.Move) bool { return o.Namespace == m.Namespace })
+			limit, ownerLimit := ofNamespace, ofOwner
+			if f.Pods != nil && ofNamespace == 0 {
+				limit = (all + 1) / 2
+				if f.Pods.All > 0 {
+					limit = max(limit, all*f.Pods.Namespaces[m.Namespace]/f.Pods.All)
+				}
+			}
+			if c.MaxPercentPerHourOfOwner > 0 {
+				ownerLimit = 2
+				if f.Pods != nil {
+					ownerLimit = max(2, f.Pods.Owners[Whose{m.Namespace, m.Owner.UID}]*c.MaxPercentPerHourOfOwner/100)
+				}
+			}
+			check("cluster", all, func(*ledger.Move) bool { return true })
+			check("namespace", limit, func(o *ledger.Move) bool { return o.Namespace == m.Namespace })
 			check("pool", c.MaxPerHourOfPool, func(o *ledger.Move) bool { return o.Pool == m.Pool })
 			if m.Owner.UID != "" {
-				check("owner", c.MaxPerHourOfOwner, func(o *ledger.Move) bool { return o.Owner.UID == m.Owner.UID && o.Namespace == m.Namespace })
+				check("owner", ownerLimit, func(o *ledger.Move) bool { return o.Owner.UID == m.Owner.UID && o.Namespace == m.Namespace })
 			}
 		}
 	}

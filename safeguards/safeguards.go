@@ -31,7 +31,7 @@ type Rules struct {
 func New(config Config) *Rules {
 	c := config
 	for _, bound := range []*int{
-		&c.MaxPerHour, &c.MaxPerHourOfNamespace, &c.MaxPerHourOfOwner, &c.MaxPerHourOfPool,
+		&c.MaxPerHour, &c.MaxPerHourOfNamespace, &c.MaxPerHourOfOwner, &c.MaxPerHourOfPool, &c.MaxPercentPerHour, &c.MaxPercentPerHourOfOwner,
 		&c.Breaker.MaxPending, &c.Breaker.MaxUnready, &c.Breaker.MaxErrors,
 	} {
 		*bound = max(*bound, 0)
@@ -48,10 +48,10 @@ func New(config Config) *Rules {
 // Breaker returns when evicting stops.
 func (r *Rules) Breaker() *Breaker { return &r.config.Breaker }
 
-// At judges the facts at a time. The Verdict retains none of them.
+// At judges the facts at a time. The Verdict retains their Census only.
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{
-		config: &r.config, now: now, owners: map[string]*owner{}, nodes: map[string]settling{},
+		config: &r.config, now: now, pods: facts.Pods, owners: map[string]*owner{}, nodes: map[string]settling{},
 		hours: map[party]*hour{}, before: map[string]counts{}, unasked: map[string]denied{}, namespaces: map[string]*troubles{}, failing: map[string]closure{}, unsteered: map[string]reasons.Reason{},
 	}
 	for _, moves := range [...][]ledger.Move{facts.Ended, facts.InFlight} {

@@ -13,6 +13,7 @@ type Verdict struct {
 	now      time.Time
 	closures []closure // the most informative first
 
+	pods   *Census
 	hours  map[party]*hour
 	owners map[string]*owner
 	// unasked holds, by namespace, when a webhook could last not be asked.

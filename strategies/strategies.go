@@ -37,6 +37,9 @@ type Observed struct {
 	// MaxMoves bounds the moves in addition to the policy's own bound; negative
 	// for no additional bound.
 	MaxMoves int
+	// Beside returns why a pod may not be moved beside planned moves, that many of
+	// its owner and of its namespace; nil if nothing bounds these.
+	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
 }
 
 // Arrival is a replacement that is expected on a node.

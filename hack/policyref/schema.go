@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
 
 	"github.com/evenkeel/evenkeel/policy"
@@ -25,13 +27,16 @@ type schema map[string]any
 const (
 	windowPattern = `^(last|(avg|max_avg|p[1-9][0-9]?)_[1-9][0-9]*[smhd])$`
 	metricPattern = `^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`
-	spanPattern   = `^[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	// percentPattern is of text only: a number is right as well.
+	percentPattern = `^([1-9][0-9]?|100)%$`
+	spanPattern    = `^[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 )
 
 // plainSchemas are the schemas of types that decode themselves.
 var plainSchemas = map[reflect.Type]schema{
 	reflect.TypeFor[metav1.Duration]():      {"type": "string", "pattern": spanPattern},
 	reflect.TypeFor[resource.Quantity]():    {"type": []string{"string", "number"}},
+	reflect.TypeFor[intstr.IntOrString]():   {"type": []string{"integer", "string"}, "pattern": percentPattern},
 	reflect.TypeFor[usage.Window]():         {"type": "string", "pattern": windowPattern},
 	reflect.TypeFor[usage.Metric]():         {"type": "string", "pattern": metricPattern},
 	reflect.TypeFor[corev1.ResourceName]():  {"type": "string", "enum": []string{"cpu", "memory"}},
@@ -182,8 +187,13 @@ func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
 
 // orBlank also allows a field to be left blank, which means its default.
 func orBlank(s schema) schema {
-	if name, ok := s["type"].(string); ok {
-		s["type"] = []string{name, "null"}
+	switch types := s["type"].(type) {
+	case string:
+		s["type"] = []string{types, "null"}
+	case []string:
+		if !slices.Contains(types, "null") {
+			s["type"] = append(slices.Clone(types), "null")
+		}
 	}
 	if values, ok := s["enum"].([]string); ok {
 		all := make([]any, len(values), len(values)+1)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
@@ -21,6 +22,7 @@ import (
 var leaves = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Duration]():               "duration",
 	reflect.TypeFor[resource.Quantity]():             "quantity",
+	reflect.TypeFor[intstr.IntOrString]():            "whole number or percentage",
 	reflect.TypeFor[usage.Window]():                  "window",
 	reflect.TypeFor[usage.Metric]():                  "metric",
 	reflect.TypeFor[corev1.ResourceName]():           "cpu or memory",
@@ -116,7 +118,7 @@ func code(title, prefix string) string {
 }
 
 var (
-	plain   = regexp.MustCompile(`"([A-Za-z0-9_./-]*[A-Za-z_/][A-Za-z0-9_./-]*)"`)
+	plain   = regexp.MustCompile(`"([A-Za-z0-9_./-]*[A-Za-z_/%][A-Za-z0-9_./-]*)"`)
 	minutes = regexp.MustCompile(`\b((?:\d+h)?\d+m)0s\b`)
 	hours   = regexp.MustCompile(`\b(\d+h)0m\b`)
 	spaces  = strings.NewReplacer(":", ": ", ",", ", ")

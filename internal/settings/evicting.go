@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/policy"
@@ -19,6 +21,10 @@ func Evicting(e *policy.Eviction) (evictor.Settings, error) {
 	if err != nil {
 		return evictor.Settings{}, err
 	}
+	rules, err := safeguardsOf(e)
+	if err != nil {
+		return evictor.Settings{}, err
+	}
 	var recreating []schema.GroupKind
 	for _, kind := range e.RecreatingControllers {
 		recreating = append(recreating, schema.ParseGroupKind(kind))
@@ -26,19 +32,29 @@ func Evicting(e *policy.Eviction) (evictor.Settings, error) {
 	return evictor.Settings{
 		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
 		ProbeTimeout: probeTimeout, OwnerSettle: e.OwnerSettle.Duration, OutcomeAfter: e.OutcomeAfter.Duration,
-		OwnerPercent: e.MaxInFlightPercentOfOwner, Safeguards: safeguardsOf(e), Calendar: calendar,
+		OwnerPercent: e.MaxInFlightPercentOfOwner, Safeguards: rules, Calendar: calendar,
 		Recreating: recreating,
 	}, nil
 }
 
-func safeguardsOf(e *policy.Eviction) *safeguards.Rules {
+func safeguardsOf(e *policy.Eviction) (*safeguards.Rules, error) {
+	number, percent, err := numberOrPercent(e.MaxMovesPerHour)
+	if err != nil {
+		return nil, fmt.Errorf("reading eviction.maxMovesPerHour: %w", err)
+	}
+	numberOfOwner, percentOfOwner, err := numberOrPercent(e.MaxMovesPerHourOfOwner)
+	if err != nil {
+		return nil, fmt.Errorf("reading eviction.maxMovesPerHourOfOwner: %w", err)
+	}
 	return safeguards.New(safeguards.Config{
-		MaxPerHour:            e.MaxMovesPerHour,
-		MaxPerHourOfNamespace: e.MaxMovesPerHourOfNamespace,
-		MaxPerHourOfOwner:     e.MaxMovesPerHourOfOwner,
-		MaxPerHourOfPool:      e.MaxMovesPerHourOfNodePool,
-		NodeSettle:            e.NodeSettle.Duration,
-		MoveTTL:               e.MoveTTL.Duration,
+		MaxPerHour:               number,
+		MaxPercentPerHour:        percent,
+		MaxPerHourOfNamespace:    e.MaxMovesPerHourOfNamespace,
+		MaxPerHourOfOwner:        numberOfOwner,
+		MaxPercentPerHourOfOwner: percentOfOwner,
+		MaxPerHourOfPool:         e.MaxMovesPerHourOfNodePool,
+		NodeSettle:               e.NodeSettle.Duration,
+		MoveTTL:                  e.MoveTTL.Duration,
 		Cooldown: safeguards.Cooldown{
 			Always: e.Cooldown.Always.Duration, Base: e.Cooldown.Base.Duration, Max: e.Cooldown.Max.Duration,
 		},
@@ -54,5 +70,14 @@ func safeguardsOf(e *policy.Eviction) *safeguards.Rules {
 			MaxDrainingPercent: e.Breaker.MaxDrainingPercent, MaxUnschedulablePercent: e.Breaker.MaxUnschedulablePercent,
 			StandBack: e.Breaker.StandBack.Duration,
 		},
-	})
+	}), nil
+}
+
+// numberOrPercent returns a value as the number or the percentage that it is.
+func numberOrPercent(value intstr.IntOrString) (number, percent int, err error) {
+	if value.Type == intstr.Int {
+		return int(value.IntVal), 0, nil
+	}
+	percent, err = intstr.GetScaledValueFromIntOrPercent(&value, 100, false)
+	return 0, percent, err
 }

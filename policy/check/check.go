@@ -11,11 +11,13 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/policy/likely"
@@ -35,6 +37,22 @@ func Percent(path *field.Path, value float64) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, value, "must be a percentage from 0 to 100")}
+}
+
+// NumberOrPercent checks a whole number, or a percentage such as "5%" of what the
+// setting counts.
+func NumberOrPercent(path *field.Path, value intstr.IntOrString, most int32) field.ErrorList {
+	var got any = value.IntVal
+	right := value.IntVal >= 0 && value.IntVal <= most
+	if value.Type == intstr.String {
+		got = value.StrVal
+		percent, err := strconv.Atoi(strings.TrimSuffix(value.StrVal, "%"))
+		right = err == nil && percent >= 1 && percent <= 100 && value.StrVal == strconv.Itoa(percent)+"%"
+	}
+	if right {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, got, fmt.Sprintf("must be from 0 to %d, or a percentage from 1%% to 100%%", most))}
 }
 
 // Positive checks a number that must be above 0.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
@@ -197,7 +198,7 @@ func remembers(source policy.Source) bool { return source.Config.Describe().Give
 // pace finds evictions without bounds, and usage that expires too soon.
 func (s *survey) pace() {
 	e, u := &s.load.Eviction, &s.load.Usage
-	if s.Profiles != nil && e.MaxMovesPerHour == 0 {
+	if s.Profiles != nil && e.MaxMovesPerHour == intstr.FromInt32(0) {
 		s.warn("eviction.maxMovesPerHour", "0 is no bound: evictions of an hour are not limited")
 	}
 	if s.args != nil && u.MinCoveragePercent < 50 {

@@ -249,7 +249,7 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled
 		"Expects what recurs every 24h, and relieves nodes before that makes them hot.",
 		"Moves pods only to nodes whose cpu is at or below 40% and memory is at least 5 points below the mean.",
 		"Lands no pod where cpu would be predicted above 55% or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
-		"Makes at most 1 move a cycle, which ends after 10m; 300 evictions an hour; 5 evictions an hour of one controller.",
+		"Makes at most 1 move a cycle, which ends after 10m; evictions of 5% of all pods an hour, but always 50; 5 evictions an hour of one controller; for one namespace half of an hour's evictions, or its share of all pods.",
 		`Evicts only at these times: for 8h from "0 22 * * 1-5" on (Europe/Berlin).`,
 		`Never evicts at these times: for 1h30m from "@daily" on (UTC).`,
 		"Also runs RemoveDuplicates (profile p).",

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 func (s *survey) paceWords() {
@@ -25,17 +27,24 @@ func (s *survey) paceWords() {
 		bounds = append(bounds, fmt.Sprintf("%s a cycle, which ends after %s", reasons.Count(e.MaxMovesPerCycle, "move"), span(e.CycleDeadline.Duration)))
 	}
 	for _, hourly := range []struct {
-		most int
-		of   string
+		most     intstr.IntOrString
+		of, pods string
+		least    int
 	}{
-		{e.MaxMovesPerHour, ""},
-		{e.MaxMovesPerHourOfNamespace, " of one namespace"},
-		{e.MaxMovesPerHourOfOwner, " of one controller"},
-		{e.MaxMovesPerHourOfNodePool, " of one node pool"},
+		{e.MaxMovesPerHour, "", "all pods", safeguards.LeastPerHour},
+		{intstr.FromInt(e.MaxMovesPerHourOfNamespace), " of one namespace", "", 0},
+		{e.MaxMovesPerHourOfOwner, " of one controller", "the pods of one controller", safeguards.LeastPerHourOfOwner},
+		{intstr.FromInt(e.MaxMovesPerHourOfNodePool), " of one node pool", "", 0},
 	} {
-		if hourly.most > 0 {
-			bounds = append(bounds, fmt.Sprintf("%s an hour%s", reasons.Count(hourly.most, "eviction"), hourly.of))
+		switch {
+		case hourly.most.Type == intstr.String:
+			bounds = append(bounds, fmt.Sprintf("evictions of %s of %s an hour, but always %d", hourly.most.StrVal, hourly.pods, hourly.least))
+		case hourly.most.IntVal > 0:
+			bounds = append(bounds, fmt.Sprintf("%s an hour%s", reasons.Count(hourly.most.IntValue(), "eviction"), hourly.of))
 		}
+	}
+	if e.MaxMovesPerHour != intstr.FromInt32(0) && e.MaxMovesPerHourOfNamespace == 0 {
+		bounds = append(bounds, "for one namespace half of an hour's evictions, or its share of all pods")
 	}
 	s.sayOf(bounds, "; ", "Makes at most %s.")
 	if s.args != nil {

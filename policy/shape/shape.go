@@ -21,6 +21,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/internal/quantity"
@@ -32,6 +33,7 @@ var (
 	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 	durationType        = reflect.TypeFor[metav1.Duration]()
 	quantityType        = reflect.TypeFor[resource.Quantity]()
+	numberOrPercentType = reflect.TypeFor[intstr.IntOrString]()
 )
 
 // Decode checks a document and decodes it into target, a pointer to a struct. A
@@ -268,6 +270,8 @@ func wantedText(value any, t reflect.Type, err error) string {
 	switch {
 	case t == durationType:
 		return `must be a duration with a unit (h, m, s or ms), such as "90s" or "5m"`
+	case t == numberOrPercentType:
+		return `must be a whole number of 32 bits or a percentage, such as 300 or "5%"`
 	case t == quantityType:
 		return `must be a quantity, such as "250m" or "200Mi"`
 	case !isText:

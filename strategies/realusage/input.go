@@ -49,7 +49,7 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 	in := plan.Input{
 		MaxMoves: p.deps.Options.MaxMoves, MinGainPercent: p.deps.Options.MinGainPercent,
 		MinHotMinutesSaved: p.deps.Options.MinHotTimeSaved.Minutes(), Recurs: p.deps.Options.Recurs, At: observed.View.At,
-		Unforeseen: p.deps.Options.Unforeseen,
+		Unforeseen: p.deps.Options.Unforeseen, Beside: observed.Beside,
 	}
 	if observed.MaxMoves > 0 && (in.MaxMoves == 0 || observed.MaxMoves < in.MaxMoves) {
 		in.MaxMoves = observed.MaxMoves

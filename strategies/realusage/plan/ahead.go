@@ -51,13 +51,13 @@ func (n *Node) hotAhead(course *forecast.Course, clock forecast.Clock) float64 {
 
 // relieved is a node that will be hot, without the pods that were moved.
 type relieved struct {
-	in           *Input
-	destinations *destinations
-	at           cluster.NodeIndex
-	node         *Node
-	minutes      float64 // for which it will be hot if nothing is moved
-	course       forecast.Course
-	moved        map[*strategies.Pod]bool
+	*planner
+
+	at      cluster.NodeIndex
+	node    *Node
+	minutes float64 // for which it will be hot if nothing is moved
+	course  forecast.Course
+	moved   map[*strategies.Pod]bool
 }
 
 // Expect returns what is expected of a node that will be hot.
@@ -87,6 +87,7 @@ func (r *relieved) relieve(most int) (landed []landing) {
 		l.from, l.ahead = r.at, why
 		r.course.Remove(l.pod.Expected, l.pod.Pattern)
 		r.moved[l.pod] = true
+		r.take(l.pod)
 		landed = append(landed, l)
 	}
 	return landed
@@ -125,7 +126,7 @@ func (r *relieved) worthwhile() []offered {
 	before, above := r.node.hotAhead(&r.course, r.in.Recurs), r.course.Above(r.node.HotLine)
 	for i := range r.node.Pods {
 		pod := &r.node.Pods[i]
-		if pod.Refused != "" || r.moved[pod] || !r.quiet(pod) {
+		if exceeded, _ := r.exceeds(pod); exceeded != "" || pod.Refused != "" || r.moved[pod] || !r.quiet(pod) {
 			continue
 		}
 		without := r.course

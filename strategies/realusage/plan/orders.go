@@ -80,7 +80,7 @@ func (p *planner) relieveAhead() {
 	for i := range p.in.Nodes {
 		if n := &p.in.Nodes[i]; n.Pods != nil && n.WillBeHot(p.in.Recurs) {
 			nodes = append(nodes, &relieved{
-				in: p.in, destinations: p.destinations, at: cluster.NodeIndex(i), node: n, minutes: n.hotAhead(n.Certain, p.in.Recurs),
+				planner: p, at: cluster.NodeIndex(i), node: n, minutes: n.hotAhead(n.Certain, p.in.Recurs),
 				course: *n.Certain, moved: map[*strategies.Pod]bool{},
 			})
 		}

@@ -51,7 +51,8 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	}
 	var movable []*strategies.Pod
 	for i := range n.Pods {
-		if pod := &n.Pods[i]; pod.Refused == "" && gain(pod, &n, need) >= p.in.MinGainPercent && p.destinations.takes(pod) {
+		pod := &n.Pods[i]
+		if reason, _ := p.exceeds(pod); reason == "" && pod.Refused == "" && gain(pod, &n, need) >= p.in.MinGainPercent && p.destinations.takes(pod) {
 			movable = append(movable, pod)
 		}
 	}
@@ -72,16 +73,10 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 		p.destinations.takeBack(landed)
 		return nil
 	}
-	if budget := p.budget(); len(landed) > budget {
-		p.destinations.takeBack(landed[budget:])
-		landed = landed[:budget]
-	}
-	for i := range landed {
-		landed[i].from = at
-	}
 	p.declined = slices.DeleteFunc(p.declined, func(d strategies.Declined) bool {
 		return slices.ContainsFunc(landed, func(l landing) bool { return l.pod.Pod == d.Pod.Pod })
 	})
+	landed, _ = p.within(at, landed)
 	return landed
 }
 

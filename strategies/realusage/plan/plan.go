@@ -26,7 +26,10 @@ type planner struct {
 	hot          []cluster.NodeIndex // indices of the input's nodes
 	notes        []reasons.Reason    // by the input's nodes
 	landed       []landing
-	declined     []strategies.Declined
+	// planned counts the moves of the plan by owner, and by namespace under an
+	// Owner without a UID.
+	planned  map[Owner]int
+	declined []strategies.Declined
 	// cooled counts the nodes that were cooled, crowded those left hot for lack
 	// of room, excess is the cost beyond that of cooling each node alone.
 	cooled, crowded, excess int
@@ -34,7 +37,7 @@ type planner struct {
 }
 
 func newPlanner(in *Input, by order) *planner {
-	p := &planner{in: in, destinations: newDestinations(in, by), notes: make([]reasons.Reason, len(in.Nodes))}
+	p := &planner{in: in, destinations: newDestinations(in, by), planned: map[Owner]int{}, notes: make([]reasons.Reason, len(in.Nodes))}
 	for i := range p.in.Nodes {
 		if p.in.Nodes[i].State == thresholds.Hot {
 			p.hot = append(p.hot, cluster.NodeIndex(i))
@@ -171,9 +174,10 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 }
 
 // movable returns the pods that may be moved and declines the others with their
-// reasons.
+// reasons. Those that would exceed what their owner or namespace may move in an
+// hour are left out if the others suffice.
 func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
-	var movable []*strategies.Pod
+	var movable, within []*strategies.Pod
 	for i := range n.Pods {
 		pod := &n.Pods[i]
 		if pod.Refused != "" {
@@ -185,9 +189,54 @@ func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
 			continue
 		}
 		movable = append(movable, pod)
+		if reason, _ := p.exceeds(pod); reason == "" {
+			within = append(within, pod)
+		}
+	}
+	if covers(sum(within), need) {
+		movable = within
 	}
 	slices.SortFunc(movable, compareKey)
 	return movable
+}
+
+// exceeds returns why a pod may not be moved beside the moves of the plan.
+func (p *planner) exceeds(pod *strategies.Pod) (reasons.Reason, string) {
+	if p.in.Beside == nil {
+		return "", ""
+	}
+	return p.in.Beside(pod.Pod, p.planned[OwnerOf(pod.Pod)], p.planned[Owner{Namespace: pod.Namespace}])
+}
+
+// take counts a move of the plan.
+func (p *planner) take(pod *strategies.Pod) {
+	if owner := OwnerOf(pod.Pod); owner.UID != "" {
+		p.planned[owner]++
+	}
+	p.planned[Owner{Namespace: pod.Namespace}]++
+}
+
+// within takes those of a node's landings that the plan's limits allow. It takes
+// the others back, because they have to wait, and says for what.
+func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landing, limit reasons.Reason) {
+	budget := p.budget()
+	for _, l := range landed {
+		reason, detail := p.exceeds(l.pod)
+		switch {
+		case reason != "":
+			p.decline(&p.in.Nodes[at], l.pod, reason, detail)
+			limit = cmp.Or(limit, reason)
+		case len(taken) == budget:
+			limit = reasons.MoveLimit
+		default:
+			p.take(l.pod)
+			l.from = at
+			taken = append(taken, l)
+			continue
+		}
+		p.destinations.takeBack([]landing{l})
+	}
+	return taken, limit
 }
 
 // landable separates the pods that would have a destination as the only move
@@ -278,17 +327,14 @@ func (p *planner) decline(n *Node, pod *strategies.Pod, why reasons.Reason, deta
 // commit adds moves to the plan, up to its limits; the rest waits for a later
 // cycle.
 func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
-	if budget := p.budget(); len(landed) > budget {
-		p.destinations.takeBack(landed[budget:])
-		landed = landed[:budget]
-		p.notes[at], p.limited = reasons.MoveLimit, true
+	taken, limit := p.within(at, landed)
+	if limit != "" {
+		p.notes[at] = limit
+		p.limited = p.limited || limit == reasons.MoveLimit
 	} else {
 		p.cooled++
 	}
-	for _, l := range landed {
-		l.from = at
-		p.landed = append(p.landed, l)
-	}
+	p.landed = append(p.landed, taken...)
 }
 
 func (p *planner) plan() strategies.Plan {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage/forecast"
@@ -141,6 +142,8 @@ type Input struct {
 	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves
 	// from one node; 0 means no bound.
 	MaxMoves, MaxPerNode int
+	// Beside is strategies.Observed's.
+	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
 	// MinGainPercent is the least that a move must take off its node, in
 	// percent of allocatable, in a resource the node is hot by.
 	MinGainPercent float64

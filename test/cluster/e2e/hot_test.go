@@ -83,7 +83,8 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	}
 	before := f.PodsByUID(t.Context())
 	mark := f.Mark()
-	secure := f.serveShipped(f.Policy(stage.RealUsage, stage.Fast))
+	asShipped := strings.Replace(stage.Fast, "maxMovesPerHourOfOwner: 0, ", "", 1) // the moves of an owner's hour suffice
+	secure := f.serveShipped(f.Policy(stage.RealUsage, asShipped))
 	metrics := secure.metrics
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
 	f.checkBecameHot(story.Hot)

@@ -248,7 +248,7 @@ usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 20s}
 hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 lines:
   cpu: {low: 40, reject: 48, evict: 52, leave: 50}
-eviction: {ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}
+eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}
 `
 
 // The kill switch and a SIGTERM both stop a cycle between two of its evictions;

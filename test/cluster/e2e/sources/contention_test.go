@@ -24,7 +24,7 @@ lines:
   memory: {}
   cpu.contention: {reject: 15, evict: 25, leave: 15}
 usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [{type: Kubelet%s}]}
-eviction: {ownerSettle: 0s, cycleDeadline: 3m, interval: 1s}
+eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, cycleDeadline: 3m, interval: 1s}
 hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 `
 

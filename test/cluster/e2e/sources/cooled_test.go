@@ -22,7 +22,7 @@ func loadPolicy(sources string, brief bool) string {
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" +
 		"lines: {cpu: {}, memory: {low: 45, reject: 60, evict: 65, leave: 60}}\n" +
 		"usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [" + sources + "]}\n" +
-		"eviction: {ownerSettle: 0s, cycleDeadline: 3m, interval: 1s}\n"
+		"eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, cycleDeadline: 3m, interval: 1s}\n"
 	if brief {
 		return text + "hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}\n"
 	}

@@ -33,7 +33,7 @@ hot: {windows: [%s], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 lines:
   cpu: {low: 45, reject: 60, evict: 65, leave: 60}
   memory: {low: 45, reject: 60, evict: 65, leave: 60}
-eviction: {ownerSettle: 0s, interval: 0s}
+eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, interval: 0s}
 `
 
 // spoiltPrometheus asks for CPU in percent, because only a percentage can be

@@ -74,7 +74,7 @@ func newRecurring(t *testing.T, on map[string]int) *recurring {
 		"usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [{type: Kubelet"+setting+"}]}\n"+
 		"hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}\n"+
 		// What is saved is asked for of the quarter of an hour for which the pattern was seen.
-		"eviction: {ownerSettle: 0s, cycleDeadline: 3m, minHotTimeSaved: 30s, forecastPeriod: "+recurs.String()+"}\n"))
+		"eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, cycleDeadline: 3m, minHotTimeSaved: 30s, forecastPeriod: "+recurs.String()+"}\n"))
 	return r
 }
 

@@ -139,7 +139,7 @@ func New(t *testing.T) *Fixture {
 
 // Fast is a LoadPolicy with waits short enough for a test: metrics-server
 // measures every ten seconds. Nodes and pods of a case are seconds old and count
-// all the same.
+// all the same. Cases have few owners, and may move all pods of one within minutes.
 const Fast = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -149,7 +149,7 @@ hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 lines:
   cpu: {low: 45, reject: 60, evict: 65, leave: 60}
   memory: {low: 45, reject: 60, evict: 65, leave: 60}
-eviction: {ownerSettle: 0s, nodeSettle: 0s, cycleDeadline: 3m}
+eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, nodeSettle: 0s, cycleDeadline: 3m}
 `
 
 // RealUsage is a DeschedulerPolicy that runs RealUsageLowNodeUtilization alone.

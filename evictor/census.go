@@ -1,0 +1,36 @@
+package evictor
+
+import "github.com/evenkeel/evenkeel/safeguards"
+
+// census counts the pods of the latest observation, once for each, because a
+// verdict is asked for after every move. Pods that terminate are not counted:
+// their replacements are. Before the first observation it is empty, so that bounds
+// by share allow the least.
+func (e *Evictor) census() *safeguards.Census {
+	latest := e.config.Observer.Latest()
+	if latest == nil {
+		return &safeguards.Census{}
+	}
+	snapshot := latest.View.Snapshot
+	if known := e.counted.Load(); known != nil && known.snapshot == snapshot {
+		return known.census
+	}
+	c := &safeguards.Census{Namespaces: map[string]int{}, Owners: map[safeguards.Whose]int{}}
+	for _, info := range snapshot.Nodes {
+		member := info.Node.Member()
+		for _, pod := range info.Pods {
+			if pod.Terminating {
+				continue
+			}
+			if member {
+				c.All++
+				c.Namespaces[pod.Namespace]++
+			}
+			if pod.Owner.UID != "" {
+				c.Owners[safeguards.Whose{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID}]++
+			}
+		}
+	}
+	e.counted.Store(&counted{snapshot, c})
+	return c
+}

@@ -1,0 +1,109 @@
+package settings
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// The bounds of an hour are those of the policy: as shipped they fit clusters of
+// all sizes, and a number stays what it is.
+func TestMovesAnHour(t *testing.T) {
+	now := time.Now()
+	number, percent := intstr.FromInt32, intstr.FromString
+	for name, tc := range map[string]struct {
+		change     func(*policy.Eviction)
+		pods       int
+		all, owner int // allowed moves, of an owner with half of the pods; -1 without a bound
+	}{
+		"shipped, 3 nodes":     {pods: 90, all: 50, owner: 22},
+		"shipped, 50 nodes":    {pods: 1_500, all: 75, owner: 375},
+		"shipped, 5,000 nodes": {pods: 150_000, all: 2000, owner: 2000},
+		"numbers": {
+			change: func(e *policy.Eviction) { e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = number(300), number(7) },
+			pods:   90, all: 300, owner: 7,
+		},
+		"no bounds": {
+			change: func(e *policy.Eviction) { e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = number(0), number(0) },
+			pods:   90, all: -1, owner: -1,
+		},
+		"other percentages": {
+			change: func(e *policy.Eviction) {
+				e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = percent("100%"), percent("1%")
+			},
+			pods: 900, all: 900, owner: 4,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := policy.Default(kinds.All)
+			if tc.change != nil {
+				tc.change(&p.Eviction)
+			}
+			set, err := Evicting(&p.Eviction)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := safeguards.Whose{Namespace: "ns", OwnerUID: "rs"}
+			facts := safeguards.Facts{Pods: &safeguards.Census{
+				All: tc.pods, Namespaces: map[string]int{"ns": tc.pods}, Owners: map[safeguards.Whose]int{of: tc.pods / 2},
+			}}
+			v := set.Safeguards.At(facts, now)
+			if left := v.Left(); left != tc.all {
+				t.Errorf("%d moves may be made, want %d", left, tc.all)
+			}
+			used := max(tc.owner, 0)
+			for n, want := range map[int]reasons.Reason{used - 1: "", used: reasons.OwnerMovesPerHour} {
+				if tc.owner < 0 {
+					n, want = 5_000, ""
+				}
+				// Its namespace has all of the hour, which comes second.
+				if got, _ := v.Beside(of, n, 0); got != want {
+					t.Errorf("after %d moves of the owner: %q, want %q", n, got, want)
+				}
+			}
+		})
+	}
+}
+
+// The bounds hold for what the ledger has of another process.
+func TestMovesAnHourOfAnotherProcess(t *testing.T) {
+	now, p := time.Now(), policy.Default(kinds.All)
+	set, err := Evicting(&p.Eviction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := safeguards.Facts{Pods: &safeguards.Census{}} // nothing is observed yet
+	for range 2 {
+		facts.Ended = append(facts.Ended, ledger.Move{
+			Intent: ledger.Intent{Namespace: "ns", Owner: cluster.Owner{UID: "rs"}}, State: ledger.Landed, Evicted: now.Add(-50 * time.Minute), Ended: now.Add(-50 * time.Minute),
+		})
+	}
+	if got, _ := set.Safeguards.At(facts, now).Owner("ns", "rs"); got != reasons.OwnerMovesPerHour {
+		t.Errorf("an owner that was moved twice: %q, want %q", got, reasons.OwnerMovesPerHour)
+	}
+	if got, _ := set.Safeguards.At(facts, now.Add(11*time.Minute)).Owner("ns", "rs"); got != "" {
+		t.Errorf("an hour later: %q", got)
+	}
+}
+
+// What no validation has seen does not become no bound.
+func TestMovesAnHourThatAreNone(t *testing.T) {
+	for _, set := range []func(*policy.Eviction){
+		func(e *policy.Eviction) { e.MaxMovesPerHour = intstr.FromString("many") },
+		func(e *policy.Eviction) { e.MaxMovesPerHourOfOwner = intstr.FromString("") },
+	} {
+		p := policy.Default(kinds.All)
+		set(&p.Eviction)
+		if _, err := Evicting(&p.Eviction); err == nil {
+			t.Error("no error")
+		}
+	}
+}

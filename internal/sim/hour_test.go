@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/safeguards"
+)
+
+// In no hour of a replay are more pods evicted than the bounds of an hour allow:
+// of all, of each owner and of each namespace.
+func TestNoHourExceedsItsBounds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fleet *Fleet
+		// all bounds the moves of an hour, where it is not 5 %.
+		all int
+		// alone: replacements are not steered, so that they come back.
+		alone bool
+		// reached names the bounds that the replay reaches.
+		reached map[string]bool
+	}{
+		"shipped, generated":                  {fleet: generated(t, 300, 62)},
+		"shipped, generated, and not steered": {fleet: generated(t, 300, 62), alone: true, reached: map[string]bool{"cluster": true, "owner": true, "namespace": true}},
+		"shipped, recorded":                   {fleet: mixed(t), reached: map[string]bool{"owner": true}},
+		"a small number":                      {fleet: mixed(t), all: 6, reached: map[string]bool{"cluster": true, "namespace": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := shipped(t)
+			config := safeguards.Config{
+				MaxPerHour: tc.all, MaxPercentPerHourOfOwner: 50, MoveTTL: 5 * time.Minute,
+				Breaker: safeguards.Breaker{MaxPending: 99, MaxUnready: 99, MaxRefusedPercent: 100, MaxNotReadyPercent: 100},
+			}
+			if tc.all == 0 {
+				config.MaxPercentPerHour = 5
+			}
+			p.Evicting.Safeguards, p.Evicting.OwnerPercent = safeguards.New(config), 100
+			c := &Config{
+				Fleet: tc.fleet, Steps: min(tc.fleet.Steps, 144), Every: DefaultEvery, Lag: DefaultLag, Gap: DefaultGap, HotLinePercent: DefaultHotLine,
+				ExtenderWeight: DefaultExtenderWeight, MaxUnavailablePercent: 100, Seed: 1,
+			}
+			ctx := klog.NewContext(t.Context(), logr.Discard())
+			places, err := firstPlaces(ctx, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			play := &player{config: c, variant: &Variant{Name: name, Policy: p, Evicts: true, Steers: !tc.alone}, tally: newTally()}
+			if err := play.build(ctx, places); err != nil {
+				t.Fatal(err)
+			}
+			most, made := map[string]int{}, 0
+			for step := range c.Steps {
+				if err := play.step(ctx, step); err != nil {
+					t.Fatal(err)
+				}
+				h := hourOf(play)
+				for party, used := range h.used {
+					limit := h.limit(party, tc.all)
+					if used > limit {
+						t.Fatalf("step %d: %d moves of %v within the hour, at most %d", step, used, party, limit)
+					}
+					if used == limit {
+						most[party.kind]++
+					}
+					made += used
+				}
+			}
+			if made == 0 {
+				t.Error("no moves")
+			}
+			for _, kind := range []string{"cluster", "owner", "namespace"} {
+				if (most[kind] > 0) != tc.reached[kind] {
+					t.Errorf("the bound of %s is reached %d times, want that at all: %v", kind, most[kind], tc.reached[kind])
+				}
+			}
+		})
+	}
+}
+
+// mover is whose moves are counted.
+type mover struct{ kind, namespace, owner string }
+
+// hour is what was evicted within an hour, and the pods that there are.
+type hour struct{ used, pods map[mover]int }
+
+func hourOf(p *player) hour {
+	h := hour{map[mover]int{}, map[mover]int{}}
+	inFlight, ended := p.evenkeel.observer.Ledger().Moves()
+	for _, moves := range [...][]ledger.Move{inFlight, ended} {
+		for i := range moves {
+			if m := &moves[i]; !m.Evicted.IsZero() && p.evenkeel.clock.Sub(m.Evicted) < time.Hour {
+				count(h.used, m.Namespace, m.Owner.UID)
+			}
+		}
+	}
+	for _, pod := range p.world.pods() {
+		owner := ""
+		for _, ref := range pod.OwnerReferences {
+			owner = string(ref.UID)
+		}
+		count(h.pods, pod.Namespace, owner)
+	}
+	return h
+}
+
+func count(of map[mover]int, namespace, owner string) {
+	of[mover{kind: "cluster"}]++
+	of[mover{kind: "namespace", namespace: namespace}]++
+	if owner != "" {
+		of[mover{"owner", namespace, owner}]++
+	}
+}
+
+func (h hour) limit(of mover, all int) int {
+	pods := h.pods[mover{kind: "cluster"}]
+	if all == 0 {
+		all = max(50, pods/20)
+	}
+	switch of.kind {
+	case "owner":
+		return max(2, h.pods[of]/2)
+	case "namespace":
+		return max((all+1)/2, all*h.pods[of]/pods)
+	}
+	return all
+}
