@@ -1,18 +1,49 @@
 package evictor
 
 import (
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/evictor/incoming"
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
+
+// Observe returns the newest observation in the form that strategies plan on.
+func (e *Evictor) Observe() strategies.Observed {
+	latest := e.config.Observer.Latest()
+	if latest == nil {
+		return strategies.Observed{Closed: string(reasons.NoUsageData)}
+	}
+	allowance := e.allowance()
+	inFlight, ended := e.ledger().Moves()
+	observed := strategies.Observed{
+		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
+		MaxMoves: allowance.Left(), Beside: alongside(allowance), Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
+		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()),
+	}
+	if reason, detail := allowance.Closed(); reason != "" && observed.Closed == "" {
+		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)
+	}
+	return observed
+}
+
+// alongside asks a verdict about a pod beside others of a plan.
+func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reason, string) {
+	return func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string) {
+		return v.Beside(safeguards.Whose{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID}, ofOwner, ofNamespace)
+	}
+}
 
 // move turns a planned move into a Move.
 func (e *Evictor) move(m *strategies.Move) Move {

@@ -2,7 +2,6 @@ package evictor
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,36 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/usage"
 )
-
-// Observe returns the newest observation in the form that strategies plan on.
-func (e *Evictor) Observe() strategies.Observed {
-	latest := e.config.Observer.Latest()
-	if latest == nil {
-		return strategies.Observed{Closed: string(reasons.NoUsageData)}
-	}
-	allowance := e.allowance()
-	inFlight, ended := e.ledger().Moves()
-	observed := strategies.Observed{
-		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
-		MaxMoves: allowance.Left(), Beside: alongside(allowance), Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
-		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()),
-	}
-	if reason, detail := allowance.Closed(); reason != "" && observed.Closed == "" {
-		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)
-	}
-	return observed
-}
-
-// alongside asks a verdict about a pod beside others of a plan.
-func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reason, string) {
-	return func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string) {
-		return v.Beside(safeguards.Whose{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID}, ofOwner, ofNamespace)
-	}
-}
 
 // Allow is the last check of an eviction before its call. It covers those of
 // upstream plugins, which name no destination and judge readiness themselves.
