@@ -201,6 +201,9 @@ func enclosedInText(text, path string, depth int) []enclosed {
 	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, name) }) {
 		return nil
 	}
+	if isScript(text) {
+		return enclosedInScript(text, path)
+	}
 	candidates := []string{text}
 	if rest := afterKey(text); rest != text {
 		candidates = append(candidates, rest)
@@ -235,6 +238,19 @@ func enclosedInText(text, path string, depth int) []enclosed {
 		return nil
 	}
 	return findEnclosed(list, path, depth+1)
+}
+
+// enclosedInScript finds what a script, as a ConfigMap holds it, writes and runs.
+func enclosedInScript(text, path string) (found []enclosed) {
+	if mentionsPolicy(text) {
+		found = append(found, enclosed{path: path, how: "write it to a file of its own"})
+	}
+	descheduler := &programs[0]
+	run := callOf([]string{"sh", "-c", text}, descheduler.binaries, 0)
+	if advice := descheduler.advice(run.args); len(advice) > 0 {
+		found = append(found, enclosed{path: path, how: strings.Join(advice, "; "), what: flagsAreSet})
+	}
+	return found
 }
 
 // afterKey is the text behind "policy.yaml=", as literals of a generator have it.

@@ -43,6 +43,16 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {values: {cmdOptions: {v: 3, node-selector: pool=a, max-pods-to-evict-per-node: 2}}}\n",
 			"spec.values", "`maxNoOfPodsToEvictPerNode: 2` in the DeschedulerPolicy; replace --node-selector with `nodeSelector: pool=a`",
 		},
+		"a script that writes it": {
+			"apiVersion: v1\nkind: ConfigMap\n" + meta + "data:\n  run.sh: " +
+				indented("#!/bin/sh\ncat >/p <<EOF\n"+enclosedPolicy+"EOF\ndescheduler --policy-config-file /p\n", 4),
+			"data.run.sh", "write it to a file of its own",
+		},
+		"a script that runs it": {
+			"apiVersion: v1\nkind: ConfigMap\n" + meta + "data:\n  run.sh: " +
+				indented("#!/bin/sh\nset -e\nexec descheduler --policy-config-file /p --max-pods-to-evict-per-node 3\n", 4),
+			"data.run.sh", "`maxNoOfPodsToEvictPerNode: 3`",
+		},
 		"HelmRelease, values from elsewhere": {
 			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {valuesFrom: [{kind: ConfigMap, name: x, targetPath: deschedulerPolicy}]}\n",
 			"spec.valuesFrom[0]", "helm template",

@@ -108,17 +108,20 @@ func mentionsPolicy(text string) bool {
 }
 
 // holdsPolicy reports whether to convert a value. That includes unreadable text
-// that is meant as a policy, so that its mistake is reported.
+// that is meant as a policy, so that its mistake is reported. A script that writes a
+// policy is no such text.
 func holdsPolicy(text string) bool {
 	parts, err := policy.ReadParts("", []byte(text))
 	if err != nil {
-		return mentionsPolicy(text)
+		return mentionsPolicy(text) && !isScript(text)
 	}
 	return slices.ContainsFunc(parts, func(part policy.Part) bool {
 		o := part.Object
 		return o != nil && (isPolicy(o) || scheduler.Is(o) || schedulerconfig.Is(o))
 	})
 }
+
+func isScript(text string) bool { return strings.HasPrefix(text, "#!") }
 
 // findPrograms finds the containers that run a legacy system.
 func findPrograms(object map[string]any, path []string) []finding {

@@ -17,8 +17,8 @@ var (
 	shells = []string{"sh", "bash", "ash", "dash"}
 	// wrappers run the program that is among their arguments.
 	wrappers = []string{
-		"exec", "env", "command", "nohup", "nice", "ionice", "time", "timeout", "setsid", "stdbuf", "sudo", "su-exec", "gosu",
-		"busybox", "tini", "tini-static", "dumb-init", "catatonit", xargs,
+		"exec", "env", "command", "nohup", "nice", "ionice", "time", "timeout", "setsid", "stdbuf", "sudo", "su", "su-exec", "gosu",
+		"chroot", "busybox", "tini", "tini-static", "dumb-init", "catatonit", xargs,
 	}
 	// unreadable are commands that change what others mean.
 	unreadable = []string{"eval", "set", "shift", "alias", "source", "."}

@@ -34,6 +34,8 @@ func TestScripts(t *testing.T) {
 		"a subshell":                           {"(cd / && exec descheduler " + most + ")", []string{most}, false},
 		"with a variable of its own":           {"A=b descheduler " + most, []string{most}, false},
 		"timed":                                {"time -p descheduler " + most, []string{most}, false},
+		"as another user":                      {`su -s /bin/sh -c 'descheduler ` + most + `' nobody`, []string{most}, false},
+		"in another root":                      {"chroot /host descheduler " + most, []string{most}, false},
 		"a shell in a shell":                   {`sh -ec "exec descheduler ` + most + `"`, []string{most}, false},
 		"two of them":                          {"descheduler --a=1; descheduler --b=2", []string{"--a=1", "--b=2"}, false},
 		"a variable":                           {`descheduler --node-selector=$A ${B} "$C"`, []string{"--node-selector=$A", "$B", "$C"}, false},
