@@ -127,6 +127,7 @@ func TestSimulateRefuses(t *testing.T) {
 		"no hot line":               {func(o *SimulateOptions) { o.Run.HotLinePercent = -1 }, "hot line"},
 		"deploys without end":       {func(o *SimulateOptions) { o.Run.DeploysPerDay = 1e9 }, "deploys"},
 		"a budget of more than all": {func(o *SimulateOptions) { o.Run.MaxUnavailablePercent = 101 }, "maxUnavailable"},
+		"more pods hidden than all": {func(o *SimulateOptions) { o.Run.Blind.HiddenPodsPercent = 101 }, "of pods hidden"},
 		"a report in no folder":     {func(o *SimulateOptions) { o.Report = filepath.Join(dir, "none", "r.html") }, "--report: stat "},
 		"nothing to generate":       {func(o *SimulateOptions) { o.Recipe.Series = 0 }, "series"},
 		"two policies of one name": {func(o *SimulateOptions) {

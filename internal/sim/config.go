@@ -70,10 +70,37 @@ type Config struct {
 	// MeasureServed has pods measured at what a full node serves them, not at what
 	// they demand.
 	MeasureServed bool
+	// Blind is what Evenkeel's source does not see; the rivals see everything.
+	Blind Blind
 	// KeepUsage keeps the usage of every node and step in the results.
 	KeepUsage bool
 	// Progress, which may be nil, is called after every step.
 	Progress func(variant string, step, steps int)
+}
+
+// Blind is what a source of usage does not see.
+type Blind struct {
+	// HiddenPodsPercent is the share of pods that it never reports, wherever they
+	// run. Their nodes include what they use.
+	HiddenPodsPercent float64
+	// LostSamplesPercent is the share of samples, of nodes and of pods, that are
+	// lost, each step anew.
+	LostSamplesPercent float64
+	// Every is how often pods are measured, a multiple of Step; 0 is every Step.
+	Every time.Duration
+}
+
+// check rejects NaN too.
+func (b *Blind) check() error {
+	switch {
+	case !(b.HiddenPodsPercent >= 0 && b.HiddenPodsPercent <= 100):
+		return fmt.Errorf("%v%% of pods hidden: must be 0 to 100", b.HiddenPodsPercent)
+	case !(b.LostSamplesPercent >= 0 && b.LostSamplesPercent <= 100):
+		return fmt.Errorf("%v%% of samples lost: must be 0 to 100", b.LostSamplesPercent)
+	case b.Every < 0 || b.Every > time.Hour || b.Every%Step != 0:
+		return fmt.Errorf("pods measured every %v: must be a multiple of %v, at most 1h", b.Every, Step)
+	}
+	return nil
 }
 
 // The defaults of a Config.
@@ -108,6 +135,9 @@ func (c *Config) Validate() error {
 
 // validateShares rejects NaN too: every comparison with it is false.
 func (c *Config) validateShares() error {
+	if err := c.Blind.check(); err != nil {
+		return err
+	}
 	switch {
 	case !(c.DeploysPerDay >= 0 && c.DeploysPerDay <= maxDeploysPerDay):
 		return fmt.Errorf("%v deploys per owner per day: must be 0 to %d", c.DeploysPerDay, maxDeploysPerDay)

@@ -98,6 +98,7 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 		return err
 	}
 	p.tally.world = p.world
+	p.world.blind = blindness{p.config.Blind, p.config.Seed}
 	p.world.maxUnavailable, p.world.usage.byShare = p.config.MaxUnavailablePercent, p.config.MeasureServed
 	p.world.deploys = deploys(p.config.Fleet, p.config.DeploysPerDay, p.config.Steps, p.config.Seed)
 	if err := p.world.adopt(places); err != nil {

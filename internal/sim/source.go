@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -35,6 +36,9 @@ func (s *source) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error)
 	}
 	at := s.world.start.Add(time.Duration(len(past)) * Step)
 	for i, node := range s.world.nodes {
+		if s.world.blind.loses(ofNodes, i, len(past)) {
+			continue
+		}
 		readings := make([]usage.Reading, 0, len(s.windows)*int(cluster.NumResources))
 		for _, window := range s.windows {
 			for k, metric := range [...]usage.Metric{usage.CPU, usage.Memory} {
@@ -43,8 +47,44 @@ func (s *source) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error)
 		}
 		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: node.Name, Readings: readings})
 	}
-	batch.Pods = s.pods(at)
+	if every := int(s.world.blind.Every / Step); every < 2 || len(past)%every == 0 {
+		batch.Pods = s.pods(at)
+	}
 	return batch, nil
+}
+
+// blindness draws what a source does not see. The seed alone decides, so that it is
+// the same in every variant.
+type blindness struct {
+	Blind
+	seed uint64
+}
+
+// draw is what a number is drawn for.
+type draw uint64
+
+const (
+	ofNodes draw = iota
+	ofPods
+	ofHidden
+)
+
+// hides reports whether a replica's pods are never reported.
+func (b *blindness) hides(replica int) bool {
+	return b.below(b.HiddenPodsPercent, ofHidden, replica, 0)
+}
+
+// loses reports whether a sample is lost in a step.
+func (b *blindness) loses(what draw, i, step int) bool {
+	return b.below(b.LostSamplesPercent, what, i, step)
+}
+
+func (b *blindness) below(percent float64, what draw, i, step int) bool {
+	if percent <= 0 {
+		return false
+	}
+	rng := rand.New(rand.NewPCG(b.seed, uint64(what)<<60|uint64(i)<<30|uint64(step)))
+	return 100*rng.Float64() < percent
 }
 
 // window aggregates a node's measurements over a window.
@@ -79,7 +119,7 @@ func (s *source) pods(at time.Time) []usage.PodSample {
 	for _, i := range s.order {
 		r := &s.world.replicas[i]
 		life := at.Sub(r.born)
-		if r.node < 0 || life <= r.away {
+		if r.node < 0 || life <= r.away || s.world.blind.hides(i) || s.world.blind.loses(ofPods, i, len(s.world.usage.past)) {
 			continue
 		}
 		used := r.measured

@@ -33,6 +33,8 @@ type world struct {
 	scheduler *kubescheduler.Scheduler
 	watcher   watcher // may be nil
 	gap       time.Duration
+	// blind is what Evenkeel's source does not see.
+	blind blindness
 	// maxUnavailable is the maxUnavailable of an owner's PodDisruptionBudget,
 	// in percent.
 	maxUnavailable int
