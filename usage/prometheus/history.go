@@ -87,6 +87,10 @@ func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	together(columns, false)
+	for _, c := range columns {
+		c.finish()
+	}
 	return s.batches(columns, g), nil
 }
 
@@ -117,7 +121,6 @@ func (s *Source) past(ctx context.Context, c *column, g grid) error {
 	if err != nil {
 		return fmt.Errorf("querying the history of %s: %w", c.query.metric, err)
 	}
-	c.finish()
 	return nil
 }
 

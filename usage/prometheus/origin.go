@@ -33,6 +33,9 @@ type origin struct {
 	// own and others are what the series say that count for a node: those from the
 	// node's own address, and the rest. They are parallel to the nodes.
 	own, others []marks
+	// elsewhere: another answer shows that nodes are scraped at their own addresses.
+	// Few may have what this one is about, such as pressure.
+	elsewhere bool
 }
 
 // marks are the clusters that a node's series name.
@@ -154,7 +157,7 @@ func (o *origin) settled() bool {
 			}
 		}
 	}
-	return scraped > 0 && 2*scraped >= measured
+	return o.elsewhere || scraped > 0 && 2*scraped >= measured
 }
 
 // mixed returns the nodes whose series cannot be told to be of this cluster, and

@@ -124,6 +124,50 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 	}
 }
 
+// What hardly any node has, such as pressure where most kernels do not report it, is
+// of the nodes' own addresses as far as other answers show. A page could have its own
+// node hot by it otherwise.
+func TestTenantsPageAboutWhatNodesLack(t *testing.T) {
+	const pressure = "node_pressure_cpu_waiting_seconds_total"
+	config := configFor("http://localhost:9090")
+	contention := over(config.contention(), usage.Avg5m, stepOf(usage.Avg5m))
+	kubelet := func(value string) one {
+		return of(value, "namespace", "monitoring", "pod", "exporter-n1", "instance", "10.0.0.1:10250")
+	}
+	for name, tc := range map[string]struct {
+		key    string
+		metric usage.Metric
+		own    []one
+	}{
+		"pressure that no node has":  {pressure, usage.CPUPressure, nil},
+		"pressure that one node has": {pressure, usage.CPUPressure, []one{of("10", scraped("n2")...)}},
+		"contention":                 {contention, usage.CPUContention, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newFake(t, map[string]string{
+				nodeCPU:   vectorOf(of("20", scraped("n1")...), of("20", scraped("n2")...), of("20", scraped("n3")...)),
+				nodeStamp: vectorOf(of(stamp(-10), scraped("n1")...), of(stamp(-10), scraped("n2")...), of(stamp(-10), scraped("n3")...)),
+				podCPU:    vectorOf(kubelet("1"), of("1", "namespace", "monitoring", "pod", "exporter-n2", "instance", "10.0.0.2:10250")),
+				podMemory: vectorOf(kubelet("1048576")),
+			})
+			server.set(tc.key, vectorOf(append(slices.Clone(tc.own), of("95", tenant("n1")...))...))
+			config := configFor(server.URL)
+			config.Metrics = []usage.Metric{usage.CPU, tc.metric}
+			batch := sample(t, newSource(t, config), exporterCluster(3))
+			got := values(batch)
+			if value, ok := got["n1 "+string(tc.metric)+" avg_5m"]; ok || got["n1 cpu avg_5m"] != 20_000 {
+				t.Errorf("a tenant's page has its node at %v: %v", value, got)
+			}
+			if _, ok := got["n2 "+string(tc.metric)+" avg_5m"]; ok != (tc.own != nil) {
+				t.Errorf("of the node that has it: %v", got)
+			}
+			if batch.Problems[usage.Foreign].Count == 0 {
+				t.Errorf("problems %v", batch.Problems)
+			}
+		})
+	}
+}
+
 // Nodes that nobody measures do not make a tenant's page count where an exporter is
 // silent: there are more of them than of machines here.
 func TestTenantsPageBesideVirtualNodes(t *testing.T) {

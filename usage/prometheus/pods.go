@@ -39,6 +39,8 @@ type podTable struct {
 	// values, none of them a kubelet's as far as is known.
 	origin   origin
 	disputed map[int32]bool
+	// settled: an answer shows that nodes are scraped at their own addresses.
+	settled bool
 	// query is the one whose answer is being read, series its count so far.
 	query  *podQuery
 	series int
@@ -196,6 +198,7 @@ func (t *podTable) finish() {
 	}
 	part := t.query.part()
 	settled := t.origin.settled()
+	t.settled = t.settled || settled
 	mixed, all := t.origin.mixed(string(t.query.metric)+" of pods", &t.problems)
 	for i := range t.disputed {
 		if t.own[i]&part == 0 {

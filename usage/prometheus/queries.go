@@ -22,6 +22,8 @@ type nodeQuery struct {
 	// builtIn means that the policy gives no expression for it: whoever has a
 	// page that is scraped can add series to it, so that their origin counts.
 	builtIn bool
+	// ofKubelets means that kubelets export what it asks for, not node-exporter.
+	ofKubelets bool
 	// floor is the index of the query for the five-minute mean that this one's
 	// maximum cannot be below; -1 if there is none.
 	floor int
@@ -79,7 +81,7 @@ func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuer
 		query.unit = source.Cores
 	}
 	preset := c.nodeBase(metric)
-	query.builtIn = override.Expr == ""
+	query.builtIn, query.ofKubelets = override.Expr == "", preset.ofContainers || c.NodeMetrics == Kubelet
 	if override.Expr != "" {
 		preset = base{now: override.Expr, stamp: override.Expr}
 	}

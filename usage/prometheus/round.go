@@ -35,14 +35,42 @@ func (s *Source) answer(ctx context.Context, r *round, i int) error {
 	if err := s.instant(ctx, query.expression, c.instant, &c.problems); err != nil {
 		return fmt.Errorf("querying %s of nodes: %w", query, err)
 	}
-	c.finish()
-	kept := c.keptAnswer
-	kept.asked, kept.values = now, c.names()
-	r.answers[i] = &kept
-	if query.window.Over > alwaysAsked {
-		s.kept[i].Store(r.answers[i])
-	}
+	c.asked = now
+	r.columns[i] = c
 	return nil
+}
+
+// judge judges the answers, after all have come.
+func (s *Source) judge(r *round, pods *podTable) {
+	together(r.columns, pods.settled)
+	for i, c := range r.columns {
+		if c == nil {
+			continue // kept
+		}
+		c.finish()
+		kept := c.keptAnswer
+		kept.values = c.names()
+		r.answers[i] = &kept
+		if c.query.window.Over > alwaysAsked {
+			s.kept[i].Store(&kept)
+		}
+	}
+}
+
+// together has columns know of each other that nodes are scraped at their own
+// addresses: those of kubelets, and those of node-exporter.
+func together(columns []*column, kubelets bool) {
+	settled := map[bool]bool{true: kubelets} // by ofKubelets
+	for _, c := range columns {
+		if c != nil && c.settled() {
+			settled[c.query.ofKubelets] = true
+		}
+	}
+	for _, c := range columns {
+		if c != nil {
+			c.elsewhere = settled[c.query.ofKubelets]
+		}
+	}
 }
 
 // stamps are the times at which nodes were measured last.
@@ -92,8 +120,10 @@ type round struct {
 	snapshot *cluster.Snapshot
 	index    *nodeIndex
 	queries  []nodeQuery
-	// answers are parallel to queries; stamps are by expression.
+	// answers and columns are parallel to queries; an answer that was kept has no
+	// column. stamps are by expression.
 	answers  []*keptAnswer
+	columns  []*column
 	stamps   map[string]*stamps
 	problems usage.Problems
 }
@@ -101,7 +131,7 @@ type round struct {
 func (s *Source) newRound(snapshot *cluster.Snapshot) *round {
 	r := &round{
 		snapshot: snapshot, index: s.config.newNodeIndex(snapshot),
-		queries: s.nodeQueries, answers: make([]*keptAnswer, len(s.nodeQueries)), stamps: map[string]*stamps{},
+		queries: s.nodeQueries, answers: make([]*keptAnswer, len(s.nodeQueries)), columns: make([]*column, len(s.nodeQueries)), stamps: map[string]*stamps{},
 	}
 	for i := range s.nodeQueries {
 		if expression := s.nodeQueries[i].stamp; expression != "" && r.stamps[expression] == nil {

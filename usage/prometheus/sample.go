@@ -28,6 +28,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	if err := group.Wait(); err != nil {
 		return usage.Batch{}, err
 	}
+	s.judge(r, pods)
 	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge, Nodes: r.nodes(s.config.EveryNode), Pods: pods.result()}
 	r.problems.Merge(pods.problems)
 	batch.Problems = r.problems
