@@ -237,12 +237,15 @@ type Eviction struct {
 	// pool, those in none counting as one: 0, which is no bound, to 2000.
 	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool"`
 	// MinGainPercent is the least that one move has to take off a hot node, of
-	// its allocatable, in a resource that it is hot by: 0 to 50.
+	// its allocatable, in a resource that it is hot by: 0 to 50. Where pods are
+	// small, half of what a pod of the node that may be moved uses in the mean is
+	// enough.
 	MinGainPercent float64 `json:"minGainPercent"`
 	// MinHotTimeSaved is by how much the moves off a node have to shorten the time
 	// that it and their destinations are expected to be above their evict lines of
 	// CPU, within four hours, for each move that costs as much as that of a plain
-	// pod. 0s moves whatever that saves.
+	// pod. The hotter the node is, the more a minute counts; moves of pods that use
+	// less than 5 % of it count for less than one. 0s moves whatever that saves.
 	MinHotTimeSaved metav1.Duration `json:"minHotTimeSaved"`
 	// Forecast is what usage is expected: recurring, lasting or none. With none, a
 	// move off a hot node is made whatever it saves.

@@ -76,6 +76,8 @@ const (
 	NoLanding    Reason = "NoLanding"
 	MoveLimit    Reason = "MoveLimit"
 	NodeLeaving  Reason = "NodeLeaving"
+	// GainTooSmall also applies to nodes: only with pods that are too small would
+	// enough leave.
 	GainTooSmall Reason = "GainTooSmall"
 	// NotWorthwhile also applies to nodes.
 	NotWorthwhile Reason = "NotWorthwhile"

@@ -56,8 +56,8 @@ var sentences = map[Reason]string{
 	NoLanding:           "no cool node would take it",
 	MoveLimit:           "the plan has as many moves as the policy allows for a cycle; it waits for a later one",
 	NodeLeaving:         "an autoscaler is about to remove the node and moves its pods itself",
-	GainTooSmall:        "it uses less than a move has to take off its node (the policy's eviction.minGainPercent)",
-	NotWorthwhile:       "the moves that would cool its node would shorten hot time by less than they have to (the policy's eviction.minHotTimeSaved)",
+	GainTooSmall:        "it uses less than a move has to take off its node (the policy's eviction.minGainPercent), and is small among the pods there",
+	NotWorthwhile:       "the moves that would cool its node would save too little hot time for what they disrupt (the policy's eviction.minHotTimeSaved)",
 	HotThroughImmovable: "moving every movable pod would not bring the node below its evict line",
 
 	NotPlanned:    "there is no plan that it could be part of",

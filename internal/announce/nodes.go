@@ -159,6 +159,8 @@ func stuck(report *strategies.NodeReport) string {
 		return ""
 	case report.Reason == reasons.NoLanding:
 		return "no other node has room for what would have to leave it, " + report.NoRoom.InWords()
+	case report.Reason == reasons.GainTooSmall:
+		return "only with pods that each take off too little (eviction.minGainPercent) would it get below its evict line"
 	case report.Reason == reasons.HotThroughImmovable:
 		why := "moving every pod that may be moved would not bring it below its evict line"
 		if report.Pinned != "" {

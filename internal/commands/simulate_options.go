@@ -24,6 +24,7 @@ type SimulateOptions struct {
 	Recipe    trace.Recipe
 	// Generate is what is generated without a trace: one of generators.
 	Generate       string
+	Dense          sim.Dense
 	Shape          sim.Shape
 	Run            sim.Config
 	Policies       []string
@@ -43,7 +44,7 @@ type SimulateOptions struct {
 // NewSimulateOptions returns the defaults.
 func NewSimulateOptions() SimulateOptions {
 	return SimulateOptions{
-		Recipe: trace.DefaultRecipe(), Generate: generators[0], Shape: sim.DefaultShape(), Compare: []string{"none", "upstream-metrics", "evenkeel"},
+		Recipe: trace.DefaultRecipe(), Generate: generators[0], Dense: sim.DefaultDense(), Shape: sim.DefaultShape(), Compare: []string{"none", "upstream-metrics", "evenkeel"},
 		Run: sim.Config{
 			WarmUp: sim.DefaultWarmUp, Every: sim.DefaultEvery, Lag: sim.DefaultLag, Gap: sim.DefaultGap,
 			HotLinePercent: sim.DefaultHotLine, ExtenderWeight: sim.DefaultExtenderWeight,
@@ -63,8 +64,9 @@ var comparisons = []string{
 }
 
 // generators are what --generate knows: waves, noise, leaks and deploys; a burst of
-// each group of pods at the same hour of each day; and one at any hour.
-var generators = []string{"mixed", "daily-bursts", "random-bursts"}
+// each group of pods at the same hour of each day; one at any hour; and steady pods
+// that crowd one node of several.
+var generators = []string{"mixed", "daily-bursts", "random-bursts", "dense"}
 
 // AddTo defines the flags.
 func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
@@ -100,6 +102,9 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	AddColor(flags, &o.Color)
 	flags.StringVar(&o.Report, "report", o.Report, "File to write an HTML report to.")
 	flags.StringVar(&o.Generate, "generate", o.Generate, "What to generate without --trace: "+strings.Join(generators, "|")+".")
+	flags.Float64Var(&o.Dense.LoadPercent, "dense-load", o.Dense.LoadPercent, "With --generate=dense, what the pods of the crowded node ask of its CPU together, in percent.")
+	flags.Float64Var(&o.Dense.Sigma, "dense-sigma", o.Dense.Sigma, "With --generate=dense, how much their log-normal sizes differ; 0 for equal ones.")
+	flags.StringVar((*string)(&o.Dense.Kind), "dense-pods", string(o.Dense.Kind), "With --generate=dense, what they are: plain, old (for two days) or stateful (with a claim, for two days).")
 	flags.IntVar(&o.Recipe.Series, "generate-series", o.Recipe.Series, "Series to generate without --trace.")
 }
 

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,9 @@ func (o *SimulateOptions) fleet() error {
 	if o.Stretch {
 		return errors.New("--stretch goes with --recording")
 	}
+	if o.Trace == "" && o.Generate == generators[3] {
+		return o.denseFleet()
+	}
 	cpu, memory, err := o.traces()
 	if err != nil {
 		return err
@@ -33,6 +37,21 @@ func (o *SimulateOptions) fleet() error {
 		o.replayedMemory = memory.Name
 	}
 	o.Run.Fleet, err = sim.NewFleet(o.Shape, cpu, memory)
+	return err
+}
+
+// denseFleet makes one crowded node among empty ones.
+func (o *SimulateOptions) denseFleet() (err error) {
+	d := o.Dense
+	d.Seed, d.Nodes = o.Run.Seed, cmp.Or(o.Shape.Nodes, d.Nodes)
+	if o.flags != nil && o.flags.Changed("pods-per-node") {
+		d.Pods = int(o.Shape.PodsPerNode)
+	}
+	if o.flags != nil && o.flags.Changed("replicas-per-owner") {
+		d.ReplicasPerOwner = o.Shape.ReplicasPerOwner
+	}
+	o.Run.Fleet, err = sim.NewDenseFleet(d)
+	o.replayed = o.Generate
 	return err
 }
 

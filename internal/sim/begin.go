@@ -52,7 +52,7 @@ func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, ga
 // the node that the fleet names, otherwise where kube-scheduler puts them. No
 // watcher sees it.
 func (w *world) populate() error {
-	began := w.start.Add(-24 * time.Hour)
+	began := w.start.Add(-w.fleet.age)
 	if err := w.settle(began); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (w *world) populate() error {
 
 // adopt binds pods to the nodes that they have in another world.
 func (w *world) adopt(places []string) error {
-	began := w.start.Add(-24 * time.Hour)
+	began := w.start.Add(-w.fleet.age)
 	for _, i := range byPlace(places) {
 		if places[i] == "" {
 			continue

@@ -30,6 +30,8 @@ type Fleet struct {
 	// small amount.
 	Memory bool
 	seed   uint64
+	// age is how old its first pods are when a run begins.
+	age time.Duration
 }
 
 // Replica is one place of a ReplicaSet, which one pod after another fills.

@@ -117,15 +117,27 @@ func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 // Session implements evictor.Cluster. Each move opens one, and little has changed
 // since the last: all pods are listed for the first only.
 func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
-	update := func() error { return e.filters.Update(e.changed, e.gone) }
+	update := func() error { return e.filters.Update(detached(e.changed), e.gone) }
 	if !e.synced {
-		update = func() error { return e.filters.Sync(e.world.nodes, e.world.pods()) }
+		update = func() error { return e.filters.Sync(e.world.nodes, detached(e.world.pods())) }
 	}
 	if err := update(); err != nil {
 		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
 	}
 	e.synced, e.changed, e.gone = true, e.changed[:0], e.gone[:0]
 	return e.filters.Begin(), nil
+}
+
+// detached replaces pods with claims by ones without: in a replay a volume follows
+// its pod to any node.
+func detached(pods []*v1.Pod) []*v1.Pod {
+	for i, pod := range pods {
+		if len(pod.Spec.Volumes) > 0 {
+			pods[i] = new(*pod)
+			pods[i].Spec.Volumes = nil
+		}
+	}
+	return pods
 }
 
 var _ evictor.Evictions = unattended{}

@@ -18,7 +18,7 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 	r := &w.replicas[i]
 	w.made++
 	if r.template != nil {
-		return w.versioned(w.podOf(r, at), r.Owner)
+		return w.versioned(w.podOf(i, at), r.Owner)
 	}
 	version := w.version(r.Owner)
 	return &v1.Pod{
@@ -43,10 +43,14 @@ func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
 	return containers
 }
 
-// podOf makes a pod from its replica's template.
-func (w *world) podOf(r *replica, at time.Time) *v1.Pod {
-	pod := r.template.DeepCopy()
-	pod.Name = fmt.Sprintf("%s-%06d", pod.GenerateName, w.made)
+// podOf makes a pod from its replica's template. A StatefulSet gives a replacement
+// the name of its predecessor.
+func (w *world) podOf(i int, at time.Time) *v1.Pod {
+	pod, number := w.replicas[i].template.DeepCopy(), w.made
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "StatefulSet" {
+		number = i + 1
+	}
+	pod.Name = fmt.Sprintf("%s-%06d", pod.GenerateName, number)
 	pod.UID, pod.ResourceVersion = types.UID("pod-"+strconv.Itoa(w.made)), strconv.Itoa(w.made)
 	pod.CreationTimestamp = metav1.NewTime(at)
 	return pod

@@ -20,7 +20,7 @@ import (
 // outside of pods, and its pods, on their first nodes and for their recorded
 // lifetimes.
 func NewRecordedFleet(r Recorded) (*Fleet, Assumed, error) {
-	b := recordedFleet{Recorded: &r, per: 1, fleet: &Fleet{Name: r.Name, Memory: true, seed: r.Seed}}
+	b := recordedFleet{Recorded: &r, per: 1, fleet: &Fleet{Name: r.Name, Memory: true, seed: r.Seed, age: firstAge}}
 	if !r.Stretch {
 		b.per = max(1, int(Step/r.Recording.Header.Interval()))
 	}

@@ -74,7 +74,7 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 		return nil, err
 	}
 	pods := cmp.Or(shape.Pods, len(cpu.Series))
-	fleet := &Fleet{Name: cpu.Name, Steps: cpu.Steps(), Memory: memory != nil, seed: shape.Seed, Replicas: make([]Replica, pods)}
+	fleet := &Fleet{Name: cpu.Name, Steps: cpu.Steps(), Memory: memory != nil, seed: shape.Seed, age: firstAge, Replicas: make([]Replica, pods)}
 	for i := range fleet.Replicas {
 		fleet.Replicas[i] = newReplica(&shape, i, cpu, memory)
 	}
@@ -91,6 +91,9 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	}
 	return fleet, nil
 }
+
+// firstAge is the age of the first pods where nothing else is known.
+const firstAge = 24 * time.Hour
 
 // paired returns an error unless the memory trace is nil or has the same series
 // as the CPU trace.

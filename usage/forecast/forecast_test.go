@@ -95,18 +95,29 @@ func TestHotMinutes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		load     func() Load
 		from, to float64 // of 240 minutes
+		weighted float64
 	}{
-		"far below":  {func() Load { var l Load; l.Shift(400); return l }, 0, 0},
-		"far above":  {func() Load { var l Load; l.Shift(900); return l }, 240, 240},
-		"at line":    {func() Load { var l Load; l.Shift(650); return l }, 119, 121},
-		"at 110%":    {func() Load { var l Load; l.Shift(1100); return l }, 479, 481},
-		"negative":   {func() Load { var l Load; l.Shift(-500); return l }, 0, 0},
-		"overflowed": {func() Load { var l Load; l.Shift(math.MinInt64); return l }, 0, 0},
+		"far below":  {func() Load { var l Load; l.Shift(400); return l }, 0, 0, 0},
+		"20% above":  {func() Load { var l Load; l.Shift(850); return l }, 240, 240, 480},
+		"30% above":  {func() Load { var l Load; l.Shift(950); return l }, 240, 240, 600},
+		"at line":    {func() Load { var l Load; l.Shift(650); return l }, 119, 121, 120},
+		"at 110%":    {func() Load { var l Load; l.Shift(1100); return l }, 479, 481, 480 + 240*45/20},
+		"negative":   {func() Load { var l Load; l.Shift(-500); return l }, 0, 0, 0},
+		"overflowed": {func() Load { var l Load; l.Shift(math.MinInt64); return l }, 0, 0, 0},
+		"varies around": {func() Load {
+			var l Load
+			l.Shift(650)
+			l.Correlate(Expected{{Variance: 4e4}, {Variance: 4e4}, {Variance: 4e4}})
+			return l
+		}, 119, 137, 128.3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := tc.load()
-			if got := l.HotMinutes(650, 1000); !(got >= tc.from && got <= tc.to+1e-9) {
+			if got := l.HotMinutes(650, 1000); !(got >= tc.from && got <= tc.to+1e-5) {
 				t.Errorf("%v minutes, want %v to %v", got, tc.from, tc.to)
+			}
+			if got := l.WeightedHotMinutes(650, 1000); math.Abs(got-tc.weighted) > 1 {
+				t.Errorf("they count as %v, want %v", got, tc.weighted)
 			}
 		})
 	}
@@ -200,6 +211,9 @@ func FuzzForecast(f *testing.F) {
 		toward := load.Toward(stays)
 		if more := toward.HotMinutes(line, whole); !(more >= minutes-1e-6) {
 			t.Fatalf("hot for %v minutes where it stays as it is, and %v where it goes back", more, minutes)
+		}
+		if weighted := load.WeightedHotMinutes(line, whole); !(weighted >= minutes) || math.IsInf(weighted, 0) {
+			t.Fatalf("%v hot minutes count as %v", minutes, weighted)
 		}
 		for _, e := range pods {
 			load.Remove(e)

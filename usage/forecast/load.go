@@ -53,6 +53,9 @@ const (
 	// unservedPerMinute is how much of a node, as a share, is asked for and not
 	// served where a minute of that counts as one more hot minute.
 	unservedPerMinute = 0.1
+	// twice is how far above its line, as a share of allocatable, a node is expected
+	// to be where a hot minute counts twice.
+	twice = 0.2
 )
 
 // Stays returns how much of each span is believed to be as the first one, 0 to 1:
@@ -80,14 +83,28 @@ func (l Load) Toward(believed [Spans]float64) Load {
 // allocatable counts in addition: a tenth of the node, for a minute, as one
 // minute. Both are in milli-cores. It is 0 to 240 where nothing is unserved, and
 // never NaN.
-func (l *Load) HotMinutes(line, allocatable int64) (minutes float64) {
+func (l *Load) HotMinutes(line, allocatable int64) float64 {
+	return l.minutes(line, allocatable, math.Inf(1))
+}
+
+// WeightedHotMinutes returns HotMinutes where each minute counts the more, the
+// further the node is expected to be above line: twice at 20 % of allocatable. So
+// they grow with every pod, where hot minutes end at Horizon. How much usage varies
+// changes the chance of a minute, not its weight, so peaks count for no more.
+func (l *Load) WeightedHotMinutes(line, allocatable int64) float64 {
+	return l.minutes(line, allocatable, twice)
+}
+
+// minutes returns hot minutes that count twice where the mean is that much above
+// line, as a share of allocatable.
+func (l *Load) minutes(line, allocatable int64, twice float64) (minutes float64) {
 	whole := float64(max(allocatable, 1))
 	from := 0.0
 	for s := range l {
 		deviation := max(math.Sqrt(l[s].variance)/whole, leastDeviation)
 		mean := l[s].mean / whole
-		above := tail((float64(line)/whole - mean) / deviation)
-		minutes += (ends[s] - from) / 60 * (above + excess(mean-1, deviation)/unservedPerMinute)
+		above := mean - float64(line)/whole
+		minutes += (ends[s] - from) / 60 * (tail(-above/deviation)*(1+max(above, 0)/twice) + excess(mean-1, deviation)/unservedPerMinute)
 		from = ends[s]
 	}
 	return minutes

@@ -42,6 +42,7 @@ var short = map[reasons.Reason]string{
 var stays = map[reasons.Reason]string{
 	reasons.NoLanding:           "the cool nodes have no room for enough of its pods",
 	reasons.HotThroughImmovable: "moving every pod that may be moved would not bring it below its evict line",
+	reasons.GainTooSmall:        "only with pods that each take off too little would it get below its evict line",
 	reasons.NotWorthwhile:       "moving pods would save too little hot time for what it disrupts",
 	reasons.MoveLimit:           "the plan has as many moves as a cycle may make, and the rest waits for a later one",
 

@@ -19,7 +19,7 @@ const leastRelief = 0.5
 func (p *planner) relievePinned() {
 	var pinned []cluster.NodeIndex
 	for _, at := range p.hot {
-		if n := &p.in.Nodes[at]; p.notes[at] == reasons.HotThroughImmovable && n.ByCPU && p.in.MinHotMinutesSaved > 0 {
+		if n := &p.in.Nodes[at]; p.staysHot(at) && n.ByCPU && p.in.MinHotMinutesSaved > 0 {
 			pinned = append(pinned, at)
 		}
 	}
@@ -40,6 +40,11 @@ func (p *planner) relievePinned() {
 	}
 }
 
+// staysHot reports whether what may be moved off a node is not enough to cool it.
+func (p *planner) staysHot(at cluster.NodeIndex) bool {
+	return p.notes[at] == reasons.HotThroughImmovable || p.notes[at] == reasons.GainTooSmall
+}
+
 // relieve lands the pods that bring a pinned node as low as the others let it be,
 // if that takes off enough, and if staying above that level is shortened by as
 // much as cooling a node has to shorten hot time.
@@ -49,10 +54,11 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	if n.waits(need) {
 		return nil
 	}
+	least := n.leastGain(need, p.in.MinGainPercent)
 	var movable []*strategies.Pod
 	for i := range n.Pods {
 		pod := &n.Pods[i]
-		if reason, _ := p.exceeds(pod); reason == "" && pod.Refused == "" && gain(pod, &n, need) >= p.in.MinGainPercent && p.destinations.takes(pod) {
+		if reason, _ := p.exceeds(pod); reason == "" && pod.Refused == "" && gain(pod, &n, need) >= least && p.destinations.takes(pod) {
 			movable = append(movable, pod)
 		}
 	}
@@ -69,7 +75,7 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	if landed == nil {
 		return nil
 	}
-	if saves, asked := p.worth(&n, landed); saves < asked {
+	if !p.worth(&n, landed).enough() {
 		p.destinations.takeBack(landed)
 		return nil
 	}

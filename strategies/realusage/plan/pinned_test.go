@@ -41,7 +41,7 @@ func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
 		},
 		"more disruption than it is worth": {
 			nodes:   []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), tenant(690))...)},
-			minutes: 100, stays: reasons.HotThroughImmovable,
+			minutes: 300, stays: reasons.HotThroughImmovable,
 		},
 		"a peak of the tenant's": {
 			nodes:    []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), tenant(690))...)},

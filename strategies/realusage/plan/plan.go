@@ -8,7 +8,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // planner is one attempt at a plan.
@@ -89,9 +87,13 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	if !positive(need) {
 		return // only its leave line keeps it hot, which justifies no move
 	}
-	movable := p.movable(n, need)
+	movable, small := p.movable(n, need)
 	if !covers(sum(movable), need) {
-		p.leave(at, reasons.HotThroughImmovable, movable, need)
+		why := reasons.HotThroughImmovable
+		if covers(sum(movable).Plus(sum(small)), need) {
+			why = reasons.GainTooSmall
+		}
+		p.leave(at, why, movable, need)
 		return
 	}
 	if p.budget() == 0 {
@@ -120,35 +122,23 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	p.giveUp(at, movable, need)
 }
 
-// worthwhile reports whether the moves off a node save as many hot minutes as
-// their disruption is worth, and notes what each saves. If not, it declines them:
-// the node will cool by itself, or another would be hot in its place.
+// worthwhile reports whether the moves off a node save as much hot time as their
+// disruption is worth, and notes what each saves. If not, it declines them: the
+// node will cool by itself, or another would be hot in its place.
 func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing) bool {
 	n := &p.in.Nodes[at]
 	if !n.ByCPU || p.in.MinHotMinutesSaved <= 0 {
 		return true
 	}
-	saves, asked := p.worth(n, landed)
-	if saves >= asked {
+	w := p.worth(n, landed)
+	if w.enough() {
 		return true
 	}
 	p.notes[at] = reasons.NotWorthwhile
 	for _, l := range landed {
-		p.decline(n, l.pod, reasons.NotWorthwhile, fmt.Sprintf(
-			"%s would cool the node, and save %.0f hot minutes within %.0f hours where %.0f are asked for",
-			reasons.Count(len(landed), "move"), max(saves, 0), forecast.Horizon.Hours(), asked))
+		p.decline(n, l.pod, reasons.NotWorthwhile, w.sentence(len(landed)))
 	}
 	return false
-}
-
-// worth returns how many hot minutes the moves off a node save and how many they
-// have to, and notes what each saves.
-func (p *planner) worth(n *Node, landed []landing) (saves, asked float64) {
-	saves = n.saves(p.in.Nodes, landed)
-	for i := range landed {
-		landed[i].saves = saves / float64(len(landed))
-	}
-	return saves, p.in.MinHotMinutesSaved * float64(costOf(landed)) / strategies.PlainQuarters
 }
 
 // giveUp records whether a node is left alone because pods lack destinations or
@@ -173,31 +163,31 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 	}
 }
 
-// movable returns the pods that may be moved and declines the others with their
-// reasons. Those that would exceed what their owner or namespace may move in an
-// hour are left out if the others suffice.
-func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
-	var movable, within []*strategies.Pod
+// movable returns the pods that may be moved and those that are too small for it,
+// and declines all but the first with their reasons. Those that would exceed what
+// their owner or namespace may move in an hour are left out if the others suffice.
+func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*strategies.Pod) {
+	var within []*strategies.Pod
+	least := n.leastGain(need, p.in.MinGainPercent)
 	for i := range n.Pods {
-		pod := &n.Pods[i]
-		if pod.Refused != "" {
+		switch pod := &n.Pods[i]; {
+		case pod.Refused != "":
 			p.decline(n, pod, pod.Refused, "")
-			continue
-		}
-		if gain(pod, n, need) < p.in.MinGainPercent {
+		case gain(pod, n, need) < least:
+			small = append(small, pod)
 			p.decline(n, pod, reasons.GainTooSmall, "")
-			continue
-		}
-		movable = append(movable, pod)
-		if reason, _ := p.exceeds(pod); reason == "" {
-			within = append(within, pod)
+		default:
+			movable = append(movable, pod)
+			if reason, _ := p.exceeds(pod); reason == "" {
+				within = append(within, pod)
+			}
 		}
 	}
 	if covers(sum(within), need) {
 		movable = within
 	}
 	slices.SortFunc(movable, compareKey)
-	return movable
+	return movable, small
 }
 
 // exceeds returns why a pod may not be moved beside the moves of the plan.
@@ -310,6 +300,9 @@ func (p *planner) budget() int {
 func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
 	detail := "moving every movable pod would not bring the node below its evict line"
+	if why == reasons.GainTooSmall {
+		detail = "the node would be cooled only with pods that take off too little"
+	}
 	if by := p.in.Nodes[at].pinnedBy(need); by != "" && why == reasons.HotThroughImmovable {
 		detail += ": " + by
 	}

@@ -307,16 +307,55 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A move that takes less off its node than the policy asks for is not made.
+// A pod is not moved if it takes less off its node than the policy asks for, and is
+// small among the pods of the node as well: a node of small pods is cooled.
 func TestSmallGainsAreNoMoves(t *testing.T) {
-	for least, want := range map[float64][]string{
-		4: {"p: h -> c"}, 4.1: {"p: GainTooSmall", "h stays: HotThroughImmovable"},
+	at := func(used int64) cluster.Amounts { return cluster.Amounts{used} }
+	for name, tc := range map[string]struct {
+		node  Node
+		least float64
+		want  []string
+	}{
+		"as small as the others": {hot("h", at(560), pods(3, "p", at(40))...), 4.1, []string{"p0: h -> c"}},
+		"the only one":           {hot("h", at(620), pod("p", at(40))), 4.1, []string{"p: h -> c"}},
+		"small among the others": {
+			hot("h", at(500), pod("big", at(100)), pod("less", at(60)), pod("small", at(11), costing(1))), 2,
+			[]string{"less: h -> c", "small: GainTooSmall"},
+		},
+		"as much as the policy asks for": {
+			hot("h", at(540), pod("big", at(100)), pod("small", at(11), costing(1))), 1.1,
+			[]string{"small: h -> c"},
+		},
+		"those that must not be moved do not count": {
+			hot("h", at(500), pod("big", at(135), refused("x")), pod("small", at(18)), pod("smaller", at(17))), 2,
+			[]string{"small: h -> c", "smaller: h -> c", "big: x"},
+		},
+		"nor can the node be cooled without them": {
+			hot("h", at(620), append(pods(3, "p", at(6)), pod("big", at(40)))...), 1,
+			[]string{"big: h -> c", "p0: GainTooSmall", "p1: GainTooSmall", "p2: GainTooSmall"},
+		},
+		"only they would cool it": {
+			hot("h", at(640), append(pods(3, "p", at(10)), pod("big", at(70)))...), 2,
+			[]string{"p0: GainTooSmall", "p1: GainTooSmall", "p2: GainTooSmall", "big: HotThroughImmovable", "h stays: GainTooSmall"},
+		},
+		"not even they would cool it": {
+			hot("h", at(655), append(pods(3, "p", at(10)), pod("big", at(70)))...), 2,
+			[]string{"p0: GainTooSmall", "p1: GainTooSmall", "p2: GainTooSmall", "big: HotThroughImmovable", "h stays: HotThroughImmovable"},
+		},
 	} {
-		nodes := shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{620}, pod("p", cluster.Amounts{40}))})
-		in := Input{Nodes: nodes, MinGainPercent: least, Placement: &refusing{}}
-		if diff := cmp.Diff(want, described(New(in))); diff != "" {
-			t.Errorf("least gain %v (-want +got):\n%s", least, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			in := Input{Nodes: shipped().on([]Node{cool("c", at(0)), tc.node}), MinGainPercent: tc.least, Placement: &refusing{}}
+			got := New(in)
+			if diff := cmp.Diff(tc.want, described(got)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+			for _, d := range got.Declined {
+				if why := "the node would be cooled only with pods that take off too little"; d.Reason == reasons.HotThroughImmovable &&
+					(d.Detail == why) != (got.Nodes[1].Reason == reasons.GainTooSmall) {
+					t.Errorf("%s stays: %s", d.Name, d.Detail)
+				}
+			}
+		})
 	}
 }
 

@@ -58,12 +58,12 @@ func (s *scale) weigh(pod *strategies.Pod) (total float64) {
 }
 
 // worth is the share of Horizon that moving a pod to the coolest destination saves
-// in hot minutes.
+// in weighted hot minutes: to save any by itself a pod has to cool its node.
 func (s *scale) worth(pod *strategies.Pod) float64 {
 	without, with := s.from.Load, s.to.Load
 	without.Remove(pod.Expected)
 	with.Add(pod.Expected)
-	saved := s.from.hotMinutes(&s.from.Load) - s.from.hotMinutes(&without) + s.to.hotMinutes(&s.to.Load) - s.to.hotMinutes(&with)
+	saved := s.from.weightedHotMinutes(&s.from.Load) - s.from.weightedHotMinutes(&without) + s.to.weightedHotMinutes(&s.to.Load) - s.to.weightedHotMinutes(&with)
 	return saved / forecast.Horizon.Minutes()
 }
 

@@ -60,6 +60,12 @@ func (n *Node) hotMinutes(load *forecast.Load) float64 {
 	return load.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
 
+// weightedHotMinutes returns the same, weighted by how far above its line the node
+// is expected to be.
+func (n *Node) weightedHotMinutes(load *forecast.Load) float64 {
+	return load.WeightedHotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
+}
+
 // HotMinutes returns how long the node is expected to be hot within
 // forecast.Horizon.
 func (n *Node) HotMinutes() float64 { return n.hotMinutes(&n.Load) }
@@ -86,6 +92,19 @@ func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 		}
 	}
 	return most
+}
+
+// leastGain returns what moving a pod has to take off a node: the policy's least or,
+// on a node whose pods are small, half of what its movable pods take off in the mean.
+func (n *Node) leastGain(need cluster.Amounts, least float64) float64 {
+	sum, pods := 0.0, 0
+	for i := range n.Pods {
+		if pod := &n.Pods[i]; pod.Refused == "" {
+			sum += gain(pod, n, need)
+			pods++
+		}
+	}
+	return min(least, sum/float64(max(pods, 1))/2)
 }
 
 // used returns the usage that a node's change is reported from: what makes it
@@ -144,8 +163,8 @@ type Input struct {
 	MaxMoves, MaxPerNode int
 	// Beside is strategies.Observed's.
 	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
-	// MinGainPercent is the least that a move must take off its node, in
-	// percent of allocatable, in a resource the node is hot by.
+	// MinGainPercent is what a move must take off its node, in percent of
+	// allocatable, in a resource the node is hot by, unless all of its pods are small.
 	MinGainPercent float64
 	// MinHotMinutesSaved is the least that the moves off a node have to save for
 	// each that costs as much as that of a plain pod; 0 for moves at any worth.

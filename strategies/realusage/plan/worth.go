@@ -1,11 +1,65 @@
 package plan
 
-import "slices"
+import (
+	"fmt"
+	"slices"
 
-// saves returns how much less, in minutes, a node and the destinations of its pods
-// are expected to be hot.
-func (n *Node) saves(nodes []Node, landed []landing) float64 {
-	without, saved := n.Load, n.hotMinutes(&n.Load)
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/usage/forecast"
+)
+
+// worth is what the moves off a node bring and what they have to.
+type worth struct {
+	// minutes is for how much less the node and the destinations of its pods are
+	// expected to be hot. saved is the same with every minute weighted by how far
+	// above its line a node is, asked the least that it has to be.
+	minutes, saved, asked float64
+}
+
+// enough reports whether the moves are worth making.
+func (w worth) enough() bool { return w.saved >= w.asked }
+
+// sentence says why moves are not worth making.
+func (w worth) sentence(moves int) string {
+	return fmt.Sprintf("%s would cool the node: they save %.0f hot minutes within %.0f hours, which count as %.0f for how far it is above its evict line; "+
+		"what they disrupt requires %.0f",
+		reasons.Count(moves, "move"), max(w.minutes, 0), forecast.Horizon.Hours(), max(w.saved, 0), w.asked)
+}
+
+// worth judges the moves off a node, and notes what each saves.
+func (p *planner) worth(n *Node, landed []landing) worth {
+	w := worth{asked: p.in.MinHotMinutesSaved * asked(n, landed)}
+	w.minutes, w.saved = n.saves(p.in.Nodes, landed)
+	for i := range landed {
+		landed[i].saves = w.minutes / float64(len(landed))
+	}
+	return w
+}
+
+// wholePod is the share of its node from which on a pod counts as one. Of smaller
+// pods as many as use that much count as one together, or the relief of a node
+// would be asked for more the more pods it has.
+const wholePod = 0.05
+
+// asked returns for how many plain pods the moves off a node have to save hot time.
+func asked(n *Node, landed []landing) (plain float64) {
+	for _, l := range landed {
+		part := share(l.pod.Wanted()[cluster.CPU], n.Allocatable[cluster.CPU]) / wholePod
+		plain += min(max(part, 0), 1) * l.pod.Disruption.InPlainPods()
+	}
+	return plain
+}
+
+// saves returns for how much less, in minutes, a node and the destinations of its
+// pods are expected to be hot, as minutes and weighted.
+func (n *Node) saves(nodes []Node, landed []landing) (minutes, weighted float64) {
+	without := n.Load
+	add := func(at *Node, load *forecast.Load, sign float64) {
+		minutes += sign * at.hotMinutes(load)
+		weighted += sign * at.weightedHotMinutes(load)
+	}
+	add(n, &n.Load, 1)
 	for i, l := range landed {
 		without.Remove(l.pod.Expected)
 		if slices.ContainsFunc(landed[:i], func(other landing) bool { return other.to == l.to }) {
@@ -17,7 +71,9 @@ func (n *Node) saves(nodes []Node, landed []landing) float64 {
 				before.Remove(other.pod.Expected)
 			}
 		}
-		saved -= to.hotMinutes(&l.to.load) - to.hotMinutes(&before)
+		add(to, &l.to.load, -1)
+		add(to, &before, 1)
 	}
-	return saved - n.hotMinutes(&without)
+	add(n, &without, -1)
+	return minutes, weighted
 }

@@ -110,7 +110,7 @@ func TestDisruptionHasAPrice(t *testing.T) {
 			Nodes: asOf(shipped().on([]Node{
 				cool("node-1", cluster.Amounts{200, 100}),
 				hot("node-2", cluster.Amounts{500, 100}, pod("a", cluster.Amounts{250, 10}, costing(quarters))),
-			}), nil), Placement: anywhere{}, MinHotMinutesSaved: 100,
+			}), nil), Placement: anywhere{}, MinHotMinutesSaved: 150,
 		})
 	}
 	if got := plan(strategies.PlainQuarters); len(got.Moves) != 1 {

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Dense describes a fleet of which some nodes are hot by many steady pods, and the
+// others are empty.
+type Dense struct {
+	Nodes, HotNodes int
+	// Pods run on each hot node and ask for LoadPercent of it together.
+	Pods        int
+	LoadPercent float64
+	// Sigma is the standard deviation of the logarithm of what a pod uses; 0 has
+	// all pods use the same.
+	Sigma float64
+	// Kind is what the pods are.
+	Kind             PodKind
+	ReplicasPerOwner int
+	Steps            int
+	Seed             uint64
+}
+
+// PodKind is what the pods of a Dense fleet are, and so what moving one costs.
+type PodKind string
+
+// The kinds of pods: of a Deployment, an hour or two days old, and of a StatefulSet,
+// with a claim and two days old.
+const (
+	Plain    PodKind = "plain"
+	Old      PodKind = "old"
+	Stateful PodKind = "stateful"
+)
+
+// PodKinds lists all kinds.
+var PodKinds = []PodKind{Plain, Old, Stateful}
+
+// denseCapacity is the size of a node, and denseRequested the share of it that the
+// pods of a hot node request together, in percent.
+var denseCapacity = cluster.Amounts{64_000, 256 << 30}
+
+const denseRequested = 50
+
+// DefaultDense returns one node at 85 % of five, with 110 equal pods.
+func DefaultDense() Dense {
+	return Dense{Nodes: 5, HotNodes: 1, Pods: 110, LoadPercent: 85, Kind: Plain, ReplicasPerOwner: 10, Steps: stepsPerDay, Seed: 1}
+}
+
+const stepsPerDay = 24 * stepsPerHour
+
+func (d *Dense) validate() error {
+	switch {
+	case d.HotNodes < 1 || d.Nodes <= d.HotNodes || d.Nodes > 20_000:
+		return fmt.Errorf("%d hot nodes of %d: must be at least 1, and fewer than all, of at most 20000", d.HotNodes, d.Nodes)
+	case d.Pods < 1 || d.Pods*d.HotNodes > 500_000:
+		return fmt.Errorf("%d pods on each hot node: must be 1 to %d", d.Pods, 500_000/d.HotNodes)
+	case !(d.LoadPercent > 0 && d.LoadPercent <= 200):
+		return fmt.Errorf("a load of %v%%: must be above 0 and at most 200", d.LoadPercent)
+	case !(d.Sigma >= 0 && d.Sigma <= 3):
+		return fmt.Errorf("a sigma of %v: must be 0 to 3", d.Sigma)
+	case !slices.Contains(PodKinds, d.Kind):
+		return fmt.Errorf("pods of kind %q: must be one of %v", d.Kind, PodKinds)
+	case d.ReplicasPerOwner < 1:
+		return fmt.Errorf("%d replicas per owner: must be at least 1", d.ReplicasPerOwner)
+	case d.Steps < 1:
+		return fmt.Errorf("%d steps: must be at least 1", d.Steps)
+	}
+	return nil
+}
+
+// NewDenseFleet makes the fleet that d describes. Every owner has its pods on one
+// hot node, and pods of all sizes.
+func NewDenseFleet(d Dense) (*Fleet, error) {
+	if err := d.validate(); err != nil {
+		return nil, err
+	}
+	perNode := (d.Pods + d.ReplicasPerOwner - 1) / d.ReplicasPerOwner
+	f := &Fleet{
+		Name: "generated-dense", Nodes: d.Nodes, Capacity: denseCapacity, Owners: d.HotNodes * perNode, Steps: d.Steps, seed: d.Seed, age: 48 * time.Hour,
+	}
+	if d.Kind == Plain {
+		f.age = time.Hour
+	}
+	for i := range f.Nodes {
+		f.machines = append(f.machines, machine{node: newNode(i, f.Capacity), capacity: f.Capacity, maxUsage: f.Capacity})
+	}
+	requests := cluster.Amounts{}
+	for k := range requests {
+		requests[k] = f.Capacity[k] * denseRequested / 100 / int64(d.Pods)
+	}
+	random := rand.New(rand.NewPCG(d.Seed, 3)) // reproducible on purpose
+	for node := range d.HotNodes {
+		sizes, total := make([]float64, d.Pods), 0.0
+		for i := range sizes {
+			sizes[i] = math.Exp(d.Sigma * random.NormFloat64())
+			total += sizes[i]
+		}
+		for i, size := range sizes {
+			owner := node*perNode + i%perNode
+			r := Replica{
+				Owner: owner, Requests: requests, Home: f.machines[node].node.Name,
+				allocation: cluster.Percents{size / total * d.LoadPercent / 100 * float64(f.Capacity[cluster.CPU]), stillBytes},
+			}
+			if d.Kind == Stateful {
+				r.template = statefulPod(owner, requests)
+			}
+			f.Replicas = append(f.Replicas, r)
+		}
+	}
+	return f, nil
+}
+
+// statefulPod is the template of a StatefulSet's pods, each with a claim.
+func statefulPod(owner int, requests cluster.Amounts) *v1.Pod {
+	name := "stateful-" + strconv.Itoa(owner)
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, GenerateName: name, Labels: map[string]string{"app": name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: name, UID: types.UID(name), Controller: new(true)}},
+		},
+		Spec: v1.PodSpec{
+			SchedulerName: v1.DefaultSchedulerName,
+			Containers:    []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: listOf(requests)}}},
+			Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
+				PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + name},
+			}}},
+		},
+		Status: v1.PodStatus{Phase: v1.PodPending},
+	}
+}
