@@ -2,6 +2,7 @@ package handshakefaults
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -211,12 +212,32 @@ func (a *alarmed) ofCertificates() {
 	a.Firing("its renewed file is damaged", []string{"EvenkeelCertificateExpiresSoon", "EvenkeelCertificateFilesUnusable"}, a.metrics)
 }
 
-// The API server refuses each eviction with an error, until the circuit breaker
-// stops trying.
+// The API server refuses each eviction with an error, whoever's pods they are,
+// until the circuit breaker stops trying.
+//
+//	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %, of four namespaces
+//	other node: 8 bg × 300m = 2.4 of 32 cores = 7.5 %
 //
 //e2e:tier all
 func TestBreakerOpensOnErrors(t *testing.T) {
-	f, skew := newFixture(t)
+	fixed := stage.New(t)
+	nodes, err := fixed.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot := nodes[:2]
+	placements := []cluster.Placement{
+		{Workload: stage.Workload("bg", cluster.Resources{CPU: "2"}, cluster.Resources{CPU: "300m"}), On: stage.On(8, nodes[2:]...)},
+	}
+	for i := range 4 {
+		hog := stage.Workload("hog", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"})
+		hog.Namespace = fmt.Sprint("team-", i)
+		placements = append(placements, cluster.Placement{Workload: hog, On: stage.On(3, hot...)})
+	}
+	if err := fixed.Place(t.Context(), placements...); err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Fixture: fixed, witness: fixed.Witness()}
 	through, proxy := f.APIProxy()
 	proxy.Apply(apifault.Rule{Resources: []string{"pods/eviction"}, Effect: apifault.WithStatus(http.StatusInternalServerError, 0)})
 	metrics := f.FreeAddress()
@@ -225,7 +246,7 @@ func TestBreakerOpensOnErrors(t *testing.T) {
 		return f.Metric(metrics, `evenkeel_evictions_on_hold{reason="api_errors"}`) == 1
 	})
 	f.Firing("evictions fail", []string{"EvenkeelBreakerOpen"}, metrics)
-	if hot := f.Hot(t.Context(), 65); len(hot) != len(skew.Hot) {
-		t.Errorf("%v are hot, want %v: no eviction was granted", hot, skew.Hot)
+	if now := f.Hot(t.Context(), 65); len(now) != len(hot) {
+		t.Errorf("%v are hot, want %v: no eviction was granted", now, hot)
 	}
 }
