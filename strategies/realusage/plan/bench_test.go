@@ -71,6 +71,53 @@ func settled(in Input) Input {
 	return in
 }
 
+// packed is a cluster of 64-core nodes of which a tenth is hot by 250 pods of like
+// sizes, or of the costs that pods have.
+func packed(nodes int, mixed bool) Input {
+	rng := rand.New(rand.NewPCG(11, 12))
+	in := Input{Placement: anywhere{}, MinHotMinutesSaved: 10, MinGainPercent: 0.5}
+	for i := range nodes {
+		n := Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{64000, 256 << 30}, State: thresholds.Cool}
+		n.Predicted = cluster.Amounts{25600, 64 << 30}
+		if i%10 == 0 {
+			n.State, n.Predicted, n.ByCPU = thresholds.Hot, cluster.Amounts{}, true
+			for k := range 250 {
+				name := fmt.Sprintf("workload-%05d-%03d", i, k)
+				pod := strategies.Pod{
+					Pod:   &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name},
+					Usage: cluster.Amounts{180 + rng.Int64N(80), 512 << 20},
+				}
+				if mixed {
+					pod.Disruption.Quarters = []int{4, 4, 4, 5, 8, 12}[rng.IntN(6)]
+				}
+				n.Pods = append(n.Pods, pod)
+				n.Current = n.Current.Plus(pod.Usage)
+			}
+			n.Predicted = n.Current
+		}
+		in.Nodes = append(in.Nodes, n)
+	}
+	shipped().on(in.Nodes)
+	return in
+}
+
+// BenchmarkPlanPacked plans the relief of nodes of 250 pods, by about 45 moves each.
+func BenchmarkPlanPacked(b *testing.B) {
+	for _, mixed := range []bool{false, true} {
+		for _, nodes := range []int{100, 1000} {
+			b.Run(fmt.Sprintf("mixed=%v/nodes=%d", mixed, nodes), func(b *testing.B) {
+				in := packed(nodes, mixed)
+				var plan strategies.Plan
+				b.ReportAllocs()
+				for b.Loop() {
+					plan = New(in)
+				}
+				b.ReportMetric(float64(len(plan.Moves)), "moves")
+			})
+		}
+	}
+}
+
 // BenchmarkPlan plans with room everywhere, with room for a part of the moves,
 // and with none; then with owners, zones and costs.
 func BenchmarkPlan(b *testing.B) {
