@@ -79,7 +79,7 @@ func TestASlowNamespaceHoldsNobodyElseUp(t *testing.T) {
 				tc.play(p)
 				p.tenants("a1", "a2", "b1")
 				// The node of b's pod gets hot ten seconds after the first plan.
-				for cycle := time.Duration(0); cycle < 3; cycle++ {
+				for range 3 {
 					e.BeginCycle(t.Context())
 					var planned []string
 					for _, name := range []string{"a1", "a2", "b1"} {

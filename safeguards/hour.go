@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// LeastPerHour and LeastPerHourOfOwner are what a bound by share allows
-	// however few pods there are, because a hot node of a small cluster takes as
-	// many moves as one of a large cluster.
-	LeastPerHour        = 50
+	// LeastPerHour is what a bound of all pods by share allows however few there
+	// are, because a hot node of a small cluster takes as many moves as one of a
+	// large cluster.
+	LeastPerHour = 50
+	// LeastPerHourOfOwner is the same for the pods of one owner.
 	LeastPerHourOfOwner = 2
 	// mostPerHour is the most that a bound by share allows: beyond it the ledger
 	// forgets moves within the hour.

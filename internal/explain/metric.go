@@ -140,10 +140,10 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 
 // resourceOf returns the resource that a metric is of, if it is of one.
 func resourceOf(metric usage.Metric) (resource cluster.Resource, ok bool) {
-	switch metric {
-	case usage.CPU:
+	switch {
+	case metric == usage.CPU:
 		return cluster.CPU, true
-	case usage.Memory, thresholds.MemoryAvailable:
+	case metric == usage.Memory, metric == thresholds.MemoryAvailable:
 		return cluster.Memory, true
 	}
 	return 0, false
