@@ -24,6 +24,7 @@ func TestHoldEndsWhenKubeSchedulerIsHeardOrMuchTimeHasPassed(t *testing.T) {
 		"kube-scheduler asked again":                                {hold: held, after: time.Second, asked: 8, want: ""},
 		"nobody can tell whether it asked, one more probe is due":   {hold: held, after: 30 * time.Minute, asked: 7, want: ""},
 		"a clock that went backwards does not end it":               {hold: held, after: -time.Hour, asked: 7, want: reasons.SteeringAbsent},
+		"a clock that was a day ahead does":                         {hold: held, after: -24 * time.Hour, asked: 7, want: ""},
 		"a replacement that never landed is held for its own cause": {hold: ledger.Hold{Reason: string(reasons.ProbeNotLanded), Until: failed.Add(time.Minute)}, want: reasons.ProbeNotLanded},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,9 +97,10 @@ func (e *Evictor) endHold(ctx context.Context) {
 }
 
 // Holds returns why evictions are on hold at the given time and number of
-// answered requests; empty if they may be tried again.
+// answered requests; empty if they may be tried again. One that begins more than an
+// hour from now was set by a clock that was wrong.
 func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
-	if asked > hold.Asked || !now.Before(hold.Until) {
+	if asked > hold.Asked || !now.Before(hold.Until) || hold.Since.Sub(now) > time.Hour {
 		return ""
 	}
 	return reasons.Reason(hold.Reason)

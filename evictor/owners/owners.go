@@ -84,7 +84,10 @@ func unsteerable(template *v1.PodTemplateSpec) bool {
 // rollout or scaling. Pods of unwatched controllers may be moved: that they
 // recreate them is all that the policy knows.
 func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Reason, until time.Time) {
-	settling := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) < settle }
+	settling := func(since time.Time) bool { // not by a time that a wrong clock gave
+		age := now.Sub(since)
+		return !since.IsZero() && age >= -time.Hour && age < settle
+	}
 	switch {
 	case o.Missing:
 		return reasons.OwnerUnknown, until

@@ -267,3 +267,20 @@ func TestMinReadySeconds(t *testing.T) {
 		}
 	}
 }
+
+// What happened at a time that is far ahead happened by a clock that was wrong:
+// nobody rests until then.
+func TestOwnersDoNotSettleForAWrongClock(t *testing.T) {
+	for name, at := range map[string]func(time.Time) Owner{
+		"created":    func(at time.Time) Owner { return Owner{UID: "o", Created: at} },
+		"scaled":     func(at time.Time) Owner { return Owner{UID: "o", Scaled: at} },
+		"rolled out": func(at time.Time) Owner { return Owner{UID: "o", RolledOut: at} },
+	} {
+		for ahead, want := range map[time.Duration]bool{0: true, time.Minute: true, 6 * time.Hour: false} {
+			o := at(noon.Add(ahead))
+			if got, _ := o.Refuses(noon, settle); (got != "") != want {
+				t.Errorf("%s %v from now: refused for %q, want a refusal: %v", name, ahead, got, want)
+			}
+		}
+	}
+}

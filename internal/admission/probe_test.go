@@ -174,6 +174,8 @@ func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
 			{steers: false, ready: true},
 			{steers: true, want: errSettling},
 			{after: settles, steers: true},
+			{steers: false, want: errUnsteered},
+			{after: -time.Hour, steers: true}, // the clock has stepped back
 		} {
 			w.now = w.now.Add(step.after)
 			if server.steersFrom = 0; !step.steers {

@@ -58,7 +58,7 @@ func (s *Steering) Proven(ctx context.Context) (bool, error) {
 	case err != nil:
 		s.absent = now
 		return false, err
-	case now.Before(s.absent.Add(settles)):
+	case now.Before(s.absent.Add(settles)) && !now.Before(s.absent): // else the clock has stepped back
 		return false, errSettling
 	}
 	s.holds.Store(permitted && s.stays)
