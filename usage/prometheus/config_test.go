@@ -170,7 +170,7 @@ func TestPodExpressions(t *testing.T) {
 		got = append(got, query.expression)
 	}
 	const by = "exported_namespace, exported_pod, instance, namespace, pod, kubernetes_namespace, kubernetes_pod_name, " +
-		"cluster, cluster_name, cluster_id, k8s_cluster_name"
+		"cluster, cluster_name, cluster_id, k8s_cluster_name, clusterName, k8s_cluster, kubernetes_cluster, kube_cluster_name"
 	const memory = `sum by (` + by + `) (max by (` + by + `, container) ` +
 		`(container_memory_working_set_bytes{container!="",container!="POD",exported_pod!=""}))`
 	want := []string{"avg_over_time((my:pods)[5m:1m])", "avg_over_time((" + memory + ")[5m:1m])", "my:pods:now", memory}

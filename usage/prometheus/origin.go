@@ -19,7 +19,9 @@ const instanceLabel = "instance"
 // clusterLabels are labels that say which cluster a series is of.
 // prometheus_replica is not one: it tells apart two servers that scrape the
 // same.
-var clusterLabels = [...]string{"cluster", "cluster_name", "cluster_id", "k8s_cluster_name"}
+var clusterLabels = [...]string{
+	"cluster", "cluster_name", "cluster_id", "k8s_cluster_name", "clusterName", "k8s_cluster", "kubernetes_cluster", "kube_cluster_name",
+}
 
 // serverLabel is what the Prometheus operator adds: the server's namespace and
 // name. Two of them may be two servers of one cluster.
@@ -47,10 +49,10 @@ type marks struct {
 	several bool // one label has two values
 }
 
-func (m *marks) add(s *series) {
+func (m *marks) add(says *[len(clusterLabels)][]byte) {
 	m.any = true
-	for i, label := range clusterLabels {
-		switch value := s.label(label); {
+	for i, value := range says {
+		switch {
 		case len(value) == 0:
 			m.bare[i] = true
 		case m.values[i] == "":
@@ -71,17 +73,14 @@ type clusters map[string]map[string]bool
 // maxClusters bounds the values of one label that are kept.
 const maxClusters = 16
 
-func (c clusters) add(s *series, labels ...string) {
-	for _, label := range labels {
-		value := s.label(label)
-		if len(value) == 0 || len(c[label]) >= maxClusters || c[label][string(value)] {
-			continue
-		}
-		if c[label] == nil {
-			c[label] = map[string]bool{}
-		}
-		c[label][string(value)] = true
+func (c clusters) add(label string, value []byte) {
+	if len(value) == 0 || len(c[label]) >= maxClusters || c[label][string(value)] {
+		return
 	}
+	if c[label] == nil {
+		c[label] = map[string]bool{}
+	}
+	c[label][string(value)] = true
 }
 
 // several names a label with more than one value, or returns an empty string.
@@ -96,15 +95,35 @@ func (c clusters) several() string {
 }
 
 // seen records a series, whoever it is of.
-func (o *origin) seen(s *series) { o.all.add(s, append(clusterLabels[:], serverLabel)...) }
+func (o *origin) seen(s *series) {
+	o.all.add(serverLabel, s.label(serverLabel))
+	for i, value := range saysOf(s) {
+		o.all.add(clusterLabels[i], value)
+	}
+}
+
+// saysOf returns what a series says of its cluster, parallel to clusterLabels.
+func saysOf(s *series) (says [len(clusterLabels)][]byte) {
+	for _, l := range s.labels {
+		name := s.text[l.name:l.middle]
+		if len(name) == 0 || name[0] != 'c' && name[0] != 'k' { // which all of them begin with
+			continue
+		}
+		if i := slices.Index(clusterLabels[:], string(name)); i >= 0 {
+			says[i] = s.text[l.middle:l.end]
+		}
+	}
+	return says
+}
 
 // counts records a series that counts for a node, scraped at the node's own
 // address or not.
 func (o *origin) counts(s *series, node int, own bool) {
+	says := saysOf(s)
 	if own {
-		o.own[node].add(s)
+		o.own[node].add(&says)
 	} else {
-		o.others[node].add(s)
+		o.others[node].add(&says)
 	}
 }
 

@@ -301,6 +301,7 @@ func TestTwoClustersInOneAnswer(t *testing.T) {
 			wantNodes: map[string]float64{"n1 cpu avg_5m": 3000, "n2 cpu avg_5m": 4000}, wantProblem: true,
 		},
 		"a pod of the same name":   {pods: []one{pod("0.1", eu), pod("3", us)}, wantProblem: true},
+		"by another label":         {nodes: []one{node("3", "n1", []string{"kubernetes_cluster", "eu"}), node("4", "n1", []string{"kubernetes_cluster", "us"})}, wantProblem: true},
 		"two servers of a cluster": {nodes: []one{node("3", "n1", []string{"prometheus_replica", "a"}), node("3", "n1", []string{"prometheus_replica", "b"})}, wantNodes: map[string]float64{"n1 cpu avg_5m": 3000}},
 		"two operators' servers": {
 			nodes:     []one{node("3", "n1", []string{"prometheus", "a/k8s"}), node("3", "n1", []string{"prometheus", "b/k8s"})},
