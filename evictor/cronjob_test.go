@@ -185,3 +185,23 @@ func TestScalingOutlivesAProcess(t *testing.T) {
 		}
 	}
 }
+
+// The controller of Deployments writes to a ReplicaSet whenever somebody annotates
+// its Deployment. That is no scaling, which a process that lasts sees by itself.
+func TestAnnotationsAreNoScaling(t *testing.T) {
+	pod := ownedBy("ReplicaSet", "rs-1")
+	e := newEstate(t, pod)
+	annotated := noon.Add(10 * time.Minute)
+	e.add(t, replicaSet(5, func(rs *appsv1.ReplicaSet) {
+		rs.SetManagedFields([]metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: annotated}}})
+	}))
+	o := e.watched.Owner(pod)
+	if got, _ := o.Refuses(annotated.Add(time.Minute), 3*time.Minute); got != "" {
+		t.Errorf("refused for %q", got)
+	}
+	e.watched.updated(replicaSet(4), replicaSet(5))
+	o = e.watched.Owner(pod)
+	if got, _ := o.Refuses(noon.Add(time.Minute), 3*time.Minute); got != reasons.OwnerJustScaled {
+		t.Errorf("after a scaling refused for %q", got)
+	}
+}

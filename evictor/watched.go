@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +58,8 @@ type Watched struct {
 	replicaSetsBy, controllersBy cache.Indexer
 
 	taints atomic.Pointer[cluster.TaintRule]
+	// began is when this process did.
+	began time.Time
 
 	mu     sync.Mutex
 	scaled map[types.UID]scaling
@@ -66,7 +69,7 @@ var _ Cluster = (*Watched)(nil)
 
 // NewWatched returns a Watched over informers that the caller starts.
 func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, clock Clock) *Watched {
-	w := &Watched{factory: factory, ledger: moves, clock: clock, scaled: map[types.UID]scaling{}}
+	w := &Watched{factory: factory, ledger: moves, clock: clock, began: clock.Now(), scaled: map[types.UID]scaling{}}
 	w.SetTaints(cluster.TaintRule{})
 	return w
 }
@@ -357,16 +360,21 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	o.UID, o.Created = string(object.GetUID()), object.GetCreationTimestamp().Time
 	seen := w.scaled[object.GetUID()]
 	o.RolledOut, o.Scaled, o.Shrunk = seen.rolledOut, seen.changed, seen.shrunk
-	// What changed before this process began is stated by the object, with the time
-	// of its last change of specification only.
+	// What changed before this process watched it is stated by the object, with the
+	// time of its last change of specification only. A later time may be that of a
+	// change of annotations, which a Deployment's ReplicaSets get from it.
+	_, late := object.(*unstructured.Unstructured) // may be watched only since it was served
 	for _, stated := range object.GetManagedFields() {
-		if stated.Time != nil && stated.Time.After(o.Scaled) {
+		if stated.Time != nil && stated.Time.After(o.Scaled) && (late || stated.Time.Time.Before(w.began.Add(firstLists))) {
 			o.Scaled = stated.Time.Time
 		}
 	}
 	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o
 }
+
+// firstLists is more than the time after which the first lists have come.
+const firstLists = time.Minute
 
 // scaling is when an owner's number of replicas was last seen to change, and
 // when to become smaller; and when a rollout of it was last seen to end.
