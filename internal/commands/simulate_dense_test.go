@@ -15,10 +15,16 @@ import (
 const coolsWithin = 6
 
 // A crowded node among empty ones is cooled within half an hour, whatever its pods
-// cost and however many they are, by fewer evictions than upstream makes: at most a
-// tenth more than the fewest in all, and a fifth for any one node, because while an
-// owner's largest pods wait for its budget smaller ones of others are moved. Bounds
-// of an hour are off: that of 5 % is at least 50 moves for all of a small cluster.
+// cost and however many they are. Bounds of an hour are off: that of 5 % is at least
+// 50 moves for all of a small cluster.
+//
+// It takes no eviction more than the fewest if the node has what its pods ask for.
+// Otherwise the node shows no more than it has, so that relief takes two rounds in a
+// row. Each leaves a sample of five minutes that includes pods which left in it, and
+// their usage is taken for the node's own: system usage is a median of five minutes,
+// which a single such sample does not move, but two do. A third round then moves pods
+// worth up to 5 % of a node that is below its line. That is why up to a fifth more is
+// allowed there; over all shapes it is at most a tenth.
 func TestDenseNodesAreCooled(t *testing.T) {
 	densities, loads, sigmas := []int{30, 60, 110, 250}, []float64{75, 85, 95, 110, 130}, []float64{0, 0.5, 1, 1.5}
 	if testing.Short() {
@@ -93,8 +99,12 @@ func coolsDense(t *testing.T, d sim.Dense) (evictions, fewest int) {
 	if slices.Max(got.Usage[len(got.Usage)-1]) > line || cools > coolsWithin {
 		t.Errorf("at the end a node is at %.1f%%; it is cool from minute %d on", slices.Max(got.Usage[len(got.Usage)-1]), 5*cools)
 	}
-	if got.Evictions > fewest+(fewest+4)/5 || got.Evictions > upstream.Evictions {
-		t.Errorf("%d evictions, the fewest are %d, upstream makes %d", got.Evictions, fewest, upstream.Evictions)
+	most := fewest
+	if d.LoadPercent > 100 {
+		most += (fewest + 4) / 5
+	}
+	if got.Evictions > min(most, upstream.Evictions) {
+		t.Errorf("%d evictions, at most %d are wanted; the fewest are %d, upstream makes %d", got.Evictions, most, fewest, upstream.Evictions)
 	}
 	return got.Evictions, fewest
 }

@@ -245,7 +245,7 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled
 	}
 	for _, want := range []string{
 		"Takes no usage as evidence that is of the first 3m after a node became ready or a pod's newest container started.",
-		"Moves a pod off a node that is hot by cpu alone only if that saves 10m of hot time.",
+		"Moves a pod off a node that is hot by cpu alone only if that saves 10m of hot time, or less if the node is far above its line or the pod is small.",
 		"Expects what recurs every 24h, and relieves nodes before that makes them hot.",
 		"Moves pods only to nodes whose cpu is at or below 40% and memory is at least 5 points below the mean.",
 		"Lands no pod where cpu would be predicted above 55% or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",

@@ -57,7 +57,7 @@ func (s *survey) worthWords() {
 		return
 	}
 	if saves := e.MinHotTimeSaved.Duration; saves > 0 {
-		s.say("Moves a pod off a node that is hot by cpu alone only if that saves %s of hot time.", span(saves))
+		s.say("Moves a pod off a node that is hot by cpu alone only if that saves %s of hot time, or less if the node is far above its line or the pod is small.", span(saves))
 	}
 	if period := e.Recurs(); period > 0 {
 		s.say("Expects what recurs every %s, and relieves nodes before that makes them hot.", span(period))
