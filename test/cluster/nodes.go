@@ -27,9 +27,10 @@ const internalIPAnnotation = "evenkeel.io/test-internal-ip"
 type NodeTemplate struct {
 	// NamePrefix precedes the number: node-00, node-01 … Empty: "node-".
 	NamePrefix string
-	// CPU and Memory are quantities, for capacity and allocatable alike. Empty:
-	// 32 cores, 256Gi.
+	// CPU and Memory are quantities. Empty: 32 cores, 256Gi.
 	CPU, Memory string
+	// Allocatable is what of them pods may request; an empty quantity is all.
+	Allocatable Resources
 	// Pods the node may hold; 0: 110.
 	Pods        int
 	Labels      map[string]string
@@ -51,6 +52,10 @@ func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([
 	if err != nil {
 		return nil, err
 	}
+	allocatable, err := template.Allocatable.list()
+	if err != nil {
+		return nil, fmt.Errorf("reading what is allocatable by the node template: %w", err)
+	}
 	prefix := template.NamePrefix
 	if prefix == "" {
 		prefix = "node-"
@@ -68,7 +73,7 @@ func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([
 	group.SetLimit(parallelRequests)
 	for i := range names {
 		names[i] = fmt.Sprintf("%s%0*d", prefix, len(strconv.Itoa(n-1)), i)
-		node := template.node(names[i], capacity)
+		node := template.node(names[i], capacity, allocatable)
 		node.Status.NodeInfo.KubeletVersion = version.GitVersion
 		if addresses != nil {
 			node.Annotations[internalIPAnnotation] = addresses[i].String()
@@ -136,7 +141,9 @@ func nodeAddresses(first string, n int) ([]netip.Addr, error) {
 	return addresses, nil
 }
 
-func (t NodeTemplate) node(name string, capacity corev1.ResourceList) *corev1.Node {
+func (t NodeTemplate) node(name string, capacity, below corev1.ResourceList) *corev1.Node {
+	allocatable := maps.Clone(capacity)
+	maps.Copy(allocatable, below)
 	labels := map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
 	maps.Copy(labels, t.Labels)
 	annotations := map[string]string{
@@ -148,7 +155,7 @@ func (t NodeTemplate) node(name string, capacity corev1.ResourceList) *corev1.No
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations},
 		Spec:       corev1.NodeSpec{Taints: t.Taints},
 		Status: corev1.NodeStatus{
-			Capacity: capacity, Allocatable: capacity,
+			Capacity: capacity, Allocatable: allocatable,
 			NodeInfo: corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64"},
 		},
 	}

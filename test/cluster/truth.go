@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -24,7 +25,9 @@ type NodeTruth struct {
 	Capacity    Amounts
 	// Used is the sum of the pods.
 	Used Amounts
-	Pods []PodTruth
+	// StolenMilli is the CPU that the node is denied.
+	StolenMilli int64
+	Pods        []PodTruth
 }
 
 // PodTruth is a running pod; one that is being deleted runs until it is gone.
@@ -58,13 +61,17 @@ func (c *Cluster) Truth(ctx context.Context) ([]NodeTruth, error) {
 	}
 	truths := make([]NodeTruth, 0, len(nodes.Items))
 	for i := range nodes.Items {
-		truths = append(truths, truthOfNode(&nodes.Items[i], on[nodes.Items[i].Name]))
+		truth, err := truthOfNode(&nodes.Items[i], on[nodes.Items[i].Name])
+		if err != nil {
+			return nil, err
+		}
+		truths = append(truths, truth)
 	}
 	slices.SortFunc(truths, func(a, b NodeTruth) int { return cmp.Compare(a.Name, b.Name) })
 	return truths, nil
 }
 
-func truthOfNode(node *corev1.Node, pods []PodTruth) NodeTruth {
+func truthOfNode(node *corev1.Node, pods []PodTruth) (NodeTruth, error) {
 	truth := NodeTruth{
 		Name:        node.Name,
 		KubeletPort: node.Status.DaemonEndpoints.KubeletEndpoint.Port,
@@ -80,7 +87,14 @@ func truthOfNode(node *corev1.Node, pods []PodTruth) NodeTruth {
 		truth.Used.CPUMilli += pod.Used.CPUMilli
 		truth.Used.MemoryBytes += pod.Used.MemoryBytes
 	}
-	return truth
+	if text, denied := node.Annotations[stolenCPUAnnotation]; denied {
+		stolen, err := resource.ParseQuantity(text)
+		if err != nil {
+			return truth, fmt.Errorf("reading %s of node %q: %w", stolenCPUAnnotation, node.Name, err)
+		}
+		truth.StolenMilli = stolen.MilliValue()
+	}
+	return truth, nil
 }
 
 func truthOfPod(pod *corev1.Pod) (PodTruth, error) {

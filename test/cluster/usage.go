@@ -11,6 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// stolenCPUAnnotation holds the CPU that a node is denied, as a quantity, for the
+// metric in files/kwok.yaml.
+const stolenCPUAnnotation = "evenkeel.io/test-stolen-cpu"
+
 // NodeLoad is the load of a node, in percent of its allocatable.
 type NodeLoad struct {
 	CPUPercent    float64
@@ -29,6 +33,19 @@ func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Res
 	_, err = c.client.CoreV1().Pods(namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("setting usage of pod %s/%s: %w", namespace, pod, err)
+	}
+	return nil
+}
+
+// StealCPU denies a node CPU, as a quantity, as if from its creation on. Only
+// Prometheus with node-exporter's names shows it.
+func (c *Cluster) StealCPU(ctx context.Context, node, cpu string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{stolenCPUAnnotation: cpu}}})
+	if err != nil {
+		return fmt.Errorf("encoding stolen CPU: %w", err)
+	}
+	if _, err = c.client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("setting the stolen CPU of node %q: %w", node, err)
 	}
 	return nil
 }

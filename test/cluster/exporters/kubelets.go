@@ -36,6 +36,22 @@ type KubeletsConfig struct {
 	// it started and after Restart: real kubelets take 10 to 19 seconds until they
 	// have measured a pod twice. 0 for not at all.
 	Unmeasured time.Duration
+	// Hidden tells the pods that are left out of the summaries, although their nodes'
+	// usage includes them; nil for none.
+	Hidden func(cluster.PodTruth) bool
+	// System is what nodes use beside their pods, by the nodes' names.
+	System map[string]cluster.Amounts
+}
+
+// seen returns what the summary of a node is of.
+func (c *KubeletsConfig) seen(node cluster.NodeTruth) cluster.NodeTruth {
+	system := c.System[node.Name]
+	node.Used.CPUMilli += system.CPUMilli
+	node.Used.MemoryBytes += system.MemoryBytes
+	if c.Hidden != nil {
+		node.Pods = slices.DeleteFunc(slices.Clone(node.Pods), c.Hidden)
+	}
+	return node
 }
 
 // Kubelets answers at https://<InternalIP>:<kubelet port> of each node:
@@ -148,6 +164,7 @@ func (k *Kubelets) summary(node string) http.Handler {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
+		truth = k.config.seen(truth)
 		k.mu.Lock()
 		pressure, set := k.pressure[node]
 		restarted := k.restarted[node]

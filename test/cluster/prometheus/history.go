@@ -102,6 +102,9 @@ func (s *Server) addPast(families map[string][]past, node cluster.NodeTruth, tex
 // coresOf returns the growth rate of a CPU counter of the node, or of the pod
 // or container in its labels.
 func coresOf(node cluster.NodeTruth, labels string) float64 {
+	if strings.Contains(labels, `mode="steal"`) {
+		return float64(node.StolenMilli) / 1000
+	}
 	named := podLabels.FindStringSubmatch(labels)
 	if named == nil {
 		return float64(node.Used.CPUMilli) / 1000

@@ -16,6 +16,7 @@ func TestHistoryLeadsToThePresent(t *testing.T) {
 node_cpu_usage_seconds_total 100
 node_memory_working_set_bytes 5e+09
 node_cpu_seconds_total{cpu="0",mode="user"} 100
+node_cpu_seconds_total{cpu="0",mode="steal"} 100
 container_cpu_usage_seconds_total{container="main",namespace="shop",pod="p"} 10
 `
 	node := cluster.NodeTruth{
@@ -46,6 +47,23 @@ node_memory_working_set_bytes{` + labels + `} 5e+09 1000.000
 `
 	if diff := cmp.Diff(want, string(openMetrics(families, 30*time.Second))); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
+// The CPU that a node is denied grows at a rate of its own.
+func TestHistoryOfStolenCPU(t *testing.T) {
+	node := cluster.NodeTruth{Name: "n", InternalIP: "127.1.0.1", Used: cluster.Amounts{CPUMilli: 1600}, StolenMilli: 6400}
+	s := &Server{config: Config{NodeExporter: true}}
+	families := map[string][]past{}
+	s.addPast(families, node, `node_cpu_seconds_total{cpu="0",mode="steal"} 640
+node_cpu_seconds_total{cpu="0",mode="user"} 160
+`)
+	var rates []float64
+	for _, series := range families["node_cpu_seconds_total"] {
+		rates = append(rates, series.perSecond)
+	}
+	if diff := cmp.Diff([]float64{6.4, 1.6}, rates); diff != "" {
+		t.Errorf("cores (-want +got):\n%s", diff)
 	}
 }
 

@@ -6,7 +6,7 @@
 // Series of a node, each with the labels instance, job and, if asked for, node:
 //
 //	node_cpu_usage_seconds_total, node_memory_working_set_bytes       the kubelet's names
-//	node_cpu_seconds_total{cpu="0",mode="user"},
+//	node_cpu_seconds_total{cpu="0",mode="user"}, {…,mode="steal"},
 //	node_memory_MemTotal_bytes, node_memory_MemAvailable_bytes       node-exporter's names, instead with Config.NodeExporter
 //	container_cpu_usage_seconds_total{namespace,pod,container},
 //	container_memory_working_set_bytes{namespace,pod,container}      cAdvisor's names
