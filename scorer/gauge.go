@@ -19,8 +19,11 @@ type gauge struct {
 	// usage in percent, so that requests multiply instead of dividing.
 	ceiling cluster.Amounts
 	perUnit cluster.Percents
-	known   bool
-	_       [15]byte
+	// rises is by how much more CPU the node is expected to use when it is busiest.
+	// It counts for how good the node is, not for whether it is full.
+	rises int64
+	known bool
+	_     [7]byte
 }
 
 // A third resource has to be named below.
@@ -41,12 +44,13 @@ func (g *gauge) takes(cpuMilli, memBytes int64) bool {
 }
 
 // load returns one figure for the predicted percentages with that much more
-// usage: half the dominant resource, half the mean weighted by cpuShare and
-// memShare.
+// usage, of CPU when it is busiest: half the dominant resource, half the mean
+// weighted by cpuShare and memShare.
 func (g *gauge) load(cpuMilli, memBytes int64, cpuShare, memShare float64) (load float64, under bool) {
 	cpuMilli += g.used[cluster.CPU].Load()
 	memBytes += g.used[cluster.Memory].Load()
 	under = cpuMilli <= g.ceiling[cluster.CPU] && memBytes <= g.ceiling[cluster.Memory]
+	cpuMilli += g.rises
 	cpu, mem := float64(cpuMilli)*g.perUnit[cluster.CPU], float64(memBytes)*g.perUnit[cluster.Memory]
 	return (max(0, cpu, mem) + (cpuShare*cpu + memShare*mem)) / 2, under
 }

@@ -49,7 +49,7 @@ func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 // even of an unknown node, drops by ten times the node's hot value, to 0 at the
 // lowest. A node closed by taints gets 0 and is no measure for the others.
 //
-//	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod
+//	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod, of CPU when the node is busiest
 //	score = 50 + (100·(hottest−load)/(hottest−coolest) − 50) · min(1, (hottest−coolest)/DampPercent) − 10·hot
 func (b *Board) Score100(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	if b.Measured() {

@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // Config is how a Board scores.
@@ -29,6 +30,8 @@ type Config struct {
 	// DampPercent is the spread of usage, in percentage points, below which
 	// scores shrink towards the middle.
 	DampPercent float64
+	// Unforeseen scores by what nodes use, not by what they are expected to.
+	Unforeseen bool
 	// HotValue are the terms that lower the scores of nodes which got many pods
 	// recently; with none, no score is lowered.
 	HotValue []HotTerm
@@ -104,8 +107,34 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 		}
 		b.requested[i].add(asked.Requests)
 		b.gauges[i].set(b.nodes[i].predicted, resolved.Ceiling(i), info.Allocatable, view.Nodes[i].Known())
+		if !config.Unforeseen {
+			b.gauges[i].rises = rise(&view.Nodes[i], b.nodes[i].predicted[cluster.CPU])
+		}
 	}
 	return b
+}
+
+// rise is by how much more CPU than predicted a node is expected to use when it is
+// busiest, in milli-cores: by what its pods used in the last hours, and by what comes
+// back each day.
+func rise(read *usage.NodeUsage, predicted int64) int64 {
+	var recurring forecast.Course
+	expected, recurs := predicted, false
+	for j := range read.Pods {
+		pod := &read.Pods[j]
+		expected -= pod.Used[cluster.CPU]
+		if pod.Pattern.Recurs() {
+			recurring.Add(pod.Expected, pod.Pattern)
+			recurs = true
+		} else {
+			expected += int64(pod.Expected[forecast.Spans-1].Mean)
+		}
+	}
+	if recurs {
+		_, peak := recurring.Peak()
+		expected += peak
+	}
+	return max(expected-predicted, 0)
 }
 
 func shares(weights cluster.Percents) cluster.Percents {

@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // A node accepts a pod while it stays at or under the reject line with it; what
@@ -362,4 +363,54 @@ func TestLikeliest(t *testing.T) {
 	if got := boardOf(t, testConfig(), at{10, 10}).Likeliest([]cluster.NodeIndex{-1}, requests, []int8{10}); got != -1 {
 		t.Errorf("a node that the board does not know is %d, want -1", got)
 	}
+}
+
+// Of two nodes that use the same now, the one that will use more at its busiest
+// scores lower; that it will does not close it.
+func TestNodesScoreByTheirBusiestHour(t *testing.T) {
+	// Twelve pods of 100m each, of which those of the second node used 300m in the
+	// last hours or will at some hour of the day.
+	daily := daily(100, 300)
+	for name, busy := range map[string]usage.PodUsage{
+		"in the last hours":       {Used: cluster.Amounts{100, 0}, Expected: forecast.Constant(300)},
+		"at some hour of the day": {Used: cluster.Amounts{100, 0}, Expected: forecast.Constant(100), Pattern: forecast.PodPattern{Pattern: daily}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			steady := usage.PodUsage{Used: cluster.Amounts{100, 0}, Expected: forecast.Constant(100)}
+			reads := []usage.NodeUsage{predicted(cluster.Amounts{1200, 0}), predicted(cluster.Amounts{1200, 0})}
+			for range 12 {
+				reads[0].Pods, reads[1].Pods = append(reads[0].Pods, steady), append(reads[1].Pods, busy)
+			}
+			infos := []cluster.Node{{Name: "steady", Allocatable: cluster.Amounts{5000, gib}}, {Name: "busy", Allocatable: cluster.Amounts{5000, gib}}}
+			config, scores := testConfig(), make([]int8, 2)
+			config.board(t, viewOf(infos, reads)).Score(indices(2), cluster.Amounts{100, 0}, scores)
+			if diff := cmp.Diff([]int8{10, 0}, scores); diff != "" {
+				t.Errorf("scores (-want +got):\n%s", diff)
+			}
+			config.Unforeseen = true
+			config.board(t, viewOf(infos, reads)).Score(indices(2), cluster.Amounts{100, 0}, scores)
+			if diff := cmp.Diff([]int8{5, 5}, scores); diff != "" {
+				t.Errorf("scores where nothing is expected (-want +got):\n%s", diff)
+			}
+			config = testConfig()
+					if !config.board(t, viewOf(infos, reads)).Accepts(1, cluster.Amounts{1500, 0}) {
+				t.Error("a node that will be busy takes no pod now")
+			}
+		})
+	}
+}
+
+// daily is what pods use that use the one amount for most of each day and the other
+// for two hours.
+func daily(idle, busy int64) *forecast.Pattern {
+	var r forecast.Recurrence
+	for part := range int64(4 * forecast.Parts) {
+		used := idle
+		if part%forecast.Parts < 4 {
+			used = busy
+		}
+		r.Add(part, used)
+		r.Finish(part+1, 1)
+	}
+	return r.Pattern()
 }

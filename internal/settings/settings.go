@@ -86,7 +86,7 @@ func Usage(load *policy.LoadPolicy) usage.Config {
 
 // Scorer returns how nodes are scored.
 func Scorer(load *policy.LoadPolicy) scorer.Config {
-	config := scorer.Config{DampPercent: load.Scoring.DampPercent}
+	config := scorer.Config{DampPercent: load.Scoring.DampPercent, Unforeseen: load.Eviction.Forecast == policy.ForecastNone}
 	for r, name := range resourceNames {
 		config.Weights[r] = float64(load.Scoring.Weights[name])
 	}

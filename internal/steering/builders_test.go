@@ -1,6 +1,7 @@
 package steering
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -30,6 +31,7 @@ type bridge struct {
 	used     map[string]int64 // CPU of nodes in milli-cores; a node that is not listed is not measured
 	pods     []usage.PodSample
 	shown    map[string]bool // by UID, the pods that watch has shown
+	capacity string          // of nodes in cores; as much as is allocatable, 10, if not given
 }
 
 func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
@@ -110,7 +112,7 @@ func (b *bridge) set(name string, labels map[string]string, taints []v1.Taint) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec:       v1.NodeSpec{Taints: taints},
 		Status: v1.NodeStatus{
-			Capacity:    v1.ResourceList{v1.ResourceCPU: resource.MustParse("20"), v1.ResourceMemory: resource.MustParse("100Gi")},
+			Capacity:    v1.ResourceList{v1.ResourceCPU: resource.MustParse(cmp.Or(b.capacity, "10")), v1.ResourceMemory: resource.MustParse("100Gi")},
 			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi")},
 			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
 		},

@@ -26,6 +26,7 @@ func byCrane(config *observer.Config) {
 // count.
 func TestFilterByMeasuredWindows(t *testing.T) {
 	b := newBridge(t, byCrane)
+	b.capacity = "20"
 	b.node("cool", 2000)  // 10 %
 	b.node("limit", 6000) // 30 %, and with any pod above the reject line of 6 cores
 	b.node("above", 6010) // 30.05 %
