@@ -101,9 +101,14 @@ func TestSharesFollowTheObservation(t *testing.T) {
 	}{{4, 46, reasons.OwnerMovesPerHour}, {8, 46, reasons.OwnerMovesPerHour}, {10, 46, ""}, {2_000, 96, ""}} {
 		look.latest = populated(t, map[string][]*cluster.Pod{"hot": many("ns", "rs-1", tc.pods)}, member)
 		e.verdict = nil
-		next := ledger.Intent{Namespace: "ns", PodUID: "next", From: "hot", Owner: cluster.Owner{UID: "rs-1"}}
+		next := ledger.Intent{Namespace: "ns", PodUID: "next", From: "hot", To: "cool", Owner: cluster.Owner{UID: "rs-1"}}
 		if got, detail := e.allowance().Refuse(&next); got != tc.want {
 			t.Errorf("%d pods: refused for %q (%s), want %q", tc.pods, got, detail, tc.want)
+		}
+		asked := next // by another plugin, which names no destination
+		asked.To = ""
+		if got, detail := e.allowance().Refuse(&asked); got != "" {
+			t.Errorf("%d pods: another plugin's eviction is refused for %q (%s)", tc.pods, got, detail)
 		}
 		observed := e.Observe()
 		if got, _ := observed.Beside(inhabitant("ns", "rs-1"), 0, 0); got != tc.want {

@@ -226,12 +226,14 @@ type Eviction struct {
 	// nodes that take part. A percentage allows at least 50 moves and at most 2000.
 	MaxMovesPerHour intstr.IntOrString `json:"maxMovesPerHour"`
 	// MaxMovesPerHourOfNamespace bounds them for the pods of one namespace: 0 to
-	// 2000. With 0 a namespace may use half of what maxMovesPerHour allows or, if
-	// it has more than half of the pods on nodes that take part, as large a part.
+	// 2000. With 0 moves by usage may use half of what maxMovesPerHour allows or, if
+	// the namespace has more than half of the pods on nodes that take part, as large
+	// a part.
 	MaxMovesPerHourOfNamespace int `json:"maxMovesPerHourOfNamespace"`
 	// MaxMovesPerHourOfOwner bounds them for the pods of one controller: a number
 	// from 0, which is no bound, to 2000, or a percentage from 1% to 100% of the
-	// controller's pods. A percentage allows at least 2 moves.
+	// controller's pods. A percentage allows at least 2 moves, and bounds moves by
+	// usage alone, not what other plugins evict.
 	MaxMovesPerHourOfOwner intstr.IntOrString `json:"maxMovesPerHourOfOwner"`
 	// MaxMovesPerHourOfNodePool bounds them for the pods on the nodes of one
 	// pool, those in none counting as one: 0, which is no bound, to 2000.

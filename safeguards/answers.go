@@ -67,10 +67,15 @@ func (v *Verdict) Beside(of Whose, ofOwners, ofNamespaces int) (reasons.Reason, 
 // Owner returns why no further pod of an owner may be evicted.
 func (v *Verdict) Owner(namespace, uid string) (reasons.Reason, string) {
 	key := ownerKey(namespace, uid)
-	return v.owner(key, v.used(party{ofOwner, key}).intended).words()
+	if c := v.owner(key); c.reason != "" {
+		return c.words()
+	}
+	p := party{ofOwner, key}
+	return v.refuses(p, v.used(p).intended).words()
 }
 
-func (v *Verdict) owner(key string, intended int) closure {
+// owner returns why what became of an owner's moves stops further ones.
+func (v *Verdict) owner(key string) closure {
 	if o := v.owners[key]; o != nil {
 		switch {
 		case o.troubles[unready].count > 0:
@@ -92,7 +97,7 @@ func (v *Verdict) owner(key string, intended int) closure {
 			return c
 		}
 	}
-	return v.refuses(party{ofOwner, key}, intended)
+	return closure{}
 }
 
 // Unsteered reports whether several owners in several namespaces had replacements
@@ -121,7 +126,8 @@ func (v *Verdict) Around(intent *ledger.Intent) (reason reasons.Reason, detail s
 }
 
 func (v *Verdict) around(intent *ledger.Intent, ahead counts) closure {
-	for _, c := range []closure{v.owner(ownerKey(intent.Namespace, intent.Owner.UID), ahead[ofOwner]), v.node(intent.From), v.namespace(intent.Namespace)} {
+	key := ownerKey(intent.Namespace, intent.Owner.UID)
+	for _, c := range []closure{v.owner(key), v.exceeds(party{ofOwner, key}, intent, ahead[ofOwner]), v.node(intent.From), v.namespace(intent.Namespace)} {
 		if c.reason != "" {
 			return c
 		}
@@ -130,7 +136,7 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts) closure {
 		until := last.at.Add(unaskedFor)
 		return closure{reasons.EvictionDenied, fmt.Sprintf("until %s in its namespace: %s", stamp(until), last.words), until}
 	}
-	if c := v.refuses(party{ofNamespace, intent.Namespace}, ahead[ofNamespace]); c.reason != "" {
+	if c := v.exceeds(party{ofNamespace, intent.Namespace}, intent, ahead[ofNamespace]); c.reason != "" {
 		return c
 	}
 	return v.refuses(party{ofPool, intent.Pool}, ahead[ofPool])

@@ -25,6 +25,8 @@ const (
 type budget struct {
 	reason reasons.Reason
 	limit  int
+	// share reports whether the limit depends on how many pods there are.
+	share bool
 	// of is the bound of all that a namespace's limit is a part of; 0 for a limit
 	// of its own.
 	of int
@@ -34,7 +36,7 @@ func (v *Verdict) budget(p party) budget {
 	c := v.config
 	switch p.scope {
 	case ofOwner:
-		return budget{reason: reasons.OwnerMovesPerHour, limit: bound(c.MaxPerHourOfOwner, c.MaxPercentPerHourOfOwner, v.pods.ofOwner(p.name), LeastPerHourOfOwner)}
+		return budget{reason: reasons.OwnerMovesPerHour, share: c.MaxPercentPerHourOfOwner > 0, limit: bound(c.MaxPerHourOfOwner, c.MaxPercentPerHourOfOwner, v.pods.ofOwner(p.name), LeastPerHourOfOwner)}
 	case ofNamespace:
 		return v.budgetOfNamespace(p.name)
 	case ofPool:
@@ -58,7 +60,7 @@ func (v *Verdict) budgetOfNamespace(name string) budget {
 	if b.limit > 0 || all == 0 || v.pods == nil {
 		return b
 	}
-	b.limit, b.of = (all+1)/2, all
+	b.limit, b.of, b.share = (all+1)/2, all, true
 	if v.pods.All > 0 {
 		b.limit = max(b.limit, all*v.pods.Namespaces[name]/v.pods.All)
 	}
@@ -156,6 +158,16 @@ func (v *Verdict) refuses(p party, intended int) closure {
 		c.detail += "; the next not before " + stamp(c.until)
 	}
 	return c
+}
+
+// exceeds is refuses for a budget of an owner or a namespace. A share of their pods
+// bounds moves by usage alone: other plugins evict pods because of what those are,
+// and upstream puts no such bound on them.
+func (v *Verdict) exceeds(p party, intent *ledger.Intent, intended int) closure {
+	if intent.To == "" && v.budget(p).share {
+		return closure{}
+	}
+	return v.refuses(p, intended)
 }
 
 // freeAgain returns when a used-up hour allows a move again; zero if that

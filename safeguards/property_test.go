@@ -1,6 +1,7 @@
 package safeguards
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -44,7 +45,7 @@ func (d dice) move(n int) ledger.Move {
 	m := ledger.Move{
 		Intent: ledger.Intent{
 			Namespace: d.name("ns"), Pod: "pod", PodUID: fmt.Sprintf("uid-%d", n), Owner: cluster.Owner{UID: d.name("rs")},
-			From: d.name("node"), To: d.name("node"), Pool: d.name("pool"), TTL: time.Duration(d(600)) * time.Second,
+			From: d.name("node"), To: cmp.Or(d.name("node"), "cool"), Pool: d.name("pool"), TTL: time.Duration(d(600)) * time.Second,
 		},
 		State:    []ledger.State{ledger.Intended, ledger.Evicted, ledger.Booked, ledger.Landed, ledger.Cancelled, ledger.Expired}[d(6)],
 		Recorded: d.past([]time.Duration{20 * time.Minute, 3 * time.Hour}[d(2)]),

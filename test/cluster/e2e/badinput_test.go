@@ -154,8 +154,8 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"low above reject":              {policyFile("load-low.yaml"), usage, []string{"load-low.yaml: line 3, column 23: LoadPolicy: lines[memory].low: Invalid value: 76"}},
 		"reject at the evict line":      {policyFile("load-reject.yaml"), usage, []string{"load-reject.yaml: line 3, column 23: LoadPolicy: lines[cpu].reject: Invalid value: 65"}},
 		"an unknown resource":           {policyFile("load-resource.yaml"), usage, []string{"load-resource.yaml: line 3, column 18: LoadPolicy: lines[gpu]"}},
-		"a threshold out of range":      {policyFile("args-range.yaml"), usage, []string{"args-range.yaml: line ", "args.thresholds[cpu]: Invalid value: -1"}},
-		"low threshold at the high one": {policyFile("args-low.yaml"), usage, []string{"args-low.yaml: line ", "args.thresholds[cpu]: Invalid value: 60"}},
+		"a threshold out of range":      {policyFile("args-range.yaml"), usage, []string{"args-range.yaml: line 8, column 30: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: -1"}},
+		"low threshold at the high one": {policyFile("args-low.yaml"), usage, []string{"args-low.yaml: line 8, column 30: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: 60"}},
 		"an unknown argument of ours":   {policyFile("args-field.yaml"), usage, []string{`args.threshold: unknown field "threshold", did you mean "thresholds"? (allowed: `}},
 		"low threshold above reject":    {policyFile("args-reject.yaml"), usage, []string{"args-reject.yaml: resolving thresholds: RealUsageLowNodeUtilization: lines[cpu].low: Invalid value: 58"}},
 
