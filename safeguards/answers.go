@@ -118,16 +118,17 @@ func (v *Verdict) node(name string) closure {
 }
 
 // Around returns why nothing more of an intent's owner, node, namespace or node
-// pool may be evicted, and when that ends; empty if something may. The time is
-// zero if it is not known. Another reason may follow.
+// pool may be moved by usage, and when that ends; empty if something may. The time
+// is zero if it is not known. Another reason may follow.
 func (v *Verdict) Around(intent *ledger.Intent) (reason reasons.Reason, detail string, until time.Time) {
-	c := v.around(intent, v.intended(intent))
+	c := v.around(intent, v.intended(intent), true)
 	return c.reason, c.detail, c.until
 }
 
-func (v *Verdict) around(intent *ledger.Intent, ahead counts) closure {
+// around leaves out budgets by share if no shares are asked for.
+func (v *Verdict) around(intent *ledger.Intent, ahead counts, shares bool) closure {
 	key := ownerKey(intent.Namespace, intent.Owner.UID)
-	for _, c := range []closure{v.owner(key), v.exceeds(party{ofOwner, key}, intent, ahead[ofOwner]), v.node(intent.From), v.namespace(intent.Namespace)} {
+	for _, c := range []closure{v.owner(key), v.exceeds(party{ofOwner, key}, ahead[ofOwner], shares), v.node(intent.From), v.namespace(intent.Namespace)} {
 		if c.reason != "" {
 			return c
 		}
@@ -136,7 +137,7 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts) closure {
 		until := last.at.Add(unaskedFor)
 		return closure{reasons.EvictionDenied, fmt.Sprintf("until %s in its namespace: %s", stamp(until), last.words), until}
 	}
-	if c := v.exceeds(party{ofNamespace, intent.Namespace}, intent, ahead[ofNamespace]); c.reason != "" {
+	if c := v.exceeds(party{ofNamespace, intent.Namespace}, ahead[ofNamespace], shares); c.reason != "" {
 		return c
 	}
 	return v.refuses(party{ofPool, intent.Pool}, ahead[ofPool])
@@ -153,5 +154,5 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	if c := v.closed(ahead[everything]); c.reason != "" {
 		return c.words()
 	}
-	return v.around(intent, ahead).words()
+	return v.around(intent, ahead, intent.To != "").words()
 }

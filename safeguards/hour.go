@@ -160,11 +160,11 @@ func (v *Verdict) refuses(p party, intended int) closure {
 	return c
 }
 
-// exceeds is refuses for a budget of an owner or a namespace. A share of their pods
-// bounds moves by usage alone: other plugins evict pods because of what those are,
+// exceeds is refuses, without budgets by share if no shares are asked for. Those
+// bound moves by usage alone: other plugins evict pods because of what those are,
 // and upstream puts no such bound on them.
-func (v *Verdict) exceeds(p party, intent *ledger.Intent, intended int) closure {
-	if intent.To == "" && v.budget(p).share {
+func (v *Verdict) exceeds(p party, intended int, shares bool) closure {
+	if !shares && v.budget(p).share {
 		return closure{}
 	}
 	return v.refuses(p, intended)
