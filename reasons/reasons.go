@@ -73,9 +73,9 @@ const (
 
 // Why a plan does not move a pod that it might.
 const (
-	NoLanding    Reason = "NoLanding"
-	MoveLimit    Reason = "MoveLimit"
-	NodeLeaving  Reason = "NodeLeaving"
+	NoLanding   Reason = "NoLanding"
+	MoveLimit   Reason = "MoveLimit"
+	NodeLeaving Reason = "NodeLeaving"
 	// GainTooSmall also applies to nodes: only with pods that are too small would
 	// enough leave.
 	GainTooSmall Reason = "GainTooSmall"

@@ -140,13 +140,10 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 
 // resourceOf returns the resource that a metric is of, if it is of one.
 func resourceOf(metric usage.Metric) (resource cluster.Resource, ok bool) {
-	switch {
-	case metric == usage.CPU:
-		return cluster.CPU, true
-	case metric == usage.Memory, metric == thresholds.MemoryAvailable:
+	if metric == usage.Memory || metric == thresholds.MemoryAvailable {
 		return cluster.Memory, true
 	}
-	return 0, false
+	return cluster.CPU, metric == usage.CPU
 }
 
 // whole is what a metric of a resource is a percentage of.
