@@ -19,7 +19,7 @@ kind: LoadPolicy
 usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [{type: Prometheus, maxAge: 20s, timeout: 3s, prometheus: {address: %q}}]}
 hot: {minWindow: 10s, startup: 0s}
 lines: {cpu: {}, memory: {low: 45, reject: 60, evict: 65, leave: 60}}
-eviction: {steering: admission, maxMovesPerHourOfOwner: 0, ownerSettle: 0s, nodeSettle: 0s, cycleDeadline: 3m, interval: %s, cooldown: {base: 0s, max: 0s}}
+eviction: {steering: admission, maxMovesPerHour: 0, maxMovesPerHourOfOwner: 0, ownerSettle: 0s, nodeSettle: 0s, cycleDeadline: 3m, interval: %s, cooldown: {base: 0s, max: 0s}}
 `
 
 // remembered returns a policy file by atOnce for these nodes.
