@@ -280,14 +280,19 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) po
 func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amounts) {
 	pods, usage := view.Snapshot.Nodes[i].Pods, &view.Nodes[i]
 	byNewest, byMean := usage.Measured[AtLast].Minus(t.then), usage.Measured[AtAvg5m].Minus(r.newest[i].means)
+	assumed := make([]cluster.Amounts, len(r.unsampled))
+	for n, j := range r.unsampled {
+		next := 0
+		assumed[n] = r.store.assumed(pods[j], r.store.series(pods[j], &next))
+	}
 	for k := range used {
 		shared := max(min(byNewest[k], byMean[k])-usage.System[k], 0)
 		parts := apportion(shared, len(r.unsampled), func(n int) int64 { return usage.Pods[r.unsampled[n]].Used[k] })
-		known := apportion(shared, len(r.unsampled), func(n int) int64 { return r.assumed(pods[r.unsampled[n]])[k] })
+		known := apportion(shared, len(r.unsampled), func(n int) int64 { return assumed[n][k] })
 		for n, j := range r.unsampled {
 			pod, p, counted := pods[j], &usage.Pods[j], int64(0)
 			if p.MeasuredIn == 0 && !pod.Terminating {
-				counted = min(known[n], r.assumed(pod)[k])
+				counted = min(known[n], assumed[n][k])
 			}
 			t.stays[k] += counted
 			t.all[k] += max(parts[n]-p.Used[k], 0)
@@ -300,12 +305,6 @@ func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amoun
 		usage.Pods[j].Expected = forecast.Constant(usage.Pods[j].Used[cluster.CPU])
 	}
 	return used
-}
-
-// assumed is Store.assumed of a pod.
-func (r *reading) assumed(pod *cluster.Pod) cluster.Amounts {
-	next := 0
-	return r.store.assumed(pod, r.store.series(pod, &next))
 }
 
 // apportion divides a whole into n parts by weights, equally if none is above 0.
