@@ -138,20 +138,26 @@ func failures(status *batchv1.JobStatus) int {
 const defaultBackoffLimit = 6 // the API's default
 
 // evicted returns the action that a policy takes for an evicted pod, the worst if
-// that depends on the code with which its containers will exit.
+// that depends on the code with which its containers will exit. A rule that counts
+// some codes is worse than a later one that ignores disruptions.
 func evicted(policy *batchv1.PodFailurePolicy) batchv1.PodFailurePolicyAction {
 	if policy == nil {
 		return batchv1.PodFailurePolicyActionCount
 	}
+	counts := false               // if it exits with a certain code
 	for i := range policy.Rules { // the first that matches decides
 		rule := &policy.Rules[i]
 		fails := rule.Action == batchv1.PodFailurePolicyActionFailJob || rule.Action == batchv1.PodFailurePolicyActionFailIndex
 		disrupted := slices.ContainsFunc(rule.OnPodConditions, func(c batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
 			return c.Type == v1.DisruptionTarget && (c.Status == "" || c.Status == v1.ConditionTrue)
 		})
-		if disrupted || fails && rule.OnExitCodes != nil {
+		switch {
+		case disrupted && counts && !fails:
+			return batchv1.PodFailurePolicyActionCount
+		case disrupted || fails && rule.OnExitCodes != nil:
 			return rule.Action
 		}
+		counts = counts || rule.OnExitCodes != nil && rule.Action == batchv1.PodFailurePolicyActionCount
 	}
 	return batchv1.PodFailurePolicyActionCount
 }
