@@ -229,9 +229,9 @@ func TestVolumesOfTheClusterDecide(t *testing.T) {
 	}
 }
 
-func boundClaim(name string, mode v1.PersistentVolumeAccessMode) *v1.PersistentVolumeClaim {
+func boundClaim(name string, modes ...v1.PersistentVolumeAccessMode) *v1.PersistentVolumeClaim {
 	c := unboundClaim(name)
-	c.Spec.AccessModes = []v1.PersistentVolumeAccessMode{mode}
+	c.Spec.AccessModes = modes
 	c.Spec.VolumeName = "pv-" + name
 	c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
 	c.Status.Phase = v1.ClaimBound

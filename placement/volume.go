@@ -22,26 +22,26 @@ func newVolumes(factory informers.SharedInformerFactory) volumes {
 }
 
 // of returns what identifies the volume of a claim "namespace/name", however many
-// PersistentVolumes stand for it, and whether only one node at a time can mount it.
-// The claim of a volume that is not known decides alone. ReadWriteOncePod is up to
-// kube-scheduler's own filter.
+// PersistentVolumes stand for it, and whether only one node at a time can mount it:
+// the claim asks to write on one node, and the volume cannot be written on several.
+// That many may read it, too, does not help who writes. The claim of a volume that
+// is not known decides alone. ReadWriteOncePod is up to kube-scheduler's own filter.
 func (v *volumes) of(key string) (id string, oneNode bool) {
 	namespace, name, _ := strings.Cut(key, "/")
 	claim, err := v.claims.PersistentVolumeClaims(namespace).Get(name)
 	if err != nil {
 		return "", false
 	}
-	id, modes := claim.Spec.VolumeName, claim.Spec.AccessModes
+	id, able := claim.Spec.VolumeName, claim.Spec.AccessModes
 	if volume, err := v.volumes.Get(claim.Spec.VolumeName); err == nil {
 		if csi := volume.Spec.CSI; csi != nil {
 			id = csi.Driver + " " + csi.VolumeHandle
 		}
 		if len(volume.Spec.AccessModes) > 0 {
-			modes = volume.Spec.AccessModes
+			able = volume.Spec.AccessModes
 		}
 	}
-	several := slices.Contains(modes, v1.ReadWriteMany) || slices.Contains(modes, v1.ReadOnlyMany)
-	return id, id != "" && slices.Contains(modes, v1.ReadWriteOnce) && !several
+	return id, id != "" && slices.Contains(claim.Spec.AccessModes, v1.ReadWriteOnce) && !slices.Contains(able, v1.ReadWriteMany)
 }
 
 // refusedVolume returns which pod keeps a volume of the replacement on another
