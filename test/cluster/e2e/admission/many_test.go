@@ -18,9 +18,10 @@ import (
 )
 
 // byAPIServerAtOnce is byAPIServer for as many moves as a large cluster needs at
-// once.
+// once, and without waiting whether heat lasts: a process that has seen little
+// takes a sudden rise for a burst.
 var byAPIServerAtOnce = strings.Replace(byAPIServer, "cycleDeadline: 3m",
-	"cycleDeadline: 8m, interval: 0s, maxMovesPerCycle: 300, maxMovesPerHour: 1000, cooldown: {base: 0s, max: 0s}", 1)
+	"cycleDeadline: 8m, interval: 0s, minHotTimeSaved: 0s, maxMovesPerCycle: 300, maxMovesPerHour: 1000, cooldown: {base: 0s, max: 0s}", 1)
 
 // A hot node has 14 pods of 2.2 of its 32 cores (96 %) which request a quarter of
 // a core each, so five must go to get under 65 %. A pod of 2.4 cores fills any
