@@ -11,10 +11,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 // loadPlugin is Evenkeel's plugin inside kube-scheduler that reads a policy.
-const loadPlugin = "EvenkeelLoad"
+const loadPlugin = policy.EvenkeelLoadName
 
 // pluggedProfiles finds the profiles that enable a plugin of Evenkeel's
 // anywhere.

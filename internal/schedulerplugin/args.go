@@ -13,24 +13,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
 // EvenkeelLoad is the name of the plugin that uses an Evenkeel policy file.
-const EvenkeelLoad = "EvenkeelLoad"
+const EvenkeelLoad = policy.EvenkeelLoadName
 
 // Names returns all names that the plugin is registered under.
 func Names() []string { return append([]string{EvenkeelLoad}, compat.PluginNames()...) }
-
-// EvenkeelLoadArgs are the args of EvenkeelLoad.
-type EvenkeelLoadArgs struct {
-	// PolicyConfigFile is the policy file, as in --policy-config-file. Without
-	// one the defaults apply.
-	PolicyConfigFile string `json:"policyConfigFile"`
-	// Namespace is where the evicting process keeps its ledger; empty means
-	// that of this pod, else kube-system.
-	Namespace string `json:"namespace"`
-}
 
 // request is what the args of a plugin configure.
 type request struct {
@@ -41,19 +32,26 @@ type request struct {
 
 // read turns the args of a plugin into a policy.
 func read(name string, object runtime.Object) (request, error) {
-	if name == EvenkeelLoad {
-		return readEvenkeelLoad(object)
+	given, err := argsOf(object)
+	if err != nil {
+		return request{}, err
 	}
-	asked, err := compat.ReadPlugin(name, func(into any) error { return decode(object, into) })
+	if name == EvenkeelLoad {
+		return readEvenkeelLoad(given)
+	}
+	asked, err := compat.ReadPlugin(name, given)
+	if err != nil {
+		return request{}, fmt.Errorf("args: %s", oneLine(err))
+	}
 	// Legacy plugins do not use the ledger: their users have granted no access
 	// to it, and none of them evicts.
-	return request{SideConfig{PolicyFile: asked.File, Given: asked.Given}, asked.Text}, err
+	return request{SideConfig{PolicyFile: asked.File, Given: asked.Given}, asked.Text}, nil
 }
 
-func readEvenkeelLoad(object runtime.Object) (request, error) {
-	var args EvenkeelLoadArgs
-	if err := decode(object, &args); err != nil {
-		return request{}, err
+func readEvenkeelLoad(given map[string]any) (request, error) {
+	var args policy.EvenkeelLoadArgs
+	if err := shape.Decode(given, &args).ToAggregate(); err != nil {
+		return request{}, fmt.Errorf("args: %s", oneLine(err))
 	}
 	namespace := cmp.Or(args.Namespace, os.Getenv("POD_NAMESPACE"))
 	return request{SideConfig: SideConfig{PolicyFile: args.PolicyConfigFile, Namespace: namespace, Follow: true}}, nil
@@ -62,37 +60,34 @@ func readEvenkeelLoad(object runtime.Object) (request, error) {
 // maxArgsBytes bounds the args.
 const maxArgsBytes = 64 << 10
 
-// decode reads args strictly: each field once, with its exact name and type. It
-// allows apiVersion and kind, which kube-scheduler has checked.
-func decode(object runtime.Object, into any) error {
+// argsOf parses args, in which each field may be given once. It leaves out
+// apiVersion and kind, which kube-scheduler does not read for plugins like this one.
+func argsOf(object runtime.Object) (map[string]any, error) {
 	if object == nil {
-		return nil
+		return nil, nil
 	}
 	unknown, ok := object.(*runtime.Unknown)
 	if !ok {
-		return fmt.Errorf("args have type %T of another plugin", object)
+		return nil, fmt.Errorf("args have type %T of another plugin", object)
 	}
 	raw := bytes.TrimSpace(unknown.Raw)
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return nil
+		return nil, nil
 	}
 	if len(raw) > maxArgsBytes {
-		return fmt.Errorf("args have %d bytes; at most %d are allowed", len(raw), maxArgsBytes)
+		return nil, fmt.Errorf("args have %d bytes; at most %d are allowed", len(raw), maxArgsBytes)
 	}
 	text, err := yaml.YAMLToJSONStrict(raw) // rejects duplicate fields
 	if err != nil {
-		return fmt.Errorf("args: %s", oneLine(err))
+		return nil, fmt.Errorf("args: %s", oneLine(err))
 	}
 	var given map[string]any
 	if err := json.Unmarshal(text, &given); err != nil {
-		return errors.New("args must be a mapping")
+		return nil, errors.New("args must be a mapping")
 	}
 	delete(given, "apiVersion")
 	delete(given, "kind")
-	if err := shape.Decode(given, into).ToAggregate(); err != nil {
-		return fmt.Errorf("args: %s", oneLine(err))
-	}
-	return nil
+	return given, nil
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

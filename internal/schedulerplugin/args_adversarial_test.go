@@ -7,8 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
 // Args are read strictly: mistakes are reported in one line that names the
@@ -23,17 +21,17 @@ func TestWrongArgs(t *testing.T) {
 		"a name in other letters":     {EvenkeelLoad, `{"PolicyConfigFile": "x"}`, `PolicyConfigFile: Forbidden: unknown field "PolicyConfigFile", did you mean "policyConfigFile"?`},
 		"a file that is a number":     {EvenkeelLoad, `{"policyConfigFile": 1}`, `policyConfigFile: Invalid value: 1: must be text`},
 		"a field twice":               {EvenkeelLoad, `{"namespace": "a", "namespace": "b"}`, `"namespace" already set`},
-		"a list":                      {compat.Dynamic, `["x"]`, `args must be a mapping`},
-		"a text":                      {compat.Dynamic, `x`, `args must be a mapping`},
-		"an empty path":               {compat.Dynamic, `{"policyConfigPath": ""}`, `policyConfigPath: must name a file`},
-		"no address":                  {compat.MemRealUsage, `{}`, `prometheusApiAddr: Required value: must be the URL of Prometheus`},
-		"no args":                     {compat.CPURealUsage, ``, `prometheusApiAddr: Required value`},
-		"an address without a scheme": {compat.MemRealUsage, `{"prometheusApiAddr": "10.0.0.1:9090"}`, `prometheusApiAddr: Invalid value: "10.0.0.1:9090": must be a URL such as`},
-		"an address with a password":  {compat.MemRealUsage, `{"prometheusApiAddr": "http://me:secret@p"}`, `prometheusApiAddr: Invalid value: "...@p"`},
-		"seconds as text":             {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": "10s"}`, `queryMetricTimeSeconds: Invalid value: "10s": must be a whole number`},
-		"seconds in part":             {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": 1.5}`, `queryMetricTimeSeconds: Invalid value: 1.5: must be a whole number`},
-		"no seconds at all":           {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricIntervalSeconds": 0}`, `queryMetricIntervalSeconds: Invalid value: 0: must be a whole number of seconds above 0`},
-		"negative seconds":            {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": -1}`, `queryMetricTimeSeconds: Invalid value: -1`},
+		"a list":                      {"Dynamic", `["x"]`, `args must be a mapping`},
+		"a text":                      {"Dynamic", `x`, `args must be a mapping`},
+		"an empty path":               {"Dynamic", `{"policyConfigPath": ""}`, `policyConfigPath: Required value: must name a file`},
+		"no address":                  {"MemRealUsage", `{}`, `prometheusApiAddr: Required value: must be the URL of Prometheus`},
+		"no args":                     {"CpuRealUsage", ``, `prometheusApiAddr: Required value`},
+		"an address without a scheme": {"MemRealUsage", `{"prometheusApiAddr": "10.0.0.1:9090"}`, `prometheusApiAddr: Invalid value: "10.0.0.1:9090": must be a URL such as`},
+		"an address with a password":  {"MemRealUsage", `{"prometheusApiAddr": "http://me:secret@p"}`, `prometheusApiAddr: Invalid value: "...@p"`},
+		"seconds as text":             {"MemRealUsage", `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": "10s"}`, `queryMetricTimeSeconds: Invalid value: "10s": must be a whole number`},
+		"seconds in part":             {"MemRealUsage", `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": 1.5}`, `queryMetricTimeSeconds: Invalid value: 1.5: must be a whole number`},
+		"no seconds at all":           {"MemRealUsage", `{"prometheusApiAddr": "http://p", "queryMetricIntervalSeconds": 0}`, `queryMetricIntervalSeconds: Invalid value: 0: must be a whole number of seconds above 0`},
+		"negative seconds":            {"MemRealUsage", `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": -1}`, `queryMetricTimeSeconds: Invalid value: -1`},
 		"huge":                        {EvenkeelLoad, `{"namespace": "` + strings.Repeat("x", 1<<20) + `"}`, `at most 65536 are allowed`},
 		"a bomb":                      {EvenkeelLoad, bomb, ``},
 		"binary":                      {EvenkeelLoad, "\x00\x01\xff", ``},

@@ -14,7 +14,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
@@ -76,15 +75,15 @@ func TestPluginsOfOnePolicyShare(t *testing.T) {
 		t.Error("two profiles with one policy observe twice")
 	}
 	plugin(ctx, t, sides, EvenkeelLoad, `{"policyConfigFile": "/p", "namespace": "yours"}`)
-	dynamic := plugin(ctx, t, sides, compat.Dynamic, ``)
-	if named := plugin(ctx, t, sides, compat.Dynamic, `{"kind": "DynamicArgs", "policyConfigPath": "/etc/kubernetes/dynamic-scheduler-policy.yaml"}`); named.side != dynamic.side {
+	dynamic := plugin(ctx, t, sides, "Dynamic", ``)
+	if named := plugin(ctx, t, sides, "Dynamic", `{"kind": "DynamicArgs", "policyConfigPath": "/etc/kubernetes/dynamic-scheduler-policy.yaml"}`); named.side != dynamic.side {
 		t.Error("the default path is another policy than the same path")
 	}
-	memory := plugin(ctx, t, sides, compat.MemRealUsage, `{"prometheusApiAddr": "http://p:9090"}`)
-	if named := plugin(ctx, t, sides, compat.MemRealUsage, `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 10, "queryMetricIntervalSeconds": 10}`); named.side != memory.side {
+	memory := plugin(ctx, t, sides, "MemRealUsage", `{"prometheusApiAddr": "http://p:9090"}`)
+	if named := plugin(ctx, t, sides, "MemRealUsage", `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 10, "queryMetricIntervalSeconds": 10}`); named.side != memory.side {
 		t.Error("the defaults are another policy than the same seconds")
 	}
-	plugin(ctx, t, sides, compat.CPURealUsage, `{"prometheusApiAddr": "http://p:9090"}`)
+	plugin(ctx, t, sides, "CpuRealUsage", `{"prometheusApiAddr": "http://p:9090"}`)
 	want := []string{"EvenkeelLoad", "EvenkeelLoad-2", "Dynamic-3", "MemRealUsage-4", "CpuRealUsage-5"}
 	if diff := cmp.Diff(want, m.names()); diff != "" {
 		t.Errorf("observing halves (-want +got):\n%s", diff)
@@ -107,7 +106,7 @@ func TestWrongPolicyIsTold(t *testing.T) {
 	if want := `plugin "EvenkeelLoad": policy.yaml: lines: too low`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	_, err = sides.New(t.Context(), compat.MemRealUsage, nil, handle{})
+	_, err = sides.New(t.Context(), "MemRealUsage", nil, handle{})
 	if want := `plugin "MemRealUsage": args: prometheusApiAddr: Required value`; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
@@ -122,7 +121,7 @@ func TestRealUsageArgs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer sides.Wait()
 	defer cancel()
-	plugin(ctx, t, sides, compat.MemRealUsage, `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 7, "queryMetricIntervalSeconds": 1}`)
+	plugin(ctx, t, sides, "MemRealUsage", `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 7, "queryMetricIntervalSeconds": 1}`)
 	load := &m.configs[0].Given.Load
 	source := load.Usage.Sources[0].Config.(*prometheus.Config)
 	if source.Address != "http://p:9090" || source.NodeLabel != "node" {

@@ -1,7 +1,7 @@
 // Package schedulerconfig converts a KubeSchedulerConfiguration of a beta
-// version into v1. Arguments of plugins stay as they are: the kube-scheduler
-// that Evenkeel builds knows those of legacy systems' plugins, and those of
-// kube-scheduler's own changed only in version. The plugins check them.
+// version into v1. It checks the arguments of plugins and keeps them: the
+// kube-scheduler that Evenkeel builds knows those of legacy systems' plugins,
+// and those of kube-scheduler's own changed only in version.
 package schedulerconfig
 
 import (
@@ -43,6 +43,13 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 		dropAddresses(&doc)
 	}
 	if errs := shape.Check(nil, doc.Object, reflect.TypeFor[schedulerv1.KubeSchedulerConfiguration]()); len(errs) > 0 {
+		return doc, errs
+	}
+	var errs field.ErrorList
+	for i, profile := range shape.Mappings(object["profiles"]) {
+		errs = append(errs, checkPlugins(field.NewPath("profiles").Index(i), profile)...)
+	}
+	if len(errs) > 0 {
 		return doc, errs
 	}
 	if apiVersion != currentVersion {

@@ -163,6 +163,16 @@ profiles:
 	}
 }
 
+// v1 is the head of a configuration of the current version.
+const v1 = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+// plugin is a configuration with the args of one plugin.
+func plugin(name, args string) string {
+	return v1 + "profiles: [{pluginConfig: [{name: " + name + ", args: " + args + "}]}]"
+}
+
+// Whatever kube-scheduler would refuse to start with is refused, the args of
+// plugins included.
 func TestConvertRefuses(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"a version that no kube-scheduler had": {
@@ -185,6 +195,63 @@ func TestConvertRefuses(t *testing.T) {
 			in:   "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {score: {enabled: [{name: Dynamic, weight: three}]}}}]",
 			want: `profiles[0].plugins.score.enabled[0].weight: Invalid value: "three": must be a whole number`,
 		},
+		"a misspelt arg of MemRealUsage": {
+			in:   plugin("MemRealUsage", "{prometheusApiAddr: 'http://p', queryMetricTimeSecond: 5}"),
+			want: `profiles[0].pluginConfig[0].args.queryMetricTimeSecond: Forbidden: unknown field "queryMetricTimeSecond", did you mean "queryMetricTimeSeconds"? (allowed: `,
+		},
+		"an arg of a wrong type": {
+			in:   plugin("CpuRealUsage", "{prometheusApiAddr: 'http://p', queryMetricIntervalSeconds: 10s}"),
+			want: `profiles[0].pluginConfig[0].args.queryMetricIntervalSeconds: Invalid value: "10s": must be a whole number`,
+		},
+		"an arg out of bounds": {
+			in:   plugin("CpuRealUsage", "{prometheusApiAddr: 'http://p', queryMetricIntervalSeconds: 0}"),
+			want: `profiles[0].pluginConfig[0].args.queryMetricIntervalSeconds: Invalid value: 0: must be a whole number of seconds above 0`,
+		},
+		"an address without a scheme": {
+			in:   plugin("MemRealUsage", "{prometheusApiAddr: '10.0.0.1:9090'}"),
+			want: `profiles[0].pluginConfig[0].args.prometheusApiAddr: Invalid value: "10.0.0.1:9090": must be a URL`,
+		},
+		"a required arg that is missing": {
+			in:   plugin("MemRealUsage", "{}"),
+			want: `profiles[0].pluginConfig[0].args.prometheusApiAddr: Required value: must be the URL of Prometheus`,
+		},
+		"a plugin that is enabled without its required args": {
+			in:   v1 + "profiles: [{plugins: {score: {enabled: [{name: CpuRealUsage}]}}}]",
+			want: `profiles[0].pluginConfig[CpuRealUsage].args.prometheusApiAddr: Required value: must be the URL of Prometheus`,
+		},
+		"null args of an enabled plugin": {
+			in:   v1 + "profiles: [{plugins: {multiPoint: {enabled: [{name: MemRealUsage}]}}, pluginConfig: [{name: MemRealUsage, args: null}]}]",
+			want: `profiles[0].pluginConfig[0].args.prometheusApiAddr: Required value: must be the URL of Prometheus`,
+		},
+		"an empty path": {
+			in:   plugin("Dynamic", "{policyConfigPath: ''}"),
+			want: `profiles[0].pluginConfig[0].args.policyConfigPath: Required value: must name a file`,
+		},
+		"a misspelt arg of Dynamic, of a beta version, behind a plugin that is gone": {
+			in: "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n" +
+				"profiles: [{pluginConfig: [{name: NodeLabel, args: {}}, {name: Dynamic, args: {policyPath: x}}]}]",
+			want: `profiles[0].pluginConfig[1].args.policyPath: Forbidden: unknown field "policyPath"`,
+		},
+		"a misspelt arg of EvenkeelLoad": {
+			in:   plugin("EvenkeelLoad", "{policyConfigPath: x}"),
+			want: `profiles[0].pluginConfig[0].args.policyConfigPath: Forbidden: unknown field "policyConfigPath", did you mean "policyConfigFile"? (allowed: namespace, policyConfigFile)`,
+		},
+		"args that are a list": {
+			in:   plugin("Dynamic", "[x]"),
+			want: `profiles[0].pluginConfig[0].args: Invalid value: "a list": must be a mapping of fields`,
+		},
+		"args of a plugin twice": {
+			in:   v1 + "profiles: [{pluginConfig: [{name: Dynamic}, {name: Dynamic}]}]",
+			want: `profiles[0].pluginConfig[1].name: Duplicate value: "Dynamic"`,
+		},
+		"a misspelt arg of kube-scheduler's own plugin": {
+			in:   plugin("NodeResourcesFit", "{scoringStrategy: {typ: MostAllocated}}"),
+			want: `profiles[0].pluginConfig[0].args.scoringStrategy.typ: Forbidden: unknown field "typ", did you mean "type"?`,
+		},
+		"args of another plugin": {
+			in:   plugin("NodeResourcesFit", "{kind: NodeAffinityArgs}"),
+			want: `profiles[0].pluginConfig[0].args.kind: Unsupported value: "NodeAffinityArgs": supported values: "NodeResourcesFitArgs"`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -193,5 +260,24 @@ func TestConvertRefuses(t *testing.T) {
 				t.Errorf("errors %v, want the one that begins with %q", errs, tc.want)
 			}
 		})
+	}
+}
+
+// Args that their plugin takes are not refused; those of an unknown plugin are
+// not checked.
+func TestConvertTakesArgs(t *testing.T) {
+	for name, in := range map[string]string{
+		"all of them":              plugin("MemRealUsage", "{prometheusApiAddr: 'http://p', queryMetricTimeSeconds: 1, queryMetricIntervalSeconds: 60}"),
+		"a null":                   plugin("CpuRealUsage", "{prometheusApiAddr: 'http://p', queryMetricTimeSeconds: null}"),
+		"their type":               plugin("Dynamic", "{apiVersion: kubescheduler.config.k8s.io/v1, kind: DynamicArgs, policyConfigPath: /x}"),
+		"Dynamic without any":      v1 + "profiles: [{plugins: {score: {enabled: [{name: Dynamic}]}}}]",
+		"EvenkeelLoad without any": v1 + "profiles: [{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad}]}}}]",
+		"EvenkeelLoad with null":   plugin("EvenkeelLoad", "null"),
+		"kube-scheduler's own":     plugin("NodeResourcesFit", "{kind: NodeResourcesFitArgs, scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}"),
+		"an unknown plugin":        plugin("Coscheduling", "[anything]"),
+	} {
+		if _, errs := Convert(read(t, in)); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs.ToAggregate())
+		}
 	}
 }

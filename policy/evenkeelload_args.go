@@ -1,0 +1,15 @@
+package policy
+
+// EvenkeelLoadName is the name of Evenkeel's own kube-scheduler plugin in a
+// KubeSchedulerConfiguration.
+const EvenkeelLoadName = "EvenkeelLoad"
+
+// EvenkeelLoadArgs are the args of EvenkeelLoad.
+type EvenkeelLoadArgs struct {
+	// PolicyConfigFile is the policy file, as in --policy-config-file. Without
+	// one the defaults apply.
+	PolicyConfigFile string `json:"policyConfigFile"`
+	// Namespace is where the evicting process keeps its ledger; empty means
+	// that of this pod, else kube-system.
+	Namespace string `json:"namespace"`
+}
