@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -22,12 +24,14 @@ type ConvertOptions struct {
 
 // Convert is `evenkeel convert`: it converts files of any legacy system to the
 // current format, one after the other, and reports each document to progress.
-// It writes nothing if any of them is invalid.
+// It writes nothing if lint would report an error in any of them, in whatever
+// format: what it writes is meant to be run.
 func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) error {
 	inputs, err := readInputs("convert", options.Files, in)
 	if err != nil {
 		return err
 	}
+	policyfile.SetupPlugins()
 	var converted bytes.Buffer
 	var errs []error
 	for _, file := range inputs {
@@ -36,6 +40,9 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 			continue
 		}
 		result, err := convertFile(file.name, file.data)
+		if err == nil {
+			err = mistakes(result.Policies)
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -61,6 +68,18 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 func convertFile(name string, data []byte) (_ *migration.Result, err error) {
 	defer policyfile.Recover(name, &err)
 	return migration.ConvertFile(name, data, kinds.All)
+}
+
+// mistakes returns what lint calls errors in the policies of a file.
+func mistakes(policies []migration.Policy) error {
+	var errs []error
+	for _, p := range policies {
+		report := lintPolicy(p, time.Now())
+		if problems := report.errors(); len(problems) > 0 {
+			errs = append(errs, policy.NewError(p.Name, problems))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // appendDocuments adds the documents of one more file.

@@ -130,3 +130,41 @@ func TestFilesOfLintAndConvert(t *testing.T) {
 		})
 	}
 }
+
+// A policy that no process would start with is not called converted or current,
+// in whatever format and wherever in the file it is.
+func TestConvertRefusesWhatRunRefuses(t *testing.T) {
+	const wrong = "{name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}"
+	const scheduler = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	cases := map[string]struct{ in, want string }{
+		"in the current format": {todaysHead + "- " + wrong + "\n", `stdin: line 4, column 71: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two"`},
+		"in a ConfigMap": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  policy.yaml: |\n    apiVersion: descheduler/v1alpha2\n    kind: DeschedulerPolicy\n    profiles:\n    - " + wrong + "\n",
+			`stdin: ConfigMap "c" data["policy.yaml"]: line 4, column 71: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two"`,
+		},
+		"beside one to convert": {
+			"Rulename: {x: {Promsql: up, Threshold: 1}}\n---\n" + todaysHead + "- " + wrong + "\n",
+			`DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two"`,
+		},
+		"in an earlier format": {
+			oldPolicy + "nodeSelector: 'a=b=c'\n",
+			`stdin: DeschedulerPolicy: nodeSelector: Invalid value: "a=b=c": must be a label selector`,
+		},
+		"a scheduler plugin's args": {
+			scheduler + "profiles:\n- schedulerName: s\n  pluginConfig:\n  - name: MemRealUsage\n    args: {prometheusApiAddr: 'http://p', queryMetricTimeSeconds: 10s}\n",
+			`stdin: line 7, column 67: KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1: profiles[0].pluginConfig[0].args.queryMetricTimeSeconds: Invalid value: "10s": must be a whole number`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			converted, _, err := convertText(t, tc.in)
+			if exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), tc.want) || converted != "" {
+				t.Errorf("exit code %d for %v, want %q; it wrote\n%s", exit.Code(err), err, tc.want, converted)
+			}
+			report, err := lintText(t, tc.in)
+			if exit.Code(err) != exit.Misuse {
+				t.Errorf("lint: exit code %d for %v: %+v", exit.Code(err), err, report)
+			}
+		})
+	}
+}

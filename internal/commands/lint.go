@@ -101,6 +101,7 @@ func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
 	return report
 }
 
+// examine reports on a policy. An error says why no process could start with it.
 func examine(p migration.Policy, now time.Time) (_ PolicyReport, err error) {
 	defer policyfile.Recover(p.Name, &err)
 	file, err := policyfile.Load(p.Name, p.Data)
@@ -139,6 +140,16 @@ func invalid(name string, err error) PolicyReport {
 		report.Findings = append(report.Findings, lint.Finding{Level: lint.Error, Text: problem})
 	}
 	return report
+}
+
+// errors are the mistakes that the report has found, one line each.
+func (r *PolicyReport) errors() (problems []string) {
+	for _, finding := range r.Findings {
+		if finding.Level == lint.Error {
+			problems = append(problems, withField(finding.Field, finding.Text))
+		}
+	}
+	return problems
 }
 
 // verdict is the command's error: for mistakes, and with strict for warnings

@@ -59,8 +59,13 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 			if len(report.Policies) != 1 || len(report.Policies[0].Findings) != 1 || report.Policies[0].Name != "stdin" {
 				t.Fatalf("report: %+v, want one error", report)
 			}
-			if got := report.Policies[0].Findings[0]; got.Level != lint.Error || !strings.Contains(got.Text, tc.want) {
+			got := report.Policies[0].Findings[0]
+			if got.Level != lint.Error || !strings.Contains(got.Text, tc.want) {
 				t.Errorf("finding %+v, want an error with %q", got, tc.want)
+			}
+			converted, _, err := convertText(t, tc.in)
+			if exit.Code(err) != exit.Misuse || err.Error() != "stdin: "+got.Text || converted != "" {
+				t.Errorf("convert: exit code %d for %v, want what lint says, and nothing written:\n%s", exit.Code(err), err, converted)
 			}
 		})
 	}
@@ -125,9 +130,10 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 			if strings.Contains(tc.args, "Prometheus") {
 				thresholds = "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}"
 			}
-			report, err := lintText(t, "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"+tc.providers+
-				"profiles:\n- name: p\n  plugins: {balance: {enabled: [LowNodeUtilization]}}\n"+
-				"  pluginConfig: [{name: DefaultEvictor}, {name: LowNodeUtilization, args: {"+thresholds+", "+tc.args+"}}]\n")
+			text := "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n" + tc.providers +
+				"profiles:\n- name: p\n  plugins: {balance: {enabled: [LowNodeUtilization]}}\n" +
+				"  pluginConfig: [{name: DefaultEvictor}, {name: LowNodeUtilization, args: {" + thresholds + ", " + tc.args + "}}]\n"
+			report, err := lintText(t, text)
 			if exit.Code(err) != exit.Misuse {
 				t.Errorf("exit code %d for %v", exit.Code(err), err)
 			}
@@ -142,6 +148,9 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 			}
 			if errors != 1 {
 				t.Errorf("findings %+v, want one error with %q", report.Policies[0].Findings, tc.want)
+			}
+			if converted, _, err := convertText(t, text); exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), tc.want) || converted != "" {
+				t.Errorf("convert: exit code %d for %v, want %q, and nothing written:\n%s", exit.Code(err), err, tc.want, converted)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
@@ -19,11 +20,12 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// pluginMistakes finds plugins that do not exist, and compares plugins'
-// arguments with their types. Upstream's loader stops at the first mistake, and
+// pluginMistakes finds plugins that do not exist, compares plugins' arguments with
+// their types, and parses node selectors. Upstream's loader stops at the first mistake, and
 // tells neither which plugin has it nor what is allowed.
 func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregistry.Registry) []string {
 	m := mistakes{registry: registry, places: policy.PlacesOf(file.Descheduler, file.DeschedulerAt)}
+	m.ofSelector(field.NewPath("nodeSelector"), tree["nodeSelector"])
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		path := field.NewPath("profiles").Index(i)
 		m.ofEnabled(path.Child("plugins"), profile)
@@ -82,6 +84,19 @@ func (m *mistakes) ofConfig(path *field.Path, config map[string]any) {
 	}
 	for _, err := range errs {
 		m.add(err, check.Message(err)+" ("+name+")")
+	}
+	if args, _ := config["args"].(map[string]any); name == defaultevictor.PluginName {
+		m.ofSelector(path.Child("nodeSelector"), args["nodeSelector"])
+	}
+}
+
+// ofSelector reports a node selector that cannot be parsed. Upstream parses it
+// only when it looks at nodes.
+func (m *mistakes) ofSelector(path *field.Path, value any) {
+	text, _ := value.(string)
+	if _, err := labels.Parse(text); err != nil {
+		err := field.Invalid(path, text, `must be a label selector, such as "pool=web,tier!=db"`)
+		m.add(err, check.Message(err))
 	}
 }
 

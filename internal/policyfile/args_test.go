@@ -36,6 +36,11 @@ func TestRefusedArguments(t *testing.T) {
 			"line 8, column 25: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: -1: must be a percentage from 0 to 100 (RealUsageLowNodeUtilization)\n" +
 				"line 9, column 22: DeschedulerPolicy: profiles[0].pluginConfig[0].args.numberOfNodes: Invalid value: -2: must be from 0 to 1000000 (RealUsageLowNodeUtilization)",
 		},
+		"node selectors": {
+			"  pluginConfig:\n  - name: DefaultEvictor\n    args: {nodeSelector: 'pool in web'}\nnodeSelector: a=b=c\n",
+			`line 8, column 15: DeschedulerPolicy: nodeSelector: Invalid value: "a=b=c": must be a label selector, such as "pool=web,tier!=db"` + "\n" +
+				`line 7, column 26: DeschedulerPolicy: profiles[0].pluginConfig[0].args.nodeSelector: Invalid value: "pool in web": must be a label selector, such as "pool=web,tier!=db"`,
+		},
 		"enabled without configuration": {
 			"  plugins:\n    deschedule:\n      enabled: [RemoveFailedPods]\n    filter: {enabled: [DefaultEvictor]}\n  pluginConfig: [{name: RemoveDuplicates}]\n",
 			`line 7, column 17: DeschedulerPolicy: profiles[0].plugins.deschedule.enabled[0]: plugin "RemoveFailedPods" has no entry in the profile's pluginConfig; ` +
