@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // previewed returns what is known of a plan, which is nil if no cycle made one.
@@ -40,6 +41,7 @@ func (a *App) previewed(ctx context.Context, made *realusage.Made) *preview.Fact
 	}
 	f.Plan, f.Closed = made.Plan, made.Closed
 	f.NotHot, f.NotCool, f.HotLeftOut = bases(made, a.current().load.Hot.ConsecutiveSamples)
+	f.Measured = measured(made)
 	for node, state := range made.Observed.States {
 		young := state.Metric != "" && !state.Starting.IsZero()
 		if young {
@@ -74,6 +76,18 @@ func unplanned(o *observer.Observation) *realusage.Made {
 		made.Plan.Nodes = append(made.Plan.Nodes, strategies.NodeReport{Name: node.Name, State: o.States[node.Name].State, Before: percents, After: percents})
 	}
 	return made
+}
+
+// measured returns the measured usage of the plan's nodes, by node.
+func measured(made *realusage.Made) map[string]cluster.Percents {
+	view, percents := made.Observed.View, map[string]cluster.Percents{}
+	for i := range made.Plan.Nodes {
+		name := made.Plan.Nodes[i].Name
+		if k := view.Snapshot.Index(name); k >= 0 {
+			percents[name] = view.Nodes[k].Measured[usage.AtAvg5m].PercentOf(view.Snapshot.Nodes[k].Node.Allocatable)
+		}
+	}
+	return percents
 }
 
 // bases returns what the states of the plan's nodes are based on, by node, and the

@@ -1,8 +1,10 @@
 package app
 
 import (
+	"math"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -21,6 +23,9 @@ func TestPreviewHasBases(t *testing.T) {
 	notHot, notCool, leftOut := bases(made, 3)
 	if !notHot[testkit.StartingNode].ByMeasure() || notHot[testkit.EstimatedNode] != nil || notCool[testkit.EstimatedNode] == nil {
 		t.Errorf("not hot: %+v, not cool: %+v", notHot, notCool)
+	}
+	if of := measured(made); len(of) != 2 || math.Round(of[testkit.StartingNode][cluster.CPU]*10) != 966 || of[testkit.EstimatedNode][cluster.CPU] != 10 {
+		t.Errorf("measured: %+v", of)
 	}
 	if len(leftOut) != 1 || leftOut[0] != testkit.CalmNode {
 		t.Errorf("left out: %v", leftOut)

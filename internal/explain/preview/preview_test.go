@@ -58,6 +58,20 @@ func declined(p strategies.Pod, node string, reason reasons.Reason, detail strin
 	return strategies.Declined{Pod: p, Node: node, Reason: reason, Detail: detail}
 }
 
+// measured adds that what is measured of nodes is what their plan assumes, where a
+// test does not say otherwise.
+func measured(f *Facts) *Facts {
+	if f.Measured != nil {
+		return f
+	}
+	with := *f
+	with.Measured = map[string]cluster.Percents{}
+	for _, n := range f.Plan.Nodes {
+		with.Measured[n.Name] = n.Before
+	}
+	return &with
+}
+
 func node(name string, state thresholds.State, reason reasons.Reason, before, after cluster.Percents) strategies.NodeReport {
 	return strategies.NodeReport{Name: name, State: state, Reason: reason, Before: before, After: after}
 }
@@ -171,17 +185,54 @@ func TestUnsettledNodes(t *testing.T) {
 	if got := printed(f, layout.Style{Width: 400}, false); !strings.Contains(got, "                And 1 more; -o wide lists all.\n") {
 		t.Errorf("a narrow page does not say what it leaves out:\n%s", got)
 	}
-	for i := range f.Plan.Nodes {
-		if n := &f.Plan.Nodes[i]; n.Name == "estimated" {
-			n.Before, n.After = cluster.Percents{53, 10}, cluster.Percents{53, 10}
-		}
-	}
-	if got := printed(f, layout.Style{Width: 400}, false); !strings.Contains(got, "Highest CPU:    53.0% on estimated (predicted; 10.0% measured)\n") {
-		t.Errorf("an estimate looks like what is measured:\n%s", got)
-	}
 	r := New(f)
 	if starting := r.Nodes[4]; starting.NotHot == nil || *starting.NotHot.Measured != 96.6 || r.Summary.NotHotNodes != 4 {
 		t.Errorf("as values: %+v, %+v", starting, r.Summary)
+	}
+}
+
+// What a plan calls the highest usage is measured, and of a node without a move it
+// does not look like an effect of the plan that new pods are estimated.
+func TestHighestIsMeasured(t *testing.T) {
+	between := func() *Facts { // above its low line by measure, under its evict line by prediction
+		f := idle()
+		f.Measured = map[string]cluster.Percents{"node-01": {50, 40}}
+		return f
+	}
+	ofAnother := func() *Facts {
+		f := idle()
+		f.Plan.Nodes = append(f.Plan.Nodes, node("node-02", thresholds.Warm, "", cluster.Percents{12, 20}, cluster.Percents{12, 20}))
+		f.Measured = map[string]cluster.Percents{"node-01": {30, 40}, "node-02": {96.6, 41}}
+		return f
+	}
+	hot := func() *Facts { // a part of what is measured has left with pods that ended
+		f := busy()
+		f.Measured = map[string]cluster.Percents{}
+		for _, n := range f.Plan.Nodes {
+			f.Measured[n.Name] = n.Before
+		}
+		f.Measured["node-03"] = cluster.Percents{99, 30}
+		return f
+	}
+	for name, tc := range map[string]struct {
+		facts  *Facts
+		lines  []string
+		levels [2]Level
+		wide   string
+	}{
+		"predicted higher":       {between(), []string{"Highest CPU:    50.0% on node-01\n", "Highest memory: 40.0% on node-01\n"}, [2]Level{{"node-01", 50}, {"node-01", 55}}, "node-01  warm   50.0%  40.0%   55.0% → 55.0%"},
+		"measured higher":        {ofAnother(), []string{"Highest CPU:    96.6% on node-02\n", "Highest memory: 41.0% on node-02\n"}, [2]Level{{"node-02", 96.6}, {"node-01", 55}}, "node-02  warm   96.6%  41.0%   12.0% → 12.0%"},
+		"of a hot node, in part": {hot(), []string{"Highest CPU:    99.0% on node-03, after the moves 97.0% on node-03\n"}, [2]Level{{"node-03", 99}, {"node-03", 97}}, "node-03  hot      99.0%  30.0%   97.0% → 97.0%"},
+	} {
+		got := printed(tc.facts, layout.Style{Width: 400}, true)
+		for _, want := range append(tc.lines, tc.wide) {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: want %q in\n%s", name, want, got)
+			}
+		}
+		if highest := New(tc.facts).Summary.HighestCPU; highest.Before != tc.levels[0] || highest.After != tc.levels[1] {
+			t.Errorf("%s: as values %+v, want %+v", name, highest, tc.levels)
+		}
 	}
 }
 
@@ -266,7 +317,7 @@ var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
 
 func printed(facts *Facts, style layout.Style, wide bool) string {
 	page := layout.Page{Style: style, Wide: wide}
-	New(facts).Print(&page)
+	New(measured(facts)).Print(&page)
 	return page.String()
 }
 
@@ -289,7 +340,7 @@ func TestDocsShowThis(t *testing.T) {
 
 // -o json has what scripts read: kind, counts, and when to try again.
 func TestJSON(t *testing.T) {
-	data, err := json.MarshalIndent(New(busy()), "", "  ")
+	data, err := json.MarshalIndent(New(measured(busy())), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

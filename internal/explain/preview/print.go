@@ -181,9 +181,6 @@ func (p *printer) highest(label string, h *Highest, moves int) {
 		return
 	}
 	words := fmt.Sprintf("%s on %s", percent(h.Before.Percent), h.Before.Node)
-	if h.Measured != nil {
-		words += fmt.Sprintf(" (predicted; %s measured)", percent(*h.Measured))
-	}
 	switch {
 	case moves == 0:
 	case h.Before == h.After:
@@ -298,15 +295,20 @@ func (p *printer) moves(moves []*Move) {
 	p.Table(indent, all...)
 }
 
-// nodes prints all nodes before and after.
+// nodes prints what is measured of all nodes, and what the plan assumes of them
+// before and after the moves.
 func (p *printer) nodes(r *Report) {
-	all := []layout.Column{{Title: "NODE"}, {Title: "STATE", Words: true}, {Title: "CPU"}, {Title: "MEMORY"}}
+	all := []layout.Column{
+		{Title: "NODE"}, {Title: "STATE", Words: true}, {Title: "CPU"}, {Title: "MEMORY"}, {Title: "PLANNED CPU"}, {Title: "PLANNED MEMORY"},
+	}
 	for i := range r.Nodes {
-		n, cpu, memory := &r.Nodes[i], "-", "-"
+		n, values := &r.Nodes[i], []string{"-", "-", "-", "-"}
 		if n.Before != nil {
-			cpu, memory = change(n.Before.CPU, n.After.CPU), change(n.Before.Memory, n.After.Memory)
+			values = []string{
+				percent(n.Measured.CPU), percent(n.Measured.Memory), change(n.Before.CPU, n.After.CPU), change(n.Before.Memory, n.After.Memory),
+			}
 		}
-		layout.Row(all, n.Name, n.State, cpu, memory)
+		layout.Row(all, append([]string{n.Name, n.State}, values...)...)
 	}
 	if len(r.Nodes) > 0 {
 		p.Line("", "")

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -33,6 +34,8 @@ type Facts struct {
 	// evict line, NotCool why they are not cool although they are measured under their
 	// low lines, by node.
 	NotHot, NotCool map[string]*explain.Basis
+	// Measured is the measured usage of the plan's nodes, by node.
+	Measured map[string]cluster.Percents
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
 	HotLeftOut []string
 	// Until is when a declined pod's reason ends, by the pod's UID, where that is
@@ -67,6 +70,7 @@ func New(f *Facts) *Report {
 			if from := f.CountsFrom[n.Name]; from.After(f.At) {
 				node.CountsFrom = new(from.UTC())
 			}
+			node.Measured = new(explain.PercentsOf(f.Measured[n.Name]))
 			node.Before, node.After = new(explain.PercentsOf(n.Before)), new(explain.PercentsOf(n.After))
 		}
 		r.Nodes = append(r.Nodes, node)

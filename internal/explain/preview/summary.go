@@ -1,11 +1,8 @@
 package preview
 
 import (
-	"slices"
-
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // sum counts what is in a report.
@@ -29,34 +26,19 @@ func (r *Report) sum() Summary {
 		default: // only its leave line keeps it hot
 			s.HotNodes++
 		}
-		s.HighestCPU = s.HighestCPU.with(n.Name, n.Before.CPU, n.After.CPU)
-		s.HighestMemory = s.HighestMemory.with(n.Name, n.Before.Memory, n.After.Memory)
+		s.HighestCPU = s.HighestCPU.with(n.Name, n.Measured.CPU, n.After.CPU)
+		s.HighestMemory = s.HighestMemory.with(n.Name, n.Measured.Memory, n.After.Memory)
 	}
-	s.HighestCPU.measure(usage.CPU, r.Nodes)
-	s.HighestMemory.measure(usage.Memory, r.Nodes)
 	return s
 }
 
-// measure adds what is measured of the fullest node, where that differs.
-func (h *Highest) measure(metric usage.Metric, nodes []Node) {
-	if h == nil {
-		return
-	}
-	fullest := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == h.Before.Node })
-	for _, basis := range []*explain.Basis{nodes[fullest].NotHot, nodes[fullest].NotCool} {
-		if basis != nil && basis.Metric == string(metric) && basis.Measured != nil && percent(*basis.Measured) != percent(h.Before.Percent) {
-			h.Measured = basis.Measured
-		}
-	}
-}
-
 // with returns the higher of h, which may be nil, and a node.
-func (h *Highest) with(node string, before, after float64) *Highest {
+func (h *Highest) with(node string, measured, after float64) *Highest {
 	if h == nil {
-		return &Highest{Before: Level{node, before}, After: Level{node, after}}
+		return &Highest{Before: Level{node, measured}, After: Level{node, after}}
 	}
-	if before > h.Before.Percent {
-		h.Before = Level{node, before}
+	if measured > h.Before.Percent {
+		h.Before = Level{node, measured}
 	}
 	if after > h.After.Percent {
 		h.After = Level{node, after}

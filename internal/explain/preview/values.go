@@ -74,8 +74,7 @@ type Declined struct {
 	Passing bool       `json:"passing,omitempty"`
 }
 
-// Node is one node before and after the plan; its percentages are absent while
-// its usage is unknown.
+// Node is one node; its percentages are absent while its usage is unknown.
 type Node struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
@@ -89,10 +88,14 @@ type Node struct {
 	// NotHot is why it is not hot although it is measured or predicted above an evict
 	// line, NotCool why it is not cool although it is measured under its low lines;
 	// absent where that is not so.
-	NotHot  *explain.Basis    `json:"notHot,omitempty"`
-	NotCool *explain.Basis    `json:"notCool,omitempty"`
-	Before  *explain.Percents `json:"before,omitempty"`
-	After   *explain.Percents `json:"after,omitempty"`
+	NotHot  *explain.Basis `json:"notHot,omitempty"`
+	NotCool *explain.Basis `json:"notCool,omitempty"`
+	// Measured is its usage of the last five minutes. Before and After are what the
+	// plan assumes without and with the moves: of a hot node what counts of the
+	// measured usage, of any other node a prediction, which estimates new pods.
+	Measured *explain.Percents `json:"measured,omitempty"`
+	Before   *explain.Percents `json:"before,omitempty"`
+	After    *explain.Percents `json:"after,omitempty"`
 }
 
 // Summary counts what a plan would do.
@@ -109,19 +112,16 @@ type Summary struct {
 	StayHotNodes int `json:"stayHotNodes"`
 	Moves        int `json:"moves"`
 	DeclinedPods int `json:"declinedPods"`
-	// HighestCPU and HighestMemory are the fullest nodes before and after the
-	// moves; absent if no usage is known.
+	// HighestCPU and HighestMemory are the fullest nodes, now and after the moves;
+	// absent if no usage is known.
 	HighestCPU    *Highest `json:"highestCPU,omitempty"`
 	HighestMemory *Highest `json:"highestMemory,omitempty"`
 }
 
-// Highest is the fullest node, before and after the moves.
+// Highest is the fullest node: as measured now, and as expected after the moves.
 type Highest struct {
 	Before Level `json:"before"`
 	After  Level `json:"after"`
-	// Measured is what is measured of the node of Before where its percentage is
-	// predicted with pods that are estimated; absent elsewhere.
-	Measured *float64 `json:"measured,omitempty"`
 }
 
 // Level is a node and what it uses of its allocatable.
