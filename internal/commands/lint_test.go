@@ -156,6 +156,56 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 	}
 }
 
+// Upstream takes any name of a resource for its thresholds: lint warns of one that no
+// node has, and of no other.
+func TestLintKnowsResources(t *testing.T) {
+	report := func(t *testing.T, plugin, args string) (fields, texts []string) {
+		t.Helper()
+		report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: ["+plugin+"]}}\n"+
+			"  pluginConfig: [{name: DefaultEvictor}, {name: "+plugin+", args: {"+args+"}}]\n")
+		if err != nil {
+			t.Fatalf("%v: %+v", err, report)
+		}
+		for _, finding := range report.Policies[0].Findings {
+			if strings.Contains(finding.Text, "no resource") {
+				if finding.Level != lint.Warning {
+					t.Errorf("level %q of %q", finding.Level, finding.Text)
+				}
+				fields, texts = append(fields, finding.Field), append(texts, finding.Text)
+			}
+		}
+		return fields, texts
+	}
+	for name, tc := range map[string]struct{ plugin, args, want string }{
+		"a misspelt one":           {"HighNodeUtilization", "thresholds: {memor: 20}", `nodes have no resource "memor", did you mean "memory"? (allowed: cpu, memory, pods, ephemeral-storage, and names with a domain, such as nvidia.com/gpu)`},
+		"in other letters":         {"HighNodeUtilization", "thresholds: {CPU: 20}", `nodes have no resource "CPU", did you mean "cpu"?`},
+		"one like none":            {"HighNodeUtilization", "thresholds: {cpu: 20, gpu: 20}", `nodes have no resource "gpu" (allowed: `},
+		"beside right ones":        {"LowNodeUtilization", "thresholds: {cpu: 20, pod: 20}, targetThresholds: {cpu: 50, pod: 50}", `nodes have no resource "pod", did you mean "pods"?`},
+		"native and extended ones": {"HighNodeUtilization", "thresholds: {cpu: 20, memory: 20, pods: 20, ephemeral-storage: 20, hugepages-2Mi: 20, nvidia.com/gpu: 20}", ""},
+		"what Prometheus answers":  {"LowNodeUtilization", "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fields, texts := report(t, tc.plugin, tc.args)
+			if (len(texts) > 0) != (tc.want != "") || len(texts) > 0 && !strings.HasPrefix(texts[0], tc.want) {
+				t.Errorf("findings %q, want %q", texts, tc.want)
+			}
+			if tc.plugin == "LowNodeUtilization" && tc.want != "" {
+				want := []string{"profiles[0].pluginConfig[1].args.thresholds[pod]", "profiles[0].pluginConfig[1].args.targetThresholds[pod]"}
+				if diff := cmp.Diff(want, fields); diff != "" {
+					t.Errorf("fields (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+	earlier, err := lintText(t, "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {HighNodeUtilization: {enabled: true, "+
+		"params: {nodeResourceUtilizationThresholds: {thresholds: {cpus: 20}}}}}\n")
+	if err != nil || !slices.ContainsFunc(earlier.Policies[0].Findings, func(f lint.Finding) bool {
+		return strings.HasPrefix(f.Text, `nodes have no resource "cpus", did you mean "cpu"?`)
+	}) {
+		t.Errorf("in an earlier format: %v: %+v", err, earlier)
+	}
+}
+
 // Without an API server priority classes are not known; the rest is checked.
 func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	report, err := lintText(t, todaysHead+
