@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"hash/maphash"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -73,10 +72,12 @@ func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 			ns.metrics[m].given = make([]given, len(in.store.windows))
 		}
 	}
-	sums := in.pods(node, in.measuredAt(node.Node.Name))
-	if ns.members != sums.members {
-		ns.members, ns.changed = sums.members, in.second
+	sums := podSums{since: ns.reach()}
+	in.pods(&sums, node, in.measuredAt(node.Node.Name))
+	if left, ok := in.left[node.Node.Name]; ok {
+		ns.left.push(in.second, pack(in.second, left), 2*in.store.limits.pod)
 	}
+	samplesSince(&ns.left, sums.since+1, func(p point) { sums.left = sums.left.Plus(p.amounts()) })
 	taken := false
 	ns.refused = ""
 	for i := range in.sources {
@@ -106,8 +107,7 @@ func (in *ingestion) measuredAt(name string) time.Time {
 }
 
 // pods ingests the pods of a node; measured is when the node was measured.
-func (in *ingestion) pods(node *cluster.NodePods, measured time.Time) podSums {
-	var sums podSums
+func (in *ingestion) pods(sums *podSums, node *cluster.NodePods, measured time.Time) {
 	for _, pod := range node.Pods {
 		ps, taken := in.series[in.next], false
 		in.next++
@@ -117,12 +117,8 @@ func (in *ingestion) pods(node *cluster.NodePods, measured time.Time) podSums {
 				taken = taken || in.pod(ps, pod, src, &src.batch.Pods[k-1], node.Node.Allocatable)
 			}
 		}
-		in.add(&sums, ps, pod, measured)
-		if !pod.Started.IsZero() {
-			sums.members += maphash.String(in.store.owners.seed, pod.UID)
-		}
+		in.add(sums, ps, pod, measured)
 	}
-	return sums
 }
 
 // pod ingests one pod's sample unless it is rejected.
@@ -179,11 +175,15 @@ func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, al
 // was measured adds its estimate, so as not to count as system.
 func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measured time.Time) {
 	newest, ok := ps.used.newest()
+	began := in.store.second(pod.NewestStart(in.store.time(in.second), in.store.config.Startup)) > sums.since
 	if !ok {
 		sums.unseen = sums.unseen || !pod.Started.IsZero() && in.store.starting(pod, in.second)
 		if !pod.Started.IsZero() && !measured.Before(pod.Started) {
 			assumed := in.store.assumed(pod, ps)
 			sums.used, sums.average = sums.used.Plus(assumed), sums.average.Plus(assumed)
+			if began {
+				sums.came = sums.came.Plus(assumed)
+			}
 		}
 		return
 	}
@@ -197,6 +197,10 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 		in.recur(ps, used[cluster.CPU])
 	}
 	sums.used, sums.average = sums.used.Plus(used), sums.average.Plus(average)
+	if began {
+		sums.came = sums.came.Plus(used)
+		sums.left = sums.left.Plus(ps.used.highest(sums.since).Minus(used))
+	}
 	if ps.newest.fresh(in.second) {
 		sums.sampled = sums.sampled.Plus(used)
 		for r := range used {

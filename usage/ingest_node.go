@@ -150,26 +150,35 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	}
 	ns.stolen.enter(in, in.stolen)
 	if in.canDeriveSystem(ns, sums.unseen) {
-		ns.system.push(in.second, pack(in.second, system), in.store.limits.pod)
+		ns.system.push(in.second, pack(in.second, in.asBefore(ns, system, sums)), in.store.limits.pod)
 	}
 }
 
 // canDeriveSystem reports whether system usage can be derived as a node's usage
-// minus its pods'. A five-minute mean still includes pods that have left, and
-// too little of those that have come; and what a starting pod without a sample
-// uses would count as the system's.
+// minus its pods'. What a starting pod without a sample uses would count as the
+// system's.
 func (in *ingestion) canDeriveSystem(ns *nodeSeries, unseen bool) bool {
 	newest, known := ns.system.newest()
-	if !in.hasPods || unseen && known && in.second-newest.second < uint32(Avg5m.Over/time.Second) {
-		return false
-	}
-	settled := in.second-ns.changed >= uint32(Avg5m.Over/time.Second)
-	return ns.sourceSpan == 0 || settled || len(ns.system.samples) == 0
+	return in.hasPods && !(unseen && known && in.second-newest.second < uint32(Avg5m.Over/time.Second))
 }
 
-// present returns the system usage by the readings, the older of the resources'
-// times, and how far back all readings reach: 0 if one is a sample, else the
-// time that they are means of.
+// asBefore corrects derived system usage by what was known before, as far as pods that
+// came or left account for the difference. A node's sample includes pods that left
+// since the sample before, which no pod's sample does, and only part of pods that came.
+func (in *ingestion) asBefore(ns *nodeSeries, system cluster.Amounts, sums podSums) cluster.Amounts {
+	if len(ns.system.samples) == 0 {
+		return system
+	}
+	before := in.medians.of(&ns.system, in.second-uint32(Avg5m.Over/time.Second))
+	for k := range system {
+		system[k] = min(max(before[k], system[k]-sums.left[k]), system[k]+sums.came[k])
+	}
+	return system
+}
+
+// present returns the system usage by the readings, which is negative where the
+// readings lack usage of pods; the older of the resources' times; and how far back
+// all readings reach: 0 if one is a sample, else the time that they are means of.
 func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampled, sourceSpan time.Duration) {
 	for resource := range system {
 		w, ok := in.store.shortest(in.read[resource])
@@ -180,7 +189,7 @@ func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampl
 		if over > 0 {
 			pods = sums.average[resource]
 		}
-		system[resource] = max(int64(g.value)-pods, 0)
+		system[resource] = int64(g.value) - pods
 		if newest.measured == 0 || over < sourceSpan {
 			sourceSpan = over
 		}

@@ -19,6 +19,9 @@ type ingestion struct {
 	read    readings // of the node at hand
 	stolen  []given  // of the node at hand, parallel to Store.windows
 	part    int64    // of the period that workloads are looked at for
+	// left is the usage of the pods that are no longer in the snapshot, by node.
+	left    map[string]cluster.Amounts
+	medians medians
 }
 
 // stamp checks the time of a sample and returns the cause if it is rejected.
@@ -39,8 +42,11 @@ func (in *ingestion) stamp(src *source, at time.Time) (sampled, Cause) {
 
 // podSums adds up the pods of a node.
 type podSums struct {
-	// members identifies the set of running pods.
-	members uint64
+	// since is the earliest second that the node's sample may reach back to.
+	since uint32
+	// came is the usage of pods that started since, which the node's sample may lack;
+	// left is the usage that it may include beyond used, of pods that left or restarted.
+	came, left cluster.Amounts
 	// used sums the pods' newest samples, with estimates for pods without one;
 	// average sums their means in the same way.
 	used, average cluster.Amounts

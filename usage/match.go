@@ -45,11 +45,29 @@ func (in *ingestion) forget() {
 			continue // it was in the previous snapshot twice
 		}
 		if place := int(ps.place); place >= len(in.series) || in.series[place] != ps {
+			in.leave(ps)
 			in.store.index.remove(ps)
 			in.store.owners.release(ps.owner)
 			ps.place = gone
 		}
 	}
+}
+
+// leave records the usage of a pod that is gone, which its node's next sample may
+// still include.
+func (in *ingestion) leave(ps *podSeries) {
+	ns := in.store.nodes[ps.pod.Node]
+	if ns == nil || ps.pod.Started.IsZero() {
+		return
+	}
+	if in.left == nil {
+		in.left = map[string]cluster.Amounts{}
+	}
+	used := in.store.assumed(ps.pod, ps)
+	for k, most := range ps.used.highest(ns.reach()) {
+		used[k] = max(used[k], most)
+	}
+	in.left[ps.pod.Node] = in.left[ps.pod.Node].Plus(used)
 }
 
 // open indexes a Batch.

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"iter"
 	"math"
 	"math/bits"
 	"time"
@@ -65,26 +66,44 @@ func (r *podRing) newest() (point, bool) {
 	return point{second: r.newestAt, cpuMilli: s.cpuMilli(), pages: s.pages()}, ok
 }
 
+// since yields the samples not older than the given second, the newest first.
+func (r *podRing) since(second uint32) iter.Seq[point] {
+	return func(yield func(point) bool) {
+		at, place := r.newestAt, int(r.next)
+		for range r.samples {
+			if place--; place < 0 {
+				place = len(r.samples) - 1
+			}
+			s := r.samples[place]
+			at -= uint32(uint16(at) - s.low()) // by the lower bits
+			if at < second || !yield(point{second: at, cpuMilli: s.cpuMilli(), pages: s.pages()}) {
+				return
+			}
+		}
+	}
+}
+
 // mean returns the mean of the samples not older than the given second, and how
 // long they span.
 func (r *podRing) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	var cpuMilli, pages, n int64
-	oldest, before := r.newestAt, uint16(r.newestAt) // the lower bits
-	place := int(r.next)
-	for range r.samples {
-		if place--; place < 0 {
-			place = len(r.samples) - 1
-		}
-		s := r.samples[place]
-		second := oldest - uint32(before-s.low())
-		if second < since {
-			break
-		}
-		oldest, before = second, s.low()
-		cpuMilli, pages, n = cpuMilli+int64(s.cpuMilli()), pages+int64(s.pages()), n+1
+	oldest := r.newestAt
+	for p := range r.since(since) {
+		oldest, cpuMilli, pages, n = p.second, cpuMilli+int64(p.cpuMilli), pages+int64(p.pages), n+1
 	}
 	if n == 0 {
 		return used, 0, false
 	}
 	return cluster.Amounts{cluster.CPU: cpuMilli / n, cluster.Memory: pages * memoryUnit / n}, time.Duration(r.newestAt-oldest) * time.Second, true
+}
+
+// highest returns the most of each resource in the samples not older than the given
+// second, or in the newest.
+func (r *podRing) highest(since uint32) (used cluster.Amounts) {
+	for p := range r.since(min(since, r.newestAt)) {
+		for k, v := range p.amounts() {
+			used[k] = max(used[k], v)
+		}
+	}
+	return used
 }

@@ -19,8 +19,7 @@ type reading struct {
 	next          int          // index in the store's order of the next pod
 	scratch       []float32
 	rising        []value
-	cpuMilli      []uint32
-	pages         []uint32
+	medians       medians
 	unsampled     []int // of a node's pods, those that ran without a fresh sample
 
 	// What the nodes' slices are cut from.

@@ -104,3 +104,23 @@ func (p point) amounts() cluster.Amounts {
 }
 
 func clamp32(v int64) uint32 { return uint32(min(max(v, 0), math.MaxUint32)) }
+
+// medians finds medians of points; it keeps the slices that it sorts.
+type medians struct{ cpuMilli, pages []uint32 }
+
+// of returns the lower median per resource over the samples since a second, which
+// no single outlier can move; without any, the newest sample.
+func (m *medians) of(samples *ring[point], since uint32) cluster.Amounts {
+	m.cpuMilli, m.pages = m.cpuMilli[:0], m.pages[:0]
+	samplesSince(samples, since, func(p point) {
+		m.cpuMilli, m.pages = append(m.cpuMilli, p.cpuMilli), append(m.pages, p.pages)
+	})
+	if len(m.cpuMilli) == 0 {
+		newest, _ := samples.newest()
+		return newest.amounts()
+	}
+	slices.Sort(m.cpuMilli)
+	slices.Sort(m.pages)
+	mid := (len(m.cpuMilli) - 1) / 2
+	return point{cpuMilli: m.cpuMilli[mid], pages: m.pages[mid]}.amounts()
+}

@@ -82,16 +82,20 @@ type nodeSeries struct {
 	sourceSpan time.Duration
 	metrics    []metricSeries // parallel to Store.metrics
 	stolen     metricSeries   // CPUStolen, by the node's own source
-	// members identifies the running pods; changed is the second in which they
-	// were last seen to change.
-	members uint64
-	changed uint32
+	// left is the usage of pods that left, by the second in which they were missed.
+	left ring[point]
 	// system is usage outside all pods.
 	system ring[point]
 	// pods is the measured usage of its pods when it was sampled last.
 	pods cluster.Amounts
 	// trend is how its usage varies.
 	trend forecast.Trend
+}
+
+// reach returns the earliest second that the next sample may reach back to. It is a
+// rate since the newest sample, or a mean.
+func (ns *nodeSeries) reach() uint32 {
+	return clamp32(int64(ns.newest.second) - int64(ns.sourceSpan/time.Second))
 }
 
 type metricSeries struct {

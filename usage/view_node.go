@@ -112,7 +112,7 @@ func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 		usage.Sampled = r.store.time(ns.arrived)
 		usage.Age = max(r.now.Sub(r.store.time(ns.newest.second)), 0).Truncate(time.Second)
 	}
-	usage.System = r.median(&ns.system)
+	usage.System = r.medians.of(&ns.system, r.since)
 	usage.Rise = ns.metrics[cluster.Memory].history.rise(r.second, r.store.config.Rise, &r.rising)
 	for w := range usage.Measured {
 		usage.Measured[w], usage.SourceSpan[w] = r.resources(ns, w)
@@ -381,21 +381,4 @@ func (n *NodeUsage) move(w int, left, expected cluster.Amounts) {
 	}
 	n.Current[w] = n.Measured[w].Plus(left).AtLeastZero()
 	n.Predicted[w] = n.Measured[w].Plus(expected).AtLeastZero()
-}
-
-// median returns the lower median per resource over the samples of five
-// minutes, which no single outlier can move.
-func (r *reading) median(samples *ring[point]) cluster.Amounts {
-	r.cpuMilli, r.pages = r.cpuMilli[:0], r.pages[:0]
-	samplesSince(samples, r.since, func(p point) {
-		r.cpuMilli, r.pages = append(r.cpuMilli, p.cpuMilli), append(r.pages, p.pages)
-	})
-	if len(r.cpuMilli) == 0 {
-		newest, _ := samples.newest()
-		return newest.amounts()
-	}
-	slices.Sort(r.cpuMilli)
-	slices.Sort(r.pages)
-	mid := (len(r.cpuMilli) - 1) / 2
-	return point{cpuMilli: r.cpuMilli[mid], pages: r.pages[mid]}.amounts()
 }

@@ -18,19 +18,12 @@ const coolsWithin = 6
 // cost and however many they are. Bounds of an hour are off: that of 5 % is at least
 // 50 moves for all of a small cluster.
 //
-// It takes no eviction more than the fewest if the node has what its pods ask for.
-// Otherwise the node shows no more than it has, so that relief takes two rounds in a
-// row. Each leaves a sample of five minutes that includes pods which left in it, and
-// their usage is taken for the node's own: system usage is a median of five minutes,
-// which a single such sample does not move, but two do. A third round then moves pods
-// worth up to 5 % of a node that is below its line. That is why up to a fifth more is
-// allowed there; over all shapes it is at most a tenth.
+// It takes at most a tenth more evictions than the fewest, and never more than upstream.
 func TestDenseNodesAreCooled(t *testing.T) {
 	densities, loads, sigmas := []int{30, 60, 110, 250}, []float64{75, 85, 95, 110, 130}, []float64{0, 0.5, 1, 1.5}
 	if testing.Short() {
 		densities, loads, sigmas = []int{60, 250}, []float64{75, 110}, []float64{0, 1}
 	}
-	total, least := 0, 0
 	for _, kind := range sim.PodKinds {
 		for _, sigma := range sigmas {
 			for _, pods := range densities {
@@ -38,15 +31,11 @@ func TestDenseNodesAreCooled(t *testing.T) {
 					d := sim.DefaultDense()
 					d.Pods, d.LoadPercent, d.Sigma, d.Kind = pods, load, sigma, kind
 					t.Run(fmt.Sprintf("%s,sigma=%v,pods=%d,load=%v", kind, sigma, pods, load), func(t *testing.T) {
-						evictions, fewest := coolsDense(t, d)
-						total, least = total+evictions, least+fewest
+						coolsDense(t, d)
 					})
 				}
 			}
 		}
-	}
-	if total > least+least/10 {
-		t.Errorf("%d evictions together, the fewest are %d", total, least)
 	}
 }
 
@@ -74,9 +63,8 @@ func TestDenseNodesAreCooledAtTheirPace(t *testing.T) {
 	}
 }
 
-// coolsDense replays an hour of a crowded node, and returns how many pods were evicted
-// and how many have to be.
-func coolsDense(t *testing.T, d sim.Dense) (evictions, fewest int) {
+// coolsDense replays an hour of a crowded node.
+func coolsDense(t *testing.T, d sim.Dense) {
 	t.Helper()
 	const line = 65
 	unbounded := filepath.Join(t.TempDir(), "evenkeel")
@@ -90,7 +78,7 @@ func coolsDense(t *testing.T, d sim.Dense) (evictions, fewest int) {
 		o.Run.Steps, o.Run.WarmUp = 12, 1
 	})
 	got, upstream := results["evenkeel"], results["upstream-metrics"]
-	fewest = fewestEvictions(t, d, line)
+	fewest := fewestEvictions(t, d, line)
 	cools := len(got.Usage)
 	for step := len(got.Usage) - 1; step >= 0 && slices.Max(got.Usage[step]) <= line; step-- {
 		cools = step
@@ -99,14 +87,9 @@ func coolsDense(t *testing.T, d sim.Dense) (evictions, fewest int) {
 	if slices.Max(got.Usage[len(got.Usage)-1]) > line || cools > coolsWithin {
 		t.Errorf("at the end a node is at %.1f%%; it is cool from minute %d on", slices.Max(got.Usage[len(got.Usage)-1]), 5*cools)
 	}
-	most := fewest
-	if d.LoadPercent > 100 {
-		most += (fewest + 4) / 5
-	}
-	if got.Evictions > min(most, upstream.Evictions) {
+	if most := min(fewest+fewest/10, upstream.Evictions); got.Evictions > most {
 		t.Errorf("%d evictions, at most %d are wanted; the fewest are %d, upstream makes %d", got.Evictions, most, fewest, upstream.Evictions)
 	}
-	return got.Evictions, fewest
 }
 
 // fewestEvictions returns how many of the largest pods have to leave the crowded node
