@@ -83,6 +83,10 @@ func TestLintKnowsWhatGoesByUsage(t *testing.T) {
 			`Prometheus answers to "up"`,
 		},
 		"by requests": {"", "useDeviationThresholds: false", ""},
+		"distances from the mean": {
+			"metricsProviders: [{source: KubernetesMetrics}]\n", "useDeviationThresholds: true, metricsUtilization: {source: KubernetesMetrics}",
+			"off nodes above the mean of all nodes by cpu 50%, memory 60% in any (targetThresholds), while there are nodes below it by cpu 20%, memory 20% in all (thresholds)",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,16 +127,33 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 			"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {source: Prometheus, prometheus: {query: up}}", "where Prometheus is",
 		},
 		"no source": {"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {}", "allowed are KubernetesMetrics and Prometheus"},
+		"what metrics-server does not measure": {
+			"metricsProviders: [{source: KubernetesMetrics}]\n",
+			"thresholds: {pods: 20, nvidia.com/gpu: 20}, targetThresholds: {pods: 50, nvidia.com/gpu: 50}, metricsUtilization: {source: KubernetesMetrics}",
+			"metrics-server does not measure nvidia.com/gpu; allowed are thresholds of cpu, memory and pods",
+		},
+		"Prometheus' resource by metrics-server": {
+			"metricsCollector: {enabled: true}\n", "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}, metricsUtilization: {metricsServer: true}",
+			"metrics-server does not measure MetricResource",
+		},
+		"other resources by Prometheus": {
+			"metricsProviders: [{source: Prometheus, prometheus: {url: 'https://p.example'}}]\n",
+			"thresholds: {cpu: 20, MetricResource: 20}, targetThresholds: {cpu: 50, MetricResource: 50}, metricsUtilization: {source: Prometheus, prometheus: {query: up}}",
+			"its query gives one value a node, so its only threshold must be MetricResource, not cpu",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			thresholds := "thresholds: {cpu: 20}, targetThresholds: {cpu: 50}"
-			if strings.Contains(tc.args, "Prometheus") {
-				thresholds = "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}"
+			thresholds := "thresholds: {cpu: 20}, targetThresholds: {cpu: 50}, "
+			switch {
+			case strings.HasPrefix(tc.args, "thresholds"):
+				thresholds = ""
+			case strings.Contains(tc.args, "Prometheus"):
+				thresholds = "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}, "
 			}
 			text := "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n" + tc.providers +
 				"profiles:\n- name: p\n  plugins: {balance: {enabled: [LowNodeUtilization]}}\n" +
-				"  pluginConfig: [{name: DefaultEvictor}, {name: LowNodeUtilization, args: {" + thresholds + ", " + tc.args + "}}]\n"
+				"  pluginConfig: [{name: DefaultEvictor}, {name: LowNodeUtilization, args: {" + thresholds + tc.args + "}}]\n"
 			report, err := lintText(t, text)
 			if exit.Code(err) != exit.Misuse {
 				t.Errorf("exit code %d for %v", exit.Code(err), err)

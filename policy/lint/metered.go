@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,12 +72,28 @@ func (m *metered) lacks(p *api.DeschedulerPolicy) string {
 		if !provided(api.KubernetesMetrics) && (p.MetricsCollector == nil || !p.MetricsCollector.Enabled) {
 			return "the policy does not say that metrics-server is read: add `metricsProviders: [{source: KubernetesMetrics}]`"
 		}
+		if others := m.resourcesBut("cpu", "memory", "pods"); len(others) > 0 {
+			return fmt.Sprintf("metrics-server does not measure %s; allowed are thresholds of cpu, memory and pods", strings.Join(others, ", "))
+		}
 	case u.Source != string(api.PrometheusMetrics):
 		return fmt.Sprintf("its metricsUtilization.source is %q; allowed are %s and %s", u.Source, api.KubernetesMetrics, api.PrometheusMetrics)
 	case !provided(api.PrometheusMetrics):
 		return "the policy does not say where Prometheus is: add `metricsProviders: [{source: Prometheus, prometheus: {url: …}}]`"
+	default:
+		if others := m.resourcesBut(metricResource); len(others) > 0 {
+			return fmt.Sprintf("its query gives one value a node, so its only threshold must be %s, not %s", metricResource, strings.Join(others, ", "))
+		}
 	}
 	return ""
+}
+
+// metricResource is the resource that stands for the value of a query.
+const metricResource = "MetricResource"
+
+// resourcesBut returns the resources with thresholds that are not among those that
+// can be read. Both kinds of thresholds have the same ones.
+func (m *metered) resourcesBut(readable ...string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.Thresholds)), func(name string) bool { return slices.Contains(readable, name) })
 }
 
 // words say what the plugin does.
@@ -88,12 +105,12 @@ func (m *metered) words() string {
 			by = fmt.Sprintf("Prometheus answers to %q", u.Prometheus.Query)
 		}
 	}
-	of := ""
+	above, below := "", ""
 	if m.UseDeviationThresholds {
-		of = " from the mean of all nodes"
+		above, below = "the mean of all nodes by ", "it by "
 	}
-	return fmt.Sprintf("LowNodeUtilization evicts by the usage that %s: off nodes above %s in any (targetThresholds), while there are nodes below %s in all (thresholds)%s",
-		by, percentsOf(m.TargetThresholds), percentsOf(m.Thresholds), of)
+	return fmt.Sprintf("LowNodeUtilization evicts by the usage that %s: off nodes above %s%s in any (targetThresholds), while there are nodes below %s%s in all (thresholds)",
+		by, above, percentsOf(m.TargetThresholds), below, percentsOf(m.Thresholds))
 }
 
 // percentsOf lists thresholds, such as "cpu 50%, memory 50%".
