@@ -285,7 +285,7 @@ func enclosures(object map[string]any) []finding {
 	switch _, meta := object["metadata"].(map[string]any); {
 	case meta:
 	case apiVersion == "" && object["items"] == nil:
-		name = "values of a chart:"
+		name = valuesOfChart
 	default:
 		name = shorten(kind)
 	}
@@ -296,10 +296,21 @@ func enclosures(object map[string]any) []finding {
 	return enclosuresOf(name, looked)
 }
 
+// valuesOfChart stands for the name of a document that has none.
+const valuesOfChart = "values of a chart"
+
 // enclosuresOf are the findings inside a value that has a name in messages.
 func enclosuresOf(name string, value any) (found []finding) {
 	for _, e := range findEnclosed(value, "", 0) {
-		found = append(found, finding{object: name + " " + e.path, enclosed: true, notes: []policy.Note{{
+		object := name
+		switch {
+		case e.path == "": // all of it
+		case name == valuesOfChart:
+			object += ": " + e.path
+		default:
+			object += " " + e.path
+		}
+		found = append(found, finding{object: object, enclosed: true, notes: []policy.Note{{
 			Field: e.path, Text: e.text(), Lossy: true,
 		}}})
 	}

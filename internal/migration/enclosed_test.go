@@ -241,6 +241,10 @@ func TestFlagsBecomeFields(t *testing.T) {
 		"a variable as the command":   {`command: [sh, -c, 'descheduler -v=1; $BIN --node-fit']`, []string{shell, unread}, nil},
 		"parameters twice":            {`command: [sh, -c, '"$@"; "$@" --max-pods-to-evict-per-node=3', x, descheduler]`, []string{shell, unread}, nil},
 		"shells without end":          {`command: [` + strings.Repeat(`sh, -c, '"$@"', x, `, 9) + `descheduler]`, []string{shell, unread}, nil},
+		"an interpreter":              {`command: [python3, -c, "import os; os.execv('/bin/descheduler', ['descheduler', '--node-selector=pool=a'])"]`, []string{shell, unread}, []string{"--c", "take out", "its first word"}},
+		"another user":                {`command: [su, -c, "descheduler --node-selector=pool=a", nobody]`, []string{shell, unread}, []string{"--c", "take out", "its first word"}},
+		"a program of its own":        {`command: [/wrap], args: [--policy-config-file, /etc/descheduler/policy.yaml, --node-fit]`, []string{"its first word", "`nodeFit: true`"}, []string{shell}},
+		"numbers below 0":             {`command: [descheduler, --max-pods-to-evict-per-node=-1]`, []string{"take out --max-pods-to-evict-per-node, which sets no limit"}, nil},
 		"an unknown wrapper":          {`command: [sh, -c, "./wrap descheduler --max-pods-to-evict-per-node=3"]`, []string{shell, unread}, nil},
 	}
 	for name, tc := range cases {

@@ -93,6 +93,13 @@ func (p *program) runs(words []string) bool {
 	return found.at >= 0 || found.script && (len(found.args) > 0 || !found.unsure)
 }
 
+// isRunBy reports whether a word is a text that runs a program, as interpreters and
+// su take one. It is in a language that is not read here.
+func (p *program) isRunBy(word string) bool {
+	return !strings.HasPrefix(word, "-") && strings.ContainsAny(word, " \t\n(;") &&
+		slices.ContainsFunc(p.binaries, func(name string) bool { return strings.Contains(word, name) })
+}
+
 // isLimit tells a flag that only descheduler has.
 func isLimit(word string) bool {
 	flag, _, _ := flagOf(word)
@@ -127,6 +134,8 @@ func (p *program) marks(container map[string]any) (marks []mark) {
 	found := callOf(words, p.binaries, 0)
 	if len(words) == 0 || len(command) == 0 && strings.HasPrefix(words[0], "-") { // the image names the program
 		found = call{at: -1, args: words}
+	} else if found.at < 0 && !found.script && slices.ContainsFunc(words, p.isRunBy) {
+		found = call{at: -1, script: true, unsure: true}
 	} else if found.at < 0 && !found.script { // another program
 		found = call{at: -1, args: words[1:], unsure: found.unsure || len(command) == 0 || slices.Contains(wrappers, path.Base(words[0]))}
 	}
@@ -234,13 +243,16 @@ func (s successor) words(flag, value string, given bool) string {
 		return fmt.Sprintf("replace --%s with %s %s: look yourself for its value, which is not written here", flag, s.field, s.of)
 	case s.boolean && value == "false":
 		return fmt.Sprintf("take out --%s=false, which is the default of %s", flag, s.field)
-	case !s.boolean && (value == "0" || value == ""):
+	case !s.boolean && (value == "0" || value == "" || negative.MatchString(value)):
 		return fmt.Sprintf("take out --%s, which sets no limit", flag)
 	case !unquoted.MatchString(value):
 		value = strconv.Quote(value)
 	}
 	return fmt.Sprintf("replace --%s with `%s: %s` %s", flag, s.field, value, s.of)
 }
+
+// negative numbers limit nothing, as 0 does.
+var negative = regexp.MustCompile(`^-[0-9]+$`)
 
 // unquoted are values that YAML takes without quotes.
 var unquoted = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./=!()<>, -]*$`)
