@@ -83,15 +83,22 @@ func (a *RealUsageLowNodeUtilizationArgs) Spares(namespace string) bool {
 // RealUsageArgs returns the arguments of every profile that enables the plugin.
 func RealUsageArgs(p *api.DeschedulerPolicy) (all []*RealUsageLowNodeUtilizationArgs) {
 	for i := range p.Profiles {
-		if !slices.Contains(p.Profiles[i].Plugins.Balance.Enabled, RealUsageLowNodeUtilizationName) {
-			continue
-		}
-		given, _ := ArgsOf(&p.Profiles[i], RealUsageLowNodeUtilizationName)
-		if args, ok := given.(*RealUsageLowNodeUtilizationArgs); ok {
+		if args := RealUsageArgsOf(&p.Profiles[i]); args != nil {
 			all = append(all, args)
 		}
 	}
 	return all
+}
+
+// RealUsageArgsOf returns the plugin's arguments in a profile; nil if that does not
+// enable it.
+func RealUsageArgsOf(profile *api.DeschedulerProfile) *RealUsageLowNodeUtilizationArgs {
+	if !slices.Contains(profile.Plugins.Balance.Enabled, RealUsageLowNodeUtilizationName) {
+		return nil
+	}
+	given, _ := ArgsOf(profile, RealUsageLowNodeUtilizationName)
+	args, _ := given.(*RealUsageLowNodeUtilizationArgs)
+	return args
 }
 
 // ArgsOf returns a plugin's arguments, and whether the profile has an entry for

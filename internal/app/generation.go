@@ -32,6 +32,9 @@ type generation struct {
 	plugins  pluginregistry.Registry
 	// classes are the priority classes that profiles lack until lookUp.
 	classes []policyfile.PriorityClass
+	// unplanned are further profiles that move pods by real usage, of which a command
+	// that plans once shows nothing.
+	unplanned []string
 	// content is that of the policy file.
 	content []byte
 	// signalsOnly reports whether cpu, memory and pods are not needed.
@@ -67,7 +70,7 @@ func (g *generation) decode(needs *parts) (err error) {
 		g.profiles, g.classes, err = policyfile.OfflineProfiles(g.file)
 	}
 	if err == nil && needs.onlyRealUsage {
-		policyfile.KeepOnlyRealUsage(g.profiles)
+		g.unplanned = policyfile.KeepOnlyRealUsage(g.profiles)
 	}
 	return err
 }

@@ -29,6 +29,7 @@ func (a *App) previewed(ctx context.Context, made *realusage.Made) *preview.Fact
 		At: a.kube.Clock.Now(), Paused: a.pause.Last().String(), Closed: "a cycle takes two ready nodes",
 		Evidence: map[string][]thresholds.Evidence{}, CountsFrom: map[string]time.Time{}, Until: map[string]time.Time{}, Steering: a.evidenceOfSteering(ctx),
 	}
+	f.OtherProfiles = a.current().unplanned
 	if a.options.shortOf > 0 {
 		f.Watched, f.ShortOf = a.current().load.Usage.ObservationPeriod.Duration, a.options.shortOf
 	}

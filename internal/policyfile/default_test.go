@@ -3,6 +3,7 @@ package policyfile
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
@@ -52,6 +54,32 @@ func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 	others := &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{{Name: "upstream's"}}}
 	if KeepOnlyRealUsage(others); len(others.Profiles) > 0 {
 		t.Errorf("what a plan is made by: %+v", others.Profiles)
+	}
+}
+
+// A profile may have arguments for a plugin that it does not enable: what protects
+// pods of moves by usage is the DefaultEvictor of a profile that makes some.
+func TestWhatIsPlannedIsOfTheProfilesThatMoveByUsage(t *testing.T) {
+	p := profiles(t, load(t, `
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+  - name: others
+    pluginConfig: [{name: DefaultEvictor, args: {minReplicas: 7}}, {name: RealUsageLowNodeUtilization}, {name: RemoveDuplicates}]
+    plugins: {balance: {enabled: [RemoveDuplicates]}}
+  - name: first
+    pluginConfig: [{name: DefaultEvictor, args: {minReplicas: 2}}, {name: RealUsageLowNodeUtilization}]
+    plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}
+  - name: second
+    pluginConfig: [{name: DefaultEvictor, args: {minReplicas: 3}}, {name: RealUsageLowNodeUtilization}]
+    plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}
+`))
+	args, ok := Protection(p).(*defaultevictor.DefaultEvictorArgs)
+	if !ok || args.MinReplicas != 2 {
+		t.Errorf("protected by %+v, want minReplicas 2", args)
+	}
+	if others := KeepOnlyRealUsage(p); len(p.Profiles) != 1 || p.Profiles[0].Name != "first" || !slices.Equal(others, []string{"second"}) {
+		t.Errorf("plans by %+v, leaves out %v", p.Profiles, others)
 	}
 }
 

@@ -16,26 +16,33 @@ import (
 
 // KeepOnlyRealUsage leaves only RealUsageLowNodeUtilization enabled, in the
 // first profile that has it. If none does, no profile is left: what is shown of a
-// policy is what that policy does.
-func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
+// policy is what that policy does. It returns the names of the other profiles that
+// have it.
+func KeepOnlyRealUsage(p *api.DeschedulerPolicy) (others []string) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
 	for i := range p.Profiles {
 		plugins := &p.Profiles[i].Plugins
 		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
 			plugins.Deschedule.Enabled = nil
 			plugins.Balance.Enabled = []string{realusage.Name}
+			for k := range p.Profiles[i+1:] {
+				if other := &p.Profiles[i+1+k]; policy.RealUsageArgsOf(other) != nil {
+					others = append(others, other.Name)
+				}
+			}
 			p.Profiles = p.Profiles[i : i+1]
-			return
+			return others
 		}
 	}
 	p.Profiles = nil
+	return nil
 }
 
 // Protection returns the DefaultEvictor's arguments in the first profile that
 // moves pods by usage.
 func Protection(p *api.DeschedulerPolicy) runtime.Object {
 	for i := range p.Profiles {
-		if _, moves := policy.ArgsOf(&p.Profiles[i], realusage.Name); moves {
+		if policy.RealUsageArgsOf(&p.Profiles[i]) != nil {
 			args, _ := policy.ArgsOf(&p.Profiles[i], defaultevictor.PluginName)
 			return args
 		}

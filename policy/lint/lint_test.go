@@ -311,6 +311,28 @@ func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 	}
 }
 
+// Each of several profiles has namespaces of its own.
+func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
+	s := subject(t, "", ours)
+	first := &s.Profiles.Profiles[0]
+	second := *first
+	second.Name = "q"
+	of := func(namespaces *api.Namespaces) []api.PluginConfig {
+		return []api.PluginConfig{{Name: ours, Args: &policy.RealUsageLowNodeUtilizationArgs{EvictableNamespaces: namespaces}}}
+	}
+	first.PluginConfigs, second.PluginConfigs = of(&api.Namespaces{Include: []string{"a"}}), of(&api.Namespaces{Exclude: []string{"b", "c"}})
+	s.Profiles.Profiles = append(s.Profiles.Profiles, second)
+	_, does := Examine(s)
+	for _, want := range []string{
+		"Profile p moves by real usage only pods of the namespaces a.",
+		"Profile q moves by real usage no pods of the namespaces b, c.",
+	} {
+		if !slices.Contains(does, want) {
+			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))
+		}
+	}
+}
+
 // Thresholds given as arguments are what happens, and so what is told.
 func TestWordsGoByThePluginsArguments(t *testing.T) {
 	s := subject(t, "", ours)

@@ -89,12 +89,17 @@ func (s *survey) pluginsWords() {
 	if s.args != nil {
 		runs = "Also runs"
 	}
-	if s.args != nil && s.args.EvictableNamespaces != nil {
-		s.sayOf(s.args.EvictableNamespaces.Include, ", ", "Moves by real usage only pods of the namespaces %s.")
-		s.sayOf(s.args.EvictableNamespaces.Exclude, ", ", "Moves by real usage no pods of the namespaces %s.")
-	}
+	several := len(policy.RealUsageArgs(s.Profiles)) > 1
 	for i := range s.Profiles.Profiles {
 		profile := &s.Profiles.Profiles[i]
+		if args := policy.RealUsageArgsOf(profile); args != nil && args.EvictableNamespaces != nil {
+			moves := "Moves"
+			if several {
+				moves = fmt.Sprintf("Profile %s moves", profile.Name)
+			}
+			s.sayOf(args.EvictableNamespaces.Include, ", ", moves+" by real usage only pods of the namespaces %s.")
+			s.sayOf(args.EvictableNamespaces.Exclude, ", ", moves+" by real usage no pods of the namespaces %s.")
+		}
 		names := slices.Concat(profile.Plugins.Deschedule.Enabled, profile.Plugins.Balance.Enabled)
 		names = slices.DeleteFunc(names, func(name string) bool { return name == policy.RealUsageLowNodeUtilizationName })
 		if len(names) > 0 {

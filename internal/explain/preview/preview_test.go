@@ -258,6 +258,19 @@ func TestHotNodesLeftOut(t *testing.T) {
 	}
 }
 
+// A plan is that of one profile. It names the others that plan moves.
+func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
+	f := idle()
+	if got := printed(f, layout.Style{Width: 200}, false); strings.Contains(got, "Not shown") {
+		t.Errorf("one profile alone leaves something out:\n%s", got)
+	}
+	f.OtherProfiles = []string{"batch"}
+	const want = "Not shown:      the moves by real usage of 1 other profile of the policy: batch."
+	if got := printed(f, layout.Style{Width: 200}, false); !strings.Contains(got, want) {
+		t.Errorf("want %q in\n%s", want, got)
+	}
+}
+
 // ahead has a node that is not hot yet.
 func ahead() *Facts {
 	f := idle()

@@ -144,6 +144,9 @@ func (p *printer) basis(r *Report) {
 		p.field("Left out", fmt.Sprintf("%s hot and left out by the policy's nodeSelector: %s.",
 			reasons.Are(len(left), "node"), reasons.Names(left, 3)))
 	}
+	if others := r.OtherProfiles; len(others) > 0 {
+		p.field("Not shown", fmt.Sprintf("the moves by real usage of %s of the policy: %s.", reasons.Count(len(others), "other profile"), reasons.Names(others, 3)))
+	}
 }
 
 // fields prints sentences with one label: the first few, or all on a wide page.

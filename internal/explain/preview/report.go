@@ -38,6 +38,8 @@ type Facts struct {
 	Measured map[string]cluster.Percents
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
 	HotLeftOut []string
+	// OtherProfiles also move pods by real usage, and are no part of the plan.
+	OtherProfiles []string
 	// Until is when a declined pod's reason ends, by the pod's UID, where that is
 	// known ahead.
 	Until map[string]time.Time
@@ -54,7 +56,7 @@ type Facts struct {
 func New(f *Facts) *Report {
 	r := &Report{
 		APIVersion: policy.GroupVersion, Kind: Kind, Made: f.At.UTC(), Closed: f.Closed, Paused: f.Paused,
-		Steering: f.Steering.conclude(f.At), HotLeftOut: f.HotLeftOut, Moves: []Move{}, Declined: []Declined{}, Nodes: []Node{},
+		Steering: f.Steering.conclude(f.At), HotLeftOut: f.HotLeftOut, OtherProfiles: f.OtherProfiles, Moves: []Move{}, Declined: []Declined{}, Nodes: []Node{},
 	}
 	for i := range f.Plan.Moves {
 		r.Moves = append(r.Moves, moveOf(&f.Plan.Moves[i], f.Evidence[f.Plan.Moves[i].From]))

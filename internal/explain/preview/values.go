@@ -25,12 +25,15 @@ type Report struct {
 	// lacks nothing.
 	Provisional string `json:"provisional,omitempty"`
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out.
-	HotLeftOut []string   `json:"hotLeftOut,omitempty"`
-	Summary    Summary    `json:"summary"`
-	Steering   Steering   `json:"steering"`
-	Moves      []Move     `json:"moves"`
-	Declined   []Declined `json:"declined"`
-	Nodes      []Node     `json:"nodes"`
+	HotLeftOut []string `json:"hotLeftOut,omitempty"`
+	// OtherProfiles of the policy also move pods by real usage. Their moves are not
+	// shown.
+	OtherProfiles []string   `json:"otherProfiles,omitempty"`
+	Summary       Summary    `json:"summary"`
+	Steering      Steering   `json:"steering"`
+	Moves         []Move     `json:"moves"`
+	Declined      []Declined `json:"declined"`
+	Nodes         []Node     `json:"nodes"`
 }
 
 // Move is one planned move.
