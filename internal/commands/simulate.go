@@ -13,9 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
-
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -23,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/internal/sim/contest"
 	"github.com/evenkeel/evenkeel/internal/sim/report"
+	"github.com/evenkeel/evenkeel/internal/sim/rivals"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/policy"
@@ -103,16 +102,24 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	}
 	known := map[string]sim.Variant{
 		"none":              {},
-		"upstream-requests": {Upstream: upstreamArgs(20, 50, nil)},
-		"upstream-metrics":  {Upstream: onMetrics()},
+		"upstream-requests": {Upstream: upstreamArgs(cluster.Percents{20, 20}, cluster.Percents{50, 50}, nil)},
+		"upstream-metrics":  onMetrics(""),
 		"openshift":         {Rival: contest.OpenShift},
-		"koordinator":       {Rival: contest.Koordinator},
-		"trimaran":          {Rival: contest.Trimaran, Upstream: onMetrics()},
-		"trimaran-risk":     {Rival: contest.TrimaranRisk, Upstream: onMetrics()},
-		"evict-only":        {Policy: own, Evicts: true},
+		"koordinator":       {Rival: contest.Koordinator, Lines: rivals.KoordinatorHigh},
+		"trimaran":          onMetrics(contest.Trimaran),
+		"trimaran-risk":     onMetrics(contest.TrimaranRisk),
+		"evict-only":        {Policy: own, Evicts: true, Lines: evictLines(&load)},
 		"extender-only":     {Policy: own, Steers: true},
-		"evenkeel":          {Policy: own, Evicts: true, Steers: true},
+		"evenkeel":          {Policy: own, Evicts: true, Steers: true, Lines: evictLines(&load)},
 		"oracle":            {Oracle: true},
+	}
+	policies, err := o.policyVariants()
+	if err != nil {
+		return nil, err
+	}
+	lines, err := o.rivalLines(append(slices.Clone(policies), known["evenkeel"]))
+	if err != nil {
+		return nil, err
 	}
 	var all []sim.Variant
 	for _, name := range o.Compare {
@@ -121,8 +128,19 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 			return nil, exit.Usagef("--compare: %q is not one of %s%s", name, strings.Join(comparisons, ", "), likely.Hint(name, comparisons))
 		}
 		variant.Name = name
+		all = append(all, lines.of(variant)...)
+	}
+	for i, variant := range policies {
+		if slices.ContainsFunc(all, func(other sim.Variant) bool { return other.Name == variant.Name }) {
+			return nil, exit.Usagef("--policy %s: there is a variant %q already; files to compare need different names", o.Policies[i], variant.Name)
+		}
 		all = append(all, variant)
 	}
+	return all, nil
+}
+
+func (o *SimulateOptions) policyVariants() ([]sim.Variant, error) {
+	var all []sim.Variant
 	for _, file := range o.Policies {
 		variant, err := policyVariant(file)
 		if err != nil {
@@ -131,24 +149,9 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 		if !variant.Evicts && o.Notes != nil {
 			fmt.Fprintf(o.Notes, "--policy %s: %s, so it only steers here\n", file, explain.NothingByUsage)
 		}
-		if slices.ContainsFunc(all, func(other sim.Variant) bool { return other.Name == variant.Name }) {
-			return nil, exit.Usagef("--policy %s: there is a variant %q already; files to compare need different names", file, variant.Name)
-		}
 		all = append(all, variant)
 	}
 	return all, nil
-}
-
-func onMetrics() *nodeutilization.LowNodeUtilizationArgs {
-	return upstreamArgs(45, 65, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})
-}
-
-func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtilization) *nodeutilization.LowNodeUtilizationArgs {
-	return &nodeutilization.LowNodeUtilizationArgs{
-		Thresholds:         api.ResourceThresholds{"cpu": low, "memory": low},
-		TargetThresholds:   api.ResourceThresholds{"cpu": high, "memory": high},
-		MetricsUtilization: metrics,
-	}
 }
 
 // policyVariant is a policy file as both halves apply it. It ignores thresholds
@@ -168,7 +171,11 @@ func policyVariant(path string) (_ sim.Variant, err error) {
 	if err != nil {
 		return sim.Variant{}, err
 	}
-	return sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: evicts, Steers: true}, nil
+	variant := sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: evicts, Steers: true}
+	if evicts {
+		variant.Lines = evictLines(&file.Load)
+	}
+	return variant, nil
 }
 
 // movesByUsage reports whether a policy moves pods by real usage.

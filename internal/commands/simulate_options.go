@@ -23,12 +23,14 @@ type SimulateOptions struct {
 	Stretch   bool
 	Recipe    trace.Recipe
 	// Generate is what is generated without a trace: one of generators.
-	Generate       string
-	Dense          sim.Dense
-	Shape          sim.Shape
-	Run            sim.Config
-	Policies       []string
-	Compare        []string
+	Generate string
+	Dense    sim.Dense
+	Shape    sim.Shape
+	Run      sim.Config
+	Policies []string
+	Compare  []string
+	// RivalLines are the lines by which rivals evict: some of RivalLines.
+	RivalLines     []string
 	Output, Report string
 	Color          string
 	// Version is the program's.
@@ -50,7 +52,7 @@ func NewSimulateOptions() SimulateOptions {
 			HotLinePercent: sim.DefaultHotLine, ExtenderWeight: sim.DefaultExtenderWeight,
 			MaxUnavailablePercent: sim.DefaultMaxUnavailable, Seed: 1,
 		},
-		Output: "table",
+		RivalLines: []string{ownLines}, Output: "table",
 	}
 }
 
@@ -77,6 +79,7 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MemoryTrace, "memory-trace", o.MemoryTrace, "Memory trace with as many series. Without it the .mem.csv beside a .cpu.csv is taken.")
 	flags.StringArrayVar(&o.Policies, "policy", nil, "Policy file to add as a variant (repeatable).")
 	flags.StringSliceVar(&o.Compare, "compare", o.Compare, "Variants to compare: "+strings.Join(comparisons, ", ")+".")
+	flags.StringSliceVar(&o.RivalLines, "rival-lines", o.RivalLines, "Lines by which Koordinator and upstream evict: "+ownLines+", "+equalLines+" to those of the first --policy or the shipped one, or both.")
 	flags.Float64Var(&o.Shape.PodsPerNode, "pods-per-node", o.Shape.PodsPerNode, "Pods to a node.")
 	flags.IntVar(&o.Shape.Nodes, "nodes", o.Shape.Nodes, "Nodes; 0 counts them by --pods-per-node.")
 	flags.IntVar(&o.Shape.Pods, "pods", o.Shape.Pods, "Pods; 0 is one per series.")

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim/contest"
@@ -35,6 +36,10 @@ type Variant struct {
 	Upstream *nodeutilization.LowNodeUtilizationArgs
 	// Rival decides by another project's rules; empty leaves them out.
 	Rival contest.Name
+	// Lines is the usage in percent above which pods are taken off a node; 0 for a
+	// resource without such a line. Koordinator plays by it, the others have it among
+	// their own settings.
+	Lines cluster.Percents
 	// Oracle moves pods every hour to where the coming hour's usage suits best.
 	Oracle bool
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/sim/contest"
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
@@ -77,7 +78,7 @@ func play(ctx context.Context, c *Config, v *Variant, places []string) (Result, 
 			c.Progress(v.Name, step+1, c.Steps)
 		}
 	}
-	return p.tally.result(c, v.Name), nil
+	return p.tally.result(c, v), nil
 }
 
 func (p *player) build(ctx context.Context, places []string) (err error) {
@@ -92,6 +93,9 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 	}
 	if p.variant.Rival != "" {
 		p.rival = contest.New(p.variant.Rival)
+		if p.variant.Lines != (cluster.Percents{}) {
+			p.rival.EvictAbove(p.variant.Lines)
+		}
 		p.rival.Schedule(&scheduling)
 	}
 	if p.world, err = newWorld(ctx, p.config.Fleet, scheduling, p.config.Gap); err != nil {

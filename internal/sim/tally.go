@@ -104,6 +104,10 @@ type Result struct {
 	// pods that deploys replaced.
 	Refused  int `json:"refused"`
 	Deployed int `json:"deployed"`
+	// EvictLinePercent is the CPU usage above which the variant takes pods off a
+	// node, MemoryEvictLinePercent that of memory; nil where it has no such line.
+	EvictLinePercent       *float64 `json:"evictLinePercent"`
+	MemoryEvictLinePercent *float64 `json:"memoryEvictLinePercent"`
 	// Usage is CPU demand in percent, one row per step with a value per node,
 	// in the order of the nodes.
 	Usage [][]float64 `json:"usage,omitempty"`
@@ -112,13 +116,14 @@ type Result struct {
 }
 
 // result summarizes a run.
-func (t *tally) result(c *Config, name string) Result {
+func (t *tally) result(c *Config, v *Variant) Result {
 	w := t.world
 	demands := w.usage.demands
 	warm := min(c.WarmUp, len(demands)-1)
 	scored := demands[warm:]
 	r := t.Result
-	r.Variant, r.Nodes, r.Pods, r.Memory, r.Steps = name, len(w.nodes), len(w.replicas), w.fleet.Memory, len(scored)
+	r.Variant, r.Nodes, r.Pods, r.Memory, r.Steps = v.Name, len(w.nodes), len(w.replicas), w.fleet.Memory, len(scored)
+	r.EvictLinePercent, r.MemoryEvictLinePercent = line(v.Lines[cluster.CPU]), line(v.Lines[cluster.Memory])
 	r.Days, r.Deployed = float64(len(scored))*Step.Hours()/24, w.deployed
 	r.Evictions, r.EvictionsAt = len(t.moves), make([]int, len(demands))
 	for i, move := range t.moves {
@@ -147,6 +152,14 @@ func (t *tally) result(c *Config, name string) Result {
 		}
 	}
 	return r
+}
+
+// line returns nil for no line.
+func line(percent float64) *float64 {
+	if percent == 0 {
+		return nil
+	}
+	return &percent
 }
 
 // shares counts node-time above the line, and demand above capacity.

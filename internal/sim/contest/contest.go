@@ -67,6 +67,10 @@ func New(name Name) *Player {
 	return &Player{name: name, openshift: rivals.NewOpenShift(), koordinator: rivals.NewKoordinator()}
 }
 
+// EvictAbove replaces the usage in percent above which the rival takes pods off a
+// node. Only Koordinator has such a line.
+func (p *Player) EvictAbove(lines cluster.Percents) { p.koordinator.High = lines }
+
 // Join shows the player its world.
 func (p *Player) Join(world World) { p.world = world }
 

@@ -60,7 +60,7 @@ var columns = []string{
 	"variant", "nodes", "pods", "memory", "steps", "days", "hotPercent", "unservedPercent", "lostPercent",
 	"cpuDeviation", "cpuDeviationHour", "memoryDeviation", "memoryDeviationHour", "memoryHotPercent", "peakCPUPercent",
 	"evictions", "evictionsPerPodAndDay", "landed", "onPlan", "planned", "boomerangs", "helped", "pending",
-	"hotMinutesPerEviction", "refused", "deployed",
+	"hotMinutesPerEviction", "refused", "deployed", "evictLinePercent", "memoryEvictLinePercent",
 }
 
 // CSV writes a header and a line per variant. Unknown values are empty.

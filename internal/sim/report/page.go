@@ -24,7 +24,7 @@ type page struct {
 	Style          template.CSS
 	Conclusion     Conclusion
 	Rule           string
-	Memory         bool
+	Memory, Lines  bool
 	Rows           []tableRow
 	HotLine        string
 	HeatMaps       []heatMap
@@ -78,7 +78,7 @@ func newPage(heading Heading, results []sim.Result) (*page, error) {
 	looks, colours := styles(results, conclusion.Best), newScale(line)
 	p := &page{
 		Heading: heading, Played: played(&heading), Timing: timing(&heading), Style: template.CSS(pageStyle),
-		Conclusion: conclusion, Rule: Rule, Memory: withMemory(results), HotLine: fmt.Sprintf("%g%%", line), Legend: colours.legend(),
+		Conclusion: conclusion, Rule: Rule, Memory: withMemory(results), Lines: withLines(results), HotLine: fmt.Sprintf("%g%%", line), Legend: colours.legend(),
 		Landings: landings(results, looks),
 	}
 	p.LegendWidth = px(22*len(p.Legend) + 60)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -105,6 +106,39 @@ func TestTableShowsMemoryWhereItWasReplayed(t *testing.T) {
 	for _, want := range []string{"MEM HOT%", "MEM DEV 1h", "4.2", "11.5"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// Every row says above which line its variant evicts: of memory, too, where it was
+// replayed, and a dash where there is none.
+func TestLines(t *testing.T) {
+	for _, memory := range []bool{false, true} {
+		results := replay()
+		results[1].EvictLinePercent, results[1].MemoryEvictLinePercent = new(65.0), new(72.5)
+		results[2].MemoryEvictLinePercent = new(80.0)
+		for i := range results {
+			results[i].Memory = memory
+		}
+		want := []string{"-", "65", "-", "-"}
+		if memory {
+			want = []string{"-", "65/72.5", "-/80", "-"}
+		}
+		var table layout.Page
+		var page strings.Builder
+		if err := errors.Join(Table(&table, results), HTML(&page, heading(), results)); err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(table.String(), "\n")[:5] {
+			got := strings.Fields(line)[1]
+			if i == 0 && got != "LINE%" || i > 0 && got != want[i-1] {
+				t.Errorf("memory %v: line %d of the table is %q", memory, i, line)
+			}
+		}
+		for _, cell := range want {
+			if !strings.Contains(page.String(), "<td>"+cell+"</td>") {
+				t.Errorf("memory %v: the page lacks %q", memory, cell)
+			}
 		}
 	}
 }

@@ -14,18 +14,25 @@ func Table(p *layout.Page, results []sim.Result) error {
 	if err != nil {
 		return err
 	}
-	memory := withMemory(results)
+	memory, lines := withMemory(results), withLines(results)
 	header := []string{"VARIANT", "HOT%", "UNSERVED%", "DEV 5m", "DEV 1h"}
 	if memory {
 		header = append(header, "MEM HOT%", "MEM DEV 1h")
 	}
 	header = append(header, "EVICTIONS", "PER POD PER DAY", "HOT MIN/EVICTION", "ON PLAN%", "BOOMERANGS", "HELPED%")
+	if lines {
+		header = slices.Insert(header, 1, "LINE%")
+	}
 	all := make([]layout.Column, len(header))
 	for i, title := range header {
 		all[i].Title = title
 	}
 	for i := range made {
-		layout.Row(all, made[i].cells(memory)...)
+		cells := made[i].cells(memory)
+		if lines {
+			cells = slices.Insert(cells, 1, made[i].Line())
+		}
+		layout.Row(all, cells...)
 	}
 	p.Table("", all...)
 	p.Line("", "")
@@ -46,4 +53,26 @@ func (r *Row) cells(memory bool) []string {
 
 func withMemory(results []sim.Result) bool {
 	return slices.ContainsFunc(results, func(r sim.Result) bool { return r.Memory })
+}
+
+// withLines reports whether any variant takes pods off nodes above a line.
+func withLines(results []sim.Result) bool {
+	return slices.ContainsFunc(results, func(r sim.Result) bool { return r.EvictLinePercent != nil || r.MemoryEvictLinePercent != nil })
+}
+
+// Line formats the usage above which the variant takes pods off a node: of CPU and,
+// where memory was replayed, of memory.
+func (r *Row) Line() string {
+	cpu := percentOrDash(r.EvictLinePercent)
+	if !r.Memory || r.EvictLinePercent == nil && r.MemoryEvictLinePercent == nil {
+		return cpu
+	}
+	return cpu + "/" + percentOrDash(r.MemoryEvictLinePercent)
+}
+
+func percentOrDash(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*v, 'g', -1, 64)
 }

@@ -17,15 +17,18 @@ const (
 	workloadLimitSpan = 5 * time.Minute // objectLimiters.workload.duration
 )
 
-// lowThresholds and highThresholds are in percent.
+// lowThresholds and KoordinatorHigh, the high thresholds, are in percent.
 var (
-	lowThresholds  = cluster.Percents{cluster.CPU: 45, cluster.Memory: 55}
-	highThresholds = cluster.Percents{cluster.CPU: 75, cluster.Memory: 80}
+	lowThresholds   = cluster.Percents{cluster.CPU: 45, cluster.Memory: 55}
+	KoordinatorHigh = cluster.Percents{cluster.CPU: 75, cluster.Memory: 80}
 )
 
 // Koordinator is LowNodeLoad with the MigrationController: what it wants to
 // evict waits as a job until there is a reservation elsewhere.
 type Koordinator struct {
+	// High is the usage in percent above which a node is a source.
+	High cluster.Percents
+
 	detectors map[string]*detector
 	jobs      []Job
 	// limited is until when no further pod of an owner may be evicted.
@@ -41,7 +44,7 @@ type Job struct {
 
 // NewKoordinator returns one that knows nothing yet.
 func NewKoordinator() *Koordinator {
-	return &Koordinator{detectors: map[string]*detector{}, limited: map[int]time.Time{}}
+	return &Koordinator{High: KoordinatorHigh, detectors: map[string]*detector{}, limited: map[int]time.Time{}}
 }
 
 // loaded is a node as LowNodeLoad keeps its books on it.
@@ -54,7 +57,7 @@ type loaded struct {
 // looks in a row, while all low nodes together have room. owners tells of a
 // pod's owner.
 func (k *Koordinator) Look(now time.Time, nodes []Node, owners func(int) Owner) {
-	low, high := classify(nodes)
+	low, high := classify(nodes, k.High)
 	abnormal := slices.DeleteFunc(high, func(n *loaded) bool { return !k.detector(n.Name).over(now) })
 	if len(abnormal) == 0 || len(low) == 0 || len(low) == len(nodes) {
 		return
@@ -91,7 +94,7 @@ func (k *Koordinator) detector(node string) *detector {
 
 // classify finds the nodes below all low thresholds, and those above a high
 // one. A node's usage is that of the system and of the pods that it has now.
-func classify(nodes []Node) (low, high []*loaded) {
+func classify(nodes []Node, highThresholds cluster.Percents) (low, high []*loaded) {
 	for i := range nodes {
 		n := &loaded{Node: &nodes[i], used: nodes[i].System}
 		for k := range nodes[i].Pods {
@@ -99,7 +102,7 @@ func classify(nodes []Node) (low, high []*loaded) {
 			n.requested = n.requested.Plus(nodes[i].Pods[k].Requests)
 		}
 		for r, capacity := range n.Capacity {
-			n.low[r] = int64(lowThresholds[r] / 100 * float64(capacity))
+			n.low[r] = int64(min(lowThresholds[r], highThresholds[r]) / 100 * float64(capacity))
 			n.high[r] = int64(highThresholds[r] / 100 * float64(capacity))
 		}
 		switch {

@@ -71,9 +71,9 @@ func settled(in Input) Input {
 	return in
 }
 
-// packed is a cluster of 64-core nodes of which a tenth is hot by 250 pods of like
+// packed is a cluster of 64-core nodes of which a tenth is at 86% by pods of like
 // sizes, or of the costs that pods have.
-func packed(nodes int, mixed bool) Input {
+func packed(nodes, perNode int, mixed bool) Input {
 	rng := rand.New(rand.NewPCG(11, 12))
 	in := Input{Placement: anywhere{}, MinHotMinutesSaved: 10, MinGainPercent: 0.5}
 	for i := range nodes {
@@ -81,11 +81,11 @@ func packed(nodes int, mixed bool) Input {
 		n.Predicted = cluster.Amounts{25600, 64 << 30}
 		if i%10 == 0 {
 			n.State, n.Predicted, n.ByCPU = thresholds.Hot, cluster.Amounts{}, true
-			for k := range 250 {
+			for k := range perNode {
 				name := fmt.Sprintf("workload-%05d-%03d", i, k)
 				pod := strategies.Pod{
 					Pod:   &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name},
-					Usage: cluster.Amounts{180 + rng.Int64N(80), 512 << 20},
+					Usage: cluster.Amounts{(180 + rng.Int64N(80)) * 250 / int64(perNode), 128 << 30 / int64(perNode)},
 				}
 				if mixed {
 					pod.Disruption.Quarters = []int{4, 4, 4, 5, 8, 12}[rng.IntN(6)]
@@ -101,19 +101,22 @@ func packed(nodes int, mixed bool) Input {
 	return in
 }
 
-// BenchmarkPlanPacked plans the relief of nodes of 250 pods, by about 45 moves each.
+// BenchmarkPlanPacked plans the relief of nodes of 30 to 250 pods, by about a fifth
+// of them.
 func BenchmarkPlanPacked(b *testing.B) {
 	for _, mixed := range []bool{false, true} {
-		for _, nodes := range []int{100, 1000} {
-			b.Run(fmt.Sprintf("mixed=%v/nodes=%d", mixed, nodes), func(b *testing.B) {
-				in := packed(nodes, mixed)
-				var plan strategies.Plan
-				b.ReportAllocs()
-				for b.Loop() {
-					plan = New(in)
-				}
-				b.ReportMetric(float64(len(plan.Moves)), "moves")
-			})
+		for _, perNode := range []int{30, 60, 110, 250} {
+			for _, nodes := range []int{100, 1000} {
+				b.Run(fmt.Sprintf("mixed=%v/pods=%d/nodes=%d", mixed, perNode, nodes), func(b *testing.B) {
+					in := packed(nodes, perNode, mixed)
+					var plan strategies.Plan
+					b.ReportAllocs()
+					for b.Loop() {
+						plan = New(in)
+					}
+					b.ReportMetric(float64(len(plan.Moves)), "moves")
+				})
+			}
 		}
 	}
 }
