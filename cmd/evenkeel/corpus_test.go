@@ -78,7 +78,7 @@ func printed(ctx context.Context, command *cobra.Command, args ...string) ([]byt
 }
 
 // outcomes renders the JSON of simulate: a line for each figure of each
-// variant.
+// variant. Evict lines are settings, not figures.
 func outcomes(t *testing.T, document []byte) string {
 	t.Helper()
 	var read struct {
@@ -95,6 +95,8 @@ func outcomes(t *testing.T, document []byte) string {
 		fmt.Fprintf(&text, "%s evictions:%s\n", variant, counts(t, result["evictionsAt"]))
 		delete(result, "usage")
 		delete(result, "evictionsAt")
+		delete(result, "evictLinePercent")
+		delete(result, "memoryEvictLinePercent")
 		for _, figure := range sorted(result) {
 			fmt.Fprintf(&text, "%s %s: %s\n", variant, figure, rendered(result[figure]))
 		}
