@@ -53,6 +53,11 @@ func TestPlanKeepsTheHour(t *testing.T) {
 			beside: atMost(1, 9),
 			want:   []string{"a0: h -> x", "a1: OwnerMovesPerHour", "h stays: OwnerMovesPerHour"},
 		},
+		"an owner with moves for less than half of what has to leave": { // the next hours bring the rest
+			nodes:  []Node{cool("x", cluster.Amounts{}), owned(hot("h", cluster.Amounts{550}, pods(5, "a", cluster.Amounts{40})...), of)},
+			beside: atMost(1, 9),
+			want:   []string{"a0: h -> x", "a1: OwnerMovesPerHour", "a2: OwnerMovesPerHour", "h stays: OwnerMovesPerHour"},
+		},
 		"a namespace with fewer": {
 			nodes:  []Node{cool("x", cluster.Amounts{}), owned(hot("h", cluster.Amounts{590}, pod("a0", cluster.Amounts{100}), pod("b0", cluster.Amounts{100}), pod("c0", cluster.Amounts{10})), of)},
 			beside: atMost(9, 1),

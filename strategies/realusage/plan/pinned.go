@@ -10,7 +10,9 @@ import (
 )
 
 // leastRelief is the share of what is above a node's evict line that must be able
-// to leave for the node to be relieved although it stays hot.
+// to leave for the node to be relieved although it stays hot. It does not hold for
+// what only waits for a bound of moves: the node is cooled in several cycles, and
+// would never be by a bound that always allows less than this share.
 const leastRelief = 0.5
 
 // relievePinned moves pods off nodes that stay hot because of pods that must not
