@@ -146,8 +146,9 @@ func total(parts []part, value func(part) point) (sum point) {
 // used where the counter confirms it, and where there is no second reading.
 //
 // After the first measurement of a node or pod the kubelet writes zero, although
-// it does not know yet, so zero beside a counter that runs is believed without a
-// second reading only if idle, and never of a counter that began anew.
+// it does not know yet, so zero beside a counter that has run is believed without
+// a second reading only if idle, which a pod's containers show, and never of a
+// counter that began anew.
 func (s *scrape) current(key seriesKey, cpu *stats, idle bool) point {
 	own := cpu.usageNanoCores
 	answered := point{number{value: own.value * nanoToMilli, known: own.known}, cpu.at}

@@ -105,7 +105,7 @@ func (s *scrape) summaryPod(pod *cluster.Pod, p *podStats, measured bool) {
 	case p.twice:
 		s.report.podProblem(usage.Duplicate, pod, "two of this name in one answer")
 	default:
-		milli := s.current(seriesKey{pod.UID, p.uid}, &p.cpu, measured)
+		milli := s.current(seriesKey{pod.UID, p.uid}, &p.cpu, measured && p.idle)
 		if milli.value == 0 && p.busy {
 			milli.known = false
 		}

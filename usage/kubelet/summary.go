@@ -24,8 +24,9 @@ type podStats struct {
 	seen, exact, twice bool
 	uid                string // by which the kubelet knows it
 	cpu, memory        stats
-	// busy: a container uses CPU, or its usage is not known.
-	busy bool
+	// busy: a container uses CPU, or its usage is not known. idle: there are
+	// containers, and the usage that is known of them is zero.
+	busy, idle bool
 	// waits are those of its containers that count for contention, psi whether
 	// any container has PSI.
 	waits []wait
@@ -100,7 +101,7 @@ func (d *summaryDecoder) pod() {
 		case "memory":
 			d.stats(&pod.memory)
 		case "containers":
-			pod.busy = d.podContainers()
+			pod.busy, pod.idle = d.podContainers()
 		}
 	}
 	if d.Err() != nil {
@@ -201,13 +202,14 @@ func newScanner() *jsonscan.Scanner {
 }
 
 // podContainers reads the CPU stats of a pod's containers, keeps them if they are
-// wanted, and reports whether any is busy.
-func (d *summaryDecoder) podContainers() (busy bool) {
+// wanted, and reports whether any is busy, and whether they are idle.
+func (d *summaryDecoder) podContainers() (busy, idle bool) {
 	for range d.Array {
 		cpu := d.container()
+		idle = idle || cpu.usageNanoCores.known
 		busy = busy || cpu.usageNanoCores.value > 0 || !cpu.usageNanoCores.known && cpu.coreNanoSeconds.value > 0
 	}
-	return busy
+	return busy, idle && !busy
 }
 
 func (d *summaryDecoder) container() stats {

@@ -232,9 +232,22 @@ func TestSummaryOfAPod(t *testing.T) {
 			pods: ref("uid-p") + `"cpu":{` + at + `,"usageNanoCores":1e300},"memory":` + memOK + `}`,
 			want: []usage.PodSample{podSample("shop", "p", noon, mostOfOne, gib)},
 		},
-		"idle": {
-			pods: ref("uid-p") + `"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
+		"idle, and so are its containers": {
+			pods: ref("uid-p") + `"containers":[{"name":"main","cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":3}},{"name":"other"}],` +
+				`"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
 			want: []usage.PodSample{podSample("shop", "p", noon, 0, gib)},
+		},
+		"zero beside a counter that has run, and no container": {
+			pods:     ref("uid-p") + `"containers":[],"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
+			problems: map[usage.Cause]string{usage.Unreadable: "no CPU usage yet"},
+		},
+		"zero beside a counter that has run, and nothing about containers": {
+			pods:     ref("uid-p") + `"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
+			problems: map[usage.Cause]string{usage.Unreadable: "no CPU usage yet"},
+		},
+		"zero beside a counter that has run, and containers that are not measured": {
+			pods:     ref("uid-p") + `"containers":[{"name":"main"}],"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
+			problems: map[usage.Cause]string{usage.Unreadable: "no CPU usage yet"},
 		},
 		"zero from a kubelet that has just started": {
 			node: `"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK,
