@@ -154,6 +154,9 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 		Namespace: e.options.Namespace, Name: pause.Name, Ledger: evictor.ConfigMapName, Annotation: pause.Annotation,
 	}
 	patient.Ledger.Stored, patient.Ledger.Err = look.Ledger(ctx)
+	if !patient.Ledger.Stored && patient.Ledger.Err == nil {
+		patient.Ledger.Elsewhere = probe.Elsewhere(ctx, look.Kube.Client, e.options.Namespace, evictor.ConfigMapName, pause.Name)
+	}
 	if u, unreadable := errors.AsType[*configmap.Unreadable](patient.Ledger.Err); unreadable {
 		patient.Ledger.Accept, patient.Ledger.Surges, patient.Ledger.Accepted = u.Accept(), u.Surges(), u.Accepted
 	}

@@ -266,8 +266,10 @@ type Pause struct {
 
 // Ledger is what is known of the stored ledger.
 type Ledger struct {
-	// Stored reports whether there is one.
-	Stored bool
+	// Stored reports whether there is one. If there is none, Elsewhere are the
+	// namespaces that have a ledger or a kill switch, as far as listing is allowed.
+	Stored    bool
+	Elsewhere []string
 	// Err is why it cannot be read; nil if it can, or if there is none.
 	Err error
 	// Accept is the command that accepts the loss of content that is no ledger,

@@ -12,6 +12,9 @@ func examineLedger(p *Patient, n *notes) {
 	ledger := &p.Ledger
 	switch {
 	case !p.Mode.Evicts():
+	case ledger.Err == nil && !ledger.Stored && len(ledger.Elsewhere) > 0:
+		n.warning("", "Namespace %s has no ledger, and another one has a ledger or a kill switch: %s. What is said here of permissions, kill switch and ledger "+
+			"is not true of an installation there.", p.Pause.Namespace, reasons.Names(ledger.Elsewhere, 3)).fix("evenkeel doctor --namespace " + ledger.Elsewhere[0])
 	case ledger.Err == nil && !ledger.Stored:
 		n.ok("", "Namespace %s has no ledger: no eviction is on record there. %s", p.Pause.Namespace, elsewhere)
 	case ledger.Err == nil:

@@ -347,6 +347,12 @@ func TestLedger(t *testing.T) {
 		mend   string
 	}{
 		"readable": {mode: doctor.ModeServe, ledger: doctor.Ledger{Stored: true}, want: []string{"ok: The ledger stored in namespace evenkeel can be read."}},
+		"none here": {
+			mode: doctor.ModeServe, ledger: doctor.Ledger{Elsewhere: []string{"balance", "evenkeel-2"}},
+			want: []string{"warning: Namespace evenkeel has no ledger, and another one has a ledger or a kill switch: balance, evenkeel-2. " +
+				"What is said here of permissions, kill switch and ledger is not true of an installation there."},
+			mend: "evenkeel doctor --namespace balance",
+		},
 		"none": {mode: doctor.ModeServe, want: []string{"ok: Namespace evenkeel has no ledger: no eviction is on record there. " +
 			"If Evenkeel runs in another namespace, name that with --namespace."}},
 		"unreadable": {

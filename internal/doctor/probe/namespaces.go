@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,4 +29,24 @@ func Unread(ctx context.Context, client kubernetes.Interface) (names []string) {
 		}
 	}
 	return names
+}
+
+// Elsewhere returns the namespaces, but for one, that have a ConfigMap of any of
+// the names; nil where listing them is not allowed.
+func Elsewhere(ctx context.Context, client kubernetes.Interface, except string, names ...string) (namespaces []string) {
+	ctx, cancel := context.WithTimeout(ctx, namespacesTimeout)
+	defer cancel()
+	for _, name := range names {
+		list, err := client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		if err != nil {
+			return nil
+		}
+		for i := range list.Items {
+			if item := &list.Items[i]; item.Name == name && item.Namespace != except {
+				namespaces = append(namespaces, item.Namespace)
+			}
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
 }

@@ -34,3 +34,28 @@ func TestUnread(t *testing.T) {
 		t.Errorf("where they must not be listed: %v", got)
 	}
 }
+
+// Ledgers and kill switches of other namespaces are found by their names, where
+// listing ConfigMaps is allowed.
+func TestElsewhere(t *testing.T) {
+	client := fake.NewClientset()
+	for _, at := range []struct{ namespace, name string }{
+		{"kube-system", "evenkeel-pause"}, {"b", "evenkeel-ledger"}, {"b", "evenkeel-pause"}, {"a", "evenkeel-pause"}, {"c", "other"},
+	} {
+		if err := client.Tracker().Add(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: at.name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func() []string {
+		return probe.Elsewhere(t.Context(), client, "kube-system", "evenkeel-ledger", "evenkeel-pause")
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, find()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	if got := find(); got != nil {
+		t.Errorf("where they must not be listed: %v", got)
+	}
+}
