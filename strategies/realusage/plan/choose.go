@@ -140,10 +140,11 @@ func (s *search) run() []*strategies.Pod {
 }
 
 // reachable reports whether pods from the i-th on may cover what is left at a
-// cost of c.
+// cost of c. What was not needed at first is left only where a pod uses less than
+// nothing.
 func (s *search) reachable(i, c int, left cluster.Amounts) bool {
 	for r := range left {
-		if left[r] > 0 && left[r] > s.most[r][i*s.best+c] {
+		if left[r] > 0 && (s.most[r] == nil || left[r] > s.most[r][i*s.best+c]) {
 			return false
 		}
 	}

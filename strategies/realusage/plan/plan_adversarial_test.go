@@ -145,6 +145,16 @@ func each(n int, name, what string) []string {
 	return all
 }
 
+// A pod that is said to use less than nothing of what its node has enough of does not
+// stop the search for cheap pods.
+func TestPlanWithUsageBelowNothing(t *testing.T) {
+	h := hot("h", cluster.Amounts{500}, pod("a", cluster.Amounts{100, -50}, costing(9)), pod("b", cluster.Amounts{70, -50}, costing(4)), pod("c", cluster.Amounts{60, -50}, costing(4)), pod("d", cluster.Amounts{5, 300}, costing(9)))
+	plan := New(Input{Nodes: shipped().on([]Node{cool("x", cluster.Amounts{}), h}), Placement: &refusing{}})
+	if len(plan.Moves) == 0 {
+		t.Errorf("nothing moves: %v", described(plan))
+	}
+}
+
 // The same pod listed twice is one pod: the Placement refuses the second move,
 // and the plan does not count on it.
 func TestPlanWithDuplicates(t *testing.T) {
