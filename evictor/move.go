@@ -11,7 +11,8 @@ type Move struct {
 	// Surge names the Deployment that is scaled up before its only pod is
 	// evicted; empty for a pod without a surge.
 	Surge string
-	// Reason is why the pod is moved; NodeHotAhead: its source is not hot yet.
+	// Reason is why the pod is moved; NodeHotAhead: its source is not hot yet;
+	// NodeFull: its source is asked for more CPU than it has.
 	Reason reasons.Reason
 	// QuietMilliCores is up to how much CPU it is moved ahead of time.
 	QuietMilliCores float64

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -67,7 +68,9 @@ func (e *Evictor) outcomeFacts(latest *observer.Observation, move *ledger.Move) 
 		if !latest.View.Nodes[to].Known() {
 			return facts, false
 		}
-		_, facts.DestinationOver = latest.Lines.Over(to)
+		if facts.DestinationOver = current(latest.View, to).Exceeds(move.Ceiling); move.Ceiling == (cluster.Amounts{}) {
+			_, facts.DestinationOver = latest.Lines.Over(to)
+		}
 	}
 	return facts, true
 }

@@ -131,7 +131,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 		return reasons.LandingGone
 	case from < 0 || !latest.View.Nodes[from].Known():
 		return reasons.SourceUsageUnknown
-	case !ahead && !e.stillHot(latest, from, move.Wanted):
+	case move.Reason == reasons.NodeFull && !isFull(latest, from), !ahead && !e.stillHot(latest, from, move.Wanted):
 		return reasons.SourceNoLongerHot
 	case ahead && float64(usesNow(latest.View, from, move)[cluster.CPU]) > move.QuietMilliCores:
 		return reasons.PodBusy
@@ -162,7 +162,7 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move, arrivi
 	if e.Moving(move.PodUID) {
 		arriving = cluster.Amounts{} // its reservation is part of the prediction
 	}
-	return latest.Board.Lands(cluster.NodeIndex(to), arriving)
+	return latest.Board.LandsBelow(cluster.NodeIndex(to), arriving, move.Ceiling)
 }
 
 // stillHot reports whether a node is above its evict line without the pods that
@@ -172,7 +172,7 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
 	var stay []strategies.Pod
-	wanted = wanted && strategies.Full(&info.Node, read.Whole(usage.AtAvg5m))
+	wanted = wanted && isFull(latest, node)
 	for j, pod := range info.Pods {
 		now := e.config.Cluster.Pod(pod.Namespace, pod.Name)
 		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(now, pod.UID)
@@ -187,6 +187,11 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 	}
 	left[cluster.CPU] -= strategies.EstimateUnserved(stay) // they take what the others leave
 	return latest.Lines.Need(node, left).Exceeds(cluster.Amounts{})
+}
+
+// isFull reports whether a node is asked for more CPU than it has.
+func isFull(latest *observer.Observation, node int) bool {
+	return strategies.Full(&latest.View.Snapshot.Nodes[node].Node, latest.View.Nodes[node].Whole(usage.AtAvg5m))
 }
 
 // used returns a node's measured usage; zero if not known.

@@ -78,3 +78,58 @@ func TestAMoveIsLandedByWhatThePodUsesByNow(t *testing.T) {
 		}
 	})
 }
+
+// A move off a full node goes up to the ceiling that it was planned with, beyond the
+// destination's own, and is made only as long as its source is full.
+func TestAMoveOffAFullNodeKeepsToItsCeiling(t *testing.T) {
+	for name, tc := range map[string]struct {
+		source  int64
+		reason  reasons.Reason
+		ceiling cluster.Amounts
+		want    reasons.Reason
+	}{
+		"a warm node, up to 90 %":     {10_000, reasons.NodeFull, cluster.Amounts{9000, 75 << 30}, ""},
+		"up to less than it would be": {10_000, reasons.NodeFull, cluster.Amounts{6900, 75 << 30}, reasons.LandingGone},
+		"with too little memory":      {10_000, reasons.NodeFull, cluster.Amounts{9000, 1 << 30}, reasons.LandingGone},
+		"up to its own ceiling":       {10_000, reasons.NodeHot, cluster.Amounts{}, reasons.LandingGone},
+		"off a node that is hot only": {9000, reasons.NodeFull, cluster.Amounts{9000, 75 << 30}, reasons.SourceNoLongerHot},
+		"though that is hot still":    {9000, reasons.NodeHot, cluster.Amounts{9000, 75 << 30}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				latest := seen(t, tc.source)
+				planned := strategies.Move{From: "hot", To: "warm", Reason: tc.reason, Ceiling: tc.ceiling, Pod: runs(p, latest, "a", 2000, 2000)}
+				planned.Usage[cluster.Memory] = 1 << 20
+				e := p.evictor()
+				e.config.Observer = fullNode{p, latest}
+				move := e.move(&planned)
+				if got := e.recheck(&move); got != tc.want {
+					t.Errorf("%q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Its destination is judged by that ceiling as well.
+func TestDestinationsAreJudgedByTheCeilingOfTheirMove(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ceiling cluster.Amounts
+		over    bool
+	}{
+		"above its evict line":        {cluster.Amounts{}, true},
+		"below the move's ceiling":    {cluster.Amounts{9000, 75 << 30}, false},
+		"above the move's ceiling":    {cluster.Amounts{7500, 75 << 30}, true},
+		"above its ceiling of memory": {cluster.Amounts{9000, 1}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				e := p.evictor()
+				move := ledger.Move{Intent: ledger.Intent{From: "cool", To: "hot", Ceiling: tc.ceiling}, Node: "hot"}
+				if facts, ok := e.outcomeFacts(seen(t, 8000), &move); !ok || facts.DestinationOver != tc.over {
+					t.Errorf("over: %v (known: %v), want %v", facts.DestinationOver, ok, tc.over)
+				}
+			})
+		})
+	}
+}

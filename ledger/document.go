@@ -167,9 +167,12 @@ func (m *Move) validate() error {
 	case m.Attempts < 0:
 		return fmt.Errorf("it was booked %d times", m.Attempts)
 	}
-	for _, used := range m.Usage {
-		if used < 0 || used > 1<<60 {
+	for r := range m.Usage {
+		if used := m.Usage[r]; used < 0 || used > 1<<60 {
 			return fmt.Errorf("its pod used %d", used)
+		}
+		if ceiling := m.Ceiling[r]; ceiling < 0 {
+			return fmt.Errorf("its destination has a ceiling of %d", ceiling)
 		}
 	}
 	return m.Surge.validate()

@@ -89,6 +89,9 @@ type Intent struct {
 	// To is the planned destination; empty for an eviction by a plugin that
 	// plans none.
 	To string `json:"to,omitempty"`
+	// Ceiling is the predicted usage up to which To takes the pod; zero for the
+	// node's own ceiling.
+	Ceiling cluster.Amounts `json:"ceiling,omitzero"`
 	// Wait is how long after recording the eviction may be called.
 	Wait time.Duration `json:"wait"`
 	// TTL is how long after its eviction the move may be in flight: the pod's
@@ -337,7 +340,8 @@ type Outcome struct {
 	// SourceCooler: the source uses less than when the move was planned, or is
 	// no longer hot.
 	SourceCooler bool `json:"sourceCooler"`
-	// DestinationUnder: the replacement's node is not above its evict line.
+	// DestinationUnder: the replacement's node is not above its evict line or, if the
+	// move had a ceiling, not above that.
 	DestinationUnder bool `json:"destinationUnder"`
 	// Healthy: the replacement is ready and has not restarted.
 	Healthy bool `json:"healthy"`

@@ -22,7 +22,8 @@ type OutcomeFacts struct {
 	// SourceHot says that it is hot.
 	SourceUsed cluster.Amounts
 	SourceHot  bool
-	// DestinationOver says that the replacement's node is above its evict line.
+	// DestinationOver says that the replacement's node is above its evict line or,
+	// if the move had a ceiling, above that.
 	DestinationOver bool
 }
 

@@ -67,6 +67,7 @@ var sentences = map[Reason]string{
 	OthersSuffice: "the fewest and least disruptive moves that cool its node are others",
 
 	NodeHot:      "its node is hot",
+	NodeFull:     "its node is asked for more CPU than it has, and as no cool node has room it goes to one that is asked for less",
 	NodeHotAhead: "its node is expected to be hot again at a time at which it was before",
 
 	NodeNotCool:     "only cool nodes take moved pods",

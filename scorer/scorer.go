@@ -273,6 +273,16 @@ func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return !b.closed(i) && !b.full(i) && b.under(i, pod)
 }
 
+// LandsBelow is Lands for a move that was planned up to another ceiling than the
+// node's own; zero stands for that one.
+func (b *Board) LandsBelow(i cluster.NodeIndex, pod, ceiling cluster.Amounts) bool {
+	if ceiling == (cluster.Amounts{}) {
+		return b.Lands(i, pod)
+	}
+	predicted, known := b.Predicted(i)
+	return known && !b.closed(i) && !b.full(i) && !predicted.Plus(pod).Exceeds(ceiling)
+}
+
 // closed reports whether taints say that nothing should land on a node. Such
 // nodes are not refused to pods that are not moved: those that tolerate the
 // taints may have no other.

@@ -93,6 +93,9 @@ type Move struct {
 	// hot within forecast.Horizon: the mean of the moves off this source. 0 where
 	// it is not known how long the source will be hot.
 	HotMinutesSaved float64
+	// Ceiling is the predicted usage up to which the destination takes the pod; zero
+	// for the node's own ceiling.
+	Ceiling cluster.Amounts
 	// Ahead is what is expected of a source that is not hot yet; nil for a hot one.
 	Ahead *Ahead
 }
@@ -125,8 +128,12 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	if m.HotMinutesSaved > 0 {
 		saves = fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", m.HotMinutesSaved, forecast.Horizon.Hours())
 	}
-	return fmt.Sprintf("Node %s is hot%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).%s",
-		m.From, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], saves)
+	state := "is hot"
+	if m.Reason == reasons.NodeFull {
+		state = "is asked for more CPU than it has, and no cool node has room for its relief"
+	}
+	return fmt.Sprintf("Node %s %s%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).%s",
+		m.From, state, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], saves)
 }
 
 func (m *Move) aheadSentence() string {

@@ -201,7 +201,8 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		pods[k].Expected = pods[k].Expected.Toward(stays)
 	}
 	node.Need = g.observed.Lines.Need(i, left)
-	if !g.deps.Options.Unforeseen && strategies.Full(&info.Node, read.Whole(usage.AtAvg5m)) {
+	node.Full = !g.deps.Options.Unforeseen && strategies.Full(&info.Node, read.Whole(usage.AtAvg5m))
+	if node.Full {
 		node.Unserved = strategies.EstimateUnserved(pods)
 	}
 	node.ByCPU = g.observed.Lines.OverOnly(i, usage.CPU)

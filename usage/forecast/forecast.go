@@ -85,6 +85,14 @@ func blend(variance float32, gain, off float64) float32 {
 // Expect returns what is expected; nothing of a Trend without a sample.
 func (t *Trend) Expect() Expected { return t.spans }
 
+// Times returns what is expected of a pod that wants that many times as much.
+func (e Expected) Times(factor float64) Expected {
+	for s := range e {
+		e[s].Mean *= float32(factor)
+	}
+	return e
+}
+
 // Toward returns what is expected where so much of each span is believed to be as
 // the first one, 0 to 1.
 func (e Expected) Toward(believed [Spans]float64) Expected {

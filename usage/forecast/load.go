@@ -31,6 +31,13 @@ func (l *Load) Shift(milliCores int64) {
 	}
 }
 
+// Grow expects that many times as much in each span.
+func (l *Load) Grow(factor float64) {
+	for s := range l {
+		l[s].mean *= factor
+	}
+}
+
 // Correlate takes account of pods that vary together: the node itself varies at
 // least as much as it did.
 func (l *Load) Correlate(node Expected) {

@@ -22,6 +22,8 @@ type landing struct {
 	from  cluster.NodeIndex
 	saves float64
 	ahead *strategies.Ahead // of a move off a node that is not hot yet
+	// compared: the destination is not cool, but it is asked for less than the source.
+	compared bool
 }
 
 func costOf(landed []landing) (total int) {
@@ -239,6 +241,17 @@ func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
 	if to.site.zone != zone {
 		p.cameTo[zoneResidence{owner, to.site.zone}] += by
 		p.cameTo[zoneResidence{owner, zone}] -= by
+	}
+}
+
+// place counts a landing that the plan has made among other destinations.
+func (p *destinations) place(l *landing) {
+	for i := range p.cool {
+		if d := &p.cool[i]; d.at == l.to.at {
+			p.shift(d, func() { d.add(l.pod) })
+			p.count(l.pod, d, 1)
+			return
+		}
 	}
 }
 

@@ -32,7 +32,9 @@ func New(in Input) strategies.Plan {
 		}
 	}
 	best.relievePinned()
-	best.relieveAhead()
+	if !best.relieveSaturated() {
+		best.relieveAhead()
+	}
 	return best.plan()
 }
 

@@ -81,9 +81,9 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 		p.destinations.takeBack(landed)
 		return nil
 	}
-	p.declined = slices.DeleteFunc(p.declined, func(d strategies.Declined) bool {
-		return slices.ContainsFunc(landed, func(l landing) bool { return l.pod.Pod == d.Pod.Pod })
-	})
+	for _, l := range landed {
+		p.forget(l.pod)
+	}
 	landed, _ = p.within(at, landed)
 	return landed
 }

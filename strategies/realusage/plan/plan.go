@@ -371,6 +371,9 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 		if l.ahead != nil {
 			move.Reason = reasons.NodeHotAhead
 		}
+		if l.compared {
+			move.Reason, move.Ceiling = reasons.NodeFull, l.to.ceiling
+		}
 		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
 		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)
 		moves[i] = move

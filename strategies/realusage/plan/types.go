@@ -26,6 +26,8 @@ type Node struct {
 	// Unserved is how much more CPU its pods are estimated to want than it has, in
 	// milli-cores.
 	Unserved int64
+	// Full: it is asked for more CPU than it has.
+	Full bool
 	// Predicted is what a landing has to allow for: all pods, with estimates,
 	// and moves in flight. Ceiling is the most of it that keeps the node under
 	// its reject lines.

@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
+)
+
+const (
+	// comparedCeiling is the most CPU, as a share of allocatable, that a node may be
+	// predicted to use with a pod that comes off a full node. It stays clear of what
+	// counts as full, so while usage is steady no destination becomes a source.
+	comparedCeiling = 0.9
+	// comparedMargin is by how much less of its allocatable CPU the destination must be
+	// predicted to use than its source is asked for after the move.
+	comparedMargin = 0.1
+	// leastUnserved is the share of a full node's CPU that its pods are assumed to want
+	// and not to get: after some hours of it their peaks show no more than what they get.
+	leastUnserved = 0.3
+	// comparedWorth is how many times as much hot time such a move must save as another:
+	// it makes its destination hotter, and the plan cannot cool the source with it.
+	comparedWorth = 20
+	// mostCompared bounds the moves off a full node in a plan, because what its pods want
+	// is an estimate, and comparedPods how many pods are tried for each of them.
+	mostCompared, comparedPods = 4, 16
+)
+
+// saturated is a full node for whose relief the cool nodes have no room.
+type saturated struct {
+	*planner
+
+	at cluster.NodeIndex
+	// node is a copy whose load, like the expectation of each of its pods, contains
+	// what they want and do not get.
+	node  Node
+	pods  []*strategies.Pod
+	asked int64 // for how much CPU the node is asked, without the pods that were moved
+}
+
+// relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
+// room to nodes that are asked for less. It does so only while the nodes are asked for
+// more than their evict lines allow them all together: then cooling every node is out
+// of reach, and what counts is how much is served. Otherwise the next room that becomes
+// free cools a whole node. It reports whether it moved any.
+func (p *planner) relieveSaturated() (moved bool) {
+	sources := p.saturated()
+	if len(sources) == 0 || !p.beyondLines() {
+		return false
+	}
+	to := newDestinations(p.compared(), p.destinations.first)
+	for i := range p.landed {
+		to.place(&p.landed[i])
+	}
+	done, ok := p.redo()
+	if ok {
+		for _, s := range sources {
+			for range min(p.budget(), mostCompared) {
+				l, ok := s.relieve(to)
+				if !ok {
+					break
+				}
+				done = append(done, l.undo)
+				p.landed, moved = append(p.landed, l), true
+			}
+		}
+	}
+	for _, undo := range slices.Backward(done) {
+		undo()
+	}
+	return moved
+}
+
+// beyondLines reports whether the nodes are asked for more CPU than would keep them all
+// at their evict lines.
+func (p *planner) beyondLines() bool {
+	used, lines := 0.0, 0.0
+	for i := range p.in.Nodes {
+		if n := &p.in.Nodes[i]; n.State != thresholds.Unknown && n.Closed == "" {
+			used += float64(n.Predicted[cluster.CPU] + n.Unserved)
+			lines += float64(n.HotLine)
+		}
+	}
+	return used > lines
+}
+
+// saturated returns the full nodes that the plan leaves as they are for lack of room,
+// those that are asked for most first.
+func (p *planner) saturated() (nodes []*saturated) {
+	for _, at := range p.hot {
+		n := &p.in.Nodes[at]
+		stays := p.notes[at] == reasons.NoLanding || p.notes[at] == reasons.HotThroughImmovable
+		if !n.Full || !n.ByCPU || !stays || p.in.MinHotMinutesSaved <= 0 {
+			continue
+		}
+		if !slices.ContainsFunc(p.landed, func(l landing) bool { return l.from == at }) {
+			nodes = append(nodes, p.asSaturated(at))
+		}
+	}
+	slices.SortStableFunc(nodes, func(a, b *saturated) int { return cmp.Compare(b.share(), a.share()) })
+	return nodes
+}
+
+func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
+	s := &saturated{planner: p, at: at, node: p.in.Nodes[at]}
+	unserved := max(s.node.Unserved, int64(leastUnserved*float64(s.node.Allocatable[cluster.CPU])))
+	s.asked = s.node.Current[cluster.CPU] + unserved
+	s.node.Load.Grow(1 + share(unserved-s.node.Unserved, s.node.Current[cluster.CPU]))
+	for i := range p.in.Nodes[at].Pods {
+		pod := p.in.Nodes[at].Pods[i]
+		if pod.Refused != "" {
+			continue
+		}
+		if used := pod.Usage[cluster.CPU]; pod.Unserved > 0 && used > 0 {
+			s.node.Load.Remove(pod.Expected)
+			pod.Expected = pod.Expected.Times(float64(pod.Wanted()[cluster.CPU]) / float64(used))
+			s.node.Load.Add(pod.Expected)
+		}
+		s.pods = append(s.pods, &pod)
+	}
+	slices.SortStableFunc(s.pods, func(a, b *strategies.Pod) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(perCost(b), perCost(a)), compareKey(a, b))
+	})
+	return s
+}
+
+// perCost is how much CPU a move takes off a full node for what it disrupts.
+func perCost(pod *strategies.Pod) float64 {
+	return float64(pod.Wanted()[cluster.CPU]) / float64(pod.Disruption.Cost())
+}
+
+// share is how much of its CPU the node is asked for.
+func (s *saturated) share() float64 { return share(s.asked, s.node.Allocatable[cluster.CPU]) }
+
+// compared returns the input with all known nodes that are not closed as destinations,
+// up to comparedCeiling of their CPU. Of memory their own ceilings remain.
+func (p *planner) compared() *Input {
+	in := *p.in
+	in.Nodes = slices.Clone(in.Nodes)
+	for i := range in.Nodes {
+		if n := &in.Nodes[i]; n.State != thresholds.Unknown {
+			n.State = thresholds.Cool
+			n.Ceiling[cluster.CPU] = max(n.Ceiling[cluster.CPU], int64(comparedCeiling*float64(n.Allocatable[cluster.CPU])))
+		}
+	}
+	return &in
+}
+
+// relieve makes the one move off the node that saves most for what it disrupts, if it
+// is worth it and its destination is asked for less than the node will be.
+func (s *saturated) relieve(to *destinations) (landing, bool) {
+	var best landing
+	most, tried := 0.0, 0
+	for _, pod := range s.pods {
+		if tried == comparedPods || best.pod != nil && pod.Priority > best.pod.Priority {
+			break
+		}
+		if reason, _ := s.exceeds(pod); reason != "" {
+			continue
+		}
+		tried++
+		l, ok := to.landOne(pod, coolestFirst)
+		if !ok {
+			continue
+		}
+		one := []landing{l}
+		w := s.worth(&s.node, one)
+		w.asked *= comparedWorth
+		below := s.isAbove(&l)
+		to.takeBack(one)
+		if per := w.saved / w.asked; below && w.enough() && (best.pod == nil || per > most) {
+			best, most = one[0], per
+		}
+	}
+	if best.pod == nil {
+		return landing{}, false
+	}
+	l, ok := to.try(best.pod, best.to)
+	if !ok {
+		return landing{}, false
+	}
+	s.node.Load.Remove(l.pod.Expected)
+	s.asked -= l.pod.Wanted()[cluster.CPU]
+	s.pods = slices.DeleteFunc(s.pods, func(pod *strategies.Pod) bool { return pod == l.pod })
+	s.take(l.pod)
+	s.forget(l.pod)
+	l.from, l.saves, l.compared = s.at, best.saves, true
+	return l, true
+}
+
+// isAbove reports whether the node will be asked for more than the destination of a
+// landing, by comparedMargin.
+func (s *saturated) isAbove(l *landing) bool {
+	there := share(l.to.predicted[cluster.CPU], s.in.Nodes[l.to.at].Allocatable[cluster.CPU])
+	left := share(s.asked-l.pod.Wanted()[cluster.CPU], s.node.Allocatable[cluster.CPU])
+	return there <= left-comparedMargin
+}
+
+// forget takes a pod that is moved after all out of those that are declined.
+func (p *planner) forget(pod *strategies.Pod) {
+	p.declined = slices.DeleteFunc(p.declined, func(d strategies.Declined) bool { return d.Pod.Pod == pod.Pod })
+}
