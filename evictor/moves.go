@@ -60,7 +60,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 		Intent: ledger.Intent{
 			Pool: e.pool(m.From), FromUsed: e.used(m.From),
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
-			Usage: m.Usage, From: m.From, To: m.To, Ceiling: m.Ceiling, Wait: set.Deadline,
+			Usage: m.Usage, From: m.From, To: m.To, CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
 			TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
 			Decision: e.decision(m),
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // AssessMoves judges the moves that landed, once measurements cover them.
@@ -68,7 +69,9 @@ func (e *Evictor) outcomeFacts(latest *observer.Observation, move *ledger.Move) 
 		if !latest.View.Nodes[to].Known() {
 			return facts, false
 		}
-		if facts.DestinationOver = current(latest.View, to).Exceeds(move.Ceiling); move.Ceiling == (cluster.Amounts{}) {
+		if ceiling := move.CeilingOn(move.Node); ceiling > 0 {
+			facts.DestinationOver = current(latest.View, to)[cluster.CPU] > ceiling || latest.Lines.OverOther(to, usage.CPU)
+		} else {
 			_, facts.DestinationOver = latest.Lines.Over(to)
 		}
 	}

@@ -162,7 +162,7 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move, arrivi
 	if e.Moving(move.PodUID) {
 		arriving = cluster.Amounts{} // its reservation is part of the prediction
 	}
-	return latest.Board.LandsBelow(cluster.NodeIndex(to), arriving, move.Ceiling)
+	return latest.Board.LandsUpTo(cluster.NodeIndex(to), arriving, move.CeilingMilliCores)
 }
 
 // stillHot reports whether a node is above its evict line without the pods that

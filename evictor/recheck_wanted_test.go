@@ -85,21 +85,22 @@ func TestAMoveOffAFullNodeKeepsToItsCeiling(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source  int64
 		reason  reasons.Reason
-		ceiling cluster.Amounts
+		ceiling int64
+		memory  int64
 		want    reasons.Reason
 	}{
-		"a warm node, up to 90 %":     {10_000, reasons.NodeFull, cluster.Amounts{9000, 75 << 30}, ""},
-		"up to less than it would be": {10_000, reasons.NodeFull, cluster.Amounts{6900, 75 << 30}, reasons.LandingGone},
-		"with too little memory":      {10_000, reasons.NodeFull, cluster.Amounts{9000, 1 << 30}, reasons.LandingGone},
-		"up to its own ceiling":       {10_000, reasons.NodeHot, cluster.Amounts{}, reasons.LandingGone},
-		"off a node that is hot only": {9000, reasons.NodeFull, cluster.Amounts{9000, 75 << 30}, reasons.SourceNoLongerHot},
-		"though that is hot still":    {9000, reasons.NodeHot, cluster.Amounts{9000, 75 << 30}, ""},
+		"a warm node, up to 90 %":     {10_000, reasons.NodeFull, 9000, 1 << 20, ""},
+		"up to less than it would be": {10_000, reasons.NodeFull, 6900, 1 << 20, reasons.LandingGone},
+		"with too little memory":      {10_000, reasons.NodeFull, 9000, 90 << 30, reasons.LandingGone},
+		"up to its own ceiling":       {10_000, reasons.NodeHot, 0, 1 << 20, reasons.LandingGone},
+		"off a node that is hot only": {9000, reasons.NodeFull, 9000, 1 << 20, reasons.SourceNoLongerHot},
+		"though that is hot still":    {9000, reasons.NodeHot, 9000, 1 << 20, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playing(t, func(t *testing.T, p *play) {
 				latest := seen(t, tc.source)
-				planned := strategies.Move{From: "hot", To: "warm", Reason: tc.reason, Ceiling: tc.ceiling, Pod: runs(p, latest, "a", 2000, 2000)}
-				planned.Usage[cluster.Memory] = 1 << 20
+				planned := strategies.Move{From: "hot", To: "warm", Reason: tc.reason, CeilingMilliCores: tc.ceiling, Pod: runs(p, latest, "a", 2000, 2000)}
+				planned.Usage[cluster.Memory] = tc.memory
 				e := p.evictor()
 				e.config.Observer = fullNode{p, latest}
 				move := e.move(&planned)
@@ -114,19 +115,24 @@ func TestAMoveOffAFullNodeKeepsToItsCeiling(t *testing.T) {
 // Its destination is judged by that ceiling as well.
 func TestDestinationsAreJudgedByTheCeilingOfTheirMove(t *testing.T) {
 	for name, tc := range map[string]struct {
-		ceiling cluster.Amounts
+		to      string
+		ceiling int64
+		memory  int64
 		over    bool
 	}{
-		"above its evict line":        {cluster.Amounts{}, true},
-		"below the move's ceiling":    {cluster.Amounts{9000, 75 << 30}, false},
-		"above the move's ceiling":    {cluster.Amounts{7500, 75 << 30}, true},
-		"above its ceiling of memory": {cluster.Amounts{9000, 1}, true},
+		"above its evict line":             {"hot", 0, 1 << 30, true},
+		"below the move's ceiling":         {"hot", 9000, 1 << 30, false},
+		"above the move's ceiling":         {"hot", 7500, 1 << 30, true},
+		"above its evict line of memory":   {"hot", 9000, 81 << 30, true},
+		"not where it was planned to land": {"warm", 9000, 1 << 30, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playing(t, func(t *testing.T, p *play) {
 				e := p.evictor()
-				move := ledger.Move{Intent: ledger.Intent{From: "cool", To: "hot", Ceiling: tc.ceiling}, Node: "hot"}
-				if facts, ok := e.outcomeFacts(seen(t, 8000), &move); !ok || facts.DestinationOver != tc.over {
+				move := ledger.Move{Intent: ledger.Intent{From: "cool", To: tc.to, CeilingMilliCores: tc.ceiling}, Node: "hot"}
+				latest := seen(t, 8000)
+				latest.View.Nodes[1].Current[1][cluster.Memory] = tc.memory
+				if facts, ok := e.outcomeFacts(latest, &move); !ok || facts.DestinationOver != tc.over {
 					t.Errorf("over: %v (known: %v), want %v", facts.DestinationOver, ok, tc.over)
 				}
 			})

@@ -17,6 +17,7 @@ func seen(t testing.TB, hotMilli int64) *observer.Observation {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{
 		{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+		{Metric: usage.Memory, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}},
 	}}}, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -164,15 +164,14 @@ func (m *Move) validate() error {
 		return fmt.Errorf("it waits %v and lives %v, want 0 to %v", m.Wait, m.TTL, maxDuration)
 	case m.Margin < 0 || m.Margin > maxDuration:
 		return fmt.Errorf("it lives for %v after its pod, want 0 to %v", m.Margin, maxDuration)
+	case m.CeilingMilliCores < 0 || m.CeilingMilliCores > 1<<60:
+		return fmt.Errorf("its destination may be filled to %d milli-cores", m.CeilingMilliCores)
 	case m.Attempts < 0:
 		return fmt.Errorf("it was booked %d times", m.Attempts)
 	}
-	for r := range m.Usage {
-		if used := m.Usage[r]; used < 0 || used > 1<<60 {
+	for _, used := range m.Usage {
+		if used < 0 || used > 1<<60 {
 			return fmt.Errorf("its pod used %d", used)
-		}
-		if ceiling := m.Ceiling[r]; ceiling < 0 {
-			return fmt.Errorf("its destination has a ceiling of %d", ceiling)
 		}
 	}
 	return m.Surge.validate()

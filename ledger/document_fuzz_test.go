@@ -192,6 +192,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"that lives for ever":     {document(move + `,"ttl":1000000000000000}`), "lives"},
 		"that waits backwards":    {document(move + `,"wait":-1}`), "waits"},
 		"booked less than never":  {document(move + `,"attempts":-1}`), "booked -1 times"},
+		"up to less than none":    {document(move + `,"ceilingMilliCores":-1}`), "filled to -1 milli-cores"},
+		"up to an absurd ceiling": {document(move + `,"ceilingMilliCores":9000000000000000000}`), "filled to 9000000000000000000 milli-cores"},
 		"of negative usage":       {document(move + `,"usage":[-1,0]}`), "used -1"},
 		"of absurd usage":         {document(move + `,"usage":[0,9000000000000000000]}`), "used 9000000000000000000"},
 		"of one pod twice":        {document(move + `},` + move + `}`), "on the move twice"},
@@ -208,7 +210,11 @@ func TestDecodeRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Decode(document(move + `,"usage":[1,1]}`)); err != nil {
-		t.Errorf("the smallest valid move is refused: %v", err)
+	d, err := Decode(document(move + `,"to":"m","usage":[1,1]}`))
+	if err != nil {
+		t.Fatalf("the smallest valid move is refused: %v", err)
+	}
+	if got := d.Moves[0].CeilingOn("m"); got != 0 {
+		t.Errorf("a move of a version that stored no ceiling has one of %d", got)
 	}
 }

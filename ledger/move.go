@@ -89,9 +89,9 @@ type Intent struct {
 	// To is the planned destination; empty for an eviction by a plugin that
 	// plans none.
 	To string `json:"to,omitempty"`
-	// Ceiling is the predicted usage up to which To takes the pod; zero for the
-	// node's own ceiling.
-	Ceiling cluster.Amounts `json:"ceiling,omitzero"`
+	// CeilingMilliCores is the predicted CPU up to which To takes the pod instead of
+	// its reject line; 0 for that line.
+	CeilingMilliCores int64 `json:"ceilingMilliCores,omitempty"`
 	// Wait is how long after recording the eviction may be called.
 	Wait time.Duration `json:"wait"`
 	// TTL is how long after its eviction the move may be in flight: the pod's
@@ -103,6 +103,14 @@ type Intent struct {
 	// Decision is why the pod is moved; nil if a version recorded the move that
 	// did not keep it.
 	Decision *Decision `json:"decision,omitempty"`
+}
+
+// CeilingOn is CeilingMilliCores on a node: only the planned destination has it.
+func (i *Intent) CeilingOn(node string) int64 {
+	if node != i.To {
+		return 0
+	}
+	return i.CeilingMilliCores
 }
 
 // Decision is why a move is made, for whoever asks later. Nothing is decided by
@@ -340,8 +348,8 @@ type Outcome struct {
 	// SourceCooler: the source uses less than when the move was planned, or is
 	// no longer hot.
 	SourceCooler bool `json:"sourceCooler"`
-	// DestinationUnder: the replacement's node is not above its evict line or, if the
-	// move had a ceiling, not above that.
+	// DestinationUnder: the replacement's node is not above its evict lines. The
+	// move's ceiling, if it has one there, takes the place of that of CPU.
 	DestinationUnder bool `json:"destinationUnder"`
 	// Healthy: the replacement is ready and has not restarted.
 	Healthy bool `json:"healthy"`

@@ -22,8 +22,7 @@ type OutcomeFacts struct {
 	// SourceHot says that it is hot.
 	SourceUsed cluster.Amounts
 	SourceHot  bool
-	// DestinationOver says that the replacement's node is above its evict line or,
-	// if the move had a ceiling, above that.
+	// DestinationOver is the contrary of Outcome.DestinationUnder.
 	DestinationOver bool
 }
 

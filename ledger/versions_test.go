@@ -29,7 +29,9 @@ var writeDocument = flag.String("write-document", "", "write testdata/documents/
 // field.
 func everything() Document {
 	b := lived()
-	b.Record(at(5), web(6, func(i *Intent) { i.Pool, i.FromUsed = "blue", cluster.Amounts{15000, 60 << 30} }), web(7), web(8), web(9))
+	b.Record(at(5), web(6, func(i *Intent) {
+		i.Pool, i.FromUsed, i.CeilingMilliCores = "blue", cluster.Amounts{15000, 60 << 30}, 14400
+	}), web(7), web(8), web(9))
 	b.BeginSurge("uid-6", Surge{Deployment: "single", Replicas: 1})
 	b.Deny("uid-7", "webhook said no", at(6))
 	b.BeginSurge("uid-8", Surge{Deployment: "alone", Replicas: 1})

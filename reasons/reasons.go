@@ -101,8 +101,8 @@ const NodeHot Reason = "NodeHot"
 // NodeHotAhead is why a pod is moved before its node is hot.
 const NodeHotAhead Reason = "NodeHotAhead"
 
-// NodeFull is why a pod is moved off a node that is asked for more CPU than it has,
-// while no cool node has room, to one that is asked for less.
+// NodeFull is why a pod is moved off a node that is asked for more CPU than it has
+// to one that is asked for less.
 const NodeFull Reason = "NodeFull"
 
 // Why a node does not take a pod.

@@ -67,10 +67,10 @@ var sentences = map[Reason]string{
 	OthersSuffice: "the fewest and least disruptive moves that cool its node are others",
 
 	NodeHot:      "its node is hot",
-	NodeFull:     "its node is asked for more CPU than it has, and as no cool node has room it goes to one that is asked for less",
+	NodeFull:     "its node is asked for more CPU than it has, the cool nodes cannot take enough of its pods to cool it, and its destination is asked for less",
 	NodeHotAhead: "its node is expected to be hot again at a time at which it was before",
 
-	NodeNotCool:     "only cool nodes take moved pods",
+	NodeNotCool:     "it is not cool, and other nodes take pods off full nodes only",
 	NodeClosed:      "it takes no pods",
 	OtherDomain:     "it is of another zone or capacity type, and the policy moves no pods to such",
 	AboveRejectLine: "its predicted usage would be above the reject line",

@@ -273,14 +273,20 @@ func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return !b.closed(i) && !b.full(i) && b.under(i, pod)
 }
 
-// LandsBelow is Lands for a move that was planned up to another ceiling than the
-// node's own; zero stands for that one.
-func (b *Board) LandsBelow(i cluster.NodeIndex, pod, ceiling cluster.Amounts) bool {
-	if ceiling == (cluster.Amounts{}) {
+// LandsUpTo is Lands for a move that may fill the node to so much of its CPU instead
+// of to its reject line; 0 stands for that line. All other reject lines remain: a node
+// beyond one of a signal takes nothing.
+func (b *Board) LandsUpTo(i cluster.NodeIndex, pod cluster.Amounts, milliCores int64) bool {
+	if milliCores <= 0 {
 		return b.Lands(i, pod)
 	}
 	predicted, known := b.Predicted(i)
-	return known && !b.closed(i) && !b.full(i) && !predicted.Plus(pod).Exceeds(ceiling)
+	ceiling := b.Ceiling(i)
+	if !known || ceiling[cluster.CPU] <= 0 || b.closed(i) || b.full(i) {
+		return false
+	}
+	ceiling[cluster.CPU] = min(milliCores, b.nodes[i].allocatable[cluster.CPU])
+	return !predicted.Plus(pod).Exceeds(ceiling)
 }
 
 // closed reports whether taints say that nothing should land on a node. Such

@@ -93,9 +93,9 @@ type Move struct {
 	// hot within forecast.Horizon: the mean of the moves off this source. 0 where
 	// it is not known how long the source will be hot.
 	HotMinutesSaved float64
-	// Ceiling is the predicted usage up to which the destination takes the pod; zero
-	// for the node's own ceiling.
-	Ceiling cluster.Amounts
+	// CeilingMilliCores is the predicted CPU up to which the destination takes the pod
+	// instead of its reject line; 0 for that line.
+	CeilingMilliCores int64
 	// Ahead is what is expected of a source that is not hot yet; nil for a hot one.
 	Ahead *Ahead
 }
@@ -128,12 +128,13 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	if m.HotMinutesSaved > 0 {
 		saves = fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", m.HotMinutesSaved, forecast.Horizon.Hours())
 	}
-	state := "is hot"
+	state, limit := "is hot", ""
 	if m.Reason == reasons.NodeFull {
-		state = "is asked for more CPU than it has, and no cool node has room for its relief"
+		why += ". The cool nodes cannot take enough of its pods to cool it, so this one goes to a node that is asked for less"
+		state, limit = "is asked for more CPU than it has", fmt.Sprintf(", at most %.0f%%", 100*FullCeiling)
 	}
-	return fmt.Sprintf("Node %s %s%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%).%s",
-		m.From, state, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], saves)
+	return fmt.Sprintf("Node %s %s%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%%s).%s",
+		m.From, state, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], limit, saves)
 }
 
 func (m *Move) aheadSentence() string {

@@ -22,6 +22,10 @@ const (
 	leastMeasure = 100
 )
 
+// FullCeiling is the share of its allocatable CPU up to which a node takes a pod off a
+// full one. It stays clear of what counts as full.
+const FullCeiling = 0.9
+
 // Full reports whether a node is asked for more CPU than it has.
 func Full(node *cluster.Node, measured cluster.Amounts) bool {
 	has := max(node.Capacity[cluster.CPU], node.Allocatable[cluster.CPU])

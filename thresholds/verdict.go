@@ -75,15 +75,19 @@ func (r *Resolved) Over(i int) (usage.Metric, bool) {
 
 // OverOnly reports whether a node is over by one metric and by no other.
 func (r *Resolved) OverOnly(i int, metric usage.Metric) bool {
-	groups, found := r.pools[r.of[i]].groups, false
+	_, over := r.Over(i)
+	return over && !r.OverOther(i, metric)
+}
+
+// OverOther reports whether a node is over by any other metric than one.
+func (r *Resolved) OverOther(i int, metric usage.Metric) bool {
+	groups := r.pools[r.of[i]].groups
 	for k := range groups {
-		if over := r.over(i, &groups[k]); over && groups[k].metric != metric {
-			return false
-		} else if over {
-			found = true
+		if groups[k].metric != metric && r.over(i, &groups[k]) {
+			return true
 		}
 	}
-	return found
+	return false
 }
 
 // Left reports whether a node is at or below its leave line on every metric and

@@ -341,16 +341,22 @@ func TestOverOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node node
 		want bool
+		// by something else, whether by CPU as well or not
+		other bool
 	}{
-		"by nothing":  {steady(6500, 0), false},
-		"by CPU":      {steady(6501, 0), true},
-		"by memory":   {steady(6500, 81), false},
-		"by both":     {steady(6501, 81), false},
-		"by a signal": {signals(90, math.NaN()), false},
+		"by nothing":  {steady(6500, 0), false, false},
+		"by CPU":      {steady(6501, 0), true, false},
+		"by memory":   {steady(6500, 81), false, true},
+		"by both":     {steady(6501, 81), false, true},
+		"by a signal": {signals(90, math.NaN()), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := resolve(t, tc.node, append(rules, evictAt(usage.IOPressure, usage.Avg5m, 40))...).OverOnly(0, usage.CPU); got != tc.want {
+			lines := resolve(t, tc.node, append(rules, evictAt(usage.IOPressure, usage.Avg5m, 40))...)
+			if got := lines.OverOnly(0, usage.CPU); got != tc.want {
 				t.Errorf("over by CPU only: %v, want %v", got, tc.want)
+			}
+			if got := lines.OverOther(0, usage.CPU); got != tc.other {
+				t.Errorf("over by another: %v, want %v", got, tc.other)
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func judge(latest *observer.Observation, pods Pods, move *ledger.Intent) (outcom
 	pod := pods.Pod(move.Namespace, move.Pod)
 	return history.Trial{
 		SourceStillHot:   latest.States[move.From].State == thresholds.Hot,
-		DestinationTakes: to >= 0 && latest.Board.LandsBelow(cluster.NodeIndex(to), move.Usage, move.Ceiling),
+		DestinationTakes: to >= 0 && latest.Board.LandsUpTo(cluster.NodeIndex(to), move.Usage, move.CeilingMilliCores),
 		PodStayed:        pod != nil && string(pod.UID) == move.PodUID && pod.DeletionTimestamp == nil,
 	}, true
 }

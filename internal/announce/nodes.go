@@ -158,7 +158,7 @@ func stuck(report *strategies.NodeReport) string {
 	case report.State != thresholds.Hot:
 		return ""
 	case report.Reason == reasons.NoLanding:
-		return "no other node has room for what would have to leave it, " + report.NoRoom.InWords()
+		return "no cool node has room for what would have to leave it, " + report.NoRoom.InWords()
 	case report.Reason == reasons.GainTooSmall:
 		return "only with pods that each take off too little (eviction.minGainPercent) would it get below its evict line"
 	case report.Reason == reasons.HotThroughImmovable:

@@ -165,7 +165,7 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 	}{
 		{"", ""},
 		{reasons.MoveLimit, ""},
-		{reasons.NoLanding, "Warning CannotBeCooled Stays hot (cpu 96.5%, memory 40.0%): no other node has room for what would have to leave it, 3150m cpu"},
+		{reasons.NoLanding, "Warning CannotBeCooled Stays hot (cpu 96.5%, memory 40.0%): no cool node has room for what would have to leave it, 3150m cpu"},
 		{reasons.NoLanding, ""},
 		{reasons.HotThroughImmovable, "Warning CannotBeCooled Stays hot (cpu 96.5%, memory 40.0%): moving every pod that may be moved would not bring it below its evict line; those of namespace a"},
 	} {

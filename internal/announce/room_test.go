@@ -33,7 +33,7 @@ func TestMissingRoom(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Warning RoomMissing Hot nodes stay hot, because their pods have nowhere better to go: 2; what would have to leave them: 2000m cpu, 1024Mi memory. " +
+		"Warning RoomMissing Hot nodes stay hot, because no cool node has room for enough of their pods: 2; what would have to leave them: 2000m cpu, 1024Mi memory. " +
 			"More nodes, or higher reject lines, would help.",
 		"Normal RoomFound No node stays hot for lack of room any more.",
 	}

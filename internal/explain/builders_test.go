@@ -120,7 +120,8 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 		n := plan.Node{
 			Name: info.Node.Name, Allocatable: info.Node.Allocatable, State: h.states[info.Node.Name].State,
 			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(cluster.NodeIndex(i)), Closed: info.Node.Closed(),
-			HotLine: f.Lines.HotLine(i, cluster.CPU), ByCPU: f.Lines.OverOnly(i, usage.CPU), Course: new(forecast.Course),
+			HotLine: f.Lines.HotLine(i, cluster.CPU), ByCPU: f.Lines.OverOnly(i, usage.CPU),
+			OverOther: f.Lines.OverOther(i, usage.CPU), Full: strategies.Full(&info.Node, read.Whole(usage.AtAvg5m)), Course: new(forecast.Course),
 		}
 		n.Predicted, _ = f.Board.Predicted(cluster.NodeIndex(i))
 		n.Load.Shift(n.Predicted[cluster.CPU])
@@ -177,6 +178,27 @@ func beforeDawn(t testing.TB) *harbor {
 	for _, name := range []string{"report-1", "report-2"} {
 		h.pod(name, 200, func(_ *cluster.Pod, u *usage.PodUsage) { u.Pattern.Pattern, u.Lasts = nightly(200, 4000), true })
 	}
+	return h
+}
+
+// saturated is a fleet that is asked for more than keeps it at its lines, without a
+// cool node.
+func saturated(t testing.TB) *harbor {
+	h := newHarbor(t)
+	h.node("n1", thresholds.Hot, 9900, 9900, 9900)
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		h.pod(name, 3000)
+	}
+	h.node("n2", thresholds.Warm, 5500, 5500, 5500)
+	h.node("n3", thresholds.Hot, 6600, 6600, 6600)
+	h.moves[1] = []ledger.Move{{
+		Intent: ledger.Intent{
+			Namespace: "shop", Pod: "web-old", PodUID: "uid-web-old", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "n1", To: "n3",
+			Usage: cluster.Amounts{400, gib}, CeilingMilliCores: 9000,
+		},
+		State: ledger.Landed, Node: "n3", Recorded: now.Add(-time.Hour), Ended: now.Add(-59 * time.Minute), ReplacementName: "web-9",
+		Outcome: &ledger.Outcome{Planned: true, DestinationUnder: true, Healthy: true},
+	}}
 	return h
 }
 

@@ -26,7 +26,10 @@ type Move struct {
 	Recorded *time.Time `json:"recorded,omitempty"`
 	Evicted  *time.Time `json:"evicted,omitempty"`
 	Ended    *time.Time `json:"ended,omitempty"`
-	Outcome  *Outcome   `json:"outcome,omitempty"`
+	// CeilingMilliCores is the CPU up to which its destination took it instead of to
+	// its reject line; absent for that line.
+	CeilingMilliCores int64    `json:"ceilingMilliCores,omitempty"`
+	Outcome           *Outcome `json:"outcome,omitempty"`
 	// Expected is what it was expected to save, Saved what it has saved so far;
 	// absent where that is not known.
 	Expected *Saved `json:"expected,omitempty"`
@@ -53,7 +56,8 @@ func moveOf(m *ledger.Move) Move {
 	move := Move{
 		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, State: string(m.State),
 		From: m.From, To: m.To, Node: m.Node, Replacement: m.ReplacementName, Usage: AmountsOf(m.Usage), Asked: m.Asked,
-		Recorded: moment(m.Recorded), Evicted: moment(m.Evicted), Ended: moment(m.Ended),
+		CeilingMilliCores: m.CeilingMilliCores,
+		Recorded:          moment(m.Recorded), Evicted: moment(m.Evicted), Ended: moment(m.Ended),
 	}
 	if o := m.Outcome; o != nil {
 		move.Outcome = &Outcome{
@@ -98,6 +102,9 @@ type PlannedMove struct {
 	// of the plan.
 	ToBefore Percents `json:"toBefore"`
 	ToAfter  Percents `json:"toAfter"`
+	// CeilingPercent is the share of its allocatable CPU up to which the destination
+	// takes the pod instead of to its reject line; absent for that line.
+	CeilingPercent float64 `json:"ceilingPercent,omitempty"`
 	// Expected is what it is expected to save, absent where that is not known.
 	Expected *Saved `json:"expected,omitempty"`
 }
@@ -114,6 +121,9 @@ func (f *Facts) plannedMoves(pick func(*strategies.Move) bool) []PlannedMove {
 			move := PlannedMove{
 				Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Usage: AmountsOf(m.Usage),
 				ToBefore: PercentsOf(m.ToBefore), ToAfter: PercentsOf(m.ToAfter),
+			}
+			if m.CeilingMilliCores > 0 {
+				move.CeilingPercent = 100 * strategies.FullCeiling
 			}
 			if d := m.Decision(nil); d.WithinMinutes > 0 {
 				move.Expected = &Saved{d.HotMinutesSaved, d.WithinMinutes}

@@ -90,6 +90,16 @@ func TestNodeSummary(t *testing.T) {
 			},
 			"n1 is unknown since 12:03 UTC (UsageStale): nothing is decided on its usage.",
 		},
+		"hot, and it takes a pod of a full one": {
+			func(h *harbor) {
+				h.node("n1", thresholds.Hot, 0, 6600, 6600)
+				h.node("n2", thresholds.Hot, 9900, 9900, 9900)
+				h.pod("a", 2000)
+				h.pod("b", 7900)
+			},
+			"n1 is hot since 12:03 UTC: cpu avg_5m 66.0% and p50_5m 66.0% are above the evict line 65%. " +
+				"No pod would be moved off it (HotThroughImmovable: moving every movable pod would not bring the node below its evict line), and 1 pod here.",
+		},
 		"since another day": {
 			func(h *harbor) {
 				h.node("n1", thresholds.Cool, 0, 0, 0)

@@ -29,9 +29,9 @@ func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 	p.Landings = make([]Landing, len(landings))
 	for i := range landings {
 		l := &landings[i]
-		p.Landings[i] = Landing{
-			Node: l.Node, State: string(l.State),
-			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: cmp.Or(l.Detail, cmp.Or(f.limited(l), l.Refused.Sentence())),
+		p.Landings[i] = Landing{Node: l.Node, State: string(l.State), Planned: p.Move != nil && p.Move.To == l.Node}
+		if compared := p.Landings[i].Planned && p.Move.CeilingPercent > 0; !compared {
+			p.Landings[i].Refused, p.Landings[i].Detail = string(l.Refused), cmp.Or(l.Detail, cmp.Or(f.limited(l), l.Refused.Sentence()))
 		}
 		if l.State != thresholds.Unknown {
 			p.Landings[i].Before, p.Landings[i].After = new(PercentsOf(l.Before)), new(PercentsOf(l.After))

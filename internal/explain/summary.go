@@ -80,6 +80,10 @@ func (n *Node) todo() string {
 		return fmt.Sprintf("It takes no moved pods: %s.", n.Closed)
 	case thresholds.State(n.State) != thresholds.Hot:
 		return ""
+	case len(n.Arrive) > 0 && n.LeftAlone == "":
+		return reasons.Count(len(n.Arrive), "pod") + " would be moved here."
+	case len(n.Arrive) > 0:
+		return fmt.Sprintf("No pod would be moved off it (%s), and %s here.", because(n.LeftAlone, n.Detail), reasons.Count(len(n.Arrive), "pod"))
 	case len(n.Leave) > 0 && n.LeftAlone != "":
 		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", reasons.Count(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail))
 	case len(n.Leave) > 0:

@@ -197,18 +197,24 @@ func (p *Pod) landingRows(page *layout.Page) {
 		layout.Column{Title: "MEM%", Drop: 3}, layout.Column{Title: "MEM% AFTER"}, layout.Column{Title: "NOTE", Words: true, Wrap: true})
 }
 
-// String puts an outcome into words; a nil one is a dash.
-func (o *Outcome) String() string {
+// outcome puts an outcome into words; that of a move whose outcome is not known is a
+// dash. A full node stays full for a while as its other pods get more.
+func (m *Move) outcome() string {
+	o := m.Outcome
 	if o == nil {
 		return "-"
+	}
+	source, line := "source no cooler", "line"
+	if m.CeilingMilliCores > 0 {
+		source, line = "source still full", "ceiling"
 	}
 	var wrong []string
 	for _, is := range []struct {
 		good bool
 		not  string
 	}{
-		{o.Planned, "landed elsewhere"}, {o.SourceCooler, "source no cooler"},
-		{o.DestinationUnder, "destination over its line"}, {o.Healthy, "replacement unhealthy"},
+		{o.Planned, "landed elsewhere"}, {o.SourceCooler, source},
+		{o.DestinationUnder, "destination over its " + line}, {o.Healthy, "replacement unhealthy"},
 	} {
 		if !is.good {
 			wrong = append(wrong, is.not)
@@ -232,7 +238,7 @@ func stamp(at *time.Time) string {
 
 // result puts into words what was expected of a move and what came.
 func (m *Move) result() string {
-	words := m.Outcome.String()
+	words := m.outcome()
 	if m.Saved != nil {
 		words += fmt.Sprintf(", saved %.0f hot minutes in %s", m.Saved.HotMinutes, InMinutes(m.Saved.Within))
 	}

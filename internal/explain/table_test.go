@@ -42,6 +42,8 @@ func TestTables(t *testing.T) {
 		"pod-ahead":    pod(beforeDawn(t).planned("report-1"), "report-1"),
 		"node-limits":  node(limited(t).facts(), "n3"),
 		"node-unknown": node(fleet(t).facts(), "n6"),
+		"node-full":    node(saturated(t).planned(""), "n1"),
+		"pod-full":     pod(saturated(t).planned("web-1"), "web-1"),
 		"node-long":    longNames(node(fleet(t).planned(""), "n1")),
 		"pod-moved":    pod(fleet(t).planned("web-1"), "web-1"),
 		"pod-stays":    pod(fleet(t).planned("web-3"), "web-3"),

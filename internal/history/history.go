@@ -63,7 +63,7 @@ const (
 // against says, for each question but planned, what "no" means.
 var against = map[string]string{
 	sourceCooler:     "the node is as hot as before",
-	destinationUnder: "the destination is above its evict line",
+	destinationUnder: "the destination is too hot",
 	healthy:          "the replacement is not ready or has restarted",
 	sourceStillHot:   "the node cooled without it",
 	destinationTakes: "the destination no longer takes the pod",

@@ -278,7 +278,7 @@ func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.
 		return -1
 	}
 	to := r.observation.Board.Node([]byte(move.Node))
-	if to < 0 || !r.observation.Board.LandsBelow(to, cluster.Amounts{}, move.Ceiling) {
+	if to < 0 || !r.observation.Board.LandsUpTo(to, cluster.Amounts{}, move.CeilingOn(move.Node)) {
 		return -1
 	}
 	if !slices.Contains(nodes, to) {

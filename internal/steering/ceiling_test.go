@@ -15,14 +15,14 @@ import (
 // up to the move's. Beyond that, and for every other pod, the node is too hot.
 func TestLandingsUpToTheCeilingOfTheirMove(t *testing.T) {
 	for name, tc := range map[string]struct {
-		ceiling cluster.Amounts
+		ceiling int64
 		pod     *extender.Pod
 		want    map[string]extender.Reject
 	}{
-		"the replacement":            {cluster.Amounts{9000, 1 << 40}, webPod("new"), map[string]extender.Reject{"busy": keep, "cool": notThere}},
-		"beyond the move's ceiling":  {cluster.Amounts{7500, 1 << 40}, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
-		"a move without one":         {cluster.Amounts{}, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
-		"a pod that replaces nobody": {cluster.Amounts{9000, 1 << 40}, strange("p", 100), map[string]extender.Reject{"busy": tooHot, "cool": keep}},
+		"the replacement":            {9000, webPod("new"), map[string]extender.Reject{"busy": keep, "cool": notThere}},
+		"beyond the move's ceiling":  {7500, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
+		"a move without one":         {0, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
+		"a pod that replaces nobody": {9000, strange("p", 100), map[string]extender.Reject{"busy": tooHot, "cool": keep}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBridge(t)
@@ -32,7 +32,7 @@ func TestLandingsUpToTheCeilingOfTheirMove(t *testing.T) {
 			b.observe()
 			b.observer.Ledger().Record(b.now, ledger.Intent{
 				Namespace: "ns", Pod: "web-1", PodUID: "uid-1", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
-				Usage: cluster.Amounts{1000, 0}, From: "full", To: "busy", Ceiling: tc.ceiling, TTL: time.Hour,
+				Usage: cluster.Amounts{1000, 0}, From: "full", To: "busy", CeilingMilliCores: tc.ceiling, TTL: time.Hour,
 			})
 			b.observer.Ledger().Leaves("uid-1", b.now)
 			b.watch(tc.pod)

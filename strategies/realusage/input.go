@@ -173,6 +173,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		Current:     read.Current[usage.AtAvg5m],
 		Closed:      info.Node.Closed(),
 	}
+	node.OverOther = g.observed.Lines.OverOther(i, usage.CPU)
 	node.Domain, node.Zone = g.within(info.Node.Site())
 	node.Predicted, _ = g.observed.Board.Predicted(cluster.NodeIndex(i))
 	node.Ceiling = g.observed.Board.Ceiling(cluster.NodeIndex(i))

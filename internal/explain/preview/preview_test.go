@@ -284,6 +284,19 @@ func ahead() *Facts {
 	return f
 }
 
+// full has a node that is asked for more than it has, beside none that is cool.
+func full() *Facts {
+	f := idle()
+	m := move(pod("shop", "report-6f7d", "report-6f7d-m4x8c", cluster.Amounts{2000, 900 * mib}), "node-03", "node-04",
+		cluster.Percents{99, 30}, cluster.Percents{79, 29.6}, cluster.Percents{68, 20}, cluster.Percents{88, 20.4})
+	m.Reason, m.CeilingMilliCores = reasons.NodeFull, 9000
+	f.Plan.Moves = []strategies.Move{m}
+	f.Plan.Nodes = append(f.Plan.Nodes,
+		node("node-03", thresholds.Hot, reasons.NoLanding, m.FromBefore, m.FromAfter), node("node-04", thresholds.Hot, reasons.HotThroughImmovable, m.ToBefore, m.ToAfter))
+	f.Evidence = map[string][]thresholds.Evidence{"node-03": {over(usage.CPU, usage.Avg5m, 99, 65)}, "node-04": {over(usage.CPU, usage.Avg5m, 68, 65)}}
+	return f
+}
+
 // closed is no plan at all.
 func closed() *Facts {
 	return &Facts{
@@ -298,7 +311,7 @@ func closed() *Facts {
 func TestPrint(t *testing.T) {
 	long := busy()
 	long.Plan.Moves[0].Name += "-of-a-deployment-with-a-long-name-in-a-region-far-away"
-	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "young": young(), "ahead": ahead(), "closed": closed(), "long": long} {
+	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "young": young(), "ahead": ahead(), "full": full(), "closed": closed(), "long": long} {
 		for _, width := range []int{80, 100, 160} {
 			for _, wide := range []bool{false, true} {
 				file := fmt.Sprintf("%s-%d", name, width)

@@ -257,7 +257,10 @@ func (p *printer) aheadNodes(r *Report) {
 
 func (p *printer) hotNode(n *Node, moves []*Move) {
 	words := cmp.Or(beyond(n.Exceeded), explain.Cooling+", and not yet under its leave lines") + "."
-	if len(moves) > 0 {
+	switch {
+	case len(moves) > 0 && reasons.Reason(moves[0].Reason) == reasons.NodeFull:
+		words += takes(moves)
+	case len(moves) > 0:
 		verb := "bring"
 		if len(moves) == 1 {
 			verb = "brings"

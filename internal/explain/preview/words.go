@@ -65,6 +65,19 @@ func saves(moves []*Move) string {
 	return fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", total, forecast.Horizon.Hours())
 }
 
+// takes says what the moves off a full node take off it: its pods that stay will use
+// some of that.
+func takes(moves []*Move) string {
+	off, verb := 0.0, "take"
+	for _, m := range moves {
+		off += m.FromBefore.CPU - m.FromAfter.CPU
+	}
+	if len(moves) == 1 {
+		verb = "takes"
+	}
+	return fmt.Sprintf(" %s %s %.1f points of CPU off it, to nodes that are asked for less.", reasons.Count(len(moves), "move"), verb, off)
+}
+
 // why says why a pod is not moved, and for how long.
 func (d *Declined) why(at time.Time) string {
 	reason := reasons.Reason(d.Reason)

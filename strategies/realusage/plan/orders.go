@@ -32,7 +32,7 @@ func New(in Input) strategies.Plan {
 		}
 	}
 	best.relievePinned()
-	if !best.relieveSaturated() {
+	if !best.relieveSaturated() { // its destinations are others, and nothing is quiet where it moves pods
 		best.relieveAhead()
 	}
 	return best.plan()
@@ -90,30 +90,33 @@ func (p *planner) relieveAhead() {
 	if len(nodes) == 0 {
 		return
 	}
-	done, ok := p.redo()
-	if ok {
-		slices.SortStableFunc(nodes, func(a, b *relieved) int { return cmp.Compare(b.minutes, a.minutes) })
+	slices.SortStableFunc(nodes, func(a, b *relieved) int { return cmp.Compare(b.minutes, a.minutes) })
+	p.add(func() {
 		for _, r := range nodes[:min(len(nodes), mostAhead)] {
-			landed := r.relieve(min(p.budget(), mostMovesPerNode))
-			for _, l := range landed {
-				done = append(done, l.undo)
-			}
-			p.landed = append(p.landed, landed...)
+			p.landed = append(p.landed, r.relieve(min(p.budget(), mostMovesPerNode))...)
 		}
-	}
-	for _, undo := range slices.Backward(done) {
-		undo()
-	}
+	})
 }
 
-// redo has the Placement count the plan's moves again, which attempt took back.
-func (p *planner) redo() (done []func(), ok bool) {
+// add has more landings planned while the Placement counts those that the plan has, which
+// attempt took back. It leaves the Placement unchanged.
+func (p *planner) add(more func()) {
+	var done []func()
+	defer func() {
+		for _, undo := range slices.Backward(done) {
+			undo()
+		}
+	}()
+	before := len(p.landed)
 	for i := range p.landed {
 		undo, err := p.in.Placement.Move(p.landed[i].pod.Pod, p.landed[i].to.name)
 		if err != nil {
-			return done, false
+			return
 		}
 		done = append(done, undo)
 	}
-	return done, true
+	more()
+	for _, l := range p.landed[before:] {
+		done = append(done, l.undo)
+	}
 }

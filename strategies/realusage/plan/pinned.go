@@ -28,18 +28,11 @@ func (p *planner) relievePinned() {
 	if len(pinned) == 0 {
 		return
 	}
-	done, ok := p.redo()
-	if ok {
+	p.add(func() {
 		for _, at := range pinned {
-			for _, l := range p.relieve(at) {
-				done = append(done, l.undo)
-				p.landed = append(p.landed, l)
-			}
+			p.landed = append(p.landed, p.relieve(at)...)
 		}
-	}
-	for _, undo := range slices.Backward(done) {
-		undo()
-	}
+	})
 }
 
 // staysHot reports whether what may be moved off a node is not enough to cool it.

@@ -372,7 +372,7 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 			move.Reason = reasons.NodeHotAhead
 		}
 		if l.compared {
-			move.Reason, move.Ceiling = reasons.NodeFull, l.to.ceiling
+			move.Reason, move.CeilingMilliCores = reasons.NodeFull, l.to.ceiling[cluster.CPU]
 		}
 		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
 		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)

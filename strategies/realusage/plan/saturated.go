@@ -11,10 +11,6 @@ import (
 )
 
 const (
-	// comparedCeiling is the most CPU, as a share of allocatable, that a node may be
-	// predicted to use with a pod that comes off a full node. It stays clear of what
-	// counts as full, so while usage is steady no destination becomes a source.
-	comparedCeiling = 0.9
 	// comparedMargin is by how much less of its allocatable CPU the destination must be
 	// predicted to use than its source is asked for after the move.
 	comparedMargin = 0.1
@@ -46,6 +42,10 @@ type saturated struct {
 // more than their evict lines allow them all together: then cooling every node is out
 // of reach, and what counts is how much is served. Otherwise the next room that becomes
 // free cools a whole node. It reports whether it moved any.
+//
+// No pod comes back while usage is steady. Without the pod its node, which was full,
+// uses all of its CPU but what the pod used there. The pod uses no less where it went,
+// so with it the node would be above strategies.FullCeiling again.
 func (p *planner) relieveSaturated() (moved bool) {
 	sources := p.saturated()
 	if len(sources) == 0 || !p.beyondLines() {
@@ -55,23 +55,19 @@ func (p *planner) relieveSaturated() (moved bool) {
 	for i := range p.landed {
 		to.place(&p.landed[i])
 	}
-	done, ok := p.redo()
-	if ok {
+	before := len(p.landed)
+	p.add(func() {
 		for _, s := range sources {
 			for range min(p.budget(), mostCompared) {
 				l, ok := s.relieve(to)
 				if !ok {
 					break
 				}
-				done = append(done, l.undo)
-				p.landed, moved = append(p.landed, l), true
+				p.landed = append(p.landed, l)
 			}
 		}
-	}
-	for _, undo := range slices.Backward(done) {
-		undo()
-	}
-	return moved
+	})
+	return len(p.landed) > before
 }
 
 // beyondLines reports whether the nodes are asked for more CPU than would keep them all
@@ -96,12 +92,17 @@ func (p *planner) saturated() (nodes []*saturated) {
 		if !n.Full || !n.ByCPU || !stays || p.in.MinHotMinutesSaved <= 0 {
 			continue
 		}
-		if !slices.ContainsFunc(p.landed, func(l landing) bool { return l.from == at }) {
+		if !p.leaves(at) {
 			nodes = append(nodes, p.asSaturated(at))
 		}
 	}
 	slices.SortStableFunc(nodes, func(a, b *saturated) int { return cmp.Compare(b.share(), a.share()) })
 	return nodes
+}
+
+// leaves reports whether the plan moves a pod off a node.
+func (p *planner) leaves(at cluster.NodeIndex) bool {
+	return slices.ContainsFunc(p.landed, func(l landing) bool { return l.from == at })
 }
 
 func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
@@ -135,16 +136,20 @@ func perCost(pod *strategies.Pod) float64 {
 // share is how much of its CPU the node is asked for.
 func (s *saturated) share() float64 { return share(s.asked, s.node.Allocatable[cluster.CPU]) }
 
-// compared returns the input with all known nodes that are not closed as destinations,
-// up to comparedCeiling of their CPU. Of memory their own ceilings remain.
+// compared returns the input with the destinations of full nodes: those that are known,
+// of which nothing but CPU is above its line, and that the plan moves nothing off. They
+// take pods up to strategies.FullCeiling instead of to their reject line of CPU.
 func (p *planner) compared() *Input {
 	in := *p.in
 	in.Nodes = slices.Clone(in.Nodes)
 	for i := range in.Nodes {
-		if n := &in.Nodes[i]; n.State != thresholds.Unknown {
-			n.State = thresholds.Cool
-			n.Ceiling[cluster.CPU] = max(n.Ceiling[cluster.CPU], int64(comparedCeiling*float64(n.Allocatable[cluster.CPU])))
+		n := &in.Nodes[i]
+		if n.State == thresholds.Unknown || n.OverOther || n.Ceiling[cluster.CPU] <= 0 || p.leaves(cluster.NodeIndex(i)) {
+			n.State = thresholds.Unknown
+			continue
 		}
+		n.State = thresholds.Cool
+		n.Ceiling[cluster.CPU] = int64(strategies.FullCeiling * float64(n.Allocatable[cluster.CPU]))
 	}
 	return &in
 }
@@ -187,7 +192,8 @@ func (s *saturated) relieve(to *destinations) (landing, bool) {
 	s.pods = slices.DeleteFunc(s.pods, func(pod *strategies.Pod) bool { return pod == l.pod })
 	s.take(l.pod)
 	s.forget(l.pod)
-	l.from, l.saves, l.compared = s.at, best.saves, true
+	// Both nodes may be above their lines after it, so it saves no hot minutes to speak of.
+	l.from, l.compared = s.at, true
 	return l, true
 }
 

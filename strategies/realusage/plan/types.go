@@ -38,6 +38,8 @@ type Node struct {
 	Load    forecast.Load
 	HotLine int64
 	ByCPU   bool
+	// OverOther: it is above an evict line of something else than CPU.
+	OverOther bool
 	// Course is the CPU that is expected of the node in each part of a period; nil
 	// where nothing recurs.
 	Course *forecast.Course

@@ -1,0 +1,25 @@
+package ledger
+
+import "testing"
+
+// The ceiling of a move is in milli-cores of its planned destination: a node where its
+// replacement is booked instead has none.
+func TestOnlyThePlannedDestinationHasTheCeiling(t *testing.T) {
+	b := newBooks(Config{KeepEnded: 50})
+	b.Record(at(0), web(1, func(i *Intent) { i.To, i.CeilingMilliCores = "planned", 9000 }))
+	data, err := b.Export().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	move := document.Moves[0]
+	if got := move.CeilingOn("planned"); got != 9000 {
+		t.Errorf("the planned destination has a ceiling of %d, want 9000", got)
+	}
+	if got := move.CeilingOn("other"); got != 0 {
+		t.Errorf("another node has a ceiling of %d", got)
+	}
+}
