@@ -8,6 +8,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 CLUSTER := test/cluster
 # What makes images and releases is a module of its own.
 RELEASE := hack/release
+# The simulator, which drives the product's packages and is none of them.
+SIM := sim
 
 # Run at a version of its own, so that its dependencies stay out of ours.
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -51,8 +53,9 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Compile bin/evenkeel.
+build: ## Compile bin/evenkeel and bin/evenkeel-sim, which it runs for simulate and record.
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/evenkeel ./cmd/evenkeel
+	cd $(SIM) && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(CURDIR)/bin/evenkeel-sim ./cmd/evenkeel-sim
 
 .PHONY: build-scheduler
 build-scheduler: ## Compile bin/kube-scheduler, the stock one with Evenkeel's plugin.
@@ -109,12 +112,14 @@ test-all: vet lint test-unit chart-test ## Run the cases that test leaves out to
 .PHONY: vet
 vet: ## Run go vet on all modules.
 	go vet ./...
+	cd $(SIM) && go vet ./...
 	cd $(CLUSTER) && go vet ./...
 	cd $(RELEASE) && go vet ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint on all modules.
 	$(GOLANGCI_LINT) run ./...
+	cd $(SIM) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 
@@ -128,6 +133,7 @@ else
 	@echo 'no gcc: the race detector is left out'
 	go test $(TEST_FLAGS) ./...
 endif
+	cd $(SIM) && go test $(TEST_FLAGS) ./...
 	cd $(CLUSTER) && go test $(TEST_FLAGS) $$(go list ./... | grep -vE '$(NEEDS_CLUSTER)')
 	cd $(RELEASE) && go test $(TEST_FLAGS) ./...
 
@@ -165,6 +171,7 @@ bench-compare: ## Compare the runs OLD and NEW (bin/bench.txt) with benchstat.
 .PHONY: bench-go
 bench-go: ## Run all Go benchmarks that match BENCH (all).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+	cd $(SIM) && go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 .PHONY: footprint
 footprint: ## Measure the memory of extender and serve at 5,000 nodes against bare informers (Linux).
@@ -182,6 +189,7 @@ soak: ## Run Evenkeel for an hour under changing usage and measure it; see docs/
 .PHONY: fmt
 fmt: ## Format the sources of all modules.
 	$(GOLANGCI_LINT) fmt ./...
+	cd $(SIM) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
@@ -192,6 +200,7 @@ update: update-docs update-deploy update-chart ## Write all files that are made 
 update-docs: ## Write the references in docs: the policy and its schema, flags, reasons, metrics.
 	go run ./hack/policyref
 	go test ./cmd/evenkeel -run TestFlagsReference -update
+	go test -C $(SIM) ./cmd/evenkeel-sim -run TestFlagsReference -update
 	go test ./reasons -run TestReasonsReference -update
 	go test ./internal/app -run TestMetricsReference -update
 
@@ -232,12 +241,14 @@ update-releases: ## Bring test/cluster/versions to what each release's control p
 .PHONY: verify-fmt
 verify-fmt:
 	$(GOLANGCI_LINT) fmt --diff ./...
+	cd $(SIM) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify-tidy
 verify-tidy:
 	go mod tidy -diff
+	cd $(SIM) && go mod tidy -diff
 	cd $(CLUSTER) && go mod tidy -diff
 	cd hack/charttools && go mod tidy -diff
 	cd $(RELEASE) && go mod tidy -diff

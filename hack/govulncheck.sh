@@ -8,7 +8,7 @@ bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 GOBIN=$bin go install "golang.org/x/vuln/cmd/govulncheck@$1" # go run would hide the exit code
 
-for module in . test/cluster hack/release; do
+for module in . sim test/cluster hack/release; do
     code=0
     "$bin/govulncheck" -db "${GOVULNDB:-https://vuln.go.dev}" -C "$module" ./... 2>"$bin/stderr" || code=$?
     cat "$bin/stderr" >&2

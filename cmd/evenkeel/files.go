@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/terminal"
@@ -75,27 +76,11 @@ func newCertificatesCommand() *cobra.Command {
 		Long: "Writes a CA, a certificate for the extender and one for its clients into a directory, and Secrets for the shipped manifests.\n" +
 			"Needs neither a cluster nor any other tool. Run it again to renew the certificates with the same CA.",
 		Example: "  evenkeel certificates --directory pki && kubectl apply -f pki/secrets.yaml",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return commands.Certificates(options, time.Now(), c.OutOrStdout())
 		},
 	}
-	options.AddTo(c.Flags())
-	return c
-}
-
-func newSimulateCommand() *cobra.Command {
-	options := commands.NewSimulateOptions()
-	c := &cobra.Command{
-		Use:   "simulate",
-		Short: "Replay recorded usage and compare policies offline",
-		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			options.Notes = c.ErrOrStderr()
-			return commands.Simulate(c.Context(), options, c.OutOrStdout(), c.ErrOrStderr())
-		},
-	}
-	options.Version = version
 	options.AddTo(c.Flags())
 	return c
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
 // livePolicy reads nodes' usage from their annotations, which report five
@@ -331,7 +332,7 @@ func TestLiveDecisionsAreAsBefore(t *testing.T) {
 		}
 		all.Go(func() {
 			var out []byte
-			out, failed[i] = printed(t.Context(), command, args...)
+			out, failed[i] = testkit.Printed(t.Context(), command, args...)
 			said[i] = string(changing.ReplaceAll(out, []byte("…")))
 		})
 	}
@@ -342,7 +343,8 @@ func TestLiveDecisionsAreAsBefore(t *testing.T) {
 			if !errors.Is(failed[i], want) {
 				t.Fatal(failed[i])
 			}
-			golden(t, "live-"+strings.NewReplacer(" ", "-", "/", "-").Replace(question)+".json", said[i])
+			file := "live-" + strings.NewReplacer(" ", "-", "/", "-").Replace(question) + ".json"
+			testkit.Golden(t, *update, filepath.Join("testdata", "corpus", file), said[i])
 		})
 	}
 }

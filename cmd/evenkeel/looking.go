@@ -4,8 +4,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/output"
 )
 
 func newPlanCommand() *cobra.Command {
@@ -20,7 +22,7 @@ func newPlanCommand() *cobra.Command {
 			"policy is wrong. With --exit-code 1: pods would move; 2: any error.",
 		Example: "  evenkeel plan --policy-config-file policy.yaml\n" +
 			"  evenkeel plan --policy-config-file policy.yaml -o name | xargs -n 1 evenkeel explain --policy-config-file policy.yaml pod",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if options.WatchAtMost < 0 {
 				return exit.Usagef("--observe: %v is negative", options.WatchAtMost)
@@ -32,7 +34,7 @@ func newPlanCommand() *cobra.Command {
 	options.AddLooking(c.Flags())
 	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
-	commands.AddColor(c.Flags(), &wanted.Color)
+	output.AddColor(c.Flags(), &wanted.Color)
 	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "How long to observe first, at most, where no usage source has history. Shorter than the policy's usage.observationPeriod the plan is provisional. It is at least hot.consecutiveSamples samples, 45s as shipped. 0 observes for usage.observationPeriod.")
 	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, as diff does.")
 	return c
@@ -49,7 +51,7 @@ func newTopCommand() *cobra.Command {
 			"-o wide adds each window that was looked at, the age of usage and where it is from.\n" +
 			"Where serve or extender runs in the cluster, what it has observed is shown, by port-forward under your own rights.",
 		Example: "  evenkeel top\n  evenkeel top --watch\n  evenkeel top --observe 3m -o wide --policy-config-file policy.yaml",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
 			return commands.Top(c.Context(), options, wanted, c.OutOrStdout())
@@ -70,7 +72,7 @@ func newUICommand() *cobra.Command {
 			"It needs your own rights to list pods and to create pods/portforward in the namespace, and reads the Lease to find the\n" +
 			"leader if you may. The page changes nothing.",
 		Example: "  evenkeel ui\n  evenkeel ui --open -n evenkeel",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
 			return commands.UI(c.Context(), options, wanted, c.OutOrStdout())
@@ -97,7 +99,7 @@ func newExplainCommand() *cobra.Command {
 	}
 	options.AddLooking(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.ExplainFormats+".")
-	commands.AddColor(c.Flags(), &wanted.Color)
+	output.AddColor(c.Flags(), &wanted.Color)
 	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
 	return c
 }
@@ -129,7 +131,7 @@ func newDoctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the policy, RBAC, usage sources and scheduler integration, and suggest fixes",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
 			if options.As != "" { // its own requests impersonate nobody
@@ -139,29 +141,12 @@ func newDoctorCommand() *cobra.Command {
 		},
 	}
 	options.AddLooking(c.Flags())
-	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
-	commands.AddColor(c.Flags(), &wanted.Color)
+	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+output.Formats+".")
+	output.AddColor(c.Flags(), &wanted.Color)
 	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Component to check for: run, serve, extender or nodesync.")
 	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, instead of the address in the policy.")
 	c.Flags().Lookup("as").Usage = "User whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel. Everything else is asked as the caller."
 	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, used to verify that kube-scheduler is calling it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")
-	return c
-}
-
-func newRecordCommand() *cobra.Command {
-	var options app.Options
-	var record commands.RecordOptions
-	c := &cobra.Command{
-		Use:   "record",
-		Short: "Record node, pod and usage activity for `simulate --recording` (read-only)",
-		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			record.Progress = c.ErrOrStderr()
-			return commands.Record(c.Context(), options, record, c.OutOrStdout())
-		},
-	}
-	options.AddLooking(c.Flags())
-	record.AddTo(c.Flags())
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
@@ -18,7 +19,7 @@ func newRunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run the policy's descheduling plugins: one cycle, or cycles by interval or schedule",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return app.Run(c.Context(), options) },
 	}
 	options.AddCommon(c.Flags())
@@ -32,7 +33,7 @@ func newServeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer kube-scheduler in every replica and run cycles in the leader",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if options.Schedule != "" && !c.Flags().Changed("descheduling-interval") {
 				options.Interval = 0
@@ -57,7 +58,7 @@ func extenderCommand(run func(context.Context, app.Options) error) *cobra.Comman
 	c := &cobra.Command{
 		Use:   "extender",
 		Short: "Answer kube-scheduler's filter and prioritize requests; never evict",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		PersistentPreRunE: func(c *cobra.Command, args []string) error {
 			preset, err := legacy.Settle(c.Flags())
 			if err != nil {
@@ -95,7 +96,7 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 			"but only for the cycles that they run.\n\n" +
 			compat.NodeSyncHelp + "\n" +
 			"With --remove it takes off all nodes what was ever written. Switch it off in the policy first, or it is written again.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if remove {
 				return commands.RemoveNodeSync(c.Context(), options, c.OutOrStdout())
@@ -128,7 +129,7 @@ func newCleanupCommand() *cobra.Command {
 			"and scales back the Deployments that the ledger says are scaled up for a move. Stop Evenkeel first. It may be run again.\n" +
 			"Exit code 0: nothing is left; 1: something could not be removed.",
 		Example: "  evenkeel cleanup --namespace evenkeel --dry-run\n  evenkeel cleanup --namespace evenkeel --ledger",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return commands.Cleanup(c.Context(), options, wanted, c.OutOrStdout())
 		},

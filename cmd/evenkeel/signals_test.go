@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -11,10 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // asProgram makes the test binary run as evenkeel.
@@ -136,16 +132,13 @@ func TestSignalsEndReading(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][]string{
-		"a policy to plan by":      {"plan", "--policy-config-file"},
-		"a policy to diagnose":     {"doctor", "--policy-config-file"},
-		"a policy to simulate":     {"simulate", "--policy"},
-		"a recording":              {"simulate", "--recording"},
-		"a policy to evict by":     {"run", "--policy-config-file"},
-		"a policy to answer by":    {"extender", "--listen-address", "127.0.0.1:0", "--policy-config-file"},
-		"a scheduler's config":     {"doctor", "--scheduler-config"},
-		"a file to lint":           {"lint"},
-		"rules to label nodes by":  {"nodesync", "--rules"},
-		"a policy to record under": {"record", "--force", "--out", os.DevNull, "--policy-config-file"},
+		"a policy to plan by":     {"plan", "--policy-config-file"},
+		"a policy to diagnose":    {"doctor", "--policy-config-file"},
+		"a policy to evict by":    {"run", "--policy-config-file"},
+		"a policy to answer by":   {"extender", "--listen-address", "127.0.0.1:0", "--policy-config-file"},
+		"a scheduler's config":    {"doctor", "--scheduler-config"},
+		"a file to lint":          {"lint"},
+		"rules to label nodes by": {"nodesync", "--rules"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,45 +171,3 @@ func TestSignalsEndWriting(t *testing.T) {
 		t.Errorf("exit code %d, want 143", got)
 	}
 }
-
-// A signal ends a command's context; what does not end for it is left behind,
-// at once for a second signal.
-func TestUntilSignalled(t *testing.T) {
-	const patience = 20 * time.Second
-	obeys := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	finishes := func(ctx context.Context) error { <-ctx.Done(); time.Sleep(patience / 2); return nil }
-	for name, tc := range map[string]struct {
-		command func(context.Context) error
-		signals []os.Signal // a second apart
-		want    int
-		took    time.Duration
-	}{
-		"it ends by itself":        {command: func(context.Context) error { return nil }},
-		"the plan has moves":       {command: func(context.Context) error { return exit.ErrDiffers }, want: 1},
-		"it fails by itself":       {command: func(context.Context) error { return exit.Usagef("no") }, want: exit.Misuse},
-		"it obeys":                 {command: obeys, signals: []os.Signal{syscall.SIGINT}, want: 130, took: time.Second},
-		"it finishes what it does": {command: finishes, signals: []os.Signal{syscall.SIGTERM}, took: time.Second + patience/2},
-		"it does not end":          {command: stuck, signals: []os.Signal{syscall.SIGTERM}, want: 143, took: time.Second + patience},
-		"a second signal":          {command: stuck, signals: []os.Signal{syscall.SIGTERM, syscall.SIGINT}, want: 130, took: 2 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				begun, signals := time.Now(), make(chan os.Signal, len(tc.signals))
-				go func() {
-					for _, s := range tc.signals {
-						time.Sleep(time.Second)
-						signals <- s
-					}
-				}()
-				got := untilSignalled(signals, patience, tc.command)
-				if took := time.Since(begun); got != tc.want || took != tc.took {
-					t.Errorf("exit code %d after %v, want %d after %v", got, took, tc.want, tc.took)
-				}
-				time.Sleep(2 * time.Hour) // until what was left behind has ended
-			})
-		})
-	}
-}
-
-// stuck ends too late, whatever its context says.
-func stuck(context.Context) error { time.Sleep(time.Hour); return nil }

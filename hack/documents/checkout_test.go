@@ -190,10 +190,12 @@ var theirs = map[string]string{
 	"bin/bench.txt":       "the newest run of make bench",
 	"cosign.key":          "whoever releases signs with it",
 
-	"bin/image.linux-amd64.cdx.json":        "of make image",
-	"bin/image.linux-arm64.cdx.json":        "of make image",
-	"bin/release/v1.2.3/SHA256SUMS":         "of make release",
-	"bin/release/v1.2.3/evenkeel-1.2.3.tgz": "of make release",
+	"bin/image.linux-amd64.cdx.json":              "of make image",
+	"bin/image.linux-arm64.cdx.json":              "of make image",
+	"bin/image.evenkeel-sim.linux-amd64.cdx.json": "of make image",
+	"bin/image.evenkeel-sim.linux-arm64.cdx.json": "of make image",
+	"bin/release/v1.2.3/SHA256SUMS":               "of make release",
+	"bin/release/v1.2.3/evenkeel-1.2.3.tgz":       "of make release",
 }
 
 // made are the flags that name what a command writes.
@@ -201,7 +203,7 @@ var made = []string{"--bundle", "--out", "-o", "--output", "--report", "--direct
 
 var (
 	fileLike = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*\.(crt|csv|gz|html|json|key|log|md|pem|sh|tar|tgz|txt|ya?ml)$`)
-	treeLike = regexp.MustCompile(`^(\./)?(bin|charts|cluster|cmd|deploy|docs|evictor|examples|hack|internal|ledger|test)(/[A-Za-z0-9_.-]+)+$`)
+	treeLike = regexp.MustCompile(`^(\./)?(bin|charts|cluster|cmd|deploy|docs|evictor|examples|hack|internal|ledger|sim|test)(/[A-Za-z0-9_.-]+)+$`)
 )
 
 // Every file or folder that a documented command names is in the checkout, is

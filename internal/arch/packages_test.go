@@ -26,8 +26,9 @@ type pkg struct {
 
 func (p *pkg) position(n ast.Node) token.Position { return p.fset.Position(n.Pos()) }
 
-// packages parses the module's packages, in order of their folders. Folders
-// that the go command ignores and modules below this one are left out.
+// packages parses the packages of the module and of the simulator, which is one of
+// its own, in order of their folders. Folders that the go command ignores and
+// other modules below this one are left out.
 func packages(t *testing.T) []*pkg {
 	t.Helper()
 	var found []*pkg
@@ -59,7 +60,7 @@ func ignored(folder string) bool {
 		return true
 	}
 	_, err := os.Stat(filepath.Join(folder, "go.mod"))
-	return err == nil
+	return err == nil && folder != filepath.Join(root, simulator)
 }
 
 func parseFolder(folder string) (*pkg, error) {

@@ -14,7 +14,7 @@ var (
 	tested = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9]+)\(`)
 )
 
-// tests lists the tests of both modules by name, those of the other one as
+// tests lists the tests of all modules by name, those of test/cluster as
 // end-to-end cases.
 func tests(t *testing.T) (unit, endToEnd map[string]bool) {
 	t.Helper()

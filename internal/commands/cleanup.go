@@ -13,12 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cleanup"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
 // CleanupOptions are the flags of `evenkeel cleanup` besides the common ones.
 type CleanupOptions struct {
-	// Format is one of Formats.
+	// Format is one of output.Formats.
 	Format string
 	// Mode is the mode whose processes have ended; empty: all of them.
 	Mode string
@@ -30,7 +31,7 @@ type CleanupOptions struct {
 
 // AddTo adds the flags.
 func (o *CleanupOptions) AddTo(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+Formats+".")
+	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+output.Formats+".")
 	flags.StringVar(&o.Mode, "mode", "", "Clean up after one mode, where processes of another go on: serve|run|nodesync. Empty: after all.")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Say what would be removed, and change nothing.")
 	flags.BoolVar(&o.Ledger, "ledger", false, "Delete the ledger, the Leases and the kill switch as well, once all else is removed.")
@@ -44,7 +45,7 @@ func (o *CleanupOptions) validate() error {
 	if _, ok := after[o.Mode]; !ok {
 		return exit.Usagef("--mode: %q is none of serve, run and nodesync; leave it out to clean up after all", o.Mode)
 	}
-	return validLook(nil, o.Format, Formats, "")
+	return output.Check(nil, o.Format, output.Formats, "")
 }
 
 // after are the values of --mode.
@@ -74,7 +75,7 @@ func Cleanup(ctx context.Context, options app.Options, wanted CleanupOptions, ou
 		Leases: []string{defaultLeaseName, nodeSyncLeaseName}, After: after[wanted.Mode], Ledger: wanted.Ledger, DryRun: wanted.DryRun,
 	})
 	interrupted := limited.Err()
-	if err := show(out, wanted.Format, "never", report, func(p *layout.Page) { report.Table(p, interrupted) }); err != nil {
+	if err := output.Show(out, wanted.Format, "never", report, func(p *layout.Page) { report.Table(p, interrupted) }); err != nil {
 		return err
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/history"
+	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
@@ -16,8 +17,6 @@ import (
 // does not take.
 func TestColor(t *testing.T) {
 	const odd = "sometimes"
-	simulate := NewSimulateOptions()
-	simulate.Color = odd
 	for name, run := range map[string]func() error{
 		"top": func() error {
 			return Top(t.Context(), app.Options{}, TopOptions{Format: "table", Color: odd}, &bytes.Buffer{})
@@ -34,7 +33,6 @@ func TestColor(t *testing.T) {
 		"history": func() error {
 			return History(t.Context(), app.Options{}, HistoryOptions{Format: "table", Color: odd}, &bytes.Buffer{})
 		},
-		"simulate": func() error { return Simulate(t.Context(), simulate, &bytes.Buffer{}, nil) },
 	} {
 		err := run()
 		if want := `--color: "sometimes" is not one of auto|always|never`; err == nil || err.Error() != want || exit.Code(err) != exit.Misuse {
@@ -54,7 +52,7 @@ func TestShow(t *testing.T) {
 		"none given": {"wide", "", false}, "JSON": {"json", "always", false},
 	} {
 		var out bytes.Buffer
-		if err := show(&out, tc.format, tc.color, report, report.table); err != nil {
+		if err := output.Show(&out, tc.format, tc.color, report, report.table); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(out.String(), string(layout.Green)+"helped"); got != tc.want || !strings.Contains(out.String(), "helped") {

@@ -168,3 +168,10 @@ func TestConvertRefusesWhatRunRefuses(t *testing.T) {
 		})
 	}
 }
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

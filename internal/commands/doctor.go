@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/doctor/probe"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/terminal"
@@ -29,7 +30,7 @@ import (
 
 // DoctorOptions are the flags of `evenkeel doctor` besides the common ones.
 type DoctorOptions struct {
-	// Format is one of Formats, Color one of terminal.ColorModes.
+	// Format is one of output.Formats, Color one of terminal.ColorModes.
 	Format, Color string
 	// Mode is the command whose process is examined: run, serve, extender or
 	// nodesync.
@@ -50,7 +51,7 @@ type DoctorOptions struct {
 
 // Validate reports the first mistake in the flags.
 func (o *DoctorOptions) Validate(out io.Writer) error {
-	if err := validLook(out, o.Format, Formats, o.Color); err != nil {
+	if err := output.Check(out, o.Format, output.Formats, o.Color); err != nil {
 		return err
 	}
 	if modes := doctor.Modes(); !slices.Contains(modes, doctor.Mode(o.Mode)) {
@@ -102,7 +103,7 @@ func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out 
 		return err
 	}
 	report := doctor.Examine(patient)
-	if err := show(out, wanted.Format, wanted.Color, report, report.Table); err != nil {
+	if err := output.Show(out, wanted.Format, wanted.Color, report, report.Table); err != nil {
 		return err
 	}
 	if report.Problems > 0 {

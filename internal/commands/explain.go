@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/remote"
 )
 
@@ -30,7 +31,7 @@ type ExplainOptions struct {
 // Explain is `evenkeel explain node NAME` and `evenkeel explain pod
 // NAMESPACE/NAME`: it explains, and changes nothing.
 func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, words []string, out io.Writer) error {
-	if err := validLook(out, wanted.Format, ExplainFormats, wanted.Color); err != nil {
+	if err := output.Check(out, wanted.Format, ExplainFormats, wanted.Color); err != nil {
 		return err
 	}
 	s, err := explain.ParseSubject(words)
@@ -53,7 +54,7 @@ func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, wo
 	if err != nil {
 		return err
 	}
-	return show(out, wanted.Format, wanted.Color, explanation, explanation.Table)
+	return output.Show(out, wanted.Format, wanted.Color, explanation, explanation.Table)
 }
 
 // maxExplanationBytes bounds an explanation from another process: for 5000

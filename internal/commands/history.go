@@ -16,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
@@ -45,12 +46,12 @@ func (o *HistoryOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Node, "node", "", "Node that pods were evicted from or landed on.")
 	flags.DurationVar(&o.Since, "since", 0, "How far to look back, such as 12h; 0 shows all that is kept.")
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+HistoryFormats+".")
-	AddColor(flags, &o.Color)
+	output.AddColor(flags, &o.Color)
 	flags.StringArrayVar(&o.Logs, "from-logs", nil, "Log file to read instead of the ledger, and those named after it; - is the standard input.")
 }
 
 func (o *HistoryOptions) validate(out io.Writer) error {
-	if err := validLook(out, o.Format, HistoryFormats, o.Color); err != nil {
+	if err := output.Check(out, o.Format, HistoryFormats, o.Color); err != nil {
 		return err
 	}
 	for flag, value := range map[string]string{"pod": o.Pod, "owner": o.Owner} {
@@ -122,7 +123,7 @@ func History(ctx context.Context, options app.Options, wanted HistoryOptions, ou
 	for i := range entries {
 		report.Evictions[i] = HistoryEviction{entries[i], entries[i].Result()}
 	}
-	return show(out, wanted.Format, wanted.Color, report, report.table)
+	return output.Show(out, wanted.Format, wanted.Color, report, report.table)
 }
 
 func readLog(logs *history.Logs, name string, in io.Reader) error {

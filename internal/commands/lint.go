@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
@@ -46,7 +47,7 @@ type PolicyReport struct {
 // Lint is `evenkeel lint`: it reports what is wrong with policies, what looks
 // wrong, and what they do. It needs no cluster.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
-	if err := validLook(out, options.Format, LintFormats, ""); err != nil {
+	if err := output.Check(out, options.Format, LintFormats, ""); err != nil {
 		return err
 	}
 	inputs, err := readInputs("lint", options.Files, in)
@@ -62,7 +63,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 		}
 		report.Policies = append(report.Policies, lintFile(file.name, file.data, now)...)
 	}
-	if err := show(out, options.Format, "never", report, report.text); err != nil {
+	if err := output.Show(out, options.Format, "never", report, report.text); err != nil {
 		return err
 	}
 	return report.verdict(options.Strict)

@@ -7,6 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/preview"
+	"github.com/evenkeel/evenkeel/internal/output"
 )
 
 // PlanFormats are the values of -o for plan.
@@ -38,7 +39,7 @@ func Plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.W
 
 // plan prints the plan and returns how many moves it has.
 func plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.Writer) (moves int, err error) {
-	if err := validLook(out, wanted.Format, PlanFormats, wanted.Color); err != nil {
+	if err := output.Check(out, wanted.Format, PlanFormats, wanted.Color); err != nil {
 		return 0, err
 	}
 	facts, err := app.PlanOnce(ctx, options, wanted.Progress)
@@ -50,5 +51,5 @@ func plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.W
 	if wanted.Format == "name" {
 		text = report.Names
 	}
-	return len(report.Moves), show(out, wanted.Format, wanted.Color, report, text)
+	return len(report.Moves), output.Show(out, wanted.Format, wanted.Color, report, text)
 }

@@ -90,31 +90,6 @@ profiles:
     plugins: {balance: {enabled: [RemoveDuplicates]}}
 ` + quick
 
-// A replay does not evict either by a policy that moves nothing by real usage, and
-// says so.
-func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
-	for text, want := range map[string]bool{
-		duplicatesOnly: false,
-		quick:          true,
-		quick + "eviction: {defaultProfile: false}\n":                                         false,
-		strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "RealUsageLowNodeUtilization"): true,
-	} {
-		file := filepath.Join(t.TempDir(), "policy.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var notes bytes.Buffer
-		o := SimulateOptions{Policies: []string{file}, Notes: &notes}
-		variants, err := o.variants()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if said := strings.Contains(notes.String(), explain.NothingByUsage); variants[0].Evicts != want || said == want {
-			t.Errorf("evicts %v, want %v, and says %q of\n%s", variants[0].Evicts, want, notes.String(), text)
-		}
-	}
-}
-
 // What is shown of a policy that moves nothing by real usage is that, and no move of
 // another policy.
 func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/terminal"
@@ -45,12 +46,12 @@ func (o *TopOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+TopFormats+".")
 	flags.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
 	flags.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
-	AddColor(flags, &o.Color)
+	output.AddColor(flags, &o.Color)
 	app.AddRemote(flags, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves. Without it a pod of the shipped manifests is asked by port-forward if there is one, unless --policy-config-file or --observe is given.")
 }
 
 func (o *TopOptions) validate(out io.Writer) error {
-	if err := validLook(out, o.Format, TopFormats, o.Color); err != nil {
+	if err := output.Check(out, o.Format, TopFormats, o.Color); err != nil {
 		return err
 	}
 	switch {
@@ -205,7 +206,7 @@ func (t *topScreen) onScreen() bool { return t.wanted.Watch && terminal.FileOf(t
 
 // show prints a report at once, so that a terminal does not flicker.
 func (t *topScreen) show(report *top.Report) error {
-	style, err := styleOf(t.out, t.wanted.Color)
+	style, err := output.StyleOf(t.out, t.wanted.Color)
 	if err != nil {
 		return err
 	}
@@ -238,7 +239,7 @@ func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style layout.
 		line(frame, "Observed at %s. Ctrl-C ends this.", report.Observed)
 		view.Most = fitting(report, view)
 	}
-	return write(frame, t.wanted.Format, report, func(out io.Writer) error { return report.Table(out, view) })
+	return output.Write(frame, t.wanted.Format, report, func(out io.Writer) error { return report.Table(out, view) })
 }
 
 // fitting returns how many nodes fit on the screen; 0 is all.

@@ -11,6 +11,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/evenkeel/evenkeel v0.0.0
+	github.com/evenkeel/evenkeel/sim v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/spf13/cobra v1.10.2
@@ -259,4 +260,7 @@ replace (
 )
 
 // The soak reads traces as simulate does.
-replace github.com/evenkeel/evenkeel => ../..
+replace (
+	github.com/evenkeel/evenkeel => ../..
+	github.com/evenkeel/evenkeel/sim => ../../sim
+)

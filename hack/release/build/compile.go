@@ -14,6 +14,10 @@ type Program struct {
 	Name string
 	// Title and Description are for people who look at an image.
 	Title, Description string
+	// With are programs that ship with it: in the same image and the same archives.
+	With []Program
+	// folder of the checkout that has the program's module; "" is the checkout.
+	folder string
 	// variable of package main or another is what the version is written to.
 	variable string
 	// module is whose version that is; "" is the checkout itself.
@@ -25,6 +29,8 @@ var programs = []Program{
 		Name: "evenkeel", Title: "Evenkeel",
 		Description: "Balances Kubernetes nodes by real usage: moves pods off hot nodes and steers new pods to cool ones",
 		variable:    "main.version",
+		// `evenkeel simulate` and `evenkeel record` run it.
+		With: []Program{{Name: "evenkeel-sim", variable: "main.version", folder: "sim"}},
 	},
 	{
 		// It is kube-scheduler: what asks its version wants Kubernetes'.
@@ -45,6 +51,9 @@ func Named(name string) (Program, error) {
 	}
 	return Program{}, fmt.Errorf("program %q: allowed are %s", name, strings.Join(names, ", "))
 }
+
+// All returns the program and those that ship with it.
+func (p Program) All() []Program { return append([]Program{p}, p.With...) }
 
 // settings are what else of the environment changes the bytes.
 var settings = []string{"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=", "GOWORK=off"}
@@ -67,7 +76,7 @@ func (s Source) Compile(ctx context.Context, program Program, platform Platform,
 	// The folder and the state of the checkout stay out of the binary.
 	compile := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X "+program.variable+"="+version, "-o", path, "./cmd/"+program.Name)
-	compile.Dir = s.Dir
+	compile.Dir = filepath.Join(s.Dir, program.folder)
 	compile.Env = environment(platform)
 	if _, err := output(compile); err != nil {
 		return fmt.Errorf("compiling %s for %s: %w", program.Name, platform, err)

@@ -37,13 +37,21 @@ const Stdlib = "stdlib"
 func (m Module) String() string { return strings.TrimSpace(m.Path + " " + m.Version) }
 
 // Linked lists the packages of other modules, and of the standard library, that
-// Compile links into a program for a platform.
-func (s Source) Linked(ctx context.Context, program Program, platform Platform) ([]Package, error) {
-	return Linked(ctx, s.Dir, "./cmd/"+program.Name, platform)
+// Compile links into a program, and those that ship with it, for a platform.
+func (s Source) Linked(ctx context.Context, program Program, platform Platform) (all []Package, err error) {
+	for _, p := range program.All() {
+		packages, err := Linked(ctx, filepath.Join(s.Dir, p.folder), "./cmd/"+p.Name, platform)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, packages...)
+	}
+	return all, nil
 }
 
 // Linked lists the packages of other modules that a package needs. The package is
-// looked up from a folder of the module that is built.
+// looked up from a folder of the module that is built. A module that this one is
+// nested in belongs to the same checkout and is left out.
 func Linked(ctx context.Context, dir, name string, platform Platform) ([]Package, error) {
 	command := func(args ...string) (string, error) {
 		c := exec.CommandContext(ctx, "go", args...)
@@ -53,6 +61,10 @@ func Linked(ctx context.Context, dir, name string, platform Platform) ([]Package
 	goroot, err := command("env", "GOROOT")
 	if err != nil {
 		return nil, fmt.Errorf("looking for the standard library: %w", err)
+	}
+	main, err := command("env", "GOMOD")
+	if err != nil {
+		return nil, fmt.Errorf("looking for the module: %w", err)
 	}
 	out, err := command("list", "-deps", "-json=Dir,Standard,Module", name)
 	if err != nil {
@@ -79,13 +91,18 @@ func Linked(ctx context.Context, dir, name string, platform Platform) ([]Package
 			packages = append(packages, Package{Dir: listed.Dir, Module: Module{Path: Stdlib, Dir: goroot}})
 		case listed.Module == nil:
 			return nil, fmt.Errorf("listing the packages of %s for %s: %s belongs to no module", name, platform, filepath.Base(listed.Dir))
-		case listed.Module.Main:
+		case listed.Module.Main, nested(filepath.Dir(main), listed.Module.Dir):
 		case listed.Module.Replace != nil:
 			packages = append(packages, Package{Dir: listed.Dir, Module: *listed.Module.Replace})
 		default:
 			packages = append(packages, Package{Dir: listed.Dir, Module: listed.Module.Module})
 		}
 	}
+}
+
+// nested reports whether a folder is below another.
+func nested(folder, other string) bool {
+	return other != "" && strings.HasPrefix(folder, strings.TrimSuffix(other, string(filepath.Separator))+string(filepath.Separator))
 }
 
 // environment is that of Go commands for a platform.

@@ -28,6 +28,7 @@ func TestLinked(t *testing.T) {
 	}
 	for system, want := range map[string][]string{"darwin": {"./b: b/in"}, "linux": {"./b: b/in", "./c: c"}} {
 		t.Run(system, func(t *testing.T) {
+			program.With = nil
 			linked, err := Source{Dir: dir}.Linked(t.Context(), program, Platform{OS: system, Arch: "arm64"})
 			if err != nil {
 				t.Fatal(err)
@@ -60,5 +61,28 @@ func TestLinkedSaysWhatIsWrong(t *testing.T) {
 	_, err := Linked(t.Context(), dir, "./cmd/evenkeel", Platform{OS: "linux", Arch: "amd64"})
 	if err == nil || !strings.Contains(err.Error(), "listing the packages of ./cmd/evenkeel for linux/amd64: ") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What ships with a program is among what is linked; the checkout that it is a
+// nested module of is not.
+func TestLinkedWithAnotherProgram(t *testing.T) {
+	dir := testkit.Checkout(t, testkit.Program("evenkeel"))
+	program, err := Named("evenkeel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked, err := Source{Dir: dir}.Linked(t.Context(), program, Platform{OS: "linux", Arch: "arm64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range linked {
+		if p.Module.Path != Stdlib {
+			t.Errorf("%s is taken for another module's: %s", p.Dir, p.Module)
+		}
+	}
+	alone, err := Linked(t.Context(), dir, "./cmd/evenkeel", Platform{OS: "linux", Arch: "arm64"})
+	if err != nil || len(linked) <= len(alone) {
+		t.Errorf("%d packages with the other program, %d without: %v", len(linked), len(alone), err)
 	}
 }

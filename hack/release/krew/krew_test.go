@@ -47,7 +47,7 @@ func TestManifest(t *testing.T) {
 	if n := len(got.Spec.ShortDescription); n == 0 || n > 50 {
 		t.Errorf("the short description has %d letters, want 1 to 50", n)
 	}
-	files := []struct{ From, To string }{{"evenkeel", "."}, {"LICENSE", "."}, {"THIRD_PARTY_NOTICES", "."}}
+	files := []struct{ From, To string }{{"evenkeel", "."}, {"evenkeel-sim", "."}, {"LICENSE", "."}, {"THIRD_PARTY_NOTICES", "."}}
 	want := []platform{
 		{URI: "https://example.org/a.tar.gz", SHA256: "aa", Bin: "evenkeel", Files: files},
 		{URI: "https://example.org/b.tar.gz", SHA256: "bb", Bin: "evenkeel", Files: files},

@@ -7,6 +7,9 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"slices"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -59,14 +62,25 @@ func roots() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// binaryFiles are a binary and, where scanners of images look for them, the
-// licenses of what is in the image.
-func binaryFiles(program string, content, license, licenses []byte) []archive.File {
-	return []archive.File{
-		{Name: program, Mode: 0o755, Content: content},
-		{Name: "licenses/", Mode: 0o755},
-		{Name: "licenses/LICENSE", Mode: 0o644, Content: license}, {Name: "licenses/" + notices.FileName, Mode: 0o644, Content: licenses},
+// binaryFiles are a binary, those that come with it and, where scanners of images
+// look for them, the licenses of what is in the image.
+func binaryFiles(o Options, b Binary) ([]archive.File, error) {
+	paths := map[string]string{o.Program: b.Path}
+	maps.Copy(paths, b.With)
+	var files []archive.File
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		if err := checkBinary(b.Platform, paths[name]); err != nil {
+			return nil, err
+		}
+		content, err := os.ReadFile(paths[name])
+		if err != nil {
+			return nil, fmt.Errorf("reading the binary: %w", err)
+		}
+		files = append(files, archive.File{Name: name, Mode: 0o755, Content: content})
 	}
+	return append(files, archive.File{Name: "licenses/", Mode: 0o755},
+		archive.File{Name: "licenses/LICENSE", Mode: 0o644, Content: o.License},
+		archive.File{Name: "licenses/" + notices.FileName, Mode: 0o644, Content: b.Notices}), nil
 }
 
 // withLayer adds files on top of an image.
@@ -92,22 +106,22 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 
 // checkBinary checks that a binary runs where its image says, and there alone:
 // the image has no libraries.
-func checkBinary(b Binary) error {
-	machine, known := machines[b.Platform.Arch]
-	if b.Platform.OS != "linux" || !known {
-		return fmt.Errorf("platform %q: allowed are %s", b.Platform, Platforms)
+func checkBinary(platform build.Platform, path string) error {
+	machine, known := machines[platform.Arch]
+	if platform.OS != "linux" || !known {
+		return fmt.Errorf("platform %q: allowed are %s", platform, Platforms)
 	}
-	file, err := elf.Open(b.Path)
+	file, err := elf.Open(path)
 	if err != nil {
-		return fmt.Errorf("reading the binary %q: %w", b.Path, err)
+		return fmt.Errorf("reading the binary %q: %w", path, err)
 	}
 	defer func() { _ = file.Close() }() // it is only read
 	if file.Machine != machine {
-		return fmt.Errorf("the binary %q is for %v, want %v", b.Path, file.Machine, machine)
+		return fmt.Errorf("the binary %q is for %v, want %v", path, file.Machine, machine)
 	}
 	for _, p := range file.Progs {
 		if p.Type == elf.PT_INTERP {
-			return fmt.Errorf("the binary %q is linked dynamically, want CGO_ENABLED=0: the image has no libraries", b.Path)
+			return fmt.Errorf("the binary %q is linked dynamically, want CGO_ENABLED=0: the image has no libraries", path)
 		}
 	}
 	return nil

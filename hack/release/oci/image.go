@@ -44,7 +44,9 @@ type Options struct {
 type Binary struct {
 	Platform build.Platform
 	Path     string
-	// Notices are the licenses of what is linked into it.
+	// With are the paths of other programs that the image has, by their names.
+	With map[string]string
+	// Notices are the licenses of what is linked into all of them.
 	Notices []byte
 }
 
@@ -75,18 +77,15 @@ func Index(o Options, binaries []Binary) (v1.ImageIndex, error) {
 
 // imageOf puts a binary on its base.
 func imageOf(o Options, b Binary, base func(build.Platform) (v1.Image, error)) (v1.Image, error) {
-	if err := checkBinary(b); err != nil {
-		return nil, err
-	}
-	content, err := os.ReadFile(b.Path)
+	files, err := binaryFiles(o, b)
 	if err != nil {
-		return nil, fmt.Errorf("reading the binary: %w", err)
+		return nil, err
 	}
 	image, err := base(b.Platform)
 	if err != nil {
 		return nil, err
 	}
-	image, err = withLayer(image, "the binary", binaryFiles(o.Program, content, o.License, b.Notices), o.Time)
+	image, err = withLayer(image, "the binaries", files, o.Time)
 	if err != nil {
 		return nil, err
 	}

@@ -51,10 +51,15 @@ func describe(info *debug.BuildInfo, s Subject, sum [sha256.Size]byte) ([]byte, 
 	components := []cdx.Component{component("stdlib", goVersion, "")}
 	depends := []string{components[0].BOMRef}
 	for _, module := range info.Deps { // sorted by path
-		if module.Replace != nil {
-			module = module.Replace
+		version := module.Version
+		switch {
+		case module.Replace == nil:
+		case module.Replace.Version == "": // another module of the checkout
+			version = s.Version
+		default:
+			module, version = module.Replace, module.Replace.Version
 		}
-		c := component(module.Path, module.Version, module.Sum)
+		c := component(module.Path, version, module.Sum)
 		components, depends = append(components, c), append(depends, c.BOMRef)
 	}
 	bom := cdx.NewBOM()

@@ -31,13 +31,15 @@ func read(t *testing.T, text []byte) cdx.BOM {
 	return bom
 }
 
-// A module that another one replaces is not in the binary; Go's own library is.
+// A module that another one replaces is not in the binary; Go's own library is. One
+// that a folder replaces is of the checkout and has its version.
 func TestDescribe(t *testing.T) {
 	info := &debug.BuildInfo{
 		GoVersion: "go1.26.8", Main: debug.Module{Path: "github.com/evenkeel/evenkeel", Version: "(devel)"},
 		Deps: []*debug.Module{
 			{Path: "example.org/a", Version: "v1.0.0+incompatible", Sum: "h1:aa"},
 			{Path: "example.org/b", Version: "v0.0.0", Replace: &debug.Module{Path: "example.org/c", Version: "v2.0.0", Sum: "h1:cc"}},
+			{Path: "example.org/d", Version: "v0.0.0", Replace: &debug.Module{Path: "..", Version: ""}},
 		},
 	}
 	text, err := describe(info, subject, sha256.Sum256([]byte("binary")))
@@ -62,6 +64,7 @@ func TestDescribe(t *testing.T) {
 		{Name: "stdlib", Version: "1.26.8", URL: "pkg:golang/stdlib@1.26.8"},
 		{Name: "example.org/a", Version: "v1.0.0+incompatible", URL: "pkg:golang/example.org/a@v1.0.0%2Bincompatible", Sum: "h1:aa"},
 		{Name: "example.org/c", Version: "v2.0.0", URL: "pkg:golang/example.org/c@v2.0.0", Sum: "h1:cc"},
+		{Name: "example.org/d", Version: "v1.2.3", URL: "pkg:golang/example.org/d@v1.2.3"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("components (-want +got):\n%s", diff)
@@ -71,7 +74,7 @@ func TestDescribe(t *testing.T) {
 		bom.Metadata.Timestamp != "2026-03-04T05:06:07Z" || (*main.Properties)[0].Value != "linux/arm64" {
 		t.Errorf("metadata in\n%s", text)
 	}
-	if diff := cmp.Diff(3, len(*(*bom.Dependencies)[0].Dependencies)); diff != "" {
+	if diff := cmp.Diff(4, len(*(*bom.Dependencies)[0].Dependencies)); diff != "" {
 		t.Errorf("dependencies (-want +got):\n%s", diff)
 	}
 	other, err := describe(info, subject, sha256.Sum256([]byte("another")))

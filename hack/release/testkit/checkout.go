@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -48,8 +49,15 @@ func Checkout(t *testing.T, files map[string]string) string {
 }
 
 // Program is a module with a license and one command, which reports its version.
+// With evenkeel comes evenkeel-sim, in a module of its own that uses the first.
 func Program(name string) map[string]string {
-	return map[string]string{
+	files := map[string]string{
 		"go.mod": "module example.org/a\n\ngo 1.26\n", "LICENSE": "license\n", "cmd/" + name + "/main.go": Reports,
 	}
+	if name == "evenkeel" {
+		files["own/own.go"] = "package own\n"
+		files["sim/go.mod"] = "module example.org/a/sim\n\ngo 1.26\n\nrequire example.org/a v0.0.0\n\nreplace example.org/a => ..\n"
+		files["sim/cmd/evenkeel-sim/main.go"] = strings.Replace(Reports, "\n", "\n\nimport _ \"example.org/a/own\"\n", 1)
+	}
+	return files
 }

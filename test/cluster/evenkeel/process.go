@@ -24,7 +24,14 @@ import (
 // Build compiles the evenkeel binary of this checkout into binDir and returns
 // its path.
 func Build(ctx context.Context, binDir string) (path string, err error) {
-	return build(ctx, "./cmd/evenkeel", Binary(binDir))
+	return build(ctx, "", "./cmd/evenkeel", Binary(binDir))
+}
+
+// BuildSimulator compiles evenkeel-sim into binDir, beside Build's binary, which
+// runs it.
+func BuildSimulator(ctx context.Context, binDir string) error {
+	_, err := build(ctx, "sim", "./cmd/evenkeel-sim", filepath.Join(binDir, "evenkeel-sim"))
+	return err
 }
 
 // Binary returns the path of Build's binary.
@@ -34,12 +41,12 @@ func Binary(binDir string) string { return filepath.Join(binDir, "evenkeel") }
 // returns its path, whose name differs from the control plane's own. It takes
 // minutes the first time.
 func BuildScheduler(ctx context.Context, binDir string) (path string, err error) {
-	return build(ctx, "./cmd/kube-scheduler", filepath.Join(binDir, "evenkeel-scheduler"))
+	return build(ctx, "", "./cmd/kube-scheduler", filepath.Join(binDir, "evenkeel-scheduler"))
 }
 
-// build compiles a command of this checkout, one at a time among all processes
-// that share the folder.
-func build(ctx context.Context, command, path string) (_ string, err error) {
+// build compiles a command of a module of this checkout, one at a time among all
+// processes that share the folder.
+func build(ctx context.Context, module, command, path string) (_ string, err error) {
 	root, err := Root(ctx)
 	if err != nil {
 		return "", err
@@ -50,7 +57,7 @@ func build(ctx context.Context, command, path string) (_ string, err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	build := exec.CommandContext(ctx, "go", "build", "-o", path, command)
-	build.Dir = root
+	build.Dir = filepath.Join(root, module)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", command, err, out)
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/internal/sim/trace"
+	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
 // Trace is a set of utilization series of the same length, in percent of each

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -109,13 +110,22 @@ func run(ctx context.Context, args []string, output io.Writer) (err error) {
 	return report(output, o.out, index)
 }
 
-// compile compiles a program for each platform into a folder.
+// compile compiles a program, and those that ship with it, for each platform into
+// a folder.
 func compile(ctx context.Context, source build.Source, program build.Program, platforms []build.Platform, dir string) ([]oci.Binary, error) {
 	var binaries []oci.Binary
 	for _, p := range platforms {
-		b := oci.Binary{Platform: p, Path: filepath.Join(dir, p.OS+"-"+p.Arch)}
-		if err := source.Compile(ctx, program, p, b.Path); err != nil {
-			return nil, err
+		path := func(of build.Program) string {
+			return filepath.Join(dir, strings.Join([]string{p.OS, p.Arch, of.Name}, "-"))
+		}
+		b := oci.Binary{Platform: p, Path: path(program), With: map[string]string{}}
+		for _, other := range program.With {
+			b.With[other.Name] = path(other)
+		}
+		for _, each := range program.All() {
+			if err := source.Compile(ctx, each, p, path(each)); err != nil {
+				return nil, err
+			}
 		}
 		binaries = append(binaries, b)
 	}
@@ -154,17 +164,27 @@ func labels(program build.Program, source build.Source) map[string]string {
 	}
 }
 
-// describe writes a bill of materials per platform beside the layout: inside it
-// there is room for nothing that no image refers to.
+// describe writes a bill of materials per program and platform beside the layout:
+// inside it there is room for nothing that no image refers to.
 func describe(o options, source build.Source, binaries []oci.Binary) error {
-	for _, b := range binaries {
-		text, err := sbom.Of(b.Path, sbom.Subject{Name: o.program, Version: source.Version, Platform: b.Platform, Time: source.Time})
+	write := func(name, binary, out string, p build.Platform) error {
+		text, err := sbom.Of(binary, sbom.Subject{Name: name, Version: source.Version, Platform: p, Time: source.Time})
 		if err != nil {
 			return err
 		}
-		path := fmt.Sprintf("%s.%s-%s.cdx.json", o.out, b.Platform.OS, b.Platform.Arch)
-		if err := os.WriteFile(path, text, 0o644); err != nil {
+		if err := os.WriteFile(fmt.Sprintf("%s.%s-%s.cdx.json", out, p.OS, p.Arch), text, 0o644); err != nil {
 			return fmt.Errorf("writing a bill of materials: %w", err)
+		}
+		return nil
+	}
+	for _, b := range binaries {
+		if err := write(o.program, b.Path, o.out, b.Platform); err != nil {
+			return err
+		}
+		for name, path := range b.With {
+			if err := write(name, path, o.out+"."+name, b.Platform); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -177,7 +177,7 @@ func (r *release) archives(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		name := r.name(p) + ".tar.gz"
+		name := r.name(program, p) + ".tar.gz"
 		if err := r.write(name, packed); err != nil {
 			return err
 		}
@@ -190,32 +190,36 @@ func (r *release) archives(ctx context.Context) error {
 	return r.write("krew-evenkeel.yaml", manifest)
 }
 
-func (r *release) name(p build.Platform) string {
-	return strings.Join([]string{"evenkeel", r.version, p.OS, p.Arch}, "-")
+func (r *release) name(program build.Program, p build.Platform) string {
+	return strings.Join([]string{program.Name, r.version, p.OS, p.Arch}, "-")
 }
 
-// archive compiles the command for a platform, writes its bill of materials and
-// returns it packed.
+// archive compiles the command, and what ships with it, for a platform, writes
+// their bills of materials and returns them packed.
 func (r *release) archive(ctx context.Context, program build.Program, p build.Platform, license []byte) (packed []byte, err error) {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for binaries: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	binary := filepath.Join(scratch, program.Name)
-	if err := r.checkout.Compile(ctx, program, p, binary); err != nil {
-		return nil, err
-	}
-	bill, err := sbom.Of(binary, sbom.Subject{Name: program.Name, Version: r.version, Platform: p, Time: r.checkout.Time})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.write(r.name(p)+".cdx.json", bill); err != nil {
-		return nil, err
-	}
-	content, err := os.ReadFile(binary)
-	if err != nil {
-		return nil, fmt.Errorf("reading what was compiled: %w", err)
+	var files []archive.File
+	for _, each := range program.All() {
+		binary := filepath.Join(scratch, each.Name)
+		if err := r.checkout.Compile(ctx, each, p, binary); err != nil {
+			return nil, err
+		}
+		bill, err := sbom.Of(binary, sbom.Subject{Name: each.Name, Version: r.version, Platform: p, Time: r.checkout.Time})
+		if err != nil {
+			return nil, err
+		}
+		if err := r.write(r.name(each, p)+".cdx.json", bill); err != nil {
+			return nil, err
+		}
+		content, err := os.ReadFile(binary)
+		if err != nil {
+			return nil, fmt.Errorf("reading what was compiled: %w", err)
+		}
+		files = append(files, archive.File{Name: each.Name, Mode: 0o755, Content: content})
 	}
 	linked, err := r.checkout.Linked(ctx, program, p)
 	if err != nil {
@@ -225,10 +229,9 @@ func (r *release) archive(ctx context.Context, program build.Program, p build.Pl
 	if err != nil {
 		return nil, err
 	}
-	return archive.TarGz([]archive.File{
-		{Name: program.Name, Mode: 0o755, Content: content},
-		{Name: "LICENSE", Mode: 0o644, Content: license}, {Name: notices.FileName, Mode: 0o644, Content: licenses},
-	}, r.checkout.Time)
+	return archive.TarGz(append(files,
+		archive.File{Name: "LICENSE", Mode: 0o644, Content: license}, archive.File{Name: notices.FileName, Mode: 0o644, Content: licenses},
+	), r.checkout.Time)
 }
 
 func (r *release) sums(context.Context) error {

@@ -72,7 +72,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	want := []string{
-		"NOTES.md", "SHA256SUMS", "evenkeel-1.2.3.tgz", "evenkeel-v1.2.3-darwin-arm64.cdx.json", "evenkeel-v1.2.3-darwin-arm64.tar.gz",
+		"NOTES.md", "SHA256SUMS", "evenkeel-1.2.3.tgz", "evenkeel-sim-v1.2.3-darwin-arm64.cdx.json", "evenkeel-sim-v1.2.3-linux-amd64.cdx.json", "evenkeel-v1.2.3-darwin-arm64.cdx.json", "evenkeel-v1.2.3-darwin-arm64.tar.gz",
 		"evenkeel-v1.2.3-linux-amd64.cdx.json", "evenkeel-v1.2.3-linux-amd64.tar.gz", "krew-evenkeel.yaml",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(files))); diff != "" {
@@ -107,14 +107,14 @@ func checkArchive(t *testing.T, name string, files map[string][]byte) {
 	var entries []string
 	for _, f := range unpacked {
 		entries = append(entries, f.Name)
-		if f.Name == "evenkeel" && (f.Mode != 0o755 || !bytes.Contains(f.Content, []byte("v1.2.3"))) {
+		if strings.HasPrefix(f.Name, "evenkeel") && (f.Mode != 0o755 || !bytes.Contains(f.Content, []byte("v1.2.3"))) {
 			t.Errorf("%s: the program has mode %o, or not the version", name, f.Mode)
 		}
 		if f.Name == "THIRD_PARTY_NOTICES" && !bytes.Contains(f.Content, []byte("\nstdlib: LICENSE\n")) {
 			t.Errorf("%s: the notices lack the license of Go's library:\n%s", name, f.Content)
 		}
 	}
-	if diff := cmp.Diff([]string{"LICENSE", "THIRD_PARTY_NOTICES", "evenkeel"}, entries); diff != "" {
+	if diff := cmp.Diff([]string{"LICENSE", "THIRD_PARTY_NOTICES", "evenkeel", "evenkeel-sim"}, entries); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 	for _, entry := range entries {

@@ -37,6 +37,9 @@ func build(ctx context.Context, module string, release cluster.Release, tasks []
 	if _, err := evenkeel.Build(ctx, w.binDir); err != nil {
 		return w, err
 	}
+	if err := evenkeel.BuildSimulator(ctx, w.binDir); err != nil {
+		return w, err
+	}
 	// The plugin is compiled into the default release's kube-scheduler alone.
 	if release == cluster.DefaultRelease {
 		if _, err := evenkeel.BuildScheduler(ctx, w.binDir); err != nil {

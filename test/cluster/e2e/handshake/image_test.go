@@ -26,7 +26,8 @@ import (
 
 // What `make image` writes is unpacked as a container runtime would, and the
 // program that its configuration names cools the nodes of request-skew. It
-// reports the version that the image was made with.
+// reports the version that the image was made with, and so does the simulator
+// beside it.
 //
 //e2e:tier all
 func TestBinaryOfTheImage(t *testing.T) {
@@ -44,6 +45,10 @@ func TestBinaryOfTheImage(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary, "--version").CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "evenkeel version "+version {
 		t.Errorf("--version prints %q, %v", out, err)
+	}
+	out, err = exec.CommandContext(t.Context(), binary, "simulate", "--generate-series", "20", "--steps", "24", "--compare", "none", "-o", "json").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), version) {
+		t.Errorf("simulate prints %s, %v", out, err)
 	}
 
 	fixed := stage.New(t)

@@ -79,7 +79,7 @@ func run(ctx context.Context, m *testing.M) int {
 	return 0
 }
 
-// Build compiles the control plane and the program under test, unless that was
+// Build compiles the control plane and the programs under test, unless that was
 // done for all lanes, and returns the folder of the binaries.
 func Build(ctx context.Context) (binDir string, err error) {
 	if binDir = lane.BinDir(); binDir != "" {
@@ -91,8 +91,10 @@ func Build(ctx context.Context) (binDir string, err error) {
 	if err := cluster.Build(ctx, binDir, os.Stderr); err != nil {
 		return "", err
 	}
-	_, err = evenkeel.Build(ctx, binDir)
-	return binDir, err
+	if _, err := evenkeel.Build(ctx, binDir); err != nil {
+		return "", err
+	}
+	return binDir, evenkeel.BuildSimulator(ctx, binDir)
 }
 
 func start(ctx context.Context) error {

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/policy/likely"
+)
+
+// knownCommand rejects the arguments left when no command matched: a misspelt
+// one.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, command := range c.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	return exit.Usagef("unknown command %q%s; see %s --help", args[0], likely.Hint(args[0], names), c.CommandPath())
+}
+
+// RefuseMisspelt has cobra's own commands, help and completion, reject words that
+// they do not know; as they are they print help and succeed. It comes after
+// SetOut, which completion takes as it is when it is made.
+func RefuseMisspelt(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, command := range root.Commands() {
+		switch command.Name() {
+		case "help":
+			command.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err == nil && found == root {
+					return knownCommand(root, rest)
+				}
+				return nil
+			}
+		case "completion":
+			command.Args = knownCommand
+			command.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
+}
+
+// NoArgs refuses positional arguments as a usage error.
+func NoArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usagef("%s takes no arguments, got %q", c.CommandPath(), args)
+	}
+	return nil
+}
+
+// flagError is the error of a command line whose flags are wrong.
+func flagError(c *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return exit.Usage(err)
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Deprecated == "" {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	typed := unknown.GetSpecifiedName()
+	if short := unknown.GetSpecifiedShortnames(); short != "" { // -kubeconfig for --kubeconfig
+		typed, _, _ = strings.Cut(short, "=")
+	}
+	return exit.Usagef("%w%s", err, likely.Hint("--"+typed, names))
+}

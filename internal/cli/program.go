@@ -1,0 +1,99 @@
+// Package cli holds what the command lines of evenkeel and evenkeel-sim have in
+// common: the root command with its logging flags, the checks of arguments, and
+// how a process ends. What the commands do is left to other packages.
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+)
+
+// Program is a command line.
+type Program struct {
+	// Short describes the program in one line.
+	Short string
+	// Version is what the program reports.
+	Version string
+	// Commands are the program's own; version, options, help and completion are
+	// added to them.
+	Commands []*cobra.Command
+	// Quiet names the commands that log nothing below a warning unless -v asks for
+	// it: what they print is the answer.
+	Quiet []string
+	// Lasting names the commands that finish something when they are stopped:
+	// replies, moves, a Lease, a file. The others may be ended anywhere.
+	Lasting []string
+}
+
+// Run executes the command line of a process, and returns its exit code.
+func (p Program) Run(binary string, args []string) int {
+	defer logs.FlushLogs()
+	root := p.Root(binary)
+	RefuseMisspelt(root)
+	root.SetArgs(args)
+	patience := time.Second
+	if c, _, err := root.Find(args); err == nil && slices.Contains(p.Lasting, c.Name()) {
+		patience = lastingPatience
+	}
+	return untilSignalled(stopSignals(), patience, func(ctx context.Context) error {
+		return root.ExecuteContext(klog.NewContext(ctx, klog.Background()))
+	})
+}
+
+// Root returns the root command, which is named after the binary that was
+// called.
+func (p Program) Root(binary string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "evenkeel",
+		Short:         p.Short,
+		Version:       p.Version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          knownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	logConfig := logsapi.NewLoggingConfiguration()
+	logsapi.AddFlags(logConfig, root.PersistentFlags())
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		var streams *logsapi.LoggingOptions // nil: stderr
+		if slices.Contains(p.Quiet, c.Name()) && !c.Flags().Changed("v") && !c.Flags().Changed("vmodule") && logConfig.Format == logsapi.DefaultLogFormat {
+			streams = &logsapi.LoggingOptions{ErrorStream: warnings{os.Stderr}, InfoStream: io.Discard}
+		}
+		if err := logsapi.ValidateAndApplyWithOptions(logConfig, streams, nil); err != nil {
+			return exit.Usagef("logging flags: %w", err)
+		}
+		return nil
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(p.Commands...)
+	root.AddCommand(newOptionsCommand(), newVersionCommand())
+	// Flags that all commands have are left to `evenkeel options`, as kubectl does.
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	root.SetUsageTemplate(root.UsageTemplate() + ofAll)
+	nameAfter(root, binary)
+	return root
+}
+
+// warnings is a log in klog's text format without the lines of level Info. Each
+// is written as a whole, and begins with an I.
+type warnings struct{ out io.Writer }
+
+// Write implements io.Writer.
+func (w warnings) Write(line []byte) (int, error) {
+	if len(line) > 0 && line[0] == 'I' {
+		return len(line), nil
+	}
+	return w.out.Write(line)
+}

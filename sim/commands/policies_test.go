@@ -1,0 +1,125 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/explain"
+)
+
+// quick is a LoadPolicy that judges by the newest readings.
+const quick = `
+---
+apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+usage: {sources: [{type: MetricsServer}], sampleInterval: 5s, observationPeriod: 5s, maxAge: 30s}
+hot: {windows: [last], consecutiveSamples: 1, minWindow: 1s, startup: 0s}
+`
+
+const duplicatesOnly = `apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+  - name: default
+    pluginConfig: [{name: DefaultEvictor}, {name: RemoveDuplicates}]
+    plugins: {balance: {enabled: [RemoveDuplicates]}}
+` + quick
+
+// A replay does not evict either by a policy that moves nothing by real usage, and
+// says so.
+func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
+	for text, want := range map[string]bool{
+		duplicatesOnly: false,
+		quick:          true,
+		quick + "eviction: {defaultProfile: false}\n":                                         false,
+		strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "RealUsageLowNodeUtilization"): true,
+	} {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		writeText(t, file, text)
+		var notes bytes.Buffer
+		o := SimulateOptions{Policies: []string{file}, Notes: &notes}
+		variants, err := o.variants()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(notes.String(), explain.NothingByUsage); variants[0].Evicts != want || said == want {
+			t.Errorf("evicts %v, want %v, and says %q of\n%s", variants[0].Evicts, want, notes.String(), text)
+		}
+	}
+}
+
+// A policy from elsewhere can name a file that only the caller may read. A
+// recording sends it to the policy's server only if asked to.
+func TestCredentialsAreNotSentUnasked(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("allowed: %t", allowed), func(t *testing.T) {
+			t.Parallel()
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			var asked, sent atomic.Int32
+			stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				if r.Header.Get("Authorization") == "Bearer mine" {
+					sent.Add(1)
+				}
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}))
+			defer stranger.Close()
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch query := r.URL.Query(); {
+				case query.Get("sendInitialEvents") != "":
+					w.WriteHeader(http.StatusUnprocessableEntity) // as an API server does that only knows lists
+					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+				case query.Get("watch") != "":
+					w.(http.Flusher).Flush()
+					<-r.Context().Done()
+				case strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/"): // the next source, once the first was asked or skipped
+					stop()
+				case r.URL.Path == "/api/v1/nodes":
+					_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"n0","uid":"n0"},"status":{
+						"allocatable":{"cpu":"10","memory":"64Gi","pods":"110"},"conditions":[{"type":"Ready","status":"True"}]}}]}`)
+				default:
+					_, _ = io.WriteString(w, `{"major":"1","minor":"36","metadata":{"resourceVersion":"5"},"items":[]}`)
+				}
+			}))
+			defer api.Close()
+			dir := t.TempDir()
+			token, policy, kubeconfig := filepath.Join(dir, "token"), filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "kubeconfig")
+			source := fmt.Sprintf("{type: Prometheus, prometheus: {address: %q, bearerTokenFile: %q}}, {type: MetricsServer}", stranger.URL, token)
+			writeText(t, token, "mine")
+			writeText(t, policy, strings.Replace(quick, "{type: MetricsServer}", source, 1))
+			writeText(t, kubeconfig, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
+				"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", api.URL))
+			options := app.Options{Kubeconfig: kubeconfig, PolicyFile: policy, Namespace: "evenkeel", SendCredentials: allowed}
+			err := Record(ctx, options, RecordOptions{Out: filepath.Join(dir, "day.gz"), Interval: 5 * time.Second, Progress: io.Discard}, io.Discard)
+			if !errors.Is(ctx.Err(), context.Canceled) {
+				t.Fatalf("the second source was not asked: %v", err)
+			}
+			if (sent.Load() > 0) != allowed || !allowed && asked.Load() > 0 {
+				t.Errorf("asked %d times, %d with the token; error %v", asked.Load(), sent.Load(), err)
+			}
+		})
+	}
+}
+
+// Colors that do not exist are refused at once.
+func TestColor(t *testing.T) {
+	o := NewSimulateOptions()
+	o.Color = "sometimes"
+	err := Simulate(t.Context(), o, &bytes.Buffer{}, nil)
+	if want := `--color: "sometimes" is not one of auto|always|never`; err == nil || err.Error() != want || exit.Code(err) != exit.Misuse {
+		t.Errorf("error %v with exit code %d, want %q with %d", err, exit.Code(err), want, exit.Misuse)
+	}
+}

@@ -1,0 +1,87 @@
+package commands
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/sim"
+)
+
+// stepsADay is how many steps of five minutes a day has.
+const stepsADay = 288
+
+// onFewNodes replays pods of log-normal sizes, 20 to a node, that vary by so much around
+// what they use; in a wave of a day, too, if they are to.
+func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bool) sim.Result {
+	t.Helper()
+	const perNode, sigma, keeps = 20, 0.7, 0.7
+	var table strings.Builder
+	table.WriteString("id")
+	for step := range days * stepsADay {
+		fmt.Fprintf(&table, ",%d", step)
+	}
+	random := rand.New(rand.NewPCG(uint64(nodes), 9)) // reproducible on purpose
+	for i := range nodes * perNode {
+		fmt.Fprintf(&table, "\np%d", i)
+		size, noise, phase := 20*math.Exp(sigma*random.NormFloat64()), 0.0, random.Float64()
+		for step := range days * stepsADay {
+			noise = keeps*noise + varies*random.NormFloat64()
+			used := size * math.Exp(noise)
+			if waves {
+				used *= 1 + 0.6*math.Sin(2*math.Pi*(float64(step)/stepsADay+phase))
+			}
+			table.WriteString("," + strconv.FormatFloat(min(used, 1000), 'f', 2, 64))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "few.cpu.csv")
+	if err := os.WriteFile(file, []byte(table.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return simulated(t, func(o *SimulateOptions) {
+		o.Trace, o.Compare, o.Report = file, []string{"evenkeel"}, os.DevNull
+		o.Shape.Nodes, o.Shape.MeanCPUPercent, o.Run.MeasureServed = nodes, meanCPU, true
+	})["evenkeel"]
+}
+
+// On few nodes nothing goes back and forth, whether cool nodes have room or all are busy:
+// where usage is steady nothing moves any more after the first day. Where it varies a lot
+// on nodes that are nearly full, few pods move, and none returns within an hour.
+func TestFewNodesComeToRest(t *testing.T) {
+	const days, most = 3, 0.2 // evictions per pod and day
+	sizes := []int{2, 3, 5}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	evictions := 0
+	for _, nodes := range sizes {
+		for _, meanCPU := range []float64{60, 95} {
+			for name, usage := range map[string]struct {
+				varies float64
+				waves  bool
+			}{"steady": {0.02, false}, "waves": {0.02, true}, "noise": {0.3, false}} {
+				t.Run(fmt.Sprintf("%d nodes at %v%%, %s", nodes, meanCPU, name), func(t *testing.T) {
+					got := onFewNodes(t, nodes, days, meanCPU, usage.varies, usage.waves)
+					evictions += got.Evictions
+					t.Logf("%d evictions, hot %.1f%%, unserved %.2f%%", got.Evictions, got.HotPercent, got.UnservedPercent)
+					if got.Boomerangs > 0 || got.EvictionsPerPodAndDay > most {
+						t.Errorf("%d pods came back; %.2f evictions per pod and day", got.Boomerangs, got.EvictionsPerPodAndDay)
+					}
+					for step, moves := range got.EvictionsAt {
+						if name == "steady" && step > stepsADay && moves > 0 {
+							t.Errorf("%d moves in step %d", moves, step)
+						}
+					}
+				})
+			}
+		}
+	}
+	if evictions == 0 {
+		t.Error("nothing moves at all")
+	}
+}

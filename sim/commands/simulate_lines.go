@@ -1,0 +1,123 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/likely"
+	"github.com/evenkeel/evenkeel/sim"
+	"github.com/evenkeel/evenkeel/sim/contest"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// ownLines and equalLines are the values of --rival-lines.
+const (
+	ownLines   = "own"
+	equalLines = "equal"
+)
+
+// RivalLines are the values of --rival-lines.
+var RivalLines = []string{ownLines, equalLines}
+
+// equalSuffix marks the rows of rivals that play by Evenkeel's lines.
+const equalSuffix = "-equal"
+
+// rivalLines are the lines by which rivals play: their own, those of a policy, or
+// first the one and then the other.
+type rivalLines struct {
+	own, equal bool
+	lines      cluster.Percents
+	memory     bool
+}
+
+// rivalLines takes Evenkeel's lines from the first of some variants that evicts.
+func (o *SimulateOptions) rivalLines(evenkeels []sim.Variant) (rivalLines, error) {
+	for _, word := range o.RivalLines {
+		if !slices.Contains(RivalLines, word) {
+			return rivalLines{}, exit.Usagef("--rival-lines: %q is not one of %s%s", word, strings.Join(RivalLines, ", "), likely.Hint(word, RivalLines))
+		}
+	}
+	r := rivalLines{own: slices.Contains(o.RivalLines, ownLines), equal: slices.Contains(o.RivalLines, equalLines)}
+	if !r.equal {
+		return r, nil
+	}
+	model := evenkeels[slices.IndexFunc(evenkeels, func(v sim.Variant) bool { return v.Evicts })]
+	if r.lines, r.memory = model.Lines, o.Run.Fleet.Memory; r.lines == (cluster.Percents{}) {
+		return rivalLines{}, exit.Usagef("--rival-lines equal: %s has no evict line of cpu or memory in percent that others could take", model.Name)
+	}
+	return r, nil
+}
+
+// of returns a variant as often as it is to be played. One without lines by usage,
+// or whose lines are the same, is played once.
+func (r rivalLines) of(v sim.Variant) []sim.Variant {
+	at, differs := r.at(v)
+	switch {
+	case !r.equal || !differs:
+		return []sim.Variant{v}
+	case !r.own:
+		return []sim.Variant{at}
+	}
+	return []sim.Variant{v, at}
+}
+
+// at returns a rival that plays by the policy's lines, and reports whether what is
+// replayed can show a difference.
+func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
+	if v.Policy != nil || v.Lines == (cluster.Percents{}) {
+		return v, false
+	}
+	for resource, line := range r.lines {
+		if line > 0 && v.Lines[resource] != line {
+			v.Lines[resource] = line
+			differs = differs || r.memory || cluster.Resource(resource) != cluster.Memory
+		}
+	}
+	v.Name += equalSuffix
+	if v.Upstream != nil {
+		v.Upstream = metricsArgs(v.Lines)
+	}
+	return v, differs
+}
+
+// evictLines returns the evict lines of a policy that are percentages of nodes, of all
+// nodes but those of its pools.
+func evictLines(load *policy.LoadPolicy) (lines cluster.Percents) {
+	for resource, metric := range map[cluster.Resource]usage.Metric{cluster.CPU: usage.CPU, cluster.Memory: usage.Memory} {
+		if line, judged := load.Lines[metric]; judged && !line.Deviation && line.Evict != nil {
+			lines[resource] = *line.Evict
+		}
+	}
+	return lines
+}
+
+// onMetrics is upstream by usage, with a rival beside it that places pods; the rival
+// may be empty. Descheduler ships no thresholds: these fit clusters at 50% CPU.
+func onMetrics(beside contest.Name) sim.Variant {
+	lines := cluster.Percents{65, 65}
+	return sim.Variant{Rival: beside, Upstream: metricsArgs(lines), Lines: lines}
+}
+
+func metricsArgs(high cluster.Percents) *nodeutilization.LowNodeUtilizationArgs {
+	low := high
+	for resource := range low {
+		low[resource] = min(45, high[resource])
+	}
+	return upstreamArgs(low, high, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})
+}
+
+func upstreamArgs(low, high cluster.Percents, metrics *nodeutilization.MetricsUtilization) *nodeutilization.LowNodeUtilizationArgs {
+	return &nodeutilization.LowNodeUtilizationArgs{
+		Thresholds: thresholdsOf(low), TargetThresholds: thresholdsOf(high), MetricsUtilization: metrics,
+	}
+}
+
+func thresholdsOf(percents cluster.Percents) api.ResourceThresholds {
+	return api.ResourceThresholds{"cpu": api.Percentage(percents[cluster.CPU]), "memory": api.Percentage(percents[cluster.Memory])}
+}

@@ -1,0 +1,112 @@
+package commands
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/sim"
+	"github.com/evenkeel/evenkeel/sim/recording"
+)
+
+// ownShape are the flags for what a recording defines itself.
+var ownShape = []string{
+	"trace", "memory-trace", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
+}
+
+// fleet makes the fleet to replay: recorded, from a trace or generated.
+func (o *SimulateOptions) fleet() error {
+	if o.Recording != "" {
+		return o.recordedFleet()
+	}
+	if o.Stretch {
+		return errors.New("--stretch goes with --recording")
+	}
+	if o.Trace == "" && o.Generate == generators[3] {
+		return o.denseFleet()
+	}
+	cpu, memory, err := o.traces()
+	if err != nil {
+		return err
+	}
+	o.replayed = cpu.Name
+	if memory != nil {
+		o.replayedMemory = memory.Name
+	}
+	o.Run.Fleet, err = sim.NewFleet(o.Shape, cpu, memory)
+	return err
+}
+
+// denseFleet makes one crowded node among empty ones.
+func (o *SimulateOptions) denseFleet() (err error) {
+	d := o.Dense
+	d.Seed, d.Nodes = o.Run.Seed, cmp.Or(o.Shape.Nodes, d.Nodes)
+	if o.flags != nil && o.flags.Changed("pods-per-node") {
+		d.Pods = int(o.Shape.PodsPerNode)
+	}
+	if o.flags != nil && o.flags.Changed("replicas-per-owner") {
+		d.ReplicasPerOwner = o.Shape.ReplicasPerOwner
+	}
+	o.Run.Fleet, err = sim.NewDenseFleet(d)
+	o.replayed = o.Generate
+	return err
+}
+
+func (o *SimulateOptions) recordedFleet() error {
+	for _, name := range ownShape {
+		if o.flags != nil && o.flags.Changed(name) {
+			return fmt.Errorf("--%s does not go with --recording, which has its own nodes and pods", name)
+		}
+	}
+	rec, err := openRecording(o.Recording)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(o.Recording), ".gz"), ".evenkeel")
+	if o.Stretch {
+		name += fmt.Sprintf(" (readings of %v played as %v)", rec.Header.Interval(), sim.Step)
+	}
+	fleet, assumed, err := sim.NewRecordedFleet(sim.Recorded{Name: name, Recording: rec, Stretch: o.Stretch, Seed: o.Run.Seed})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Recording, err)
+	}
+	o.Run.Fleet, o.replayed, o.replayedMemory = fleet, name, name
+	o.note(rec, assumed)
+	return nil
+}
+
+func openRecording(path string) (*recording.Recording, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening a recording: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	rec, err := recording.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return rec, nil
+}
+
+// note reports what is not replayed as it was recorded.
+func (o *SimulateOptions) note(rec *recording.Recording, assumed sim.Assumed) {
+	if o.Notes == nil {
+		return
+	}
+	printf := func(format string, args ...any) { _, _ = fmt.Fprintf(o.Notes, o.Recording+": "+format+"\n", args...) }
+	if rec.Cut != "" {
+		printf("%s: what was recorded until then is replayed, %d readings", rec.Cut, rec.Readings)
+	}
+	if assumed.LaterNodes > 0 {
+		printf("%d nodes that came later are left out, with %d pods of theirs", assumed.LaterNodes, assumed.LaterPods)
+	}
+	if assumed.Unmeasured > 0 {
+		printf("%d of %d pods were never measured: each uses what others like it do, or what it requests", assumed.Unmeasured, len(rec.Pods))
+	}
+	if o.Stretch {
+		printf("a reading every %v is played as %v: shares of time are right, figures per day and the pace of evictions are not", rec.Header.Interval(), sim.Step)
+	}
+}

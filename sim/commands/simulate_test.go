@@ -1,0 +1,223 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/output"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/sim"
+	"github.com/evenkeel/evenkeel/sim/report"
+	"github.com/evenkeel/evenkeel/sim/trace"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// simulated runs the command on a small generated trace and returns the results
+// by variant.
+func simulated(t *testing.T, change func(*SimulateOptions)) map[string]sim.Result {
+	t.Helper()
+	o := NewSimulateOptions()
+	o.Recipe.Series, o.Output = 400, "json"
+	if change != nil {
+		change(&o)
+	}
+	var out bytes.Buffer
+	if err := Simulate(t.Context(), o, &out, nil); err != nil {
+		t.Fatal(err)
+	}
+	var document struct{ Results []sim.Result }
+	if err := json.Unmarshal(out.Bytes(), &document); err != nil {
+		t.Fatalf("%v in\n%s", err, out.Bytes())
+	}
+	results := map[string]sim.Result{}
+	for _, r := range document.Results {
+		results[r.Variant] = r
+	}
+	return results
+}
+
+// Of a replay that is shorter than its warm-up one step is scored, which is
+// said, and no deviation of hours is made up.
+func TestSimulateLessThanTheWarmUp(t *testing.T) {
+	var told bytes.Buffer
+	result := simulated(t, func(o *SimulateOptions) { o.Compare, o.Run.Steps, o.Notes = []string{"none"}, 5, &told })["none"]
+	if result.Steps != 1 || result.CPUDeviation == 0 {
+		t.Errorf("%d steps were scored, with a deviation of %v; want 1 step, with one", result.Steps, result.CPUDeviation)
+	}
+	if result.CPUDeviationHour != nil || result.MemoryDeviationHour != nil {
+		t.Errorf("deviations of hours, %v and %v, from five minutes", *result.CPUDeviationHour, *result.MemoryDeviationHour)
+	}
+	if want := "--warm-up 12: only the last of 5 steps is scored\n"; told.String() != want {
+		t.Errorf("said %q, want %q", told.String(), want)
+	}
+}
+
+// On what the generator makes Evenkeel leaves less hot than upstream, for few
+// evictions, and sends every pod where it planned; twice the same.
+func TestSimulate(t *testing.T) {
+	once := simulated(t, nil)
+	none, upstream, evenkeel := once["none"], once["upstream-metrics"], once["evenkeel"]
+	if none.HotPercent < 0.5 || none.Evictions != 0 {
+		t.Fatalf("without anybody %.1f %% is hot, with %d evictions: nothing to compare", none.HotPercent, none.Evictions)
+	}
+	if evenkeel.HotPercent > none.HotPercent/2 || evenkeel.CPUDeviation >= none.CPUDeviation {
+		t.Errorf("Evenkeel leaves %.2f %% hot and a deviation of %.1f, nobody %.2f %% and %.1f",
+			evenkeel.HotPercent, evenkeel.CPUDeviation, none.HotPercent, none.CPUDeviation)
+	}
+	if evenkeel.HotPercent > upstream.HotPercent/2 || evenkeel.Evictions == 0 || evenkeel.EvictionsPerPodAndDay > 0.2 {
+		t.Errorf("Evenkeel leaves %.2f %% hot with %d evictions, upstream %.2f %% with %d",
+			evenkeel.HotPercent, evenkeel.Evictions, upstream.HotPercent, upstream.Evictions)
+	}
+	if evenkeel.OnPlan != evenkeel.Landed || evenkeel.Landed != evenkeel.Evictions || evenkeel.Boomerangs > 0 {
+		t.Errorf("%d evictions, %d landed, %d on plan, %d boomerangs", evenkeel.Evictions, evenkeel.Landed, evenkeel.OnPlan, evenkeel.Boomerangs)
+	}
+	again := simulated(t, func(o *SimulateOptions) { o.Compare = []string{"none", "evenkeel"} })
+	for _, name := range []string{"none", "evenkeel"} {
+		if diff := cmp.Diff(once[name], again[name]); diff != "" {
+			t.Errorf("%s played twice (-once +again):\n%s", name, diff)
+		}
+	}
+}
+
+// The defaults keep what they were chosen for, on days that were recorded.
+func TestDefaultsOnRecordedDays(t *testing.T) {
+	folder := os.Getenv("EVENKEEL_TRACES")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	for _, day := range []string{"20110303", "20110306", "20110325"} {
+		t.Run(day, func(t *testing.T) {
+			file := filepath.Join(folder, "planetlab-"+day+".cpu.csv.gz")
+			if _, err := os.Stat(file); err != nil {
+				t.Skip("no recorded traces here")
+			}
+			r := simulated(t, func(o *SimulateOptions) { o.Trace, o.Run.Steps, o.Compare = file, 0, []string{"evenkeel"} })["evenkeel"]
+			t.Logf("figures: deviation %.2f, hot %.2f%%, %.3f evictions per pod per day", r.CPUDeviation, r.HotPercent, r.EvictionsPerPodAndDay)
+			if r.CPUDeviation > 10 || r.HotPercent > 3 || r.EvictionsPerPodAndDay > 0.2 {
+				t.Error("want a deviation of at most 10, at most 3% hot, at most 0.2 evictions per pod per day")
+			}
+		})
+	}
+}
+
+func TestSimulateRefuses(t *testing.T) {
+	dir := t.TempDir()
+	ragged, wrong := filepath.Join(dir, "ragged.csv"), filepath.Join(dir, "policy.yaml")
+	writeText(t, ragged, "id,0,1\na,1,2\nb,1\n")
+	writeText(t, wrong, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nhot: {windows: [never]}\n")
+	for name, tc := range map[string]struct {
+		change func(*SimulateOptions)
+		want   string
+	}{
+		"a trace that is not there": {func(o *SimulateOptions) { o.Trace = filepath.Join(dir, "none.csv") }, "none.csv"},
+		"a ragged trace":            {func(o *SimulateOptions) { o.Trace = ragged }, "ragged.csv: line 3"},
+		"memory alone":              {func(o *SimulateOptions) { o.MemoryTrace = ragged }, "--memory-trace"},
+		"an unknown comparison":     {func(o *SimulateOptions) { o.Compare = []string{"magic"} }, `--compare: "magic" is not one of none, `},
+		"an unknown format":         {func(o *SimulateOptions) { o.Output = "xml" }, `"xml"`},
+		"a wrong policy":            {func(o *SimulateOptions) { o.Policies = []string{wrong} }, "hot.windows"},
+		"no nodes":                  {func(o *SimulateOptions) { o.Shape.Nodes = -1 }, "nodes"},
+		"no hot line":               {func(o *SimulateOptions) { o.Run.HotLinePercent = -1 }, "hot line"},
+		"deploys without end":       {func(o *SimulateOptions) { o.Run.DeploysPerDay = 1e9 }, "deploys"},
+		"a budget of more than all": {func(o *SimulateOptions) { o.Run.MaxUnavailablePercent = 101 }, "maxUnavailable"},
+		"more pods hidden than all": {func(o *SimulateOptions) { o.Run.Blind.HiddenPodsPercent = 101 }, "of pods hidden"},
+		"a report in no folder":     {func(o *SimulateOptions) { o.Report = filepath.Join(dir, "none", "r.html") }, "--report: stat "},
+		"nothing to generate":       {func(o *SimulateOptions) { o.Recipe.Series = 0 }, "series"},
+		"two policies of one name": {func(o *SimulateOptions) {
+			o.Compare, o.Policies = []string{"none"}, []string{"", ""}
+			for i := range o.Policies {
+				o.Policies[i] = filepath.Join(t.TempDir(), "p.yaml")
+				writeText(t, o.Policies[i], "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n")
+			}
+		}, "p.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := NewSimulateOptions()
+			o.Run.Steps = 2
+			tc.change(&o)
+			err := Simulate(t.Context(), o, &bytes.Buffer{}, nil)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse {
+				t.Errorf("got %v with exit code %d, want %q and %d", err, exit.Code(err), tc.want, exit.Misuse)
+			}
+		})
+	}
+}
+
+// What is compared by default is played by the shipped policy.
+func TestSimulateGoesByTheDefaults(t *testing.T) {
+	load := policy.Default(kinds.All)
+	p, err := simPolicy(&load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Observer.Hot.ConsecutiveSamples != load.Hot.ConsecutiveSamples || len(p.Observer.HotWindows) != len(load.Hot.Windows) {
+		t.Errorf("played by %+v and %v", p.Observer.Hot, p.Observer.HotWindows)
+	}
+}
+
+func TestReportIsWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.html")
+	simulated(t, func(o *SimulateOptions) { o.Report, o.Run.Steps, o.Recipe = file, 12, trace.DefaultRecipe() })
+	page, err := os.ReadFile(file)
+	if err != nil || !bytes.Contains(page, []byte("<svg")) {
+		t.Errorf("the report has %d bytes: %v", len(page), err)
+	}
+}
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A warm-up that leaves nothing to score is refused: what it would print is no
+// comparison.
+func TestWarmUpLeavesSomethingToScore(t *testing.T) {
+	for args, want := range map[string]string{
+		"--steps=24 --warm-up=24": "--warm-up: 24 is all of the 24 steps that are played; it must be less",
+		"--warm-up=100000":        "--warm-up: 100000 is all of the 288 steps that are played; it must be less",
+		"--steps=6":               "", // the default gives way
+		"--steps=-1":              "-1 steps, 12 of them to warm up: both must be 0 or more",
+		"--extender-weight=-5":    "an extender weight of -5: must be 1 or more, as in kube-scheduler's configuration",
+		"--lag=-1s":               "a lag of -1s, a gap of 30s: the lag must be from 0s to below 5m0s and the gap from 0s to 1h",
+	} {
+		o := NewSimulateOptions()
+		flags := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
+		o.AddTo(flags)
+		if err := flags.Parse(append(strings.Fields(args), "--compare=none", "--generate-series=20", "--pods-per-node=5")); err != nil {
+			t.Fatal(err)
+		}
+		err := Simulate(t.Context(), o, io.Discard, nil)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want || err != nil && exit.Code(err) != exit.Misuse {
+			t.Errorf("%s: exit code %d for %q, want %q", args, exit.Code(err), got, want)
+		}
+	}
+}
+
+// JSON is for people and scripts: it has < and & as they are.
+func TestJSONHasNoEscapesForPages(t *testing.T) {
+	var out bytes.Buffer
+	text := "avg_<time> & more"
+	if err := output.Show(&out, "json", "never", map[string]string{"says": text}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.JSON(&out, report.Heading{Trace: text}, []sim.Result{{Variant: "none"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), text); got != 2 {
+		t.Errorf("%d of 2 texts are as they were:\n%s", got, out.String())
+	}
+}

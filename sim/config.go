@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/sim/contest"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+)
+
+// Policy is a policy in the form that Evenkeel's packages take.
+type Policy struct {
+	// Observer lacks Sources, Now, Listener and Metrics: each run sets its own.
+	Observer observer.Config
+	Args     *policy.RealUsageLowNodeUtilizationArgs
+	Options  realusage.Options
+	Evicting evictor.Settings
+}
+
+// Variant says who evicts and who places.
+type Variant struct {
+	Name string
+	// Policy is Evenkeel's; nil leaves Evenkeel out. Evicts lets it evict,
+	// Steers lets it answer kube-scheduler.
+	Policy         *Policy
+	Evicts, Steers bool
+	// Upstream holds the arguments of upstream's LowNodeUtilization; nil leaves
+	// it out.
+	Upstream *nodeutilization.LowNodeUtilizationArgs
+	// Rival decides by another project's rules; empty leaves them out.
+	Rival contest.Name
+	// Lines is the usage in percent above which pods are taken off a node; 0 for a
+	// resource without such a line. Koordinator plays by it, the others have it among
+	// their own settings.
+	Lines cluster.Percents
+	// Oracle moves pods every hour to where the coming hour's usage suits best.
+	Oracle bool
+}
+
+// GCPercent is the GOGC for a run. Most of what it has in memory are pods, which
+// stay: collecting somewhat sooner keeps the peak of 15,000 nodes below 4.5 GiB, and
+// takes its time from a processor that a run does not use.
+const GCPercent = 75
+
+// Config describes a run.
+type Config struct {
+	Fleet    *Fleet
+	Variants []Variant
+	// Steps is the number of steps to play; 0 plays the whole trace.
+	Steps int
+	// WarmUp is how many steps pass before anything is scored.
+	WarmUp int
+	// Every is the time between two cycles, a multiple of Step. Lag is how late
+	// in its step a cycle runs, on what was measured up to the step's
+	// beginning. Gap is how long a moved pod is away.
+	Every, Lag, Gap time.Duration
+	// HotLinePercent is the usage above which node-time counts as hot.
+	HotLinePercent float64
+	// ExtenderWeight is the weight in kube-scheduler's configuration.
+	ExtenderWeight int64
+	// DeploysPerDay is how often each owner is deployed per day, on average, in
+	// addition to the fleet's own deploys.
+	DeploysPerDay float64
+	// MaxUnavailablePercent is the maxUnavailable of each owner's
+	// PodDisruptionBudget, rounded up; 100 means no budget.
+	MaxUnavailablePercent int
+	Seed                  uint64
+	// MeasureServed has pods measured at what a full node serves them, not at what
+	// they demand.
+	MeasureServed bool
+	// Blind is what Evenkeel's source does not see; the rivals see everything.
+	Blind Blind
+	// KeepUsage keeps the usage of every node and step in the results.
+	KeepUsage bool
+	// Progress, which may be nil, is called after every step.
+	Progress func(variant string, step, steps int)
+}
+
+// Blind is what a source of usage does not see.
+type Blind struct {
+	// HiddenPodsPercent is the share of pods that it never reports, wherever they
+	// run. Their nodes include what they use.
+	HiddenPodsPercent float64
+	// LostSamplesPercent is the share of samples, of nodes and of pods, that are
+	// lost, each step anew.
+	LostSamplesPercent float64
+	// Every is how often pods are measured, a multiple of Step; 0 is every Step.
+	Every time.Duration
+}
+
+// check rejects NaN too.
+func (b *Blind) check() error {
+	switch {
+	case !(b.HiddenPodsPercent >= 0 && b.HiddenPodsPercent <= 100):
+		return fmt.Errorf("%v%% of pods hidden: must be 0 to 100", b.HiddenPodsPercent)
+	case !(b.LostSamplesPercent >= 0 && b.LostSamplesPercent <= 100):
+		return fmt.Errorf("%v%% of samples lost: must be 0 to 100", b.LostSamplesPercent)
+	case b.Every < 0 || b.Every > time.Hour || b.Every%Step != 0:
+		return fmt.Errorf("pods measured every %v: must be a multiple of %v, at most 1h", b.Every, Step)
+	}
+	return nil
+}
+
+// The defaults of a Config.
+const (
+	DefaultWarmUp         = 12
+	DefaultEvery          = 5 * time.Minute
+	DefaultLag            = 30 * time.Second
+	DefaultGap            = 30 * time.Second
+	DefaultHotLine        = 70
+	DefaultExtenderWeight = 15
+	DefaultMaxUnavailable = 10
+)
+
+// Validate reports the first setting that cannot be played.
+func (c *Config) Validate() error {
+	switch {
+	case c.Fleet == nil || len(c.Fleet.Replicas) == 0:
+		return errors.New("the fleet has no pods")
+	case len(c.Variants) == 0:
+		return errors.New("no variant to play")
+	case c.Every < Step || c.Every%Step != 0:
+		return fmt.Errorf("%v between cycles: must be a multiple of %v", c.Every, Step)
+	case c.Lag < 0 || c.Lag >= Step || c.Gap < 0 || c.Gap > time.Hour:
+		return fmt.Errorf("a lag of %v, a gap of %v: the lag must be from 0s to below %v and the gap from 0s to 1h", c.Lag, c.Gap, Step)
+	case c.Steps < 0 || c.WarmUp < 0:
+		return fmt.Errorf("%d steps, %d of them to warm up: both must be 0 or more", c.Steps, c.WarmUp)
+	case c.ExtenderWeight < 1:
+		return fmt.Errorf("an extender weight of %d: must be 1 or more, as in kube-scheduler's configuration", c.ExtenderWeight)
+	}
+	return c.validateShares()
+}
+
+// validateShares rejects NaN too: every comparison with it is false.
+func (c *Config) validateShares() error {
+	if err := c.Blind.check(); err != nil {
+		return err
+	}
+	switch {
+	case !(c.DeploysPerDay >= 0 && c.DeploysPerDay <= maxDeploysPerDay):
+		return fmt.Errorf("%v deploys per owner per day: must be 0 to %d", c.DeploysPerDay, maxDeploysPerDay)
+	case c.MaxUnavailablePercent < 0 || c.MaxUnavailablePercent > noBudget:
+		return fmt.Errorf("maxUnavailable of %d%%: must be 0 to %d", c.MaxUnavailablePercent, noBudget)
+	case !(c.HotLinePercent > 0 && c.HotLinePercent <= 100):
+		return fmt.Errorf("a hot line of %v%%: must be above 0 and at most 100", c.HotLinePercent)
+	}
+	return nil
+}

@@ -1,0 +1,367 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
+	"github.com/evenkeel/evenkeel/sim/recording"
+	"github.com/evenkeel/evenkeel/sim/trace"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+var update = flag.Bool("update", false, "rewrite the decisions in testdata")
+
+// What Evenkeel decides in a replay stays the same, step by step: each plan
+// with its moves, what it declines and why, and the nodes that it leaves hot;
+// what becomes of each move; and what kube-scheduler is answered. Words may
+// change, and -update takes them over; the checksums are of names alone.
+func TestDecisionsAreAsBefore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fleet   *Fleet
+		change  func(*Config, *Policy)
+		evicts  bool
+		answers bool
+	}{
+		"generated":  {fleet: generated(t, 200, 50), evicts: true, answers: true},
+		"evict-only": {fleet: generated(t, 80, 50), evicts: true},
+		"crowded": {fleet: generated(t, 120, 63), evicts: true, answers: true, change: func(c *Config, p *Policy) {
+			c.Steps, c.MaxUnavailablePercent, c.Gap, p.Evicting.MoveTTL = 144, 1, 10*time.Minute, 12*time.Minute
+		}},
+		"deploys": {fleet: generated(t, 100, 50), answers: true, evicts: true, change: func(c *Config, _ *Policy) { c.DeploysPerDay = 6 }},
+		"restrained": {fleet: generated(t, 200, 56), evicts: true, answers: true, change: func(_ *Config, p *Policy) {
+			p.Evicting.Safeguards, p.Options.MaxMoves, p.Options.MinGainPercent, p.Evicting.Interval = safeguards.New(safeguards.Config{
+				MaxPerHour: 8, MaxPerHourOfOwner: 2, NodeSettle: 15 * time.Minute, MoveTTL: 5 * time.Minute,
+				Cooldown: safeguards.Cooldown{Base: 30 * time.Minute, Max: 3 * time.Hour}, Breaker: lenient,
+			}), 3, 4, 20*time.Second
+		}},
+		"hurried": {fleet: generated(t, 120, 60), evicts: true, answers: true, change: func(c *Config, p *Policy) {
+			c.DeploysPerDay, c.Every, c.Gap, p.Evicting.Interval, p.Evicting.OwnerSettle = 20, 15*time.Minute, 3*time.Minute, 25*time.Second, 0
+		}},
+		"hurried-alone": {fleet: generated(t, 120, 50), evicts: true, change: func(c *Config, p *Policy) {
+			c.DeploysPerDay, c.Every, p.Evicting.Interval, p.Evicting.OwnerSettle, p.Evicting.Deadline = 60, 10*time.Minute, 40*time.Second, 0, 3*time.Minute
+			p.Observer.HotWindows = p.Observer.HotWindows[:1]
+		}},
+		"recording": {fleet: mixed(t), evicts: true, answers: true},
+		"recording-deadline": {fleet: mixed(t), evicts: true, answers: true, change: func(c *Config, p *Policy) {
+			c.Steps, p.Evicting.Interval, p.Evicting.Deadline = 10, 10*time.Second, 90*time.Second
+		}},
+		"recording-step": {fleet: mixed(t), evicts: true, answers: true, change: func(c *Config, p *Policy) {
+			c.Steps, c.Gap, p.Evicting.Interval, c.MaxUnavailablePercent = 10, 5*time.Minute, 25*time.Second, 100
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := shipped(t)
+			c := &Config{
+				Fleet: tc.fleet, Steps: tc.fleet.Steps, Every: DefaultEvery, Lag: DefaultLag, Gap: DefaultGap, HotLinePercent: DefaultHotLine,
+				ExtenderWeight: DefaultExtenderWeight, MaxUnavailablePercent: DefaultMaxUnavailable, Seed: 1,
+			}
+			if tc.change != nil {
+				tc.change(c, p)
+			}
+			compareDecisions(t, name, decisions(t, c, &Variant{Name: name, Policy: p, Evicts: tc.evicts, Steers: tc.answers}))
+		})
+	}
+}
+
+// generated returns a day of generated usage, on nodes sized for a mean.
+func generated(t *testing.T, series int, meanCPU float64) *Fleet {
+	t.Helper()
+	recipe := trace.DefaultRecipe()
+	recipe.Series = series
+	cpu, memory, err := trace.Generate(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := DefaultShape()
+	shape.PodsPerNode, shape.MeanCPUPercent = 12, meanCPU
+	fleet, err := NewFleet(shape, cpu, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fleet
+}
+
+// mixed is the recording that the commands' tests replay as well.
+func mixed(t *testing.T) *Fleet {
+	t.Helper()
+	file, err := os.Open(filepath.Join("cmd", "evenkeel-sim", "testdata", "corpus", "mixed.evenkeel.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	read, err := recording.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet, _, err := NewRecordedFleet(Recorded{Name: "mixed", Recording: read, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fleet
+}
+
+// shipped is the shipped policy, near enough.
+func shipped(t testing.TB) *Policy {
+	t.Helper()
+	windows := []usage.Window{usage.Avg5m, {Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}, {Kind: usage.KindAvg, Over: 15 * time.Minute}}
+	var rules []thresholds.Rule
+	for _, window := range windows {
+		rules = append(rules,
+			thresholds.Rule{Metric: usage.CPU, Window: window, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+			thresholds.Rule{Metric: usage.Memory, Window: window, Levels: thresholds.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}})
+	}
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: rules}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := &policy.RealUsageLowNodeUtilizationArgs{}
+	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
+	return &Policy{
+		Observer: observer.Config{
+			Usage: usage.Config{
+				SampleInterval: 15 * time.Second, MaxAge: 10 * time.Minute, MinWindow: 75 * time.Second, Windows: windows,
+				Estimate: usage.Estimate{PercentOfRequest: cluster.Percents{85, 70}, Default: cluster.Amounts{250, 200 << 20}},
+			},
+			Scorer: scorer.Config{Weights: cluster.Percents{1, 1}, DampPercent: 5}, Lines: set, HotWindows: windows,
+			Hot:         thresholds.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
+			MinCoverage: 80, SampleInterval: 15 * time.Second, Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute},
+		},
+		Args: args, Options: realusage.Options{MaxMoves: 100, MinGainPercent: 0.5, SchedulerNames: []string{"default-scheduler"}},
+		Evicting: evictor.Settings{Safeguards: safeguards.New(safeguards.Config{
+			MaxPerHour: 300, NodeSettle: time.Minute, MoveTTL: 5 * time.Minute, Cooldown: safeguards.Cooldown{Base: 10 * time.Minute, Max: 6 * time.Hour},
+			Breaker: safeguards.Breaker{MaxPending: 3, PendingAfter: time.Minute, MaxUnready: 3, UnreadyAfter: 5 * time.Minute,
+				MaxRefusedPercent: 50, MaxErrors: 5, Rest: 5 * time.Minute, MaxNotReadyPercent: 33},
+		}),
+			OwnerPercent: 10, MoveTTL: 5 * time.Minute, Interval: 200 * time.Millisecond, Deadline: 10 * time.Minute,
+			OwnerSettle: 3 * time.Minute, OutcomeAfter: 5 * time.Minute},
+	}
+}
+
+// chronicle records decisions.
+type chronicle struct {
+	t      *testing.T
+	text   strings.Builder
+	player *player
+	step   int
+	server *extender.Server
+	told   map[string]string // what was last written of a move
+}
+
+// witness records plans before they are executed.
+type witness struct {
+	chronicle *chronicle
+	evenkeel  *evenkeel
+}
+
+func (w witness) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
+	w.chronicle.plan(&made)
+	w.evenkeel.Execute(ctx, made, evict)
+}
+
+// decisions plays a variant and returns what was decided.
+func decisions(t *testing.T, c *Config, v *Variant) string {
+	t.Helper()
+	places, err := firstPlaces(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &chronicle{t: t, player: &player{config: c, variant: v, tally: newTally()}, told: map[string]string{}}
+	if err := r.player.build(t.Context(), places); err != nil {
+		t.Fatal(err)
+	}
+	r.listen()
+	for r.step = range c.Steps {
+		if err := r.player.step(t.Context(), r.step); err != nil {
+			t.Fatalf("step %d: %v", r.step, err)
+		}
+		r.moves()
+		if r.step%6 == 1 {
+			r.ask()
+		}
+	}
+	return r.text.String()
+}
+
+// listen connects the chronicle to plan execution and to the answers to
+// kube-scheduler.
+func (r *chronicle) listen() {
+	e := r.player.evenkeel
+	var err error
+	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{e.world}, By: e}, realusage.Deps{
+		Half: e.evictor, Executor: witness{r, e}, Options: e.policy.Options,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if r.server, err = extender.NewServer(extender.Config{Answerer: e.answerer, FullReplies: true, ListedRejects: 1000}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *chronicle) write(format string, args ...any) {
+	fmt.Fprintf(&r.text, "%d "+format+"\n", append([]any{r.step}, args...)...)
+}
+
+func (r *chronicle) plan(made *realusage.Made) {
+	if made.Closed != "" {
+		r.write("closed: %s", made.Closed)
+	}
+	for i := range made.Plan.Moves {
+		m := &made.Plan.Moves[i]
+		r.write("move %s %s -> %s %s %v: %.1f->%.1f, %.1f->%.1f", m.UID, m.From, m.To, m.Reason, m.Usage, m.FromBefore, m.FromAfter, m.ToBefore, m.ToAfter)
+	}
+	declined, details := map[string][]string{}, map[string]string{}
+	for i := range made.Plan.Declined {
+		d := &made.Plan.Declined[i]
+		key := d.Node + " " + string(d.Reason)
+		declined[key] = append(declined[key], d.UID)
+		details[key] = cmp.Or(details[key], d.Detail)
+	}
+	for _, key := range slices.Sorted(maps.Keys(declined)) {
+		r.write("declined %s: %s %s", key, short(declined[key]), details[key])
+	}
+	for i := range made.Plan.Nodes {
+		if n := &made.Plan.Nodes[i]; n.State == thresholds.Hot || n.Reason != "" {
+			r.write("node %s %s %s: %.1f->%.1f", n.Name, n.State, n.Reason, n.Before, n.After)
+		}
+	}
+}
+
+// short is the first name of several, how many there are, and a checksum of
+// all.
+func short(names []string) string {
+	return fmt.Sprintf("%s (%d, %08x)", names[0], len(names), crc32.ChecksumIEEE([]byte(strings.Join(names, "\n"))))
+}
+
+// moves records what became of moves since the last call.
+func (r *chronicle) moves() {
+	inFlight, ended := r.player.evenkeel.observer.Ledger().Moves()
+	all := slices.Concat(inFlight, ended)
+	slices.SortStableFunc(all, func(a, b ledger.Move) int {
+		return cmp.Or(a.Recorded.Compare(b.Recorded), strings.Compare(a.PodUID, b.PodUID))
+	})
+	for i := range all {
+		m := &all[i]
+		text := fmt.Sprintf("%s %s->%s at %s, evicted %s, asked %v, by %s", m.State, m.From, m.Node, clockOf(m.Recorded), clockOf(m.Evicted), m.Asked, m.Replacement)
+		if m.Outcome != nil {
+			text += fmt.Sprintf(", outcome %v %v %v %v", m.Outcome.Planned, m.Outcome.SourceCooler, m.Outcome.DestinationUnder, m.Outcome.Healthy)
+		}
+		if r.told[m.PodUID] != text {
+			r.told[m.PodUID] = text
+			r.write("of %s: %s", m.PodUID, text)
+		}
+	}
+}
+
+func clockOf(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.UTC().Format("02T15:04:05.000")
+}
+
+// ask asks about every node for a pod without an owner and for one more of a
+// known owner, as kube-scheduler does over HTTP.
+func (r *chronicle) ask() {
+	w := r.player.world
+	stranger := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "stranger", UID: "stranger"}}
+	sibling := w.pods()[r.step%len(w.pods())].DeepCopy()
+	sibling.Name, sibling.UID, sibling.Spec.NodeName, sibling.Status = "sibling", "sibling", "", v1.PodStatus{}
+	var names []string
+	for _, node := range w.nodes {
+		names = append(names, node.Name)
+	}
+	for _, pod := range []*v1.Pod{stranger, sibling} {
+		body, err := json.Marshal(extenderv1.ExtenderArgs{Pod: pod, NodeNames: &names})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		var filtered extenderv1.ExtenderFilterResult
+		r.post("/filter", body, &filtered)
+		var scores []extenderv1.HostPriority
+		r.post("/prioritize", body, &scores)
+		var digits, rejected []string
+		message := ""
+		for _, score := range scores {
+			digits = append(digits, fmt.Sprint(score.Score))
+		}
+		for _, failed := range []extenderv1.FailedNodesMap{filtered.FailedNodes, filtered.FailedAndUnresolvableNodes} {
+			for _, name := range slices.Sorted(maps.Keys(failed)) {
+				rejected, message = append(rejected, name), cmp.Or(message, failed[name])
+			}
+		}
+		r.write("%s: scores %s; %d kept", pod.Name, strings.Join(digits, " "), len(*filtered.NodeNames))
+		if len(rejected) > 0 {
+			r.write("%s: rejected %s: %s", pod.Name, short(rejected), message)
+		}
+	}
+}
+
+func (r *chronicle) post(path string, body []byte, reply any) {
+	r.t.Helper()
+	recorder := httptest.NewRecorder()
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, path, bytes.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.server.ServeHTTP(recorder, request)
+	if err := json.Unmarshal(recorder.Body.Bytes(), reply); err != nil || recorder.Code != http.StatusOK {
+		r.t.Fatalf("%s: %d, %v: %s", path, recorder.Code, err, recorder.Body.String())
+	}
+}
+
+// compareDecisions compares with a file in testdata; -update writes it.
+func compareDecisions(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "decisions", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; -update writes it", err)
+	}
+	// The first difference is what matters: all later ones follow from it.
+	wanted, made := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+	for i := range max(len(wanted), len(made)) {
+		if i < len(wanted) && i < len(made) && wanted[i] == made[i] {
+			continue
+		}
+		diff := gocmp.Diff(wanted[min(i, len(wanted)):min(i+10, len(wanted))], made[min(i, len(made)):min(i+10, len(made))])
+		t.Fatalf("%s differs from line %d on (-want +got):\n%s", path, i+1, diff)
+	}
+}

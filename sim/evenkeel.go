@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// evenkeel observes a world, steers its kube-scheduler and evicts, as its
+// Variant says. Production's packages decide; this is their environment.
+type evenkeel struct {
+	policy   *Policy
+	world    *world
+	source   *source
+	tally    *tally
+	observer *observer.Observer
+	answerer *steering.Answerer
+	filters  *placement.Filters
+	// synced: the filters know the pods but for those that have changed or gone.
+	synced        bool
+	changed, gone []*v1.Pod
+	evictor       *evictor.Evictor
+	plugin        *realusage.Plugin
+	// clock is the time of the run, step the start of the cycle's step.
+	clock, step time.Time
+	err         error
+}
+
+func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error) {
+	e := &evenkeel{policy: p, tally: tally, clock: beginning}
+	e.source = &source{now: e.Now, windows: usage.Distinct([]usage.Window{usage.Last, usage.Avg5m}, p.Observer.Usage.Windows)}
+	config := p.Observer
+	config.Now, config.Sources = e.Now, []observer.Source{e.source}
+	var err error
+	if e.observer, err = observer.New(config); err != nil {
+		return nil, fmt.Errorf("making the observer: %w", err)
+	}
+	e.answerer = steering.NewAnswerer(e.observer, e.Now)
+	if e.filters, err = placement.New(ctx, placement.Config{}); err != nil {
+		return nil, fmt.Errorf("building kube-scheduler's filters: %w", err)
+	}
+	settings := p.Evicting
+	settings.GracePeriodSeconds = new(int64(0)) // an eviction ends its pod at once
+	e.evictor, err = evictor.New(evictor.Config{
+		Observer: e.observer, Cluster: e, Evictions: unattended{}, Clock: e, Settings: settings,
+	})
+	return e, err
+}
+
+// Now implements evictor.Clock.
+func (e *evenkeel) Now() time.Time { return e.clock }
+
+// Local implements evictor.Clock: in virtual time there is one clock.
+func (e *evenkeel) Local() time.Time { return e.clock }
+
+// join starts to watch a world whose pods are placed.
+func (e *evenkeel) join(w *world) (err error) {
+	e.world, e.source.world, e.clock = w, w, w.start
+	store := e.observer.Store()
+	for _, node := range w.nodes {
+		store.SetNode(node)
+	}
+	for _, pod := range w.pods() {
+		store.SetPod(pod)
+	}
+	w.watcher = e
+	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{w}, By: e}, realusage.Deps{
+		Half: e.evictor, Executor: e, Options: e.policy.Options,
+	})
+	return err
+}
+
+// observe takes a sample at an offset within a step.
+func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Duration) {
+	e.step, e.clock = step, step.Add(offset)
+	e.observer.Sample(ctx)
+}
+
+// cycle plans and executes the plan.
+func (e *evenkeel) cycle(ctx context.Context) error {
+	e.err = nil
+	e.observer.Ledger().Expire(e.clock)
+	e.evictor.BeginCycle(ctx)
+	if status := e.plugin.Balance(ctx, e.world.nodes); status != nil && status.Err != nil {
+		return status.Err
+	}
+	return e.err
+}
+
+// Execute implements realusage.Executor: it lets time pass between the steps of
+// the evictor's cycle.
+func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
+	cycle := e.evictor.Begin(ctx, &made.Plan, evict)
+	defer cycle.End(ctx)
+	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
+		if e.err = e.world.until(at); e.err != nil {
+			return
+		}
+		e.clock = at
+		next := cycle.Step(ctx)
+		if next.Over || e.err != nil {
+			return
+		}
+		if at = at.Add(next.Wait); next.Blocked {
+			if at = e.changes(cycle.Left()); at.After(next.Until) {
+				return // the cycle ends before anything changes
+			}
+		}
+	}
+}
+
+// inTime reports whether a time is still within the step.
+func (e *evenkeel) inTime(at time.Time) bool { return !at.IsZero() && at.Sub(e.step) < Step }
+
+// changes returns the next time at which a pod of a waiting move's owner
+// becomes ready; zero if none will.
+func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
+	for i := range moves {
+		replica, ok := e.world.byUID[types.UID(moves[i].PodUID)]
+		if !ok {
+			continue
+		}
+		if next, ok := e.world.nextReady(e.world.replicas[replica].Owner, e.clock); ok && (at.IsZero() || next.Before(at)) {
+			at = next
+		}
+	}
+	return at
+}
+
+// Evict implements deschedulerapi.Evicting: it ends a pod and has its
+// replacement placed, as the API server and the controllers would.
+func (e *evenkeel) Evict(_ context.Context, pod *v1.Pod) error {
+	move, _ := e.observer.Ledger().Get(string(pod.UID))
+	if reason, detail := e.evictor.Allow(&move.Intent); reason != "" {
+		return &reasons.Refusal{Reason: reason, Detail: detail}
+	}
+	replica := e.world.byUID[pod.UID]
+	node, err := e.world.evict(pod.UID, e.clock)
+	switch {
+	case err == nil:
+		e.tally.moved(move.From, node, move.To, replica)
+	case apierrors.IsTooManyRequests(err):
+		e.tally.Refused++
+	default:
+		e.err = fmt.Errorf("evicting pod %q: %w", move.Pod, err)
+	}
+	return err
+}

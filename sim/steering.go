@@ -1,0 +1,56 @@
+package sim
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/sim/kubescheduler"
+)
+
+// directExtender is the extender as kube-scheduler calls it, without HTTP in
+// between.
+type directExtender struct{ answerer *steering.Answerer }
+
+var _ kubescheduler.Extender = directExtender{}
+
+// Filter implements kubescheduler.Extender. If every node is rejected, it keeps
+// them all, like the HTTP reply.
+func (a directExtender) Filter(pod *v1.Pod, nodes []string) []int {
+	round := a.answerer.Begin()
+	reasons := make([]extender.Reject, len(nodes))
+	round.Filter(steering.Describe(pod), places(round, nodes), reasons)
+	kept := make([]int, 0, len(nodes))
+	for k, reason := range reasons {
+		if reason == extender.RejectNone {
+			kept = append(kept, k)
+		}
+	}
+	if len(kept) == 0 {
+		for k := range nodes {
+			kept = append(kept, k)
+		}
+	}
+	return kept
+}
+
+// Prioritize implements kubescheduler.Extender.
+func (a directExtender) Prioritize(pod *v1.Pod, nodes []string) []int64 {
+	round := a.answerer.Begin()
+	scores := make([]int8, len(nodes))
+	round.Prioritize(steering.Describe(pod), places(round, nodes), scores)
+	points := make([]int64, len(nodes))
+	for k, score := range scores {
+		points[k] = int64(score)
+	}
+	return points
+}
+
+func places(round extender.Round, nodes []string) []cluster.NodeIndex {
+	indices := make([]cluster.NodeIndex, len(nodes))
+	for k, name := range nodes {
+		indices[k] = round.Node([]byte(name))
+	}
+	return indices
+}

@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/sim/fairshare"
+	"github.com/evenkeel/evenkeel/sim/kubescheduler"
+)
+
+// watcher receives pods as a watch of the API server reports them.
+type watcher interface {
+	SetPod(pod *v1.Pod)
+	DeletePod(pod *v1.Pod)
+	// ScaledDown reports that an owner wants one pod fewer.
+	ScaledDown(ownerUID string)
+	// Passed sets the time before a rollout continues.
+	Passed(now time.Time)
+}
+
+// world is the cluster of one run.
+type world struct {
+	fleet     *Fleet
+	nodes     []*v1.Node
+	index     map[string]int
+	scheduler *kubescheduler.Scheduler
+	watcher   watcher // may be nil
+	gap       time.Duration
+	// blind is what Evenkeel's source does not see.
+	blind blindness
+	// maxUnavailable is the maxUnavailable of an owner's PodDisruptionBudget,
+	// in percent.
+	maxUnavailable int
+	replicas       []replica
+	// byUID and names find the replicas of bound pods.
+	byUID map[types.UID]int
+	names map[string]int
+	// assigned holds the pods of each node, in an arbitrary but reproducible
+	// order.
+	assigned [][]*v1.Pod
+	usage    *meter
+	owners   []ownerState
+	// deploys are yet to come, rollouts in progress; deployed counts the pods
+	// that they replaced.
+	deploys  []Deploy
+	rollouts []*rollout
+	deployed int
+	// step began at began; now is the time reached within it.
+	step              int
+	start, began, now time.Time
+	made              int // pods created so far
+	// reserved is the node on which there is a place for the next replacement.
+	reserved string
+	// containers are shared by the pods with the same requests, read-only.
+	containers map[cluster.Amounts][]v1.Container
+}
+
+// replica is a place and the pod that fills it.
+type replica struct {
+	*Replica
+	pod  *v1.Pod
+	node int // -1 without one
+	// place is the pod's index among those of its node.
+	place int
+	// demand is this step's; from is when in the step the pod begins to use it,
+	// since up to when its usage has been added up.
+	demand      cluster.Amounts
+	from, since time.Duration
+	// measured is what the pod was measured at in the last step that ended.
+	measured cluster.Amounts
+	// waiting is a pod that fits on no node.
+	waiting *v1.Pod
+	// born is when the pod was bound, away how long after that it begins to
+	// run, ready when that is.
+	born, ready time.Time
+	away        time.Duration
+}
+
+const namespace = "fleet"
+
+// beginning is when every run begins: a Monday.
+var beginning = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+
+// byPlace orders replicas by their nodes. Pods that are created together lie
+// together in memory, and with many pods a step spends most of its time on
+// reaching them, node by node.
+func byPlace(places []string) []int {
+	order := make([]int, len(places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(places[a], places[b]) })
+	return order
+}
+
+func (w *world) places() []string {
+	places := make([]string, len(w.replicas))
+	for i := range w.replicas {
+		if node := w.replicas[i].node; node >= 0 {
+			places[i] = w.nodes[node].Name
+		}
+	}
+	return places
+}
+
+// pods lists the bound pods, node by node.
+func (w *world) pods() []*v1.Pod { return slices.Concat(w.assigned...) }
+
+// stage is a world as plugins of the descheduler framework see it.
+type stage struct{ *world }
+
+// PodsOn implements deschedulerapi.World.
+func (w stage) PodsOn(node string) []*v1.Pod { return w.assigned[w.index[node]] }
+
+// Evictable implements deschedulerapi.World: fixed pods stay.
+func (w stage) Evictable(pod *v1.Pod) bool {
+	i, ok := w.names[pod.Name]
+	return ok && !w.replicas[i].Fixed
+}
+
+// noBudget is the share of an owner's pods from which on a PodDisruptionBudget
+// would forbid nothing, so that there is none.
+const noBudget = 100
+
+// errGone means that a pod no longer exists.
+var errGone = errors.New("the pod is gone")
+
+// meter adds up what nodes and pods use.
+type meter struct {
+	fleet *Fleet
+	// now is what each node's pods demand in the step, weighted by the time
+	// they spend on it.
+	now []cluster.Percents
+	// byShare: pods of a full node are measured at their shares of it. gone holds
+	// what those that left in the step asked of it, by node.
+	byShare bool
+	gone    map[int][]fairshare.Claim
+	// lost is what replicas would have used while they had no running pod.
+	lost cluster.Percents
+	// past holds what each node was measured at, a row per step, in the order
+	// of the nodes; capped at the node's capacity.
+	past [][]cluster.Amounts
+	// demands holds the demand on each node, in percent of its capacity.
+	demands [][]cluster.Percents
+}
+
+func ownerOf(pod *v1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return string(owner.UID)
+	}
+	return ""
+}
+
+// rollout is a Deploy in progress.
+type rollout struct {
+	// due is when the next pods are replaced.
+	due   time.Time
+	owner int
+	// template is the number of the new version.
+	template int
+	// left lists the replicas whose pods still have the old version.
+	left []int
+}
+
+// ownerState is the state of an owner.
+type ownerState struct {
+	replicas []int
+	// template counts its versions; rolled is when the last rollout began,
+	// rolling whether it is still in progress.
+	template int
+	rolled   time.Time
+	rolling  bool
+	// plain is the newest version of plain pods, plainAs its number.
+	plain   *plain
+	plainAs int
+}
+
+// wanted returns how many pods an owner wants now.
+func (w *world) wanted(owner int) (n int) {
+	for _, i := range w.owners[owner].replicas {
+		if w.replicas[i].Lives(w.step) {
+			n++
+		}
+	}
+	return n
+}
+
+// reach sets the time, which never goes back.
+func (w *world) reach(now time.Time) {
+	if now.After(w.now) {
+		w.now = now
+	}
+}
+
+func (w *world) notify(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.SetPod(pod)
+	}
+}
+
+func (w *world) forget(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.DeletePod(pod)
+	}
+}
+
+// scaledDown notifies the watcher that a pod's owner wants one pod fewer.
+func (w *world) scaledDown(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.ScaledDown(ownerOf(pod))
+	}
+}
+
+const stepsPerHour = int(time.Hour / Step)
