@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 const (
@@ -17,6 +18,10 @@ const (
 	// leastUnserved is the share of a full node's CPU that its pods are assumed to want
 	// and not to get: after some hours of it their peaks show no more than what they get.
 	leastUnserved = 0.3
+	// fullForHours is the share of its CPU that such a node has used for hours. Where it
+	// comes and goes, peaks show what pods want, and the node that is full now is not asked
+	// for more than the others are at other times.
+	fullForHours = 0.95
 	// comparedWorth is how many times as much hot time such a move must save as another:
 	// it makes its destination hotter, and the plan cannot cool the source with it.
 	comparedWorth = 20
@@ -43,9 +48,10 @@ type saturated struct {
 // of reach, and what counts is how much is served. Otherwise the next room that becomes
 // free cools a whole node. It reports whether it moved any.
 //
-// No pod comes back while usage is steady. Without the pod its node, which was full,
-// uses all of its CPU but what the pod used there. The pod uses no less where it went,
-// so with it the node would be above strategies.FullCeiling again.
+// A pod that was moved alone does not come back while usage is steady. Without it its node,
+// which was full, uses all of its CPU but what the pod used there. The pod uses no less
+// where it went, so with it the node would be above strategies.FullCeiling again. After
+// several moves it could, because more left its node. So pods stay, see hasStayed.
 func (p *planner) relieveSaturated() (moved bool) {
 	sources := p.saturated()
 	if len(sources) == 0 || !p.beyondLines() {
@@ -107,7 +113,10 @@ func (p *planner) leaves(at cluster.NodeIndex) bool {
 
 func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
 	s := &saturated{planner: p, at: at, node: p.in.Nodes[at]}
-	unserved := max(s.node.Unserved, int64(leastUnserved*float64(s.node.Allocatable[cluster.CPU])))
+	unserved := s.node.Unserved
+	if share(s.node.Load.Lasting(), s.node.Allocatable[cluster.CPU]) >= fullForHours {
+		unserved = max(unserved, int64(leastUnserved*float64(s.node.Allocatable[cluster.CPU])))
+	}
 	s.asked = s.node.Current[cluster.CPU] + unserved
 	s.node.Load.Grow(1 + share(unserved-s.node.Unserved, s.node.Current[cluster.CPU]))
 	for i := range p.in.Nodes[at].Pods {
@@ -120,12 +129,21 @@ func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
 			pod.Expected = pod.Expected.Times(float64(pod.Wanted()[cluster.CPU]) / float64(used))
 			s.node.Load.Add(pod.Expected)
 		}
-		s.pods = append(s.pods, &pod)
+		if pod.Wanted()[cluster.CPU] > 0 && p.hasStayed(&pod) {
+			s.pods = append(s.pods, &pod)
+		}
 	}
 	slices.SortStableFunc(s.pods, func(a, b *strategies.Pod) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(perCost(b), perCost(a)), compareKey(a, b))
 	})
 	return s
+}
+
+// hasStayed reports whether a pod has run for as long as moves are judged ahead, so that
+// one that was moved off a full node does not go on, or back, when its new node is full too.
+// A pod without a creation time is an old one.
+func (p *planner) hasStayed(pod *strategies.Pod) bool {
+	return pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon
 }
 
 // perCost is how much CPU a move takes off a full node for what it disrupts.
@@ -137,14 +155,15 @@ func perCost(pod *strategies.Pod) float64 {
 func (s *saturated) share() float64 { return share(s.asked, s.node.Allocatable[cluster.CPU]) }
 
 // compared returns the input with the destinations of full nodes: those that are known,
-// of which nothing but CPU is above its line, and that the plan moves nothing off. They
-// take pods up to strategies.FullCeiling instead of to their reject line of CPU.
+// of which nothing but CPU is above its line, that are not full themselves, and that the
+// plan moves nothing off. They take pods up to strategies.FullCeiling instead of to their
+// reject line of CPU.
 func (p *planner) compared() *Input {
 	in := *p.in
 	in.Nodes = slices.Clone(in.Nodes)
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
-		if n.State == thresholds.Unknown || n.OverOther || n.Ceiling[cluster.CPU] <= 0 || p.leaves(cluster.NodeIndex(i)) {
+		if n.State == thresholds.Unknown || n.Full || n.OverOther || n.Ceiling[cluster.CPU] <= 0 || p.leaves(cluster.NodeIndex(i)) {
 			n.State = thresholds.Unknown
 			continue
 		}
