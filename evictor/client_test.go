@@ -553,7 +553,8 @@ func TestClientDryRun(t *testing.T) {
 // Evictions of upstream plugins are recorded without a destination and go the
 // same way.
 func TestClientTakesUpstreamEvictions(t *testing.T) {
-	a := newAPI(t, aPod("web-1"))
+	ready := v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue}
+	a := newAPI(t, aPod("web-1", func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{ready} }))
 	gate := newGate(t, a)
 	eviction, grace := evictionOf("web-1"), int64(60)
 	eviction.DeleteOptions.GracePeriodSeconds = &grace

@@ -2,11 +2,13 @@ package evictor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
@@ -48,11 +50,11 @@ func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reas
 // move turns a planned move into a Move.
 func (e *Evictor) move(m *strategies.Move) Move {
 	set, surge := &e.config.Settings, ""
-	pod, owner := e.config.Cluster.Pod(m.Namespace, m.Name), owners.Owner{}
+	pod, owner, unready := e.config.Cluster.Pod(m.Namespace, m.Name), owners.Owner{}, false
 	if pod == nil {
 		pod = &v1.Pod{}
 	} else {
-		owner = e.config.Cluster.Owner(pod)
+		owner, unready = e.config.Cluster.Owner(pod), unreadyOrCrashes(pod, e.config.Clock.Now())
 		surge = surges(pod, &owner)
 	}
 	margin := set.MoveTTL + owner.Backoff
@@ -62,6 +64,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
 			Usage: m.Usage, From: m.From, To: m.To, CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
 			TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
+			Unready:  unready,
 			Decision: e.decision(m),
 		},
 		Surge: surge, Reason: m.Reason, Wanted: m.Unserved > 0 || m.Reason == reasons.NodeFull,
@@ -80,6 +83,22 @@ func (e *Evictor) decision(m *strategies.Move) *ledger.Decision {
 	d := m.Decision(evidence)
 	d.Policy, d.Cycle = e.config.Settings.Policy, e.CycleID()
 	return d.Bound()
+}
+
+// A container that was restarted crashes times, the last time within crashedLately,
+// is expected to be restarted again. The kubelet waits for five minutes at most.
+const (
+	crashes       = 3
+	crashedLately = time.Hour
+)
+
+// unreadyOrCrashes reports whether a pod is in a state in which its replacement may
+// be as well, whatever the move does: plugins of descheduler evict pods because of
+// that.
+func unreadyOrCrashes(pod *v1.Pod, now time.Time) bool {
+	return !podutil.IsPodReady(pod) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool {
+		return c.RestartCount >= crashes && (c.State.Running == nil || now.Sub(c.State.Running.StartedAt.Time) < crashedLately)
+	})
 }
 
 // maxGrace bounds what counts of a grace period. Whoever creates a pod chooses
@@ -105,6 +124,7 @@ func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
 		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + margin, Margin: margin,
+		Unready: unreadyOrCrashes(pod, e.config.Clock.Now()),
 		// The framework says which plugin of which profile it is, and why.
 		Decision: ledger.Decision{Message: eviction.Annotations["reason"], Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
 	}}

@@ -472,6 +472,41 @@ func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
 	}
 }
 
+// A move remembers that its pod was not ready or crashed, because its replacement
+// may be so without any harm by the move.
+func TestMovesOfUnreadyPodsAreKnown(t *testing.T) {
+	crashing := func(restarts int32, since time.Duration) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			running := &v1.ContainerStateRunning{StartedAt: metav1.Time{Time: noon.Add(-since)}}
+			p.Status.ContainerStatuses = []v1.ContainerStatus{{RestartCount: 0}, {RestartCount: restarts, State: v1.ContainerState{Running: running}}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		pod  func(*v1.Pod)
+		want bool
+	}{
+		"ready":                    {func(*v1.Pod) {}, false},
+		"not ready":                {unready, true},
+		"never called ready":       {func(p *v1.Pod) { p.Status.Conditions = nil }, true},
+		"ready between crashes":    {crashing(9, time.Minute), true},
+		"restarted twice":          {crashing(2, time.Minute), false},
+		"crashed long ago":         {crashing(9, 2*time.Hour), false},
+		"ready, about to be again": {func(p *v1.Pod) { p.Status.ContainerStatuses = []v1.ContainerStatus{{RestartCount: 9}} }, true},
+	} {
+		pod := replica("a", tc.pod)
+		e := newEstate(t, pod)
+		planned := e.move(&strategies.Move{From: "hot", To: "cool", Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "a"}}})
+		unplanned := e.unplanned(pod, evictionOf("a"))
+		if planned.Unready != tc.want || unplanned.Unready != tc.want {
+			t.Errorf("%s: unready %v if planned, %v if of a plugin, want %v", name, planned.Unready, unplanned.Unready, tc.want)
+		}
+	}
+	e := newEstate(t)
+	if move := e.move(&strategies.Move{Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "gone"}}}); move.Unready {
+		t.Error("a pod that is gone is unready")
+	}
+}
+
 // Annotations on a controller that is a custom resource count as on any other. Of
 // one that may not be listed nobody knows them, so its pods stay.
 func TestCustomControllersAreAsked(t *testing.T) {

@@ -100,6 +100,9 @@ type Intent struct {
 	// Margin is how long after its pod has gone the move may be in flight, within
 	// the TTL; zero if a version recorded the move that did not keep it.
 	Margin time.Duration `json:"margin,omitempty"`
+	// Unready: the pod is not ready, or crashes, so that its replacement may be so
+	// whatever the move does.
+	Unready bool `json:"unready,omitempty"`
 	// Decision is why the pod is moved; nil if a version recorded the move that
 	// did not keep it.
 	Decision *Decision `json:"decision,omitempty"`

@@ -353,7 +353,8 @@ type Breaker struct {
 	// more is evicted: 0 to 500. An owner with one is left alone until it is
 	// ready, for an hour at most. More of one namespace stop that namespace
 	// alone. The whole cluster stops by the rule of maxPendingReplacements, and
-	// counts a replacement for no longer than rest.
+	// counts a replacement for no longer than rest. A replacement whose pod was
+	// not ready either, or crashed, counts for its owner only.
 	MaxUnreadyReplacements int `json:"maxUnreadyReplacements"`
 	// UnreadyAfter is how long a replacement may take to become ready before it
 	// counts: 10s to 1h.

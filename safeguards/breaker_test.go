@@ -170,6 +170,7 @@ func TestClosedByNodes(t *testing.T) {
 func TestClosedByReplacements(t *testing.T) {
 	unready := func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
 	waits, crashes, long := evicted(2*time.Minute), landed(6*time.Minute), landed(11*time.Minute)
+	wasUnready := func(m *ledger.Move) { m.Unready = true }
 	// one is a move of an owner of its own, elsewhere.
 	one := func(n int, namespace string, changes ...change) ledger.Move {
 		return move(n, append([]change{owned(fmt.Sprintf("rs-%d", n)), in(namespace)}, changes...)...)
@@ -215,6 +216,16 @@ func TestClosedByReplacements(t *testing.T) {
 		},
 		"four unready, of three namespaces, for long": {
 			moves: append(several(2, long), one(50, "other", long), one(51, "another", long)), owner: reasons.OwnerReplacementUnready,
+		},
+		"many unready, as their pods were before": {
+			moves: append(several(20, crashes, wasUnready), one(50, "other", crashes, wasUnready), one(51, "another", crashes, wasUnready)), owner: reasons.OwnerReplacementUnready,
+		},
+		"many unready, of which four were ready before": {
+			moves: append(append(several(20, crashes, wasUnready), several(2, crashes)...), one(50, "other", crashes), one(51, "another", crashes)),
+			owner: reasons.OwnerReplacementUnready, all: reasons.ReplacementsUnready,
+		},
+		"four pending, whose pods were not ready": {
+			moves: several(4, waits, wasUnready), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending,
 		},
 		"three of each": {moves: append(several(3, crashes), several(3, waits)...), owner: reasons.OwnerReplacementUnready},
 	}

@@ -92,13 +92,17 @@ func (v *Verdict) deny(move *ledger.Move) {
 }
 
 // count notes the trouble with a replacement: for its owner and its namespace,
-// and for everybody while it is recent.
+// and for everybody while it is recent. A replacement that is as unready as its pod
+// was shows something about its owner only.
 func (v *Verdict) count(move *ledger.Move, name string, kind troubleKind, recent bool) {
 	of, name := Whose{move.Namespace, move.Owner.UID}, move.Namespace+"/"+name
-	entry(v.namespaces, move.Namespace)[kind].add(of, name)
 	if owner := v.ownerOf(move); owner != nil {
 		owner.troubles[kind].add(of, name)
 	}
+	if kind == unready && move.Unready {
+		return
+	}
+	entry(v.namespaces, move.Namespace)[kind].add(of, name)
 	if recent {
 		v.together[kind].add(of, name)
 	}
