@@ -59,6 +59,23 @@ func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 	}
 }
 
+// A replay refuses a policy that no process would start with, thresholds included,
+// although it does not apply these.
+func TestSimulateRefusesWhatRunRefuses(t *testing.T) {
+	moves := strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "RealUsageLowNodeUtilization")
+	for args, want := range map[string]string{
+		"{targetThresholds: {cpu: 30}}": "lines[cpu].low: Invalid value: 45: must be below the reject line (27)",
+		"{thresholds: {memor: 30}}":     "thresholds[memor]",
+	} {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		writeText(t, file, strings.ReplaceAll(moves, "{name: RealUsageLowNodeUtilization}", "{name: RealUsageLowNodeUtilization, args: "+args+"}"))
+		o := SimulateOptions{Policies: []string{file}, Notes: &bytes.Buffer{}}
+		if _, err := o.variants(); exit.Code(err) != exit.Misuse || !strings.HasPrefix(err.Error(), file+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: exit code %d for %v, want one that names %s", args, exit.Code(err), err, want)
+		}
+	}
+}
+
 // A policy from elsewhere can name a file that only the caller may read. A
 // recording sends it to the policy's server only if asked to.
 func TestCredentialsAreNotSentUnasked(t *testing.T) {

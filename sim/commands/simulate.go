@@ -156,8 +156,7 @@ func (o *SimulateOptions) policyVariants() ([]sim.Variant, error) {
 }
 
 // policyVariant is a policy file as both halves apply it. It ignores thresholds
-// in a DeschedulerPolicy: they need upstream's loader, which asks the API
-// server.
+// in a DeschedulerPolicy.
 func policyVariant(path string) (_ sim.Variant, err error) {
 	defer policyfile.Recover(path, &err)
 	file, _, err := policyfile.Read(path)
@@ -188,6 +187,9 @@ func movesByUsage(file *policy.File) (bool, error) {
 	profiles, _, err := policyfile.OfflineProfiles(file)
 	if err != nil {
 		return false, err
+	}
+	if _, err := settings.Lines(&file.Load, policy.RealUsageArgs(profiles)); err != nil { // no process would start with them
+		return false, policyfile.Invalid(policyfile.NameOf(file), err.Error())
 	}
 	policyfile.KeepOnlyRealUsage(profiles)
 	return len(profiles.Profiles) > 0, nil
