@@ -18,7 +18,7 @@ const stepsADay = 288
 
 // onFewNodes replays pods of log-normal sizes, 20 to a node, that vary by so much around
 // what they use; in a wave of a day, too, if they are to.
-func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bool) sim.Result {
+func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bool) map[string]sim.Result {
 	t.Helper()
 	const perNode, sigma, keeps = 20, 0.7, 0.7
 	var table strings.Builder
@@ -44,9 +44,9 @@ func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bo
 		t.Fatal(err)
 	}
 	return simulated(t, func(o *SimulateOptions) {
-		o.Trace, o.Compare, o.Report = file, []string{"evenkeel"}, os.DevNull
+		o.Trace, o.Compare, o.Report = file, []string{"none", "evenkeel"}, os.DevNull
 		o.Shape.Nodes, o.Shape.MeanCPUPercent, o.Run.MeasureServed = nodes, meanCPU, true
-	})["evenkeel"]
+	})
 }
 
 // On few nodes nothing goes back and forth, whether cool nodes have room or all are busy:
@@ -66,7 +66,7 @@ func TestFewNodesComeToRest(t *testing.T) {
 				waves  bool
 			}{"steady": {0.02, false}, "waves": {0.02, true}, "noise": {0.3, false}} {
 				t.Run(fmt.Sprintf("%d nodes at %v%%, %s", nodes, meanCPU, name), func(t *testing.T) {
-					got := onFewNodes(t, nodes, days, meanCPU, usage.varies, usage.waves)
+					got := onFewNodes(t, nodes, days, meanCPU, usage.varies, usage.waves)["evenkeel"]
 					evictions += got.Evictions
 					t.Logf("%d evictions, hot %.1f%%, unserved %.2f%%", got.Evictions, got.HotPercent, got.UnservedPercent)
 					if got.Boomerangs > 0 || got.EvictionsPerPodAndDay > most {
@@ -83,5 +83,37 @@ func TestFewNodesComeToRest(t *testing.T) {
 	}
 	if evictions == 0 {
 		t.Error("nothing moves at all")
+	}
+}
+
+// No node is cool, and one is asked for more CPU than it has. Hardly any demand stays
+// unserved then, for one or two moves, and none is made back.
+func TestAFullNodeAmongBusyOnesIsRelieved(t *testing.T) {
+	for name, tc := range map[string]struct {
+		nodes           int
+		meanCPU, varies float64
+		most            float64 // of the demand that stays unserved if nothing moves
+	}{
+		"3 nodes, steady":          {3, 85, 0.02, 0.05},
+		"3 nodes":                  {3, 85, 0.1, 0.05},
+		"3 nodes, hardly any room": {3, 95, 0.1, 0.3},
+		"4 nodes, hardly any room": {4, 95, 0.1, 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const days = 3
+			results := onFewNodes(t, tc.nodes, days, tc.meanCPU, tc.varies, false)
+			idle, got := results["none"], results["evenkeel"]
+			t.Logf("unserved %.3f%% without moves, %.3f%% with %d; the busiest node %.0f%% and %.0f%%",
+				idle.UnservedPercent, got.UnservedPercent, got.Evictions, idle.PeakCPUPercent, got.PeakCPUPercent)
+			if idle.UnservedPercent < 1 || got.UnservedPercent > tc.most*idle.UnservedPercent {
+				t.Errorf("%.3f%% of %.3f%% stays unserved, want at most %.0f%% of it", got.UnservedPercent, idle.UnservedPercent, 100*tc.most)
+			}
+			if got.PeakCPUPercent >= idle.PeakCPUPercent {
+				t.Errorf("the busiest node is asked for %.0f%%, without moves for %.0f%%", got.PeakCPUPercent, idle.PeakCPUPercent)
+			}
+			if got.Evictions == 0 || got.Evictions > 2 || got.Boomerangs > 0 {
+				t.Errorf("%d evictions, %d of pods that came back; want 1 or 2, and none", got.Evictions, got.Boomerangs)
+			}
+		})
 	}
 }
