@@ -36,6 +36,16 @@ func (d Disruption) Compare(other Disruption) int {
 	return cmp.Or(cmp.Compare(d.Cost(), other.Cost()), cmp.Compare(d.Order, other.Order))
 }
 
+// Alike reports whether d disrupts as much as the other, except for how many pods
+// the owners have.
+func (d Disruption) Alike(other Disruption) bool {
+	return d.Cost() == other.Cost() && d.Order>>ownersBits == other.Order>>ownersBits
+}
+
+// ownersBits is how many of the lowest bits of an Order depend on how many pods the
+// owner has.
+const ownersBits = 24
+
 // PreferNoEviction is upstream's annotation for pods that should be moved last.
 const PreferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
@@ -51,9 +61,9 @@ func DisruptionOf(pod *v1.Pod, replicas int, now time.Time) Disruption {
 	}
 	switch pod.Status.QOSClass {
 	case v1.PodQOSGuaranteed:
-		order += 2 << 24
+		order += 2 << ownersBits
 	case v1.PodQOSBurstable:
-		order += 1 << 24
+		order += 1 << ownersBits
 	case v1.PodQOSBestEffort:
 	}
 	return Disruption{
@@ -113,15 +123,29 @@ func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters
 	if now.Sub(pod.Status.StartTime.Time) > longLived {
 		quarters += costOfLongLiving
 	}
+	took := StartedIn(pod)
+	if took >= cluster.SlowStart {
+		quarters += min(int(took/cluster.SlowStart), costOfSlowStart)
+	}
+	return quarters
+}
+
+// StartedIn returns how long a ready pod took to get ready; less than
+// cluster.SlowStart where that is not known.
+func StartedIn(pod *v1.Pod) time.Duration {
+	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
+	if ready == nil || pod.Status.StartTime == nil {
+		return 0
+	}
 	since := ready.LastTransitionTime.Time
 	took := since.Sub(pod.Status.StartTime.Time)
 	if took > slowestStart {
 		took = since.Sub(restartedBefore(pod, since))
 	}
-	if took >= cluster.SlowStart && took <= slowestStart {
-		quarters += min(int(took/cluster.SlowStart), costOfSlowStart)
+	if took > slowestStart {
+		return 0
 	}
-	return quarters
+	return took
 }
 
 // restartedBefore returns when the last of a pod's containers was restarted before

@@ -194,7 +194,41 @@ func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 			}
 		}
 	}
+	spread(chosen, others, by)
 	return chosen
+}
+
+// spread replaces chosen small pods by others that are alike and whose owner gives away
+// a smaller share of its pods, as long as the need stays covered. An owner whose pods
+// move in numbers waits for its replacements, and may not move all in an hour.
+func spread(chosen, others []*strategies.Pod, by *scale) {
+	taken, total := map[Owner]int{}, sum(chosen)
+	for _, pod := range chosen {
+		taken[OwnerOf(pod.Pod)]++
+	}
+	if len(taken) == len(chosen) {
+		return // of each owner one
+	}
+	for changed := true; changed; { // each change brings the shares closer to each other
+		changed = false
+		for i, pod := range chosen {
+			from := OwnerOf(pod.Pod)
+			if taken[from] < 2 {
+				continue
+			}
+			for j, other := range others {
+				to := OwnerOf(other.Pod)
+				if to == from || !by.alike(pod, other) || taken[from]*by.pods(to) <= (taken[to]+1)*by.pods(from) {
+					continue
+				}
+				if with := total.Minus(pod.Wanted()).Plus(other.Wanted()); covers(with, by.need) {
+					taken[from], taken[to] = taken[from]-1, taken[to]+1
+					total, chosen[i], others[j], changed = with, other, pod, true
+					break
+				}
+			}
+		}
+	}
 }
 
 // relief is how much of the need a pod covers: the sum over resources of its

@@ -24,10 +24,8 @@ type planner struct {
 	hot          []cluster.NodeIndex // indices of the input's nodes
 	notes        []reasons.Reason    // by the input's nodes
 	landed       []landing
-	// planned counts the moves of the plan by owner, and by namespace under an
-	// Owner without a UID.
-	planned  map[Owner]int
-	declined []strategies.Declined
+	planned      tally // of the moves in the plan
+	declined     []strategies.Declined
 	// cooled counts the nodes that were cooled, crowded those left hot for lack
 	// of room, excess is the cost beyond that of cooling each node alone.
 	cooled, crowded, excess int
@@ -35,7 +33,7 @@ type planner struct {
 }
 
 func newPlanner(in *Input, by order) *planner {
-	p := &planner{in: in, destinations: newDestinations(in, by), planned: map[Owner]int{}, notes: make([]reasons.Reason, len(in.Nodes))}
+	p := &planner{in: in, destinations: newDestinations(in, by), planned: tally{}, notes: make([]reasons.Reason, len(in.Nodes))}
 	for i := range p.in.Nodes {
 		if p.in.Nodes[i].State == thresholds.Hot {
 			p.hot = append(p.hot, cluster.NodeIndex(i))
@@ -100,26 +98,36 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 		p.notes[at], p.limited = reasons.MoveLimit, true
 		return
 	}
-	by, first := p.scale(n, need), true
+	by := p.scale(n, need)
+	if allowed := p.allowed(movable, need); len(allowed) < len(movable) && p.coolWith(at, allowed, by) || p.coolWith(at, movable, by) {
+		return
+	}
+	p.giveUp(at, movable, need)
+}
+
+// coolWith plans the moves that take what has to leave off a node, with some of the
+// pods. It reports whether they have destinations, or are not worth it.
+func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *scale) bool {
+	first := true
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
-		if !covers(sum(band), need) {
+		if !covers(sum(band), by.need) {
 			continue
 		}
 		if landed, best := p.least(band, by); landed != nil {
 			if !p.worthwhile(at, landed) {
 				p.destinations.takeBack(landed)
-				return
+				return true
 			}
 			if !best || !first {
 				p.excess += p.beyondLeast(movable, by, priority, costOf(landed))
 			}
 			p.commit(at, landed)
-			return
+			return true
 		}
 		first = false
 	}
-	p.giveUp(at, movable, need)
+	return false
 }
 
 // worthwhile reports whether the moves off a node save as much hot time as their
@@ -164,10 +172,8 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 }
 
 // movable returns the pods that may be moved and those that are too small for it,
-// and declines all but the first with their reasons. Those that would exceed what
-// their owner or namespace may move in an hour are left out if the others suffice.
+// and declines all but the first with their reasons.
 func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*strategies.Pod) {
-	var within []*strategies.Pod
 	least := n.leastGain(need, p.in.MinGainPercent)
 	for i := range n.Pods {
 		switch pod := &n.Pods[i]; {
@@ -178,38 +184,67 @@ func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*stra
 			p.decline(n, pod, reasons.GainTooSmall, "")
 		default:
 			movable = append(movable, pod)
-			if reason, _ := p.exceeds(pod); reason == "" {
-				within = append(within, pod)
-			}
 		}
-	}
-	if covers(sum(within), need) {
-		movable = within
 	}
 	slices.SortFunc(movable, compareKey)
 	return movable, small
 }
 
+// allowed returns the pods for which the hours of their owners and namespaces have
+// moves left. Where those are fewer than the pods, they go to pods of low priority
+// first, and then to those that relieve most for their cost.
+func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts) (allowed []*strategies.Pod) {
+	if p.in.Beside == nil {
+		return pods
+	}
+	worth := map[*strategies.Pod]float64{}
+	for _, pod := range pods {
+		worth[pod] = relief(pod, need) / float64(pod.Disruption.Cost())
+	}
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b *strategies.Pod) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(worth[b], worth[a]), compareDisruption(a, b), compareKey(a, b))
+	})
+	more := tally{}
+	for _, pod := range pods {
+		if reason, _ := p.beside(pod, more); reason == "" {
+			more.add(pod)
+			allowed = append(allowed, pod)
+		}
+	}
+	slices.SortFunc(allowed, compareKey)
+	return allowed
+}
+
+// tally counts moves by owner, and by namespace under an Owner without a UID.
+type tally map[Owner]int
+
+func (t tally) add(pod *strategies.Pod) {
+	if owner := OwnerOf(pod.Pod); owner.UID != "" {
+		t[owner]++
+	}
+	t[Owner{Namespace: pod.Namespace}]++
+}
+
 // exceeds returns why a pod may not be moved beside the moves of the plan.
-func (p *planner) exceeds(pod *strategies.Pod) (reasons.Reason, string) {
+func (p *planner) exceeds(pod *strategies.Pod) (reasons.Reason, string) { return p.beside(pod, nil) }
+
+// beside returns why a pod may not be moved beside the moves of the plan and more.
+func (p *planner) beside(pod *strategies.Pod, more tally) (reasons.Reason, string) {
 	if p.in.Beside == nil {
 		return "", ""
 	}
-	return p.in.Beside(pod.Pod, p.planned[OwnerOf(pod.Pod)], p.planned[Owner{Namespace: pod.Namespace}])
-}
-
-// take counts a move of the plan.
-func (p *planner) take(pod *strategies.Pod) {
-	if owner := OwnerOf(pod.Pod); owner.UID != "" {
-		p.planned[owner]++
-	}
-	p.planned[Owner{Namespace: pod.Namespace}]++
+	owner, namespace := OwnerOf(pod.Pod), Owner{Namespace: pod.Namespace}
+	return p.in.Beside(pod.Pod, p.planned[owner]+more[owner], p.planned[namespace]+more[namespace])
 }
 
 // within takes those of a node's landings that the plan's limits allow. It takes
 // the others back, because they have to wait, and says for what.
 func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landing, limit reasons.Reason) {
 	budget := p.budget()
+	if p.rations(landed) {
+		landed = alternating(landed)
+	}
 	for _, l := range landed {
 		reason, detail := p.exceeds(l.pod)
 		switch {
@@ -219,7 +254,7 @@ func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landin
 		case len(taken) == budget:
 			limit = reasons.MoveLimit
 		default:
-			p.take(l.pod)
+			p.planned.add(l.pod)
 			l.from = at
 			taken = append(taken, l)
 			continue
@@ -227,6 +262,31 @@ func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landin
 		p.destinations.takeBack([]landing{l})
 	}
 	return taken, limit
+}
+
+// rations reports whether the plan's limits allow some of a node's landings only.
+func (p *planner) rations(landed []landing) bool {
+	more := tally{}
+	for _, l := range landed {
+		if reason, _ := p.beside(l.pod, more); reason != "" {
+			return true
+		}
+		more.add(l.pod)
+	}
+	return len(landed) > p.budget()
+}
+
+// alternating returns landings of one owner after another, so that the first of them
+// do not all disrupt the same one.
+func alternating(landed []landing) []landing {
+	turn, turns := tally{}, make(map[*strategies.Pod]int, len(landed))
+	for _, l := range landed {
+		turns[l.pod] = turn[OwnerOf(l.pod.Pod)]
+		turn[OwnerOf(l.pod.Pod)]++
+	}
+	landed = slices.Clone(landed)
+	slices.SortStableFunc(landed, func(a, b landing) int { return cmp.Compare(turns[a.pod], turns[b.pod]) })
+	return landed
 }
 
 // landable separates the pods that would have a destination as the only move
@@ -382,7 +442,7 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 }
 
 func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
-	s := &scale{need: need, allocatable: n.Allocatable, weights: map[*strategies.Pod]float64{}}
+	s := &scale{need: need, allocatable: n.Allocatable, residents: p.in.Residents, weights: map[*strategies.Pod]float64{}}
 	coolest := p.destinations.byFill[:min(nearest, len(p.destinations.byFill))]
 	for r := range need {
 		s.steep[r] = share(n.Current[r], n.Allocatable[r])

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/usage/forecast"
@@ -15,7 +17,9 @@ type scale struct {
 	// from is the node where it is known how long it will be hot, else nil; to is
 	// the coolest destination.
 	from, to *Node
-	weights  map[*strategies.Pod]float64 // those that were asked for
+	// residents are the pods of owners, of which a batch takes equal shares.
+	residents Residents
+	weights   map[*strategies.Pod]float64 // those that were asked for
 }
 
 // othersWeigh is the weight of the squares of resources not in need relative to
@@ -66,5 +70,22 @@ func (s *scale) worth(pod *strategies.Pod) float64 {
 	saved := s.from.weightedHotMinutes(&s.from.Load) - s.from.weightedHotMinutes(&without) + s.to.weightedHotMinutes(&s.to.Load) - s.to.weightedHotMinutes(&with)
 	return saved / forecast.Horizon.Minutes()
 }
+
+// negligible is a share of a node by which pods may differ and count as alike.
+const negligible = 0.0025
+
+// alike reports whether a pod may take the place of a chosen one whatever they weigh.
+func (s *scale) alike(chosen, other *strategies.Pod) bool {
+	more := other.Wanted().Minus(chosen.Wanted())
+	for r := range more {
+		if math.Abs(share(more[r], s.allocatable[r])) > negligible {
+			return false
+		}
+	}
+	return other.Disruption.Alike(chosen.Disruption) && s.weight(other) <= s.weight(chosen)+negligible
+}
+
+// pods counts an owner's pods.
+func (s *scale) pods(of Owner) int { return max(len(s.residents[of]), 1) }
 
 func share(amount, of int64) float64 { return float64(amount) / float64(max(of, 1)) }
