@@ -79,6 +79,9 @@ type Settings struct {
 	Recreating []schema.GroupKind
 	// Calendar says when evicting is allowed; nil means always.
 	Calendar *calendar.Calendar
+	// NextCycle returns when a cycle begins after one that has ended; nil: after
+	// five minutes, as serve has it.
+	NextCycle func(ended time.Time) time.Time
 }
 
 // Evictor is the evicting half under one policy. Its queries are safe for

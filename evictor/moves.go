@@ -31,7 +31,7 @@ func (e *Evictor) Observe() strategies.Observed {
 	inFlight, ended := e.ledger().Moves()
 	observed := strategies.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
-		MaxMoves: allowance.Left(), Beside: alongside(allowance), Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
+		MaxMoves: allowance.Left(), Beside: alongside(allowance), Pace: e.pace, Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
 		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()),
 	}
 	if reason, detail := allowance.Closed(); reason != "" && observed.Closed == "" {

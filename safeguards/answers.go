@@ -151,8 +151,14 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	if !recorded {
 		ahead = v.intended(intent)
 	}
+	return v.refusal(intent, ahead, intent.To != "").words()
+}
+
+// refusal is Refuse with so many moves that count against the budgets before it.
+// Without shares, budgets by share are left out.
+func (v *Verdict) refusal(intent *ledger.Intent, ahead counts, shares bool) closure {
 	if c := v.closed(ahead[everything]); c.reason != "" {
-		return c.words()
+		return c
 	}
-	return v.around(intent, ahead, intent.To != "").words()
+	return v.around(intent, ahead, shares)
 }

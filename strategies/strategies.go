@@ -40,6 +40,10 @@ type Observed struct {
 	// Beside returns why a pod may not be moved beside planned moves, that many of
 	// its owner and of its namespace; nil if nothing bounds these.
 	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
+	// Pace returns how long the given moves take, by the nodes that they leave: in
+	// their order, at most that many in a cycle and off one node in it, 0 being no
+	// bound. Nil if nobody knows.
+	Pace func(moves []Move, perCycle, perNode int) map[string]Relief
 }
 
 // Arrival is a replacement that is expected on a node.
@@ -190,11 +194,18 @@ type NodeReport struct {
 	// Pinned says which pods keep a node hot that are not allowed to move; empty
 	// if none do.
 	Pinned string
+	// Relief is how long the moves off the node take; nil if there are none, or if
+	// nobody knows.
+	Relief *Relief
 }
 
 // Plan is what to do and why, and why not more.
 type Plan struct {
-	Moves    []Move
+	Moves []Move
+	// Waiting are the moves that hot nodes take beyond Moves, because of what one
+	// cycle may make: later ones plan them again. Those without a destination are an
+	// estimate, by the fewest that suffice.
+	Waiting  []Move
 	Declined []Declined
 	Nodes    []NodeReport
 }

@@ -120,6 +120,13 @@ func (a *App) wireEvictor(g *generation) error {
 		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
 	}
 	evicting.GracePeriodSeconds, evicting.Policy = g.profiles.GracePeriodSeconds, policyfile.Hash(g.content)
+	if a.options.loops() {
+		schedule, err := a.options.schedule()
+		if err != nil {
+			return err
+		}
+		evicting.NextCycle = schedule.Next
+	}
 	config := evictor.Config{
 		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
 		Settings: evicting, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Saved: &a.saved, Progress: a.health.Progress,

@@ -98,14 +98,14 @@ func (p *Planned) node(name string) *plan.Node {
 	return nil
 }
 
-// left is why a hot node is left alone; empty if it is not.
-func (p *Planned) left(node string) reasons.Reason {
+// report is what the plan says of a node; empty if it says nothing.
+func (p *Planned) report(node string) (report strategies.NodeReport) {
 	for i := range p.Plan.Nodes {
 		if p.Plan.Nodes[i].Name == node {
-			return p.Plan.Nodes[i].Reason
+			return p.Plan.Nodes[i]
 		}
 	}
-	return ""
+	return report
 }
 
 // without says why nothing is planned; empty if something is.

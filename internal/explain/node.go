@@ -76,6 +76,8 @@ type Node struct {
 	// LeftAlone is why it is hot and not cooled; Detail puts it into words.
 	LeftAlone string `json:"leftAlone,omitempty"`
 	Detail    string `json:"detail,omitempty"`
+	// Relief is how long the moves off it take; absent if there are none.
+	Relief *Relief `json:"relief,omitempty"`
 	// Leave and Arrive are the moves that a cycle would make now, Declined the
 	// pods that it would not move.
 	Leave    []PlannedMove `json:"leave"`

@@ -214,7 +214,7 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 			return d.Reason, cmp.Or(d.Detail, d.Reason.Sentence())
 		}
 	}
-	left := f.Planned.left(record.Node)
+	left := f.Planned.report(record.Node).Reason
 	if len(f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })) > 0 || left == "" {
 		return reasons.OthersSuffice, ""
 	}

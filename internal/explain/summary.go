@@ -85,11 +85,11 @@ func (n *Node) todo() string {
 	case len(n.Arrive) > 0:
 		return fmt.Sprintf("No pod would be moved off it (%s), and %s here.", because(n.LeftAlone, n.Detail), reasons.Count(len(n.Arrive), "pod"))
 	case len(n.Leave) > 0 && n.LeftAlone != "":
-		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", reasons.Count(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail))
+		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", reasons.Count(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail)) + n.Relief.IfSlow()
 	case len(n.Leave) > 0:
-		return reasons.Count(len(n.Leave), "pod") + " would be moved."
+		return reasons.Count(len(n.Leave), "pod") + " would be moved." + n.Relief.IfSlow()
 	case n.LeftAlone != "":
-		return fmt.Sprintf("No pod would be moved (%s).", because(n.LeftAlone, n.Detail))
+		return fmt.Sprintf("No pod would be moved (%s).", because(n.LeftAlone, n.Detail)) + n.Relief.IfSlow()
 	}
 	return "No pod has to be moved."
 }

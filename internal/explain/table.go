@@ -24,7 +24,10 @@ func (n *Node) Table(p *layout.Page) {
 	rows(p, n.Limits, (*Limit).cells, layout.Column{Title: "MEASURED LIMIT"}, layout.Column{Title: "WINDOW"}, layout.Column{Title: "USES"},
 		layout.Column{Title: "KEEPS PODS OFF"}, layout.Column{Title: "NOW", Words: true})
 	p.Line("", "")
-	need, predicted, percentages, stolen := "", "", "", ""
+	need, predicted, percentages, stolen, relief := "", "", "", "", ""
+	if n.Relief != nil {
+		relief = n.Relief.Text
+	}
 	if n.StolenMilliCores > 0 {
 		stolen = fmt.Sprintf("%dm cpu, which the machine was denied: percentages are of what is left", n.StolenMilliCores)
 	}
@@ -45,6 +48,7 @@ func (n *Node) Table(p *layout.Page) {
 		"limit after placement", n.Ceiling.String(),
 		"usage", fmt.Sprintf("%s, %ds old, %ds of history", cmp.Or(n.Source, "none"), n.AgeSeconds, n.WindowSeconds),
 		"expected", n.Expected.String(),
+		"relief", relief,
 		"takes no pods", n.Closed,
 		"node pool", n.Pool,
 		"nothing is evicted now", n.Paused)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,10 +80,33 @@ func (p *Plugin) try(ctx context.Context, study *Study, objects map[*cluster.Pod
 	input := study.Made.Input
 	input.Placement = sessionPlacement{session, objects}
 	study.Made.Plan = plan.New(input)
+	p.pace(&study.Made)
 	if study.Pod != nil {
 		study.Landings = plan.Landings(&input, study.Pod)
 	}
 	return nil
+}
+
+// pace adds to a plan how long the moves off each node take.
+func (p *Plugin) pace(made *Made) {
+	moves := slices.Concat(made.Plan.Moves, made.Plan.Waiting)
+	if made.Observed.Pace == nil || len(moves) == 0 {
+		return
+	}
+	estimated := map[string]bool{}
+	for i := range made.Plan.Waiting {
+		if m := &made.Plan.Waiting[i]; m.To == "" {
+			estimated[m.From] = true
+		}
+	}
+	reliefs := made.Observed.Pace(moves, p.deps.Options.MaxMoves, made.Input.MaxPerNode)
+	for i := range made.Plan.Nodes {
+		n := &made.Plan.Nodes[i]
+		if relief, moved := reliefs[n.Name]; moved {
+			relief.AtLeast = estimated[n.Name]
+			n.Relief = &relief
+		}
+	}
 }
 
 // judge finds the pod asked about and evaluates it as the planner does.

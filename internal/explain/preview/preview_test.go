@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/explain"
@@ -268,6 +269,30 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	const want = "Not shown:      the moves by real usage of 1 other profile of the policy: batch."
 	if got := printed(f, layout.Style{Width: 200}, false); !strings.Contains(got, want) {
 		t.Errorf("want %q in\n%s", want, got)
+	}
+}
+
+// How long the moves off a node take is said where they are not all made at once, and
+// always as values.
+func TestRelief(t *testing.T) {
+	f := busy()
+	f.Plan.Nodes[0].Relief = &strategies.Relief{Moves: 42, ThisCycle: 2, Takes: 55 * time.Minute, Bound: reasons.MovesPerHour, Limit: 50, Left: 2}
+	f.Plan.Nodes[1].Relief = &strategies.Relief{Moves: 1, ThisCycle: 1, Takes: time.Second}
+	got := printed(f, layout.Style{Width: 400}, false)
+	const want = "2 moves bring it to 63.9% CPU and 35.2% memory. 42 moves take about 55m, 2 of them in the next cycle: " +
+		"maxMovesPerHour allows 50 an hour, of which 2 are left.\n"
+	if !strings.Contains(got, want) || strings.Contains(got, "less than a minute") {
+		t.Errorf("want %q in\n%s", want, got)
+	}
+	r := New(f)
+	reliefs := []*explain.Relief{r.Nodes[0].Relief, r.Nodes[1].Relief, r.Nodes[2].Relief}
+	diff := cmp.Diff([]*explain.Relief{
+		{Text: f.Plan.Nodes[0].Relief.Sentence(), Moves: 42, ThisCycle: 2, Minutes: 55, Bound: "MovesPerHour", Limit: 50, Left: new(2)},
+		{Text: "1 move takes less than a minute.", Moves: 1, ThisCycle: 1},
+		nil,
+	}, reliefs, cmpopts.IgnoreUnexported(explain.Relief{}))
+	if diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
 	}
 }
 

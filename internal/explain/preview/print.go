@@ -271,6 +271,7 @@ func (p *printer) hotNode(n *Node, moves []*Move) {
 	if reason := reasons.Reason(n.Reason); reason != "" {
 		words += fmt.Sprintf(" It stays hot: %s (%s).", cmp.Or(stays[reason], reason.Sentence()), reason)
 	}
+	words += n.Relief.IfSlow()
 	p.Text(n.Name+": ", layout.Red, indent, words)
 	if len(moves) > 0 {
 		p.moves(moves)

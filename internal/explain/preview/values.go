@@ -83,6 +83,8 @@ type Node struct {
 	State string `json:"state"`
 	// Reason is why a hot node is not cooled.
 	Reason string `json:"reason,omitempty"`
+	// Relief is how long the moves off it take; absent if there are none.
+	Relief *explain.Relief `json:"relief,omitempty"`
 	// Exceeded are the evict lines that it is beyond.
 	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
 	// CountsFrom is from when samples of a node that is beyond an evict line count;

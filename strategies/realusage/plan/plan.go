@@ -24,7 +24,8 @@ type planner struct {
 	hot          []cluster.NodeIndex // indices of the input's nodes
 	notes        []reasons.Reason    // by the input's nodes
 	landed       []landing
-	planned      tally // of the moves in the plan
+	planned      tally             // of the moves in the plan
+	waiting      []strategies.Move // what the plan's limits leave to later cycles
 	declined     []strategies.Declined
 	// cooled counts the nodes that were cooled, crowded those left hot for lack
 	// of room, excess is the cost beyond that of cooling each node alone.
@@ -74,7 +75,7 @@ func (p *planner) cool(at cluster.NodeIndex) {
 		if p.coolBy(at, all); p.notes[at] == reasons.MoveLimit || len(p.landed) > len(before.landed) {
 			return
 		}
-		p.crowded, p.excess, p.declined, p.notes[at] = before.crowded, before.excess, before.declined, ""
+		p.crowded, p.excess, p.declined, p.waiting, p.notes[at] = before.crowded, before.excess, before.declined, before.waiting, ""
 	}
 	p.coolBy(at, need)
 }
@@ -96,6 +97,7 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	}
 	if p.budget() == 0 {
 		p.notes[at], p.limited = reasons.MoveLimit, true
+		p.wait(at, movable, need)
 		return
 	}
 	by := p.scale(n, need)
@@ -259,9 +261,26 @@ func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landin
 			taken = append(taken, l)
 			continue
 		}
+		p.waiting = append(p.waiting, strategies.Move{Pod: *l.pod, From: p.in.Nodes[at].Name, To: l.to.name, Reason: reasons.NodeHot})
 		p.destinations.takeBack([]landing{l})
 	}
 	return taken, limit
+}
+
+// wait notes the fewest pods that would cool a node for which the plan has no moves
+// left.
+func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
+	for _, priority := range priorities(movable) {
+		band := upTo(movable, priority)
+		if !covers(sum(band), need) {
+			continue
+		}
+		slices.SortStableFunc(band, func(a, b *strategies.Pod) int { return -cmp.Compare(relief(a, need), relief(b, need)) })
+		for _, pod := range greedy(band, need) {
+			p.waiting = append(p.waiting, strategies.Move{Pod: *pod, From: p.in.Nodes[at].Name, Reason: reasons.NodeHot})
+		}
+		return
+	}
 }
 
 // rations reports whether the plan's limits allow some of a node's landings only.
@@ -395,7 +414,7 @@ func (p *planner) plan() strategies.Plan {
 	for i := range p.in.Nodes {
 		after[i] = p.in.Nodes[i].used()
 	}
-	plan := strategies.Plan{Moves: p.moves(after), Declined: p.declined, Nodes: make([]strategies.NodeReport, len(p.in.Nodes))}
+	plan := strategies.Plan{Moves: p.moves(after), Waiting: p.waiting, Declined: p.declined, Nodes: make([]strategies.NodeReport, len(p.in.Nodes))}
 	for i := range p.in.Nodes {
 		n := &p.in.Nodes[i]
 		plan.Nodes[i] = strategies.NodeReport{

@@ -1,0 +1,136 @@
+package evictor
+
+import (
+	"cmp"
+	"sort"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/evictor/owners"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+const (
+	// betweenCycles is the time between cycles where nothing says it.
+	betweenCycles = 5 * time.Minute
+	// startsWithin is how long a replacement is expected to take to get ready where
+	// the pod before it does not say it, because it took less than a minute.
+	startsWithin = 20 * time.Second
+)
+
+// pace returns how long moves take, by the nodes that they leave.
+func (e *Evictor) pace(moves []strategies.Move, perCycle, perNode int) map[string]strategies.Relief {
+	now, facts := e.config.Clock.Now(), safeguards.Facts{Pods: e.census()}
+	facts.InFlight, facts.Ended = e.ledger().Moves()
+	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
+	queue := safeguards.Queue{
+		Interval: e.config.Settings.Interval, Deadline: e.config.Settings.Deadline, PerCycle: perCycle, PerNode: perNode, Next: e.nextCycle,
+	}
+	if calendar := e.config.Settings.Calendar; calendar != nil {
+		queue.Open = calendar.Open
+	}
+	landed, known := landedIn(facts.Ended), map[string]safeguards.Queued{}
+	for i := range moves {
+		m := &moves[i]
+		q := safeguards.Queued{}
+		if pod := e.config.Cluster.Pod(m.Namespace, m.Name); pod != nil {
+			owner, budgets := e.config.Cluster.Owner(pod), e.config.Cluster.Budgets(pod)
+			group := sharing(pod, budgets)
+			if _, asked := known[group]; !asked {
+				known[group] = e.atOnce(pod, &owner, budgets)
+			}
+			q = known[group]
+			q.Group, q.Takes = group, e.takes(pod, &owner, landed)
+		}
+		q.Intent = ledger.Intent{Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, From: m.From, To: m.To, Pool: e.pool(m.From)}
+		queue.Moves = append(queue.Moves, q)
+	}
+	reliefs := map[string]strategies.Relief{}
+	for node, p := range e.config.Settings.Safeguards.Pace(facts, &queue, now) {
+		reliefs[node] = strategies.Relief{
+			Moves: p.Moves, ThisCycle: p.Now, Takes: p.Last.Sub(now), Longer: p.Later, Bound: p.Bound.Reason, Limit: p.Bound.Limit, Left: p.Bound.Left,
+			Between: e.nextCycle(now).Sub(now),
+		}
+	}
+	return reliefs
+}
+
+func (e *Evictor) nextCycle(ended time.Time) time.Time {
+	if e.config.Settings.NextCycle != nil {
+		if next := e.config.Settings.NextCycle(ended); next.After(ended) {
+			return next
+		}
+	}
+	return ended.Add(betweenCycles)
+}
+
+// sharing names the pods of which few may be away at once: those of a budget or, if
+// there is none, of an owner.
+func sharing(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
+	if len(budgets) > 0 {
+		return "budget " + budgets[0].Namespace + "/" + budgets[0].Name
+	}
+	return "owner " + pod.Namespace + "/" + controllerUID(pod)
+}
+
+// mostAtOnce is more than a cycle moves.
+const mostAtOnce = 500
+
+// atOnce finds out how many of the pods that share a bound with a pod may be away at
+// once, and why no more: it asks about the pod as if so many of its siblings were.
+func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.PodDisruptionBudget) (q safeguards.Queued) {
+	siblings, surge := e.config.Cluster.Siblings(pod), surges(pod, owner) != ""
+	refused := func(away int) reasons.Reason {
+		less := withAway(budgets, away)
+		leaving := map[string]bool{}
+		for _, sibling := range siblings {
+			if len(leaving) < away && sibling.UID != pod.UID && owner.Available(sibling, e.config.Clock.Now()) {
+				leaving[string(sibling.UID)] = true
+			}
+		}
+		n := owner.Count(siblings, func(uid string) bool { return leaving[uid] || e.ledger().Leaving(uid) }, e.config.Clock.Now())
+		return cmp.Or(refuseByBudgets(less, surge), owner.Recreates(pod, n), e.refuseByAvailability(pod, owner, n, less, surge))
+	}
+	q.AtOnce = sort.Search(min(len(siblings), mostAtOnce), func(away int) bool { return refused(away) != "" })
+	q.Reason = refused(q.AtOnce)
+	return q
+}
+
+// withAway returns budgets as they are while so many more of their pods are away.
+func withAway(budgets []*policyv1.PodDisruptionBudget, away int) []*policyv1.PodDisruptionBudget {
+	less := make([]*policyv1.PodDisruptionBudget, len(budgets))
+	for i, budget := range budgets {
+		with := *budget
+		with.Status.DisruptionsAllowed -= int32(away)
+		less[i] = &with
+	}
+	return less
+}
+
+// takes returns how long a pod's move is expected to take until its replacement is
+// available: as long as the owner's last one took to land, and as long as the pod
+// itself took to get ready.
+func (e *Evictor) takes(pod *v1.Pod, owner *owners.Owner, landed map[ownerKey]time.Duration) time.Duration {
+	lands, known := landed[ownerKey{pod.Namespace, types.UID(controllerUID(pod))}]
+	if !known && owner.Waits {
+		lands = grace(pod, nil)
+	}
+	return lands + max(strategies.StartedIn(pod), startsWithin) + owner.MinReady
+}
+
+// landedIn returns how long after its eviction the last move of each owner landed.
+func landedIn(ended []ledger.Move) map[ownerKey]time.Duration {
+	took := map[ownerKey]time.Duration{}
+	for i := range ended {
+		if m := &ended[i]; m.State == ledger.Landed && !m.Evicted.IsZero() && m.Ended.After(m.Evicted) {
+			took[ownerKey{m.Namespace, types.UID(m.Owner.UID)}] = m.Ended.Sub(m.Evicted)
+		}
+	}
+	return took
+}

@@ -1,0 +1,283 @@
+package safeguards
+
+import (
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// Queue holds the moves that relief takes, in the order in which they are made, and
+// what its pace depends on besides the Config.
+type Queue struct {
+	Moves []Queued
+	// Interval is the least time between two evictions, Deadline how long a cycle
+	// may take; 0 is no bound.
+	Interval, Deadline time.Duration
+	// PerCycle and PerNode bound the moves of one cycle, and those that leave one
+	// node in it; 0 is no bound.
+	PerCycle, PerNode int
+	// Next returns when a cycle begins after one that has ended.
+	Next func(ended time.Time) time.Time
+	// Open is the calendar's answer for a time, and when that changes; nil if
+	// evicting is always allowed.
+	Open func(at time.Time) (open bool, why string, changes time.Time)
+}
+
+// Queued is a move that has not been made yet. Of the moves of a Group at most AtOnce
+// may be under way, each for the time that it Takes; Reason is why others wait for
+// them. Without a Group nothing bounds them.
+type Queued struct {
+	ledger.Intent
+
+	Group  string
+	AtOnce int
+	Takes  time.Duration
+	Reason reasons.Reason
+}
+
+// Pace is when the moves off one node can be made at the earliest.
+type Pace struct {
+	// Moves counts them, Now those that the first cycle makes.
+	Moves, Now int
+	// Last is when the last of them is made; Later: after that time, up to which they
+	// were followed.
+	Last  time.Time
+	Later bool
+	// Bound is what holds them up for longest; its Reason is empty if nothing does.
+	Bound Bound
+}
+
+// Bound is a limit on moves and the time for which it holds up others.
+type Bound struct {
+	Reason reasons.Reason
+	// Limit and Left are how many moves it allows at once or within an hour, and
+	// how many are left of these now; 0 for a bound that does not count moves.
+	Limit, Left int
+	Holds       time.Duration
+}
+
+// paceHorizon is how far ahead moves are followed, and mostLooked how many are looked
+// at for that, which takes less than a second.
+const (
+	paceHorizon = 24 * time.Hour
+	mostLooked  = 500_000
+)
+
+// Pace plays the queue in virtual time and returns the Pace of each node. It asks a
+// Verdict before each move, as a cycle does: with the moves that were made until then,
+// and those of the facts that have grown old meanwhile. It assumes that all moves help
+// and that nothing else is moved.
+func (r *Rules) Pace(facts Facts, queue *Queue, now time.Time) map[string]*Pace {
+	p := &pacing{
+		rules: r, queue: queue, facts: settled(&facts, now), now: now,
+		under: map[string][]time.Time{}, paces: map[string]*Pace{}, holds: map[string]map[reasons.Reason]*Bound{},
+	}
+	p.today = r.At(p.facts, now)
+	for i := range queue.Moves {
+		entry(p.paces, queue.Moves[i].From).Moves++
+		p.left = append(p.left, &queue.Moves[i])
+	}
+	at := now
+	for len(p.left) > 0 && at.Sub(now) < paceHorizon && p.looked < mostLooked {
+		at = p.after(p.cycle(at))
+	}
+	for _, q := range p.left {
+		p.paces[q.From].Last, p.paces[q.From].Later = at, true
+	}
+	for node, pace := range p.paces {
+		for _, b := range p.holds[node] {
+			if b.Holds > pace.Bound.Holds || b.Holds == pace.Bound.Holds && b.Reason < pace.Bound.Reason {
+				pace.Bound = *b
+			}
+		}
+	}
+	return p.paces
+}
+
+// settled returns the facts that last: what is under way lands, and what trouble there
+// is passes.
+func settled(facts *Facts, now time.Time) Facts {
+	f := Facts{Pods: facts.Pods, Nodes: facts.Nodes, Ended: slices.Clone(facts.Ended)}
+	for i := range facts.InFlight {
+		m := facts.InFlight[i]
+		if m.Evicted.IsZero() {
+			m.Evicted = now
+		}
+		m.State, m.Ended = ledger.Landed, now
+		f.Ended = append(f.Ended, m)
+	}
+	return f
+}
+
+// pacing is a queue that is being played.
+type pacing struct {
+	rules *Rules
+	queue *Queue
+	facts Facts
+	now   time.Time
+	// today is the Verdict before any of the queue's moves, looked counts the moves
+	// that were looked at since.
+	today  *Verdict
+	looked int
+	left   []*Queued
+	// under holds, by group, when moves that are under way end.
+	under map[string][]time.Time
+	paces map[string]*Pace
+	// holds are by node.
+	holds map[string]map[reasons.Reason]*Bound
+	// blocked holds, by node, what the first of its moves that are left waits for.
+	blocked map[string]blocked
+}
+
+// blocked is what a move waits for. Until is zero if it ends with the cycle.
+type blocked struct {
+	bound Bound
+	until time.Time
+}
+
+// cycle makes what moves a cycle can make that begins at a time, and returns when it
+// ends.
+func (p *pacing) cycle(at time.Time) time.Time {
+	began, first := at, at.Equal(p.now)
+	p.facts.CycleStart = at
+	fromNode, made := map[string]int{}, 0
+	for {
+		var coming time.Time // the first end of a move that others wait for
+		at, coming = p.pass(at, fromNode, &made, first)
+		if coming.IsZero() || p.queue.Deadline > 0 && coming.Sub(began) >= p.queue.Deadline {
+			return at
+		}
+		p.wait(coming.Sub(at))
+		at = coming
+	}
+}
+
+// pass makes the moves that can be made at a time, one after another. It returns when
+// it is done, and when the first of those under way ends that others wait for.
+func (p *pacing) pass(at time.Time, fromNode map[string]int, made *int, first bool) (done, coming time.Time) {
+	if p.queue.Open != nil {
+		p.facts.Closed, p.facts.Opens = "", time.Time{}
+		if open, why, changes := p.queue.Open(at); !open {
+			p.facts.Closed, p.facts.Opens = why, changes
+		}
+	}
+	v, ahead := p.rules.At(p.facts, at), map[party]int{}
+	p.looked += len(p.facts.Ended) + len(p.left)
+	p.blocked = map[string]blocked{}
+	var left []*Queued
+	for _, q := range p.left {
+		is, waits := p.hinders(v, q, ahead, fromNode[q.From], *made, at)
+		if is.bound.Reason != "" {
+			if _, known := p.blocked[q.From]; !known {
+				p.blocked[q.From] = is
+			}
+			if waits && (coming.IsZero() || is.until.Before(coming)) {
+				coming = is.until
+			}
+			left = append(left, q)
+			continue
+		}
+		for _, of := range partiesOf(&q.Intent) {
+			if of != (party{scope: ofOwner}) { // nobody's
+				ahead[of]++
+			}
+		}
+		p.make(q, at)
+		fromNode[q.From]++
+		*made++
+		if first {
+			p.paces[q.From].Now++
+		}
+		at = at.Add(p.queue.Interval)
+	}
+	p.left = left
+	return at, coming
+}
+
+// make enters a move as one that was made and has landed.
+func (p *pacing) make(q *Queued, at time.Time) {
+	m := ledger.Move{Intent: q.Intent, State: ledger.Landed, Node: q.To, Recorded: p.facts.CycleStart, Evicted: at, Ended: at.Add(q.Takes)}
+	p.facts.Ended = append(p.facts.Ended, m)
+	p.paces[q.From].Last = at
+	if q.Group != "" {
+		p.under[q.Group] = append(p.under[q.Group], at.Add(q.Takes))
+	}
+}
+
+// hinders returns what a move waits for; waits reports whether that ends within the
+// cycle.
+func (p *pacing) hinders(v *Verdict, q *Queued, ahead map[party]int, fromNode, made int, at time.Time) (is blocked, waits bool) {
+	switch {
+	case p.queue.PerCycle > 0 && made >= p.queue.PerCycle:
+		return blocked{bound: Bound{Reason: reasons.MoveLimit, Limit: p.queue.PerCycle}}, false
+	case p.queue.PerNode > 0 && fromNode >= p.queue.PerNode:
+		return blocked{bound: Bound{Reason: reasons.EvictionLimit, Limit: p.queue.PerNode}}, false
+	}
+	var before counts
+	for s, of := range partiesOf(&q.Intent) {
+		before[s] = v.used(of).intended + ahead[of]
+	}
+	if c := v.refusal(&q.Intent, before, true); c.reason != "" {
+		return blocked{p.boundOf(q, c.reason), c.until}, false
+	}
+	if q.Group == "" {
+		return blocked{}, false
+	}
+	under := slices.DeleteFunc(p.under[q.Group], func(end time.Time) bool { return !end.After(at) })
+	if p.under[q.Group] = under; len(under) < max(q.AtOnce, 1) {
+		return blocked{}, false
+	}
+	return blocked{Bound{Reason: q.Reason, Limit: max(q.AtOnce, 1)}, slices.MinFunc(under, time.Time.Compare)}, true
+}
+
+// boundOf describes the bound that a Verdict refuses a move by.
+func (p *pacing) boundOf(q *Queued, reason reasons.Reason) Bound {
+	for _, of := range partiesOf(&q.Intent) {
+		if b := p.today.budget(of); b.reason == reason {
+			used := p.today.used(of)
+			return Bound{Reason: reason, Limit: b.limit, Left: max(0, b.limit-used.evicted-used.intended)}
+		}
+	}
+	return Bound{Reason: reason}
+}
+
+// wait notes for how long nodes are held up by what they wait for.
+func (p *pacing) wait(d time.Duration) {
+	for node, is := range p.blocked {
+		all := p.holds[node]
+		if all == nil {
+			all = map[reasons.Reason]*Bound{}
+			p.holds[node] = all
+		}
+		if all[is.bound.Reason] == nil {
+			all[is.bound.Reason] = &Bound{Reason: is.bound.Reason, Limit: is.bound.Limit, Left: is.bound.Left}
+		}
+		all[is.bound.Reason].Holds += d
+	}
+}
+
+// after returns when the next cycle begins that may make a move.
+func (p *pacing) after(ended time.Time) time.Time {
+	next := p.queue.Next(ended)
+	for earliest := p.earliest(); next.Before(earliest); {
+		next = p.queue.Next(next)
+	}
+	p.wait(next.Sub(ended))
+	return next
+}
+
+// earliest returns when the first of the reasons ends for which moves wait; zero if
+// one ends at a time that is not known.
+func (p *pacing) earliest() (earliest time.Time) {
+	for _, is := range p.blocked {
+		if is.until.IsZero() {
+			return time.Time{}
+		}
+		if earliest.IsZero() || is.until.Before(earliest) {
+			earliest = is.until
+		}
+	}
+	return earliest
+}

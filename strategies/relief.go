@@ -1,0 +1,96 @@
+package strategies
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// Relief is how long the moves off a node take, from the first cycle on.
+type Relief struct {
+	// Moves counts them, ThisCycle those that the next cycle makes.
+	Moves, ThisCycle int
+	// Takes is how long it is until the last one is made. Longer: it takes longer
+	// than that. AtLeast: some of the moves are an estimate, by the fewest that
+	// suffice.
+	Takes           time.Duration
+	Longer, AtLeast bool
+	// Bound is what slows it down most; empty if nothing does. Limit and Left are how
+	// many moves it allows and how many of these are left; 0 if it does not count
+	// moves. Between is the time between cycles.
+	Bound       reasons.Reason
+	Limit, Left int
+	Between     time.Duration
+}
+
+// prompt is up to how long a relief that nothing slows down is not worth mentioning.
+const prompt = time.Minute
+
+// Prompt reports whether all moves are made at once.
+func (r *Relief) Prompt() bool { return r.ThisCycle == r.Moves && r.Takes < prompt }
+
+// Hourly reports whether the bound is one of moves within an hour.
+func (r *Relief) Hourly() bool {
+	switch r.Bound {
+	case reasons.MovesPerHour, reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour:
+		return true
+	}
+	return false
+}
+
+// Sentence says how long relief takes and why.
+func (r *Relief) Sentence() string {
+	takes := "about " + duration.HumanDuration(r.Takes)
+	switch {
+	case r.Longer:
+		takes = "more than " + duration.HumanDuration(r.Takes)
+	case r.Takes < prompt:
+		takes = "less than a minute"
+	case r.AtLeast:
+		takes = "at least " + duration.HumanDuration(r.Takes)
+	}
+	verb := "take"
+	if r.Moves == 1 {
+		verb = "takes"
+	}
+	words := fmt.Sprintf("%s %s %s", reasons.Count(r.Moves, "move"), verb, takes)
+	switch {
+	case r.ThisCycle == 0:
+		words += ", none of them in the next cycle"
+	case r.ThisCycle < r.Moves:
+		words += fmt.Sprintf(", %d of them in the next cycle", r.ThisCycle)
+	}
+	if why := r.why(); why != "" {
+		words += ": " + why
+	}
+	return words + "."
+}
+
+// why says what slows relief down, by the policy's name for it.
+func (r *Relief) why() string {
+	left := fmt.Sprintf("%d an hour, of which %d are left", r.Limit, r.Left)
+	switch r.Bound {
+	case "":
+		return ""
+	case reasons.MovesPerHour:
+		return "maxMovesPerHour allows " + left
+	case reasons.OwnerMovesPerHour:
+		return "maxMovesPerHourOfOwner allows one of the owners " + left
+	case reasons.NamespaceMovesPerHour:
+		return fmt.Sprintf("one of the namespaces may use %d an hour (maxMovesPerHourOfNamespace), of which %d are left", r.Limit, r.Left)
+	case reasons.NodePoolMovesPerHour:
+		return "maxMovesPerHourOfNodePool allows its node pool " + left
+	case reasons.MoveLimit:
+		return fmt.Sprintf("maxMovesPerCycle allows %d, and cycles are %s apart", r.Limit, duration.HumanDuration(r.Between))
+	case reasons.EvictionLimit:
+		return fmt.Sprintf("evictionLimits allow %d off a node in a cycle, and cycles are %s apart", r.Limit, duration.HumanDuration(r.Between))
+	case reasons.OwnerPodsUnavailable:
+		return fmt.Sprintf("maxInFlightPercentOfOwner allows one of the owners %d at once", r.Limit)
+	case reasons.PodDisruptionBudgetExhausted:
+		return fmt.Sprintf("a PodDisruptionBudget allows %d at once", r.Limit)
+	}
+	return r.Bound.Sentence()
+}
