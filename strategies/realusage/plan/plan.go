@@ -101,15 +101,23 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 		return
 	}
 	by := p.scale(n, need)
-	if allowed := p.allowed(movable, need); len(allowed) < len(movable) && p.coolWith(at, allowed, by) || p.coolWith(at, movable, by) {
-		return
+	allowed := p.allowed(movable, need, false)
+	done, held := p.coolWith(at, allowed, by, true)
+	if held { // by the hour of a namespace, which mostly has more moves left than a node takes
+		done, _ = p.coolWith(at, p.allowed(movable, need, true), by, true)
 	}
-	p.giveUp(at, movable, need)
+	if !done && (held || len(allowed) < len(movable)) {
+		done, _ = p.coolWith(at, movable, by, false)
+	}
+	if !done {
+		p.giveUp(at, movable, need)
+	}
 }
 
 // coolWith plans the moves that take what has to leave off a node, with some of the
-// pods. It reports whether they have destinations, or are not worth it.
-func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *scale) bool {
+// pods. It is done if they have destinations, or are not worth it. If they have to be
+// made at once, it makes none of those that some hour holds up.
+func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *scale, atOnce bool) (done, held bool) {
 	first := true
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -117,19 +125,23 @@ func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *
 			continue
 		}
 		if landed, best := p.least(band, by); landed != nil {
+			if atOnce && p.heldUp(landed) {
+				p.destinations.takeBack(landed)
+				return false, true
+			}
 			if !p.worthwhile(at, landed) {
 				p.destinations.takeBack(landed)
-				return true
+				return true, false
 			}
 			if !best || !first {
 				p.excess += p.beyondLeast(movable, by, priority, costOf(landed))
 			}
 			p.commit(at, landed)
-			return true
+			return true, false
 		}
 		first = false
 	}
-	return false
+	return false, false
 }
 
 // worthwhile reports whether the moves off a node save as much hot time as their
@@ -192,10 +204,10 @@ func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*stra
 	return movable, small
 }
 
-// allowed returns the pods for which the hours of their owners and namespaces have
-// moves left. Where those are fewer than the pods, they go to pods of low priority
-// first, and then to those that relieve most for their cost.
-func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts) (allowed []*strategies.Pod) {
+// allowed returns the pods for which the hours of their owners have moves left and, if
+// asked for, those of their namespaces. Where those are fewer than the pods, they go to
+// pods of low priority first, and then to those that relieve most for their cost.
+func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts, namespaces bool) (allowed []*strategies.Pod) {
 	if p.in.Beside == nil {
 		return pods
 	}
@@ -210,8 +222,10 @@ func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts) (allowed
 	more := tally{}
 	for _, pod := range pods {
 		if reason, _ := p.beside(pod, more); reason == "" {
-			more.add(pod)
 			allowed = append(allowed, pod)
+			if more.add(pod); !namespaces {
+				delete(more, Owner{Namespace: pod.Namespace})
+			}
 		}
 	}
 	slices.SortFunc(allowed, compareKey)
@@ -244,7 +258,7 @@ func (p *planner) beside(pod *strategies.Pod, more tally) (reasons.Reason, strin
 // the others back, because they have to wait, and says for what.
 func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landing, limit reasons.Reason) {
 	budget := p.budget()
-	if p.rations(landed) {
+	if len(landed) > budget || p.heldUp(landed) {
 		landed = alternating(landed)
 	}
 	for _, l := range landed {
@@ -283,8 +297,8 @@ func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need clu
 	}
 }
 
-// rations reports whether the plan's limits allow some of a node's landings only.
-func (p *planner) rations(landed []landing) bool {
+// heldUp reports whether hours have moves for some of a node's landings only.
+func (p *planner) heldUp(landed []landing) bool {
 	more := tally{}
 	for _, l := range landed {
 		if reason, _ := p.beside(l.pod, more); reason != "" {
@@ -292,7 +306,7 @@ func (p *planner) rations(landed []landing) bool {
 		}
 		more.add(l.pod)
 	}
-	return len(landed) > p.budget()
+	return false
 }
 
 // alternating returns landings of one owner after another, so that the first of them
