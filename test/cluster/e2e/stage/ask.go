@@ -76,7 +76,13 @@ type Planned struct {
 	Closed   string
 	Moves    []struct{ Pod, From, To string }
 	Declined []struct{ Pod, Node, Reason, Detail string }
-	Nodes    []struct{ Name, State, Reason string }
+	Nodes    []struct {
+		Name, State, Reason string
+		Relief              struct {
+			Moves int
+			Text  string
+		}
+	}
 }
 
 // Plan runs `evenkeel plan -o json`, which observes for as long as the policy
