@@ -159,7 +159,8 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 // system's.
 func (in *ingestion) canDeriveSystem(ns *nodeSeries, unseen bool) bool {
 	newest, known := ns.system.newest()
-	return in.hasPods && !(unseen && known && in.second-newest.second < uint32(Avg5m.Over/time.Second))
+	recent := known && in.second-newest.second < uint32(Avg5m.Over/time.Second)
+	return in.hasPods && (!unseen || !recent)
 }
 
 // asBefore corrects derived system usage by what was known before, as far as pods that

@@ -28,7 +28,7 @@ func stopSignals() <-chan os.Signal {
 // never ends or writes to one that nobody reads, it is left behind: at once for
 // a second signal, else when the patience is over.
 func untilSignalled(signals <-chan os.Signal, patience time.Duration, command func(context.Context) error) int {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it is what package main runs
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- command(ctx) }()
