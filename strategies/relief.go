@@ -37,8 +37,9 @@ func (r *Relief) Hourly() bool {
 	switch r.Bound {
 	case reasons.MovesPerHour, reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Sentence says how long relief takes and why.
@@ -91,6 +92,7 @@ func (r *Relief) why() string {
 		return fmt.Sprintf("maxInFlightPercentOfOwner allows one of the owners %d at once", r.Limit)
 	case reasons.PodDisruptionBudgetExhausted:
 		return fmt.Sprintf("a PodDisruptionBudget allows %d at once", r.Limit)
+	default:
+		return r.Bound.Sentence()
 	}
-	return r.Bound.Sentence()
 }
