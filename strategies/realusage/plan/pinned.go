@@ -10,9 +10,10 @@ import (
 )
 
 // leastRelief is the share of what is above a node's evict line that must be able
-// to leave for the node to be relieved although it stays hot. It does not hold for
-// what only waits for a bound of moves: the node is cooled in several cycles, and
-// would never be by a bound that always allows less than this share.
+// to leave for the node to be relieved although it stays hot: of memory, too, as each
+// byte that leaves is one that the others can take before any is killed for want of it.
+// It does not hold for what only waits for a bound of moves: the node is cooled in
+// several cycles, and would never be by a bound that always allows less than this share.
 const leastRelief = 0.5
 
 // relievePinned moves pods off nodes that stay hot because of pods that must not
@@ -21,7 +22,7 @@ const leastRelief = 0.5
 func (p *planner) relievePinned() {
 	var pinned []cluster.NodeIndex
 	for _, at := range p.hot {
-		if n := &p.in.Nodes[at]; p.staysHot(at) && n.ByCPU && p.in.MinHotMinutesSaved > 0 {
+		if p.staysHot(at) && p.in.MinHotMinutesSaved > 0 {
 			pinned = append(pinned, at)
 		}
 	}
@@ -42,11 +43,15 @@ func (p *planner) staysHot(at cluster.NodeIndex) bool {
 
 // relieve lands the pods that bring a pinned node as low as the others let it be,
 // if that takes off enough, and if staying above that level is shortened by as
-// much as cooling a node has to shorten hot time.
+// much as cooling a node has to shorten hot time. That can be told of nodes that are
+// hot by CPU alone. Of others CPU counts for nothing, because it may be a peak.
 func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	n := p.in.Nodes[at] // a copy, whose line is raised
 	need := n.Need.AtLeastZero()
-	if n.waits(need) {
+	if !n.ByCPU {
+		need[cluster.CPU] = 0
+	}
+	if !positive(need) {
 		return nil
 	}
 	least := n.leastGain(need, p.in.MinGainPercent)
@@ -57,12 +62,17 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 			movable = append(movable, pod)
 		}
 	}
+	if !covers(sum(movable), need) && n.waits(need) {
+		return nil
+	}
 	slices.SortFunc(movable, compareKey)
 	can := need
 	for r, most := range sum(movable) {
-		can[r] = min(can[r], most)
+		if can[r] = min(can[r], most); float64(can[r]) < leastRelief*float64(need[r]) {
+			return nil
+		}
 	}
-	if float64(can[cluster.CPU]) < leastRelief*float64(need[cluster.CPU]) || !positive(can) || p.budget() == 0 {
+	if p.budget() == 0 {
 		return nil
 	}
 	n.HotLine += need[cluster.CPU] - can[cluster.CPU]
@@ -70,7 +80,7 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	if landed == nil {
 		return nil
 	}
-	if !p.worth(&n, landed).enough() {
+	if n.ByCPU && !p.worth(&n, landed).enough() {
 		p.destinations.takeBack(landed)
 		return nil
 	}

@@ -102,6 +102,70 @@ func TestPinnedNodesComeLast(t *testing.T) {
 	}
 }
 
+// The same by memory, which does not come and go: that half of what is above the line
+// can leave is enough. CPU beside it is no reason for moves, because nobody can tell
+// whether it lasts.
+func TestNeighboursOfPinnedMemoryAreRelieved(t *testing.T) {
+	tenant := func(used cluster.Amounts) strategies.Pod {
+		return pod("tenant", used, refused(reasons.EvictionDeclined))
+	}
+	web := func(used cluster.Amounts) []strategies.Pod { return pods(2, "web", used) }
+	for name, tc := range map[string]struct {
+		tenant, other cluster.Amounts
+		web           cluster.Amounts
+		minutes       float64
+		want          []string // moved
+		pinned        string
+	}{
+		"a tenant at 69 %": {
+			tenant: cluster.Amounts{10, 690}, web: cluster.Amounts{10, 100}, minutes: 10, want: []string{"web0", "web1"},
+			pinned: "pods that are not moved use 69.0% of its memory, those of namespace ns 69.0% (tenant: EvictionDeclined)",
+		},
+		"exactly half can leave": {
+			tenant: cluster.Amounts{10, 690}, web: cluster.Amounts{10, 20}, minutes: 10, want: []string{"web0", "web1"},
+			pinned: "pods that are not moved use 69.0% of its memory",
+		},
+		"less than half could leave": {
+			tenant: cluster.Amounts{10, 800}, web: cluster.Amounts{10, 50}, minutes: 10, pinned: "use 80.0% of its memory",
+		},
+		"moves at any worth are for nodes that can be cooled": {
+			tenant: cluster.Amounts{10, 690}, web: cluster.Amounts{10, 100}, pinned: "use 69.0% of its memory",
+		},
+		"hot by CPU too, of which little can leave": {
+			tenant: cluster.Amounts{900, 690}, web: cluster.Amounts{10, 100}, minutes: 10, want: []string{"web0", "web1"}, pinned: "use 90.0% of its cpu",
+		},
+		"hot by CPU too, of which more can leave": {
+			tenant: cluster.Amounts{690, 900}, web: cluster.Amounts{100, 10}, minutes: 10, pinned: "use 90.0% of its memory",
+		},
+		"hot by memory that could leave, and by CPU that cannot": {
+			tenant: cluster.Amounts{900, 10}, other: cluster.Amounts{10, 500}, web: cluster.Amounts{10, 100}, minutes: 10, want: []string{"web0"},
+			pinned: "use 90.0% of its cpu",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Input{
+				Nodes: asOf(shipped().on([]Node{
+					cool("c", cluster.Amounts{100, 100}), hot("h", tc.other, append(web(tc.web), tenant(tc.tenant))...),
+				}), nil),
+				Placement: anywhere{}, MinHotMinutesSaved: tc.minutes,
+			}
+			in.Nodes[1].ByCPU, in.Nodes[1].OverOther = false, true
+			got := New(in)
+			var moved []string
+			for _, m := range got.Moves {
+				moved = append(moved, m.Name)
+			}
+			if diff := cmp.Diff(tc.want, moved); diff != "" {
+				t.Errorf("moved (-want +got):\n%s", diff)
+			}
+			report := got.Nodes[1]
+			if report.Reason != reasons.HotThroughImmovable || !strings.Contains(report.Pinned, tc.pinned) {
+				t.Errorf("the node stays hot for %q: %s", report.Reason, report.Pinned)
+			}
+		})
+	}
+}
+
 func TestWhoPinsANode(t *testing.T) {
 	no := refused(reasons.EvictionDeclined)
 	n := shipped().on([]Node{hot("h", cluster.Amounts{50, 0},
