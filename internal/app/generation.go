@@ -113,7 +113,10 @@ func (g *generation) usageConfig() usage.Config {
 func (g *generation) terms() *live.Terms {
 	terms := &live.Terms{
 		SamplesNeeded: g.load.Hot.ConsecutiveSamples, Selector: g.profiles.NodeSelector,
-		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(),
+		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(), OtherProfiles: policyfile.Unplanned(g.profiles),
+	}
+	if args := policy.RealUsageArgs(g.profiles); len(args) > 0 {
+		terms.Args = args[0]
 	}
 	if measured := settings.Measured(g.load.Scoring.Measured); measured != nil {
 		terms.Limits = measured.Limits

@@ -24,7 +24,7 @@ func New(f *Facts) *Page {
 		p.Evicting.BudgetLeft = new(f.Stops.Left)
 	}
 	if f.Cycle != nil {
-		p.Cycle, p.Declined = new(f.Cycle.At.UTC()), declined(f.Cycle)
+		p.Cycle, p.Declined, p.OtherProfiles = new(f.Cycle.At.UTC()), declined(f.Cycle), f.OtherProfiles
 	}
 	if f.View != nil {
 		p.Observed = new(f.View.At.UTC())

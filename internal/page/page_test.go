@@ -267,6 +267,23 @@ func TestDeclined(t *testing.T) {
 	}
 }
 
+// What is shown of a cycle is one profile's plan. The page names the others.
+func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
+	f := burning(t).facts()
+	f.Cycle = cycle("")
+	if page := rendered(t, f, Asked{}); strings.Contains(page, "Not shown") {
+		t.Error("one profile alone leaves something out")
+	}
+	f.OtherProfiles = []string{"batch"}
+	const want = "Not shown: the plans of another profile of the policy that moves by real usage: batch."
+	if page := rendered(t, f, Asked{}); !strings.Contains(page, want) {
+		t.Errorf("want %q", want)
+	}
+	if got := New(f).OtherProfiles; len(got) != 1 {
+		t.Errorf("the JSON names %v", got)
+	}
+}
+
 // An owner with a pod on each of many nodes, as a DaemonSet has, takes no longer
 // for each of them: compared with one another, so many nodes take minutes.
 // The JSON has all of them, and the table the first.

@@ -21,7 +21,10 @@ type Facts struct {
 	Ready, Fresh int
 	// Cycle is the last one of this process; nil if it has run none, or another
 	// process leads.
-	Cycle   *explain.Cycle
+	Cycle *explain.Cycle
+	// OtherProfiles are those whose plans are no part of Cycle.
+	OtherProfiles []string
+
 	Stops   Stops
 	Sources []Source
 	Process Process
@@ -70,6 +73,9 @@ type Page struct {
 	// Cycle is when the last cycle of this process planned; absent without one.
 	Cycle    *time.Time `json:"cycle,omitempty"`
 	Declined []Declined `json:"declined"`
+	// OtherProfiles of the policy also move pods by real usage. What cycles plan by
+	// them is not shown.
+	OtherProfiles []string `json:"otherProfiles,omitempty"`
 	Evicting Evicting   `json:"evicting"`
 	Sources  []Source   `json:"sources"`
 	Process  Process    `json:"process"`

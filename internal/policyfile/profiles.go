@@ -25,17 +25,24 @@ func KeepOnlyRealUsage(p *api.DeschedulerPolicy) (others []string) {
 		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
 			plugins.Deschedule.Enabled = nil
 			plugins.Balance.Enabled = []string{realusage.Name}
-			for k := range p.Profiles[i+1:] {
-				if other := &p.Profiles[i+1+k]; policy.RealUsageArgsOf(other) != nil {
-					others = append(others, other.Name)
-				}
-			}
+			others = Unplanned(p)
 			p.Profiles = p.Profiles[i : i+1]
 			return others
 		}
 	}
 	p.Profiles = nil
 	return nil
+}
+
+// Unplanned returns the names of the profiles behind the first that also move pods by
+// usage. Where one plan is shown, it is that of the first.
+func Unplanned(p *api.DeschedulerPolicy) (names []string) {
+	for i := range p.Profiles {
+		if policy.RealUsageArgsOf(&p.Profiles[i]) != nil {
+			names = append(names, p.Profiles[i].Name)
+		}
+	}
+	return names[min(1, len(names)):]
 }
 
 // Protection returns the DefaultEvictor's arguments in the first profile that

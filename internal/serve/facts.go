@@ -50,7 +50,7 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 	if p.Gauges != nil {
 		if e := p.Gauges.evicting(); e != nil {
 			f.Stops.Left, f.Stops.Safeguard = e.Standing()
-			f.Cycle = p.Explainer.Cycle()
+			f.Cycle, f.OtherProfiles = p.Explainer.Cycle(), p.Explainer.OtherProfiles()
 		}
 	}
 	f.Process = p.process(r, latest)

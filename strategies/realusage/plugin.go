@@ -135,5 +135,9 @@ func New(object runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugi
 	return &Plugin{args: args, handle: handle, deps: deps}, nil
 }
 
+// GoesBy reports whether these very arguments are the plugin's: those of its profile,
+// which may equal another one's.
+func (p *Plugin) GoesBy(args *policy.RealUsageLowNodeUtilizationArgs) bool { return p.args == args }
+
 // Name returns the plugin's name.
 func (p *Plugin) Name() string { return Name }

@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -40,6 +41,10 @@ type Terms struct {
 	Protection runtime.Object
 	// MovesByUsage says that cycles make plans to explain with.
 	MovesByUsage bool
+	// Args are those of the profile whose plans are shown, the same as plan shows; nil
+	// shows all. OtherProfiles are the names of those whose plans are not.
+	Args          *policy.RealUsageLowNodeUtilizationArgs
+	OtherProfiles []string
 }
 
 // Explainer explains. It lasts as long as the process.
@@ -91,6 +96,9 @@ func (e *Explainer) NothingByUsage() string {
 
 // Cycle returns what the last cycle planned; nil if there was none.
 func (e *Explainer) Cycle() *explain.Cycle { return e.last.Load() }
+
+// OtherProfiles are the profiles whose plans are not shown.
+func (e *Explainer) OtherProfiles() []string { return e.terms.Load().OtherProfiles }
 
 // Latest returns what this process knows now, without a plan. It also works in
 // a process that evicts nothing.
@@ -146,16 +154,19 @@ func (e *Explainer) Study(ctx context.Context, planner *realusage.Plugin, s expl
 	return f, nil
 }
 
-// Judged receives each plan of a cycle. It keeps the plan's maker and logs what
-// was judged.
+// Judged receives each plan of a cycle, one for each profile that moves pods by real
+// usage. It logs what was judged, and keeps the plan that is shown and its maker.
 func (e *Explainer) Judged(ctx context.Context, made *realusage.Made) {
-	if made.By != nil {
+	e.logJudged(ctx, made)
+	if args := e.terms.Load().Args; made.By != nil {
+		if args != nil && !made.By.GoesBy(args) {
+			return
+		}
 		e.planner.Store(made.By)
 	}
 	if o := e.observer.Latest(); o != nil {
 		e.last.Store(&explain.Cycle{At: o.At, Plan: made.Plan, Closed: made.Closed})
 	}
-	e.logJudged(ctx, made)
 }
 
 // Explain answers GET /explain/node/NAME and GET /explain/pod/NAMESPACE/NAME.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -116,6 +118,39 @@ func TestCycle(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
+}
+
+// Of several profiles that move by real usage the first one's plan is shown, as plan
+// does, though a cycle judges the others later. A new policy has another first one.
+func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
+	plugin := func() (*policy.RealUsageLowNodeUtilizationArgs, *realusage.Plugin) {
+		args := &policy.RealUsageLowNodeUtilizationArgs{}
+		by, err := realusage.New(args, nil, realusage.Deps{Half: idle{}, Executor: idle{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return args, by
+	}
+	args, first := plugin()
+	later, second := plugin()
+	judge := func(e *Explainer) {
+		e.Judged(t.Context(), &realusage.Made{Closed: "first", By: first})
+		e.Judged(t.Context(), &realusage.Made{Closed: "second", By: second})
+	}
+	e := New(watching(t), nil, nil, &Terms{MovesByUsage: true, Args: args, OtherProfiles: []string{"batch"}})
+	if judge(e); e.Cycle().Closed != "first" || e.planner.Load() != first || !slices.Equal(e.OtherProfiles(), []string{"batch"}) {
+		t.Errorf("shown is the plan of the %s, and not that of %v", e.Cycle().Closed, e.OtherProfiles())
+	}
+	e.Follow(&Terms{MovesByUsage: true, Args: later})
+	if judge(e); e.Cycle().Closed != "second" || e.planner.Load() != second {
+		t.Errorf("after the policy has changed the plan of the %s is shown", e.Cycle().Closed)
+	}
+}
+
+// idle executes nothing.
+type idle struct{ realusage.Half }
+
+func (idle) Execute(context.Context, realusage.Made, func(context.Context, *v1.Pod, reasons.Reason) error) {
 }
 
 // One plan is made at a time, nobody waits longer than five seconds, and a plan

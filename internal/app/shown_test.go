@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+)
+
+// A cycle makes a plan for each profile that moves by real usage. Shown is that of the
+// first, which the framework builds with the very arguments that the explainer knows.
+func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
+	const profile = "  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {}}]\n" +
+		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"
+	r := newReloading(t, upstreamHead+profile+"- name: batch\n"+profile+"---\n"+loadPolicyHead+evictAt(60))
+	for _, name := range []string{"n1", "n2"} {
+		node := &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status:     v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+		}
+		if _, err := r.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lister := r.informers.Core().V1().Nodes().Lister()
+	for known := 0; known < 2; time.Sleep(time.Millisecond) {
+		nodes, err := lister.List(labels.Everything())
+		if err != nil {
+			t.Fatal(err)
+		}
+		known = len(nodes)
+	}
+	var shown []bool
+	terms := r.first.terms()
+	r.parts.execute = func(_ context.Context, made realusage.Made) { shown = append(shown, made.By.GoesBy(terms.Args)) }
+	r.nextCycleOf(t)
+	if len(shown) != 2 || !shown[0] || shown[1] {
+		t.Errorf("of the plans of two profiles these are shown: %v", shown)
+	}
+	if others := terms.OtherProfiles; len(others) != 1 || others[0] != "batch" {
+		t.Errorf("not shown are %v", others)
+	}
+}
