@@ -76,9 +76,9 @@ type Page struct {
 	// OtherProfiles of the policy also move pods by real usage. What cycles plan by
 	// them is not shown.
 	OtherProfiles []string `json:"otherProfiles,omitempty"`
-	Evicting Evicting   `json:"evicting"`
-	Sources  []Source   `json:"sources"`
-	Process  Process    `json:"process"`
+	Evicting      Evicting `json:"evicting"`
+	Sources       []Source `json:"sources"`
+	Process       Process  `json:"process"`
 	// Nodes are in order of their names.
 	Nodes []Node `json:"nodes"`
 
