@@ -556,3 +556,76 @@ func TestCustomControllersAreAsked(t *testing.T) {
 		})
 	}
 }
+
+// OpenShift copies no annotations of a DeploymentConfig to its ReplicationControllers.
+// Those of any controller above one of Kubernetes' own count where the policy names its
+// kind, and where that may not be listed nobody knows them.
+func TestControllersAboveAreAsked(t *testing.T) {
+	above := func(uid string, annotations map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig",
+			"metadata": map[string]any{"namespace": "ns", "name": "web", "uid": uid, "annotations": annotations},
+		}}
+	}
+	ref := []metav1.OwnerReference{{APIVersion: "apps.openshift.io/v1", Kind: "DeploymentConfig", Name: "web", UID: "dc-1", Controller: new(true)}}
+	for kind, owned := range map[string]struct {
+		object any
+		change func(*v1.Pod)
+	}{
+		"ReplicationController": {replicationController(func(rc *v1.ReplicationController) { rc.OwnerReferences = ref }), replicated},
+		"ReplicaSet":            {replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.OwnerReferences = ref }), nil},
+		"StatefulSet": {statefulSet(func(s *appsv1.StatefulSet) { s.OwnerReferences = ref }), func(pod *v1.Pod) {
+			pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "StatefulSet", "sts-1"
+		}},
+	} {
+		for name, tc := range map[string]struct {
+			object            *unstructured.Unstructured
+			unnamed, unlisted bool
+			want              reasons.Reason
+		}{
+			"it says nothing":                   {object: above("dc-1", nil)},
+			"it says no":                        {object: above("dc-1", map[string]any{"evenkeel.io/evict": "false"}), want: reasons.EvictionDeclined},
+			"it asks for all":                   {object: above("dc-1", map[string]any{"evenkeel.io/min-available": "100%"}), want: reasons.BelowMinAvailable},
+			"another of its name says no":       {object: above("dc-2", map[string]any{"evenkeel.io/evict": "false"})},
+			"it must not be listed":             {object: above("dc-1", nil), unlisted: true, want: reasons.OwnerUnreadable},
+			"the policy does not name its kind": {object: above("dc-1", map[string]any{"evenkeel.io/evict": "false"}), unnamed: true},
+		} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+					{Group: "apps.openshift.io", Version: "v1", Resource: "deploymentconfigs"}: "DeploymentConfigList",
+				}, tc.object)
+				if tc.unlisted {
+					client.PrependReactor("list", "deploymentconfigs", func(clienttesting.Action) (bool, runtime.Object, error) {
+						return true, nil, errors.New("deploymentconfigs is forbidden")
+					})
+				}
+				kube := fake.NewClientset()
+				kube.Resources = []*metav1.APIResourceList{{
+					GroupVersion: "apps.openshift.io/v1", APIResources: []metav1.APIResource{{Name: "deploymentconfigs", Kind: "DeploymentConfig"}},
+				}}
+				controllers := custom.New(client, kube.Discovery())
+				if !tc.unnamed {
+					if err := controllers.Request(schema.GroupKind{Group: "apps.openshift.io", Kind: "DeploymentConfig"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				controllers.Start(t.Context())
+				for !controllers.Settled() {
+					time.Sleep(time.Millisecond)
+				}
+				change := func(pod *v1.Pod) {
+					if owned.change != nil {
+						owned.change(pod)
+					}
+				}
+				pods := replicas(3, change)
+				e := newEstate(t, pods...)
+				e.add(t, owned.object)
+				e.watched.WatchCustom(controllers)
+				if got := e.Refuse(pods[0]); got != tc.want {
+					t.Errorf("refused for %q, want %q", got, tc.want)
+				}
+			})
+		}
+	}
+}

@@ -275,19 +275,19 @@ func (w *Watched) Owner(pod *v1.Pod) owners.Owner {
 		if set, err := w.replicaSets.ReplicaSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
 			o := owners.OfReplicaSet(set)
 			o.RollingOut = o.RollingOut || beside(w.replicaSetsBy, set)
-			return w.withScale(set, o)
+			return w.above(set, w.withScale(set, o))
 		}
 		return owners.Owner{Missing: true}
 	case statefulSetKind:
 		if set, err := w.statefulSets.StatefulSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, owners.OfStatefulSet(set, pod))
+			return w.above(set, w.withScale(set, owners.OfStatefulSet(set, pod)))
 		}
 		return owners.Owner{Missing: true}
 	case replicationControllerKind:
 		if set, err := w.controllers.ReplicationControllers(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
 			o := owners.OfReplicationController(set)
 			o.RollingOut = o.RollingOut || beside(w.controllersBy, set)
-			return w.withScale(set, o)
+			return w.above(set, w.withScale(set, o))
 		}
 		return owners.Owner{Missing: true}
 	case jobKind:
@@ -314,6 +314,22 @@ func (w *Watched) custom(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
 		return owners.Owner{Missing: true}
 	}
 	return w.withScale(object, owners.OfCustom(object, pod))
+}
+
+// above adds what the controller of an owner asks for, if the policy names its kind.
+// Deployments and Argo Rollouts copy their annotations to their ReplicaSets. OpenShift's
+// DeploymentConfigs copy none.
+func (w *Watched) above(owner metav1.Object, o owners.Owner) owners.Owner {
+	ref := metav1.GetControllerOfNoCopy(owner)
+	if ref == nil || w.customs == nil {
+		return o
+	}
+	object, watched, listed := w.customs.Get(kindOf(ref), owner.GetNamespace(), ref.Name)
+	o.Unreadable = o.Unreadable || watched && !listed
+	if object != nil && object.GetUID() == ref.UID {
+		o.Parents = append(o.Parents, object.GetAnnotations())
+	}
+	return o
 }
 
 // job returns what is known of a pod's Job, and of the CronJob that created it.

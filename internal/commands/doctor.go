@@ -141,6 +141,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	patient.Fence = probe.Fence(ctx, client, &patient.Rights, &patient.Load.NodeSync)
 	if patient.Mode.Evicts() && patient.MovesByUsage {
 		patient.Unread = probe.Unread(ctx, client)
+		patient.Unwatched = probe.Unwatched(ctx, client, patient.Load.Eviction.RecreatingControllers)
 	}
 	if err := e.readUsage(ctx, patient); err != nil {
 		return err

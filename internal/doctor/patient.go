@@ -44,6 +44,9 @@ type Patient struct {
 	// Unread are the namespaces whose annotation evenkeel.io/evict is neither true
 	// nor false.
 	Unread []string
+	// Unwatched are the kinds of controllers of ReplicationControllers whose annotations
+	// are not read, because the policy does not name them.
+	Unwatched []string
 
 	Rights Rights
 	// Readings are nil if nodes and pods could not be listed; Unlisted says

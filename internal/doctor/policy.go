@@ -45,6 +45,13 @@ func examinePolicy(p *Patient, n *notes) {
 			fix("kubectl annotate --overwrite namespace NAME " + safeguards.EvictAnnotation + "=false, or =true\n" +
 				"evenkeel explain pod NAMESPACE/NAME names such an annotation on a pod or its owner.")
 	}
+	if kinds := p.Unwatched; len(kinds) > 0 {
+		named := slices.Concat(p.Load.Eviction.RecreatingControllers, kinds)
+		n.warning("recreatingControllers", "ReplicationControllers belong to %s, which the policy does not name: annotations there, such as %s, are not read.",
+			list(kinds), safeguards.EvictAnnotation).
+			fix("Name it in the policy. doctor then prints the rule that Evenkeel needs to list it.\neviction:\n  recreatingControllers: [" +
+				strings.Join(named, ", ") + "]\nOr annotate the ReplicationController or the pod template instead.")
+	}
 }
 
 // exposed finds credentials sent in the clear and servers that are not

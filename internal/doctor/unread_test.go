@@ -8,6 +8,25 @@ import (
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
+// What an owner says above its ReplicationControllers is not read unless the policy
+// names its kind. The fix keeps the kinds that it names already.
+func TestUnwatchedControllers(t *testing.T) {
+	w := newWard(t, metricsserver.Name)
+	w.ask()
+	w.patient.Load.Eviction.RecreatingControllers = []string{"CloneSet.apps.kruise.io"}
+	for _, unwatched := range [][]string{nil, {"DeploymentConfig.apps.openshift.io"}} {
+		w.patient.Unwatched = unwatched
+		found := false
+		for _, f := range doctor.Examine(w.patient).Findings {
+			found = found || f.Level == doctor.Warning && strings.Contains(f.Says, "belong to DeploymentConfig.apps.openshift.io") &&
+				strings.Contains(f.Mend, "recreatingControllers: [CloneSet.apps.kruise.io, DeploymentConfig.apps.openshift.io]")
+		}
+		if found != (unwatched != nil) {
+			t.Errorf("%v: found %v", unwatched, found)
+		}
+	}
+}
+
 // A wish of a Namespace that nobody can read is reported with its name.
 func TestUnreadNamespaces(t *testing.T) {
 	w := newWard(t, metricsserver.Name)

@@ -35,6 +35,31 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// The kinds above ReplicationControllers are found, each once, but for those that the
+// policy names.
+func TestUnwatched(t *testing.T) {
+	client := fake.NewClientset()
+	for name, kind := range map[string]string{"a-1": "DeploymentConfig", "a-2": "DeploymentConfig", "b": "Named", "c": ""} {
+		rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		if kind != "" {
+			rc.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps.openshift.io/v1", Kind: kind, Name: "x", Controller: new(true)}}
+		}
+		if err := client.Tracker().Add(rc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	named := []string{"Named.apps.openshift.io"}
+	if diff := cmp.Diff([]string{"DeploymentConfig.apps.openshift.io"}, probe.Unwatched(t.Context(), client, named)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	client.PrependReactor("list", "replicationcontrollers", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	if got := probe.Unwatched(t.Context(), client, nil); got != nil {
+		t.Errorf("where they must not be listed: %v", got)
+	}
+}
+
 // Ledgers and kill switches of other namespaces are found by their names, where
 // listing ConfigMaps is allowed.
 func TestElsewhere(t *testing.T) {
