@@ -261,7 +261,7 @@ func (p *pacing) wait(d time.Duration) {
 // after returns when the next cycle begins that may make a move.
 func (p *pacing) after(ended time.Time) time.Time {
 	next := p.queue.Next(ended)
-	for earliest := p.earliest(); next.Before(earliest); {
+	for earliest := p.earliest(); next.Before(earliest) && next.Sub(p.now) < paceHorizon; {
 		next = p.queue.Next(next)
 	}
 	p.wait(next.Sub(ended))
