@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/compat"
 )
 
 // What convert leaves in a Job's arguments has to be a flag of the command that
@@ -13,7 +13,7 @@ func TestConvertLeavesOnlyFlagsThatRunHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range migration.RunFlags {
+	for _, name := range compat.RunFlags {
 		if run.Flags().Lookup(name) == nil && run.InheritedFlags().Lookup(name) == nil {
 			t.Errorf("evenkeel run has no flag --%s", name)
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/hack/documents"
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
 // Every command line of Evenkeel's that a document or the help of a command
@@ -47,7 +47,7 @@ func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 // take parses a command line up to where it would run, and returns the name of
 // the command.
 func take(args []string, mention bool) (name string, err error) {
-	c, err := documents.Take(newRoot(), compat.WithGoFlags(args), mention)
+	c, err := documents.Take(newRoot(), process.WithGoFlags(args), mention)
 	if err == nil && !mention {
 		err = subject(c)
 	}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
@@ -38,7 +38,7 @@ func newConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert [FILE...]",
 		Short: "Convert legacy policies and manifests to the current format, with a comment at each change",
-		Long: "Reads " + migration.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
+		Long: "Reads " + compat.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
 			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
 		Example: "  evenkeel convert policy-v1alpha1.yaml -o policy.yaml\n" +
 			"  kubectl get configmap descheduler-policy-configmap -n kube-system -o yaml | evenkeel convert",

@@ -9,8 +9,8 @@ import (
 	build "github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/internal/cli"
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
 // version is set by the linker.
@@ -20,7 +20,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	build.Version = version // of the metric evenkeel_build_info
-	return program().Run(os.Args[0], compat.WithGoFlags(os.Args[1:]))
+	return program().Run(os.Args[0], process.WithGoFlags(os.Args[1:]))
 }
 
 // lasting are the commands that finish something when they are stopped.

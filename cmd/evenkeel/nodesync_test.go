@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
@@ -35,7 +35,7 @@ func mark(t *testing.T, args ...string) (marked, error) {
 		got = marked{o.PolicyFile, o.Kubeconfig, o.Marking.Prometheus, o.Marking.WebAddress, o.Marking.Interval, o.LeaderElect}
 		return nil
 	}))
-	root.SetArgs(compat.WithGoFlags(append([]string{"nodesync"}, args...)))
+	root.SetArgs(process.WithGoFlags(append([]string{"nodesync"}, args...)))
 	err := root.ExecuteContext(t.Context())
 	return got, err
 }
@@ -96,7 +96,7 @@ func TestNodeSyncFlags(t *testing.T) {
 // Other commands' arguments are not touched.
 func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	for _, args := range [][]string{nil, {"run", "-prom", "x"}, {"top", "--s"}} {
-		if diff := cmp.Diff(args, compat.WithGoFlags(args)); diff != "" {
+		if diff := cmp.Diff(args, process.WithGoFlags(args)); diff != "" {
 			t.Errorf("arguments (-want +got):\n%s", diff)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
 func newRunCommand() *cobra.Command {
@@ -54,7 +54,7 @@ func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) 
 // extenderCommand runs what the command line asks for.
 func extenderCommand(run func(context.Context, app.Options) error) *cobra.Command {
 	var options app.Options
-	var legacy compat.Extender
+	var legacy process.Extender
 	c := &cobra.Command{
 		Use:   "extender",
 		Short: "Answer kube-scheduler's filter and prioritize requests; never evict",
@@ -87,14 +87,14 @@ func newNodeSyncCommand() *cobra.Command { return nodeSyncCommand(app.NodeSync) 
 // nodeSyncCommand runs what the command line asks for.
 func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Command {
 	var options app.Options
-	var legacy compat.NodeSync
+	var legacy process.NodeSync
 	var remove bool
 	c := &cobra.Command{
 		Use:   "nodesync",
 		Short: "Publish usage annotations and hot-node labels and taints, or remove them (never evicts)",
 		Long: "Publishes on nodes what the policy's nodesync asks for, in a process of its own: `run` and `serve` do it as well,\n" +
 			"but only for the cycles that they run.\n\n" +
-			compat.NodeSyncHelp + "\n" +
+			process.NodeSyncHelp + "\n" +
 			"With --remove it takes off all nodes what was ever written. Switch it off in the policy first, or it is written again.",
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

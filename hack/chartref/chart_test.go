@@ -18,9 +18,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/patterns"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -371,7 +371,7 @@ func TestPoliciesOfTheChartAreValid(t *testing.T) {
 					continue
 				}
 				text := into[v1.ConfigMap](t, one).Data["policy.yaml"]
-				if _, err := migration.Load("policy.yaml", []byte(text), kinds.All); err != nil {
+				if _, err := compat.Load("policy.yaml", []byte(text), kinds.All); err != nil {
 					t.Errorf("%v\n%s", err, text)
 				}
 				return

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/terminal"
@@ -58,7 +58,7 @@ func (a *App) feedPods(ctx context.Context, g *generation) error {
 
 // serveMarks serves /nodes and /status until the context ends.
 func (a *App) serveMarks(ctx context.Context) error {
-	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", compat.NodePages(func() (string, []string, error) {
+	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", process.NodePages(func() (string, []string, error) {
 		label := &a.current().load.NodeSync.Label
 		nodes, err := nodesync.Labelled(a.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
 		return label.Value, nodes, err

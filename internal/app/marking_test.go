@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
@@ -43,7 +43,7 @@ func TestAmend(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file, err := migration.Load("rule.yaml", []byte(tc.file), kinds.All)
+			file, err := compat.Load("rule.yaml", []byte(tc.file), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestShorten(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := migration.Load("policy.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+tc.policy), kinds.All)
+			file, err := compat.Load("policy.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+tc.policy), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestSignalsOnly(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file, err := migration.Load("policy.yaml", []byte(tc.file), kinds.All)
+			file, err := compat.Load("policy.yaml", []byte(tc.file), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/compat/presets"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/settings"

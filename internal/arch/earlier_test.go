@@ -27,10 +27,10 @@ func TestEarlierSystemsLiveInOneWing(t *testing.T) {
 			text := strings.ToLower(strings.ReplaceAll(string(content), stillThere, ""))
 			for _, word := range earlierSystems {
 				switch named := strings.Contains(text, strings.ToLower(word)); {
-				case named && within(pkg.room, "internal/migration"):
+				case named && within(pkg.room, "compat"):
 					wing++
 				case named:
-					t.Errorf("%s names %s, which only internal/migration may know of", name, word)
+					t.Errorf("%s names %s, which only compat may know of", name, word)
 				}
 			}
 		}

@@ -20,16 +20,16 @@ const (
 // Each is one package; the folders below it are rooms of their own. Pure rooms
 // import no other room than each other.
 var pureRooms = []string{
-	"policy",             // what the user wants
-	"policy/check",       // whether a value is one that may be set
-	"internal/migration", // what files of earlier systems mean today
-	"internal/migration/crane",
-	"internal/migration/descheduler",
-	"internal/migration/openshift",
-	"internal/migration/presets",
-	"internal/migration/pressure",
-	"internal/migration/scheduler",
-	"internal/migration/schedulerconfig",
+	"compat", // what files of earlier systems mean today
+	"compat/crane",
+	"compat/descheduler",
+	"compat/openshift",
+	"compat/presets",
+	"compat/pressure",
+	"compat/scheduler",
+	"compat/schedulerconfig",
+	"policy",                    // what the user wants
+	"policy/check",              // whether a value is one that may be set
 	"policy/likely",             // which word was meant
 	"policy/lint",               // what a policy does, and what looks like a mistake
 	"policy/calendar",           // when evicting is allowed
@@ -95,11 +95,11 @@ var importers = map[string][]string{
 	"internal/commands":  {"cmd", "internal/commands"},
 	// What loads policies knows that there are earlier systems; what reads
 	// flags and args knows that they had some.
-	"internal/migration":         {"cmd", "internal/app", "internal/commands", "internal/migration", "internal/policyfile"},
-	"internal/migration/presets": {"internal/migration"},
-	"internal/migration/compat":  {"cmd", "internal/app", "internal/doctor", "internal/schedulerplugin"},
-	"runner":                     {"cmd", "internal", "runner"},
-	"scorer/extender":            {"cmd", "internal", "scorer/extender", simulator},
+	"compat":          {"cmd", "internal/app", "internal/commands", "compat", "internal/policyfile"},
+	"compat/presets":  {"compat"},
+	"compat/process":  {"cmd", "internal/app", "internal/doctor", "internal/schedulerplugin"},
+	"runner":          {"cmd", "internal", "runner"},
+	"scorer/extender": {"cmd", "internal", "scorer/extender", simulator},
 
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", simulator},
 }

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -65,13 +65,13 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 	return nil
 }
 
-func convertFile(name string, data []byte) (_ *migration.Result, err error) {
+func convertFile(name string, data []byte) (_ *compat.Result, err error) {
 	defer policyfile.Recover(name, &err)
-	return migration.ConvertFile(name, data, kinds.All)
+	return compat.ConvertFile(name, data, kinds.All)
 }
 
 // mistakes returns what lint calls errors in the policies of a file.
-func mistakes(policies []migration.Policy) error {
+func mistakes(policies []compat.Policy) error {
 	var errs []error
 	for _, p := range policies {
 		report := lintPolicy(p, time.Now())
@@ -96,13 +96,13 @@ func appendDocuments(to *bytes.Buffer, text []byte) {
 }
 
 // tellParts reports what became of the documents of a file.
-func tellParts(progress io.Writer, name string, parts []migration.Part) {
+func tellParts(progress io.Writer, name string, parts []compat.Part) {
 	for i := range parts {
 		part := &parts[i]
 		line(progress, "%s: %s: %s: %s", name, part.Place, part.Found, actionWords[part.Action])
 		for _, note := range part.Notes {
 			label := "note"
-			if note.Lossy && part.Action != migration.Enclosed {
+			if note.Lossy && part.Action != compat.Enclosed {
 				label = "not as before"
 			}
 			line(progress, "  %s: %s", label, withField(note.Field, note.Text))
@@ -110,12 +110,12 @@ func tellParts(progress io.Writer, name string, parts []migration.Part) {
 	}
 }
 
-var actionWords = map[migration.Action]string{
-	migration.Converted: "converted",
-	migration.Current:   "in the current format already, unchanged",
-	migration.Marked:    "unchanged, with comments on what to change by hand",
-	migration.Enclosed:  "unchanged",
-	migration.Kept:      "no policy, unchanged",
+var actionWords = map[compat.Action]string{
+	compat.Converted: "converted",
+	compat.Current:   "in the current format already, unchanged",
+	compat.Marked:    "unchanged, with comments on what to change by hand",
+	compat.Enclosed:  "unchanged",
+	compat.Kept:      "no policy, unchanged",
 }
 
 func withField(field, text string) string {

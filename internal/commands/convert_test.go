@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
@@ -32,7 +32,7 @@ func TestConvertReadsAndWritesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if file, err := migration.Load(to, written, kinds.All); err != nil || len(file.Converted) != 0 {
+	if file, err := compat.Load(to, written, kinds.All); err != nil || len(file.Converted) != 0 {
 		t.Errorf("what was written: %v\n%s", err, written)
 	}
 	if out.Len() > 0 {

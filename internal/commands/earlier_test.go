@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/policy"
@@ -30,7 +30,7 @@ const v1alpha1Head = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\
 // upstream's.
 func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolicy) {
 	t.Helper()
-	file, err := migration.Load("policy.yaml", []byte(text), kinds.All)
+	file, err := compat.Load("policy.yaml", []byte(text), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 // What became of an earlier policy is told: in the log, or to a person who
 // waits.
 func TestNotesAreTold(t *testing.T) {
-	file, err := migration.Load("policy.yaml", []byte(v1alpha1Head+
+	file, err := compat.Load("policy.yaml", []byte(v1alpha1Head+
 		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"), kinds.All)
 	if err != nil {
 		t.Fatal(err)

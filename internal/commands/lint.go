@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
@@ -94,7 +94,7 @@ func lintFile(name string, data []byte, now time.Time) []PolicyReport {
 	return reports
 }
 
-func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
+func lintPolicy(p compat.Policy, now time.Time) PolicyReport {
 	report, err := examine(p, now)
 	if err != nil {
 		return invalid(p.Name, err)
@@ -103,7 +103,7 @@ func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
 }
 
 // examine reports on a policy. An error says why no process could start with it.
-func examine(p migration.Policy, now time.Time) (_ PolicyReport, err error) {
+func examine(p compat.Policy, now time.Time) (_ PolicyReport, err error) {
 	defer policyfile.Recover(p.Name, &err)
 	file, err := policyfile.Load(p.Name, p.Data)
 	if err != nil {

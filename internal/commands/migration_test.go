@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
@@ -39,29 +39,29 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 		text   string
 		blocks func(text string) []string
 		// want holds, per block, what its first document becomes.
-		want []migration.Action
+		want []compat.Action
 	}{
 		"descheduler": {
 			text: "descheduler.md", blocks: marked,
 			// Five policies of one strategy each, RBAC, the ConfigMap, the Job.
-			want: []migration.Action{
-				migration.Converted, migration.Converted, migration.Converted, migration.Converted, migration.Converted,
-				migration.Kept, migration.Converted, migration.Marked,
+			want: []compat.Action{
+				compat.Converted, compat.Converted, compat.Converted, compat.Converted, compat.Converted,
+				compat.Kept, compat.Converted, compat.Marked,
 			},
 		},
 		"mem-real-usage-scheduler": {
 			text: "mem-real-usage-scheduler.md", blocks: marked,
 			// The configuration, RBAC with the Deployment behind it, a
 			// workload.
-			want: []migration.Action{migration.Current, migration.Kept, migration.Kept},
+			want: []compat.Action{compat.Current, compat.Kept, compat.Kept},
 		},
 		"kube-scheduler-extender": {
 			text: "kube-scheduler-extender.md", blocks: configMap,
-			want: []migration.Action{migration.Converted},
+			want: []compat.Action{compat.Converted},
 		},
 		"crane-scheduler-plus": {
 			text: "crane-scheduler-plus.md", blocks: flattened,
-			want: []migration.Action{migration.Converted, migration.Converted},
+			want: []compat.Action{compat.Converted, compat.Converted},
 		},
 	}
 	for name, tc := range cases {
@@ -71,7 +71,7 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 				t.Fatalf("%d blocks, want %d:\n%s", len(blocks), len(tc.want), strings.Join(blocks, "\n=====\n"))
 			}
 			for i, block := range blocks {
-				result, err := migration.ConvertFile("block", []byte(block), kinds.All)
+				result, err := compat.ConvertFile("block", []byte(block), kinds.All)
 				if err != nil {
 					t.Errorf("converting block %d: %v\n%s", i, err, block)
 					continue

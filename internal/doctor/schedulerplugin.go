@@ -10,7 +10,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -23,7 +23,7 @@ func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
 	for i := range config.Profiles {
 		p := plugged{place: i, scheduler: schedulerName(&config.Profiles[i]), profile: &config.Profiles[i]}
-		for _, name := range append([]string{loadPlugin}, compat.PluginNames()...) {
+		for _, name := range append([]string{loadPlugin}, process.PluginNames()...) {
 			if p.enables(name) {
 				p.plugins = append(p.plugins, name)
 			}

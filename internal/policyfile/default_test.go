@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
-	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
@@ -23,7 +23,7 @@ const loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 
 func load(t *testing.T, text string) *policy.File {
 	t.Helper()
-	file, err := migration.Load("policy.yaml", []byte(text), kinds.All)
+	file, err := compat.Load("policy.yaml", []byte(text), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

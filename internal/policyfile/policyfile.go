@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -77,7 +77,7 @@ func Read(path string) (*policy.File, []byte, error) {
 // Load reads the content of a policy file, current or legacy.
 func Load(name string, content []byte) (_ *policy.File, err error) {
 	defer Recover(name, &err)
-	return migration.Load(name, content, kinds.All)
+	return compat.Load(name, content, kinds.All)
 }
 
 // Profiles decodes the DeschedulerPolicy document by upstream's own loader,

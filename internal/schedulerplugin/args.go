@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/internal/migration/compat"
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
@@ -21,7 +21,7 @@ import (
 const EvenkeelLoad = policy.EvenkeelLoadName
 
 // Names returns all names that the plugin is registered under.
-func Names() []string { return append([]string{EvenkeelLoad}, compat.PluginNames()...) }
+func Names() []string { return append([]string{EvenkeelLoad}, process.PluginNames()...) }
 
 // request is what the args of a plugin configure.
 type request struct {
@@ -39,7 +39,7 @@ func read(name string, object runtime.Object) (request, error) {
 	if name == EvenkeelLoad {
 		return readEvenkeelLoad(given)
 	}
-	asked, err := compat.ReadPlugin(name, given)
+	asked, err := process.ReadPlugin(name, given)
 	if err != nil {
 		return request{}, fmt.Errorf("args: %s", oneLine(err))
 	}

@@ -1,0 +1,26 @@
+package compat
+
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/source"
+)
+
+// ConvertFile converts a file. fileName is used in messages only. The error, if
+// any, is a *policy.Error that holds every mistake found.
+func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*Result, error) {
+	c := &converter{fileName: fileName, kinds: kinds}
+	text := c.stream("", data)
+	if len(c.problems) == 0 && len(c.result.Parts) == 0 {
+		c.problems = append(c.problems, "the file holds no document; expected "+expected)
+	}
+	if len(text) > policy.MaxFileBytes && len(c.problems) == 0 {
+		c.problems = append(c.problems, fmt.Sprintf("in the current format the file has %d bytes; at most %d are allowed", len(text), policy.MaxFileBytes))
+	}
+	if len(c.problems) > 0 {
+		return nil, policy.NewError(fileName, c.problems)
+	}
+	c.result.Text = text
+	return &c.result, nil
+}

@@ -1,0 +1,31 @@
+package compat
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// A mistake in a document of an earlier form is told by the names of that form.
+func TestLoadNamesMistakesOfAnEarlierForm(t *testing.T) {
+	const file = "testdata/invalid/descheduler-v1alpha1"
+	data, err := os.ReadFile(file + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(file + ".err")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load("policy.yaml", data, kinds.All)
+	if err == nil {
+		t.Fatalf("Load accepted it: %+v", got)
+	}
+	if diff := cmp.Diff(string(want), err.Error()+"\n"); diff != "" || !policy.IsInvalid(err) {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,180 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/compat/presets"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// Extender holds the flags of kube-scheduler-extender. Those about Prometheus
+// select its policy as a preset; the others map to current flags.
+type Extender struct {
+	// LogBodies logs kube-scheduler's requests.
+	LogBodies bool
+
+	settings presets.Memory
+	listen   string
+	level    string
+	format   string
+
+	// notes say which flags mean less than they did.
+	notes []string
+}
+
+// policyFlag is the current flag for a policy file.
+const policyFlag = "policy-config-file"
+
+// The flags that are not settings of the policy.
+const (
+	listenFlag = "listen_address"
+	bodyFlag   = "log_request_body"
+	levelFlag  = "log.level"
+	formatFlag = "log.format"
+)
+
+// Add adds the flags to those of a command that answers kube-scheduler.
+func (e *Extender) Add(flags *pflag.FlagSet) {
+	e.settings = presets.DefaultMemory()
+	s := &e.settings
+	flags.StringVar(&s.PrometheusURL, presets.NameURL, s.PrometheusURL,
+		"Memory preset, instead of a policy file: keep pods off nodes by a metric of this Prometheus. Also PROMETHEUS_URL.")
+	flags.StringVar(&s.Metric, presets.NameMetric, s.Metric,
+		"Memory preset: the metric, percent by the label instance. Also PROMETHEUS_MEMORY_METRICS.")
+	flags.Float64Var(&s.ThresholdPercent, presets.NameThreshold, s.ThresholdPercent,
+		"Memory preset: the usage in percent from which on nodes get no pods. Also PROMETHEUS_MEMORY_THRESHOLD.")
+	flags.StringVar(&e.listen, listenFlag, "", "As --listen-address. With the memory preset also LISTEN_ADDRESS.")
+	flags.BoolVar(&e.LogBodies, bodyFlag, false, "Log what is asked, the first 4 kB of each request. With the memory preset also LOG_REQUEST_BODY.")
+	flags.StringVar(&e.level, levelFlag, "", "As --v: debug is 4, info, warn, error and fatal are 0.")
+	flags.StringVar(&e.format, formatFlag, "", `As --logging-format, such as "logger:stderr?json=true".`)
+}
+
+// presetFlags select the preset; otherFlags have variables that only count with
+// it. Each entry is a flag and its variable.
+var (
+	presetFlags = [][2]string{
+		{presets.NameURL, "PROMETHEUS_URL"},
+		{presets.NameMetric, "PROMETHEUS_MEMORY_METRICS"},
+		{presets.NameThreshold, "PROMETHEUS_MEMORY_THRESHOLD"},
+	}
+	otherFlags = [][2]string{{listenFlag, "LISTEN_ADDRESS"}, {bodyFlag, "LOG_REQUEST_BODY"}}
+)
+
+// Settle sets the current flags to what these and the environment mean. It
+// returns the preset's policy; nil if nothing selects it.
+func (e *Extender) Settle(flags *pflag.FlagSet) (*policy.File, error) {
+	preset, err := e.preset(flags)
+	if err != nil {
+		return nil, err
+	}
+	return preset, errors.Join(e.settleAddress(flags), e.settleLevel(flags), e.settleFormat(flags))
+}
+
+func (e *Extender) preset(flags *pflag.FlagSet) (*policy.File, error) {
+	chosen, err := fromEnvironment(flags, presetFlags)
+	if err != nil || len(chosen) == 0 {
+		return nil, err
+	}
+	if flags.Lookup(policyFlag).Value.String() != "" {
+		return nil, fmt.Errorf("%s and --%s exclude each other: the former selects the memory preset, the latter a policy file",
+			strings.Join(chosen, ", "), policyFlag)
+	}
+	if _, err := fromEnvironment(flags, otherFlags); err != nil {
+		return nil, err
+	}
+	preset, errs := e.settings.Preset()
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("memory preset: %w", errs.ToAggregate())
+	}
+	file, _, err := presets.Load("memory preset", preset, kinds.All)
+	return file, err
+}
+
+// fromEnvironment sets flags that are not given from their variables. It
+// returns the flags and variables that are given.
+func fromEnvironment(flags *pflag.FlagSet, named [][2]string) (given []string, err error) {
+	for _, name := range named {
+		flag, variable := name[0], name[1]
+		if flags.Changed(flag) {
+			given = append(given, "--"+flag)
+			continue
+		}
+		value := os.Getenv(variable)
+		if value == "" {
+			continue
+		}
+		if err := flags.Set(flag, value); err != nil {
+			return nil, fmt.Errorf("environment variable %s: %w", variable, err)
+		}
+		given = append(given, variable)
+	}
+	return given, nil
+}
+
+func (e *Extender) settleAddress(flags *pflag.FlagSet) error {
+	switch {
+	case e.listen == "":
+		return nil
+	case flags.Changed("listen-address"):
+		return fmt.Errorf("--listen-address and --%s (or LISTEN_ADDRESS) are the same; give one of them", listenFlag)
+	}
+	return flags.Set("listen-address", e.listen)
+}
+
+// settleLevel does not override --v.
+func (e *Extender) settleLevel(flags *pflag.FlagSet) error {
+	verbosity := "0"
+	switch e.level {
+	case "":
+		return nil
+	case "info":
+	case "debug":
+		verbosity = "4"
+	case "warn", "error", "fatal":
+		e.notes = append(e.notes, fmt.Sprintf("--%s=%s: lines of level info are logged as well", levelFlag, e.level))
+	default:
+		return fmt.Errorf("--%s: %q is none of debug, info, warn, error and fatal", levelFlag, e.level)
+	}
+	if flags.Changed("v") {
+		return nil
+	}
+	return flags.Set("v", verbosity)
+}
+
+// settleFormat does not override --logging-format.
+func (e *Extender) settleFormat(flags *pflag.FlagSet) error {
+	if e.format == "" {
+		return nil
+	}
+	target, err := url.Parse(e.format)
+	if err != nil || target.Scheme != "logger" {
+		return fmt.Errorf(`--%s: %q is not as in "logger:stderr" or "logger:stdout?json=true"`, formatFlag, e.format)
+	}
+	switch target.Opaque {
+	case "stderr":
+	case "stdout", "syslog", "eventlog":
+		e.notes = append(e.notes, fmt.Sprintf("--%s=%s: logs go to standard error", formatFlag, e.format))
+	default:
+		return fmt.Errorf("--%s: %q is none of stderr, stdout, syslog and eventlog", formatFlag, target.Opaque)
+	}
+	if target.Query().Get("json") != "true" || flags.Changed("logging-format") {
+		return nil
+	}
+	return flags.Set("logging-format", "json")
+}
+
+// Tell logs the flags that mean less than they did.
+func (e *Extender) Tell(ctx context.Context) {
+	for _, note := range e.notes {
+		klog.FromContext(ctx).Info("Flag has lost part of its meaning", "flag", note)
+	}
+}

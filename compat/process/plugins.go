@@ -1,0 +1,33 @@
+package process
+
+import (
+	"github.com/evenkeel/evenkeel/compat/presets"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// PluginNames returns the names of legacy kube-scheduler plugins, whose args
+// Evenkeel's accepts.
+func PluginNames() []string { return presets.PluginNames() }
+
+// PluginPolicy is the policy that a legacy plugin's args ask for.
+type PluginPolicy struct {
+	// File is its path. Given, if set, is a policy without a file, and Text its
+	// text.
+	File  string
+	Given *policy.File
+	Text  string
+}
+
+// ReadPlugin reads the args of a legacy plugin, without apiVersion and kind.
+func ReadPlugin(name string, args map[string]any) (PluginPolicy, error) {
+	asked, errs := presets.ReadPlugin(name, args)
+	if len(errs) > 0 {
+		return PluginPolicy{}, errs.ToAggregate()
+	}
+	if asked.File != "" {
+		return PluginPolicy{File: asked.File}, nil
+	}
+	file, text, err := presets.Load("args", asked.Preset, kinds.All)
+	return PluginPolicy{Given: file, Text: text}, err
+}
