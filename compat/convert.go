@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // ConvertFile converts a file. fileName is used in messages only. The error, if
 // any, is a *policy.Error that holds every mistake found.
-func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*Result, error) {
+func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*rewritten.File, error) {
 	c := &converter{fileName: fileName, kinds: kinds}
 	text := c.stream("", data)
 	if len(c.problems) == 0 && len(c.result.Parts) == 0 {

@@ -13,12 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // mustConvert returns a file in the current format, and makes sure that
 // converting that once more changes nothing.
-func mustConvert(t *testing.T, text string) *Result {
+func mustConvert(t *testing.T, text string) *rewritten.File {
 	t.Helper()
 	result, err := ConvertFile("in.yaml", []byte(text), kinds.All)
 	if err != nil {
@@ -119,7 +120,7 @@ func TestTodaysFilesStayByteByByte(t *testing.T) {
 	if diff := cmp.Diff(text, string(result.Text)); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	want := []Part{{Place: "line 2", Found: "evenkeel.io/v1alpha1 LoadPolicy", Action: Current, Policy: true}}
+	want := []rewritten.Part{{Place: "line 2", Found: "evenkeel.io/v1alpha1 LoadPolicy", Action: rewritten.Current, Policy: true}}
 	if diff := cmp.Diff(want, result.Parts); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
@@ -186,6 +187,6 @@ profiles:
 )
 
 // changed reports whether anything of a file was converted or marked.
-func changed(result *Result) bool {
-	return slices.ContainsFunc(result.Parts, func(p Part) bool { return p.Action == Converted || p.Action == Marked })
+func changed(result *rewritten.File) bool {
+	return slices.ContainsFunc(result.Parts, func(p rewritten.Part) bool { return p.Action == rewritten.Converted || p.Action == rewritten.Marked })
 }

@@ -3,7 +3,9 @@
 // policy's loader read them as they are. It decides which documents of a file
 // are converted, where comments hold the converters' notes, and what becomes of
 // the rest of the file. The packages below it, one per format, decide what a
-// legacy document means; package policy decides whether it is valid.
+// legacy document means; package policy decides whether it is valid. Only
+// programs import these packages: they hand Convert, ConvertFile and the like to
+// what reads policies.
 //
 // Invariants:
 //   - A file's policies mean the same before and after: Load reads both, with

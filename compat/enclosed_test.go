@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/usage/kinds"
+
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
 const enclosedPolicy = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {RemoveDuplicates: {enabled: true}}\n"
@@ -159,7 +161,7 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 			}
 			var found []string
 			for _, part := range result.Parts {
-				if part.Action == Enclosed && len(part.Notes) == 1 && part.Notes[0].Lossy {
+				if part.Action == rewritten.Enclosed && len(part.Notes) == 1 && part.Notes[0].Lossy {
 					found = append(found, part.Found+": "+part.Notes[0].Text)
 				} else {
 					t.Errorf("a part that is %s: %+v", part.Action, part)
@@ -187,7 +189,7 @@ func TestNothingEnclosed(t *testing.T) {
 		"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches: [{patch: '[{op: add, path: /spec/containers/0/args/-, value: --v=3}]'}]\n",
 	} {
 		result, err := ConvertFile("f.yaml", []byte(text), kinds.All)
-		if err != nil || len(result.Parts) != 1 || result.Parts[0].Action != Kept {
+		if err != nil || len(result.Parts) != 1 || result.Parts[0].Action != rewritten.Kept {
 			t.Errorf("%v, %+v of\n%s", err, result, text)
 		}
 	}
@@ -291,7 +293,7 @@ func TestWhereFlagsAreFound(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			result := mustConvert(t, "apiVersion: v1\nkind: "+tc.kind+"\nmetadata: {name: d}\n"+tc.spec+"\n")
-			if len(result.Parts) != 1 || result.Parts[0].Action != Marked || !strings.Contains(string(result.Text), want) {
+			if len(result.Parts) != 1 || result.Parts[0].Action != rewritten.Marked || !strings.Contains(string(result.Text), want) {
 				t.Errorf("parts %+v, want %s in\n%s", result.Parts, want, result.Text)
 			}
 		})
@@ -300,7 +302,7 @@ func TestWhereFlagsAreFound(t *testing.T) {
 		"{name: d, image: x, args: [--node-selector=pool=a]}", `{name: d, image: x, command: [sh, -c, "mkdir descheduler"]}`, `{name: d, image: x, command: [cp, /bin/descheduler, /x]}`,
 	} {
 		result := mustConvert(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: d}\nspec: {containers: ["+container+"]}\n")
-		if len(result.Parts) != 1 || result.Parts[0].Action != Kept {
+		if len(result.Parts) != 1 || result.Parts[0].Action != rewritten.Kept {
 			t.Errorf("%+v of %s", result.Parts, container)
 		}
 	}

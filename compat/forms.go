@@ -20,11 +20,11 @@ type convertFunc func(object map[string]any) (policy.Conversion, field.ErrorList
 // Load reads a policy file as policy.Load does, and also accepts documents of
 // legacy formats.
 func Load(fileName string, data []byte, kinds source.Kinds) (*policy.File, error) {
-	return policy.Load(fileName, data, kinds, convert)
+	return policy.Load(fileName, data, kinds, Convert)
 }
 
-// convert is the policy.Converter of all legacy formats.
-func convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
+// Convert is the policy.Converter of all legacy formats.
+func Convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 	to := converterOf(object)
 	if to == nil {
 		return nil, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -47,7 +48,7 @@ func TestPoliciesInsideOfConfigMaps(t *testing.T) {
 	if len(result.Policies) != 1 || result.Policies[0].Name != "in.yaml: "+name || string(result.Policies[0].Data) != v1alpha1 {
 		t.Errorf("policies: %+v", result.Policies)
 	}
-	if len(result.Parts) != 1 || result.Parts[0].Place != name+", line 1" || result.Parts[0].Action != Converted {
+	if len(result.Parts) != 1 || result.Parts[0].Place != name+", line 1" || result.Parts[0].Action != rewritten.Converted {
 		t.Errorf("parts: %+v", result.Parts)
 	}
 }
@@ -131,7 +132,7 @@ spec:
 	if diff := cmp.Diff(want, string(result.Text)); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	if len(result.Parts) != 1 || result.Parts[0].Action != Marked || result.Parts[0].Found != `Job "descheduler-job"` || len(result.Parts[0].Notes) != 3 {
+	if len(result.Parts) != 1 || result.Parts[0].Action != rewritten.Marked || result.Parts[0].Found != `Job "descheduler-job"` || len(result.Parts[0].Notes) != 3 {
 		t.Errorf("parts: %+v", result.Parts)
 	}
 }
@@ -156,9 +157,9 @@ func TestWhichContainersAreMarked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template:\n    spec:\n      containers:\n        - " + tc.container + "\n"
 			result := mustConvert(t, in)
-			action := Kept
+			action := rewritten.Kept
 			if tc.want != "" {
-				action = Marked
+				action = rewritten.Marked
 			}
 			if len(result.Parts) != 1 || result.Parts[0].Action != action {
 				t.Fatalf("parts: %+v, want %s", result.Parts, action)
@@ -178,7 +179,7 @@ func TestOtherManifestsStayByteByByte(t *testing.T) {
 	if diff := cmp.Diff(in, string(result.Text)); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	if len(result.Parts) != 2 || result.Parts[0].Action != Kept || result.Parts[1].Action != Kept {
+	if len(result.Parts) != 2 || result.Parts[0].Action != rewritten.Kept || result.Parts[1].Action != rewritten.Kept {
 		t.Errorf("parts: %+v", result.Parts)
 	}
 }

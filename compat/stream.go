@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/compat/schedulerconfig"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/check"
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -18,7 +19,7 @@ import (
 type converter struct {
 	fileName string
 	kinds    source.Kinds
-	result   Result
+	result   rewritten.File
 	problems []string
 	values   int // of manifests that hold policies
 }
@@ -51,7 +52,7 @@ func (c *converter) stream(at place, data []byte) []byte {
 		if at != "" {
 			name += ": " + string(at)
 		}
-		c.result.Policies = append(c.result.Policies, Policy{Name: name, Is: strings.Join(s.names, ", "), Data: s.originals.Bytes()})
+		c.result.Policies = append(c.result.Policies, rewritten.Policy{Name: name, Is: strings.Join(s.names, ", "), Data: s.originals.Bytes()})
 	}
 	if !s.changed {
 		return data
@@ -117,7 +118,7 @@ func (s *stream) document(part policy.Part) []byte {
 		return part.Text
 	}
 	if apiVersion, _ := typeOf(object); strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") && s.at == "" { // it needs no metadata
-		s.report(part, name(object, ""), Kept)
+		s.report(part, name(object, ""), rewritten.Kept)
 		return part.Text
 	}
 	s.problems = append(s.problems, s.at.problem(fmt.Sprintf("line %d: %s is not known; expected %s", lineOf(part), typeText(object), expected)))
@@ -145,7 +146,7 @@ func (s *stream) policy(part policy.Part) []byte {
 	s.remember(part)
 	text := part.Text
 	if len(file.Converted) == 0 {
-		s.report(part, name(part.Object, kind), Current)
+		s.report(part, name(part.Object, kind), rewritten.Current)
 	} else {
 		text = s.converted(part, file.Converted[0])
 	}
@@ -184,7 +185,7 @@ func (s *stream) manifest(part policy.Part) []byte {
 		found = findIn(part.Object, nil)
 	}
 	if len(found) == 0 {
-		s.report(part, name(part.Object, ""), Kept)
+		s.report(part, name(part.Object, ""), rewritten.Kept)
 		return part.Text
 	}
 	var edits []edit
@@ -203,11 +204,11 @@ func (s *stream) manifest(part policy.Part) []byte {
 // edits are the changes for a finding in its manifest.
 func (s *stream) edits(part policy.Part, found *finding) []edit {
 	if found.enclosed {
-		s.report(part, found.object, Enclosed, found.notes...)
+		s.report(part, found.object, rewritten.Enclosed, found.notes...)
 		return nil
 	}
 	if len(found.marks) > 0 {
-		s.report(part, found.object, Marked, found.notes...)
+		s.report(part, found.object, rewritten.Marked, found.notes...)
 		return found.marks
 	}
 	switch s.values++; {
@@ -235,7 +236,7 @@ func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 		return nil
 	}
 	if schedulerconfig.Is(part.Object) && schedulerconfig.Current(part.Object) {
-		s.report(part, name(part.Object, doc.Format), Current, doc.Notes...)
+		s.report(part, name(part.Object, doc.Format), rewritten.Current, doc.Notes...)
 		return part.Text
 	}
 	return s.converted(part, doc)
@@ -244,7 +245,7 @@ func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 // converted writes a converted document, with its notes as comments.
 func (s *stream) converted(part policy.Part, doc policy.Conversion) []byte {
 	s.changed = true
-	s.report(part, name(part.Object, doc.Format), Converted, doc.Notes...)
+	s.report(part, name(part.Object, doc.Format), rewritten.Converted, doc.Notes...)
 	text, err := write(doc)
 	if err != nil {
 		s.problems = append(s.problems, s.at.problem(fmt.Sprintf("line %d: %v", lineOf(part), err)))
@@ -253,6 +254,6 @@ func (s *stream) converted(part policy.Part, doc policy.Conversion) []byte {
 	return text
 }
 
-func (s *stream) report(part policy.Part, found string, action Action, notes ...policy.Note) {
-	s.result.Parts = append(s.result.Parts, Part{Place: s.at.of(lineOf(part)), Found: found, Action: action, Notes: notes})
+func (s *stream) report(part policy.Part, found string, action rewritten.Action, notes ...policy.Note) {
+	s.result.Parts = append(s.result.Parts, rewritten.Part{Place: s.at.of(lineOf(part)), Found: found, Action: action, Notes: notes})
 }

@@ -16,8 +16,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/commands"
+	"github.com/evenkeel/evenkeel/policy"
 )
+
+// formats are those that the program reads.
+var formats = commands.Formats{Converters: []policy.Converter{compat.Convert}, ConvertFile: compat.ConvertFile}
 
 var update = flag.Bool("update", false, "convert the examples of migration again")
 
@@ -56,7 +61,7 @@ func read(t *testing.T, file string) []byte {
 // lint returns what `evenkeel lint` prints.
 func lint(file string, strict bool) (string, error) {
 	var out bytes.Buffer
-	err := commands.Lint(commands.LintOptions{Files: []string{file}, Format: "text", Strict: strict}, nil, &out, time.Now())
+	err := commands.Lint(commands.LintOptions{Files: []string{file}, Format: "text", Strict: strict, Formats: formats}, nil, &out, time.Now())
 	return out.String(), err
 }
 
@@ -111,7 +116,7 @@ func TestMigrationExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			after := filepath.Join("migration", name+".after.yaml")
 			var out bytes.Buffer
-			if err := commands.Convert(commands.ConvertOptions{Files: []string{before}, To: commands.Standard}, nil, &out, io.Discard); err != nil {
+			if err := commands.Convert(commands.ConvertOptions{Files: []string{before}, To: commands.Standard, Formats: formats}, nil, &out, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			if *update {

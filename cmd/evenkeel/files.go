@@ -10,10 +10,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 func newLintCommand() *cobra.Command {
-	var options commands.LintOptions
+	options := commands.LintOptions{Formats: legacyFormats()}
 	c := &cobra.Command{
 		Use:   "lint [FILE...]",
 		Short: "Validate policy files, current or legacy, and describe what they do",
@@ -34,7 +35,7 @@ func newLintCommand() *cobra.Command {
 }
 
 func newConvertCommand() *cobra.Command {
-	var options commands.ConvertOptions
+	options := commands.ConvertOptions{Formats: legacyFormats()}
 	c := &cobra.Command{
 		Use:   "convert [FILE...]",
 		Short: "Convert legacy policies and manifests to the current format, with a comment at each change",
@@ -51,6 +52,11 @@ func newConvertCommand() *cobra.Command {
 	addFiles(c, &options.Files)
 	c.Flags().StringVarP(&options.To, "output", "o", commands.Standard, "File to write; - is the standard output.")
 	return c
+}
+
+// legacyFormats are those of all earlier systems.
+func legacyFormats() commands.Formats {
+	return commands.Formats{Converters: []policy.Converter{compat.Convert}, ConvertFile: compat.ConvertFile}
 }
 
 // addFiles adds the flag by which files may be named as well.

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
@@ -11,7 +12,7 @@ import (
 )
 
 func newPlanCommand() *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var wanted commands.PlanOptions
 	c := &cobra.Command{
 		Use:   "plan",
@@ -41,7 +42,7 @@ func newPlanCommand() *cobra.Command {
 }
 
 func newTopCommand() *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var wanted commands.TopOptions
 	c := &cobra.Command{
 		Use:   "top",
@@ -63,7 +64,7 @@ func newTopCommand() *cobra.Command {
 }
 
 func newUICommand() *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var wanted commands.UIOptions
 	c := &cobra.Command{
 		Use:   "ui",
@@ -84,7 +85,7 @@ func newUICommand() *cobra.Command {
 }
 
 func newExplainCommand() *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var wanted commands.ExplainOptions
 	c := &cobra.Command{
 		Use:   "explain {node NAME | pod NAMESPACE/NAME}",
@@ -105,7 +106,7 @@ func newExplainCommand() *cobra.Command {
 }
 
 func newHistoryCommand() *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var wanted commands.HistoryOptions
 	c := &cobra.Command{
 		Use:   "history [FILE...]",
@@ -126,8 +127,8 @@ func newHistoryCommand() *cobra.Command {
 }
 
 func newDoctorCommand() *cobra.Command {
-	var options app.Options
-	var wanted commands.DoctorOptions
+	options := newOptions()
+	wanted := commands.DoctorOptions{LegacyPlugins: process.PluginNames()}
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the policy, RBAC, usage sources and scheduler integration, and suggest fixes",

@@ -32,6 +32,9 @@ func mark(t *testing.T, args ...string) (marked, error) {
 	root, got := newRoot(), marked{}
 	root.RemoveCommand(commandOf(t, root, "nodesync"))
 	root.AddCommand(nodeSyncCommand(func(_ context.Context, o app.Options) error {
+		if o.Marking.Pages == nil {
+			t.Error("nothing would answer at --webaddr")
+		}
 		got = marked{o.PolicyFile, o.Kubeconfig, o.Marking.Prometheus, o.Marking.WebAddress, o.Marking.Interval, o.LeaderElect}
 		return nil
 	}))

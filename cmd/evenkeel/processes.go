@@ -14,8 +14,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
+// newOptions are those of a process that also reads the policies of earlier
+// systems.
+func newOptions() app.Options { return app.Options{Converters: legacyFormats().Converters} }
+
 func newRunCommand() *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run the policy's descheduling plugins: one cycle, or cycles by interval or schedule",
@@ -29,7 +33,8 @@ func newRunCommand() *cobra.Command {
 }
 
 func newServeCommand() *cobra.Command {
-	options := app.Options{Interval: 5 * time.Minute}
+	options := newOptions()
+	options.Interval = 5 * time.Minute
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer kube-scheduler in every replica and run cycles in the leader",
@@ -53,7 +58,7 @@ func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) 
 
 // extenderCommand runs what the command line asks for.
 func extenderCommand(run func(context.Context, app.Options) error) *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var legacy process.Extender
 	c := &cobra.Command{
 		Use:   "extender",
@@ -86,7 +91,7 @@ func newNodeSyncCommand() *cobra.Command { return nodeSyncCommand(app.NodeSync) 
 
 // nodeSyncCommand runs what the command line asks for.
 func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var legacy process.NodeSync
 	var remove bool
 	c := &cobra.Command{
@@ -104,7 +109,7 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 			if err := legacy.Settle(c.Flags()); err != nil {
 				return exit.Usage(err)
 			}
-			options.Marking = &app.Marking{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress}
+			options.Marking = &app.Marking{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress, Pages: process.NodePages}
 			if os.Getenv("KUBERNETES_SERVICE_HOST") == "" { // started by hand
 				options.Marking.Progress = c.ErrOrStderr()
 			}
@@ -120,7 +125,7 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 }
 
 func newCleanupCommand() *cobra.Command {
-	var options app.Options
+	options := newOptions()
 	var wanted commands.CleanupOptions
 	c := &cobra.Command{
 		Use:   "cleanup",

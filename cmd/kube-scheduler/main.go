@@ -17,6 +17,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
+	"github.com/evenkeel/evenkeel/compat"
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
 )
@@ -24,18 +26,27 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	sides := schedulerplugin.NewSides(func(ctx context.Context, config schedulerplugin.SideConfig) (schedulerplugin.Side, error) {
-		return app.NewInside(ctx, config)
-	})
+	sides := schedulerplugin.NewSides(newSide, readLegacy)
 	code := cli.Run(scheduler.NewSchedulerCommand(plugins(sides)...))
 	sides.Wait()
 	return code
 }
 
+// newSide makes the half that observes for the plugins of one policy.
+func newSide(ctx context.Context, config schedulerplugin.SideConfig) (schedulerplugin.Side, error) {
+	return app.NewInside(ctx, config, compat.Convert)
+}
+
+// readLegacy reads the args of a plugin of an earlier system.
+func readLegacy(name string, args map[string]any) (schedulerplugin.Policy, error) {
+	asked, err := process.ReadPlugin(name, args)
+	return schedulerplugin.Policy(asked), err
+}
+
 // plugins registers the plugin under all its names.
 func plugins(sides *schedulerplugin.Sides) []scheduler.Option {
 	var options []scheduler.Option
-	for _, name := range schedulerplugin.Names() {
+	for _, name := range append(process.PluginNames(), schedulerplugin.EvenkeelLoad) {
 		options = append(options, scheduler.WithPlugin(name, factory(sides, name)))
 	}
 	return options

@@ -3,5 +3,5 @@
 // It also serves the web pages that their users read.
 //
 // It decides which current setting such a flag means, and leaves the rest to
-// the commands. Package presets turns the settings into a policy.
+// the commands, which hand it on. Package presets turns the settings into a policy.
 package process

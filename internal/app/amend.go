@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +24,11 @@ type Marking struct {
 	Prometheus string
 	// Interval, if not 0, overrides the time between two samples.
 	Interval time.Duration
-	// WebAddress serves /nodes and /status; "0" serves nothing.
+	// WebAddress serves Pages; "0" serves nothing.
 	WebAddress string
+	// Pages makes /nodes and /status. labelled returns the label's value and the
+	// nodes that carry it.
+	Pages func(labelled func() (value string, nodes []string, err error)) http.Handler
 	// Progress is told how far it is; nil in a cluster, where logs and metrics
 	// do.
 	Progress io.Writer

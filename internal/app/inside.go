@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 // Inside is the scheduling half inside another process, which calls it
@@ -25,9 +26,10 @@ type Inside struct {
 var _ schedulerplugin.Side = (*Inside)(nil)
 
 // NewInside makes the half for a policy, without a request to the API server.
-func NewInside(ctx context.Context, config schedulerplugin.SideConfig) (*Inside, error) {
+// converters know the legacy formats that its file may have.
+func NewInside(ctx context.Context, config schedulerplugin.SideConfig, converters ...policy.Converter) (*Inside, error) {
 	a, err := newApp(ctx, Options{
-		PolicyFile: config.PolicyFile, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
+		PolicyFile: config.PolicyFile, Converters: converters, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
 	}, parts{serving: true})
 	if err != nil {
 		return nil, err

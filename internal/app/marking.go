@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
@@ -58,7 +57,8 @@ func (a *App) feedPods(ctx context.Context, g *generation) error {
 
 // serveMarks serves /nodes and /status until the context ends.
 func (a *App) serveMarks(ctx context.Context) error {
-	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", process.NodePages(func() (string, []string, error) {
+	marking := a.options.Marking
+	return serve.Listen(ctx, marking.WebAddress, "/nodes and /status", marking.Pages(func() (string, []string, error) {
 		label := &a.current().load.NodeSync.Label
 		nodes, err := nodesync.Labelled(a.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
 		return label.Value, nodes, err

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/lint"
@@ -81,6 +82,7 @@ func newUse(t testing.TB) use {
 	first := strings.Replace(byUsage, "pluginConfig: [",
 		"pluginConfig: [{name: PodLifeTime, args: {conditions: [{status: x, minTimeSinceLastTransitionSeconds: 1}]}}, ", 1)
 	u := use{newReloading(t, first), klog.NewContext(t.Context(), logr.Discard())}
+	u.options.Converters = []policy.Converter{compat.Convert}
 	gold := &scheduling.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, Value: 1000}
 	_, err := u.client.SchedulingV1().PriorityClasses().Create(u.ctx, gold, metav1.CreateOptions{})
 	u.must(err)

@@ -26,6 +26,8 @@ import (
 // is in the policy.
 type Options struct {
 	PolicyFile string
+	// Converters know the legacy formats that the policy file may have.
+	Converters []policy.Converter
 	Kubeconfig string
 	// Context is the kubeconfig's to use, As and AsGroups whom to impersonate;
 	// empty as they are for kubectl.

@@ -73,7 +73,7 @@ func (r *reload) replace(ctx context.Context, content []byte) (another bool, err
 
 // prepare makes the generation of another policy.
 func (r *reload) prepare(ctx context.Context, content []byte) (*generation, error) {
-	file, err := policyfile.Load(r.options.PolicyFile, content)
+	file, err := policyfile.Load(r.options.PolicyFile, content, r.options.Converters...)
 	if err != nil {
 		return nil, err
 	}

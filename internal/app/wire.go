@@ -126,7 +126,7 @@ func policyOf(options *Options) (*policy.File, []byte, error) {
 	if options.Given != nil {
 		return options.Given, nil, nil
 	}
-	file, content, err := policyfile.Read(options.PolicyFile)
+	file, content, err := policyfile.Read(options.PolicyFile, options.Converters...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,6 +31,7 @@ var pureRooms = []string{
 	"policy",                    // what the user wants
 	"policy/check",              // whether a value is one that may be set
 	"policy/likely",             // which word was meant
+	"policy/rewritten",          // what became of a file that was converted
 	"policy/lint",               // what a policy does, and what looks like a mistake
 	"policy/calendar",           // when evicting is allowed
 	"policy/shape",              // whether a document fits the type it is decoded into
@@ -93,11 +94,10 @@ var importers = map[string][]string{
 	"internal/authority": {"internal/app", "internal/authority", "internal/serve"},
 	"internal/app":       {"cmd", "internal/app", "internal/commands", simulator},
 	"internal/commands":  {"cmd", "internal/commands"},
-	// What loads policies knows that there are earlier systems; what reads
-	// flags and args knows that they had some.
-	"compat":          {"cmd", "internal/app", "internal/commands", "compat", "internal/policyfile"},
+	// Programs alone know earlier systems. They hand converters and the like to
+	// what needs them.
+	"compat":          {"cmd", "compat", simulator},
 	"compat/presets":  {"compat"},
-	"compat/process":  {"cmd", "internal/app", "internal/doctor", "internal/schedulerplugin"},
 	"runner":          {"cmd", "internal", "runner"},
 	"scorer/extender": {"cmd", "internal", "scorer/extender", simulator},
 

@@ -8,18 +8,35 @@ import (
 	"os"
 	"time"
 
-	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
+
+// Formats are the legacy formats that files may have.
+type Formats struct {
+	// Converters convert single documents.
+	Converters []policy.Converter
+	// ConvertFile converts the policies of a file, wherever in it they are. The
+	// error, if any, is a *policy.Error.
+	ConvertFile func(name string, data []byte, kinds source.Kinds) (*rewritten.File, error)
+}
+
+func (f *Formats) convert(name string, data []byte) (_ *rewritten.File, err error) {
+	defer policyfile.Recover(name, &err)
+	return f.ConvertFile(name, data, kinds.All)
+}
 
 // ConvertOptions are the flags of `evenkeel convert`.
 type ConvertOptions struct {
 	// Files are those to read, To is the one to write; each may be Standard.
 	Files []string
 	To    string
+	// Formats are those that are converted into the current one.
+	Formats Formats
 }
 
 // Convert is `evenkeel convert`: it converts files of any legacy system to the
@@ -32,49 +49,44 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 		return err
 	}
 	policyfile.SetupPlugins()
-	var converted bytes.Buffer
+	var text bytes.Buffer
 	var errs []error
 	for _, file := range inputs {
 		if file.err != nil {
 			errs = append(errs, file.err)
 			continue
 		}
-		result, err := convertFile(file.name, file.data)
+		result, err := options.Formats.convert(file.name, file.data)
 		if err == nil {
-			err = mistakes(result.Policies)
+			err = mistakes(&options.Formats, result.Policies)
 		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		tellParts(progress, file.name, result.Parts)
-		appendDocuments(&converted, result.Text)
+		appendDocuments(&text, result.Text)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	if options.To != Standard {
-		if err := os.WriteFile(options.To, converted.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(options.To, text.Bytes(), 0o644); err != nil {
 			return exit.Usagef("writing the converted file: %w", err)
 		}
 		return nil
 	}
-	if _, err := out.Write(converted.Bytes()); err != nil {
+	if _, err := out.Write(text.Bytes()); err != nil {
 		return fmt.Errorf("writing the converted file: %w", err)
 	}
 	return nil
 }
 
-func convertFile(name string, data []byte) (_ *compat.Result, err error) {
-	defer policyfile.Recover(name, &err)
-	return compat.ConvertFile(name, data, kinds.All)
-}
-
 // mistakes returns what lint calls errors in the policies of a file.
-func mistakes(policies []compat.Policy) error {
+func mistakes(formats *Formats, policies []rewritten.Policy) error {
 	var errs []error
 	for _, p := range policies {
-		report := lintPolicy(p, time.Now())
+		report := lintPolicy(formats, p, time.Now())
 		if problems := report.errors(); len(problems) > 0 {
 			errs = append(errs, policy.NewError(p.Name, problems))
 		}
@@ -96,13 +108,13 @@ func appendDocuments(to *bytes.Buffer, text []byte) {
 }
 
 // tellParts reports what became of the documents of a file.
-func tellParts(progress io.Writer, name string, parts []compat.Part) {
+func tellParts(progress io.Writer, name string, parts []rewritten.Part) {
 	for i := range parts {
 		part := &parts[i]
 		line(progress, "%s: %s: %s: %s", name, part.Place, part.Found, actionWords[part.Action])
 		for _, note := range part.Notes {
 			label := "note"
-			if note.Lossy && part.Action != compat.Enclosed {
+			if note.Lossy && part.Action != rewritten.Enclosed {
 				label = "not as before"
 			}
 			line(progress, "  %s: %s", label, withField(note.Field, note.Text))
@@ -110,12 +122,12 @@ func tellParts(progress io.Writer, name string, parts []compat.Part) {
 	}
 }
 
-var actionWords = map[compat.Action]string{
-	compat.Converted: "converted",
-	compat.Current:   "in the current format already, unchanged",
-	compat.Marked:    "unchanged, with comments on what to change by hand",
-	compat.Enclosed:  "unchanged",
-	compat.Kept:      "no policy, unchanged",
+var actionWords = map[rewritten.Action]string{
+	rewritten.Converted: "converted",
+	rewritten.Current:   "in the current format already, unchanged",
+	rewritten.Marked:    "unchanged, with comments on what to change by hand",
+	rewritten.Enclosed:  "unchanged",
+	rewritten.Kept:      "no policy, unchanged",
 }
 
 func withField(field, text string) string {

@@ -25,7 +25,7 @@ func TestConvertReadsAndWritesFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, progress bytes.Buffer
-	if err := Convert(ConvertOptions{Files: []string{from}, To: to}, nil, &out, &progress); err != nil {
+	if err := Convert(ConvertOptions{Files: []string{from}, To: to, Formats: earlier}, nil, &out, &progress); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(to)
@@ -57,7 +57,7 @@ func TestConvertWritesNothingOfABadFile(t *testing.T) {
 		"an unknown kind": "apiVersion: x/v1\nkind: Unknown\n",
 		"too large":       strings.Repeat("#", policy.MaxFileBytes+1),
 	} {
-		err := Convert(ConvertOptions{Files: []string{Standard}, To: to}, strings.NewReader(text), &bytes.Buffer{}, &bytes.Buffer{})
+		err := Convert(ConvertOptions{Files: []string{Standard}, To: to, Formats: earlier}, strings.NewReader(text), &bytes.Buffer{}, &bytes.Buffer{})
 		if exit.Code(err) != exit.Misuse || strings.Count(err.Error(), "\n") > 0 || !strings.HasPrefix(err.Error(), "stdin: ") {
 			t.Errorf("%s: exit code %d for %v", name, exit.Code(err), err)
 		}
@@ -65,7 +65,7 @@ func TestConvertWritesNothingOfABadFile(t *testing.T) {
 	if left, err := os.ReadFile(to); err != nil || string(left) != "mine" {
 		t.Errorf("the file has %q, %v", left, err)
 	}
-	err := Convert(ConvertOptions{Files: []string{filepath.Join(t.TempDir(), "absent")}, To: Standard}, nil, &bytes.Buffer{}, &bytes.Buffer{})
+	err := Convert(ConvertOptions{Files: []string{filepath.Join(t.TempDir(), "absent")}, To: Standard, Formats: earlier}, nil, &bytes.Buffer{}, &bytes.Buffer{})
 	if exit.Code(err) != exit.Misuse {
 		t.Errorf("exit code %d for %v", exit.Code(err), err)
 	}
@@ -77,7 +77,7 @@ func TestConvertOfSeveralFiles(t *testing.T) {
 	service := filepath.Join(folder, "service.yaml")
 	writeText(t, service, "apiVersion: v1\nkind: Service\nmetadata: {name: s}") // without an end of its line
 	var out, progress bytes.Buffer
-	err := Convert(ConvertOptions{Files: []string{service, Standard}, To: Standard}, strings.NewReader(oldPolicy), &out, &progress)
+	err := Convert(ConvertOptions{Files: []string{service, Standard}, To: Standard, Formats: earlier}, strings.NewReader(oldPolicy), &out, &progress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestConvertOfSeveralFiles(t *testing.T) {
 		t.Errorf("kinds (-want +got):\n%s\n%s", diff, out.String())
 	}
 	out.Reset()
-	err = Convert(ConvertOptions{Files: []string{service, Standard}, To: Standard}, strings.NewReader("kind: Unknown\n"), &out, &progress)
+	err = Convert(ConvertOptions{Files: []string{service, Standard}, To: Standard, Formats: earlier}, strings.NewReader("kind: Unknown\n"), &out, &progress)
 	if exit.Code(err) != exit.Misuse || out.Len() > 0 {
 		t.Errorf("with a bad file: exit code %d for %v, and it wrote\n%s", exit.Code(err), err, out.String())
 	}
@@ -117,8 +117,8 @@ func TestFilesOfLintAndConvert(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			linted := Lint(LintOptions{Files: tc.files, Format: "text"}, strings.NewReader(oldPolicy), &bytes.Buffer{}, time.Now())
-			converted := Convert(ConvertOptions{Files: tc.files, To: Standard}, strings.NewReader(oldPolicy), &bytes.Buffer{}, &bytes.Buffer{})
+			linted := Lint(LintOptions{Files: tc.files, Format: "text", Formats: earlier}, strings.NewReader(oldPolicy), &bytes.Buffer{}, time.Now())
+			converted := Convert(ConvertOptions{Files: tc.files, To: Standard, Formats: earlier}, strings.NewReader(oldPolicy), &bytes.Buffer{}, &bytes.Buffer{})
 			for command, err := range map[string]error{"lint": linted, "convert": converted} {
 				switch {
 				case tc.want == "" && err != nil:

@@ -45,6 +45,8 @@ type DoctorOptions struct {
 	// kube-scheduler's configuration; both may be empty.
 	Extender        remote.Extender
 	SchedulerConfig string
+	// LegacyPlugins are further names of Evenkeel's plugin inside kube-scheduler.
+	LegacyPlugins []string
 	// Progress receives notes about slow steps.
 	Progress io.Writer
 }
@@ -81,7 +83,7 @@ func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out 
 	if err := wanted.Validate(out); err != nil {
 		return err
 	}
-	patient := &doctor.Patient{Mode: doctor.Mode(wanted.Mode), PolicyFile: options.PolicyFile}
+	patient := &doctor.Patient{Mode: doctor.Mode(wanted.Mode), PolicyFile: options.PolicyFile, LegacyPlugins: wanted.LegacyPlugins}
 	if wanted.SchedulerConfig != "" {
 		config, err := probe.SchedulerConfig(wanted.SchedulerConfig)
 		if err != nil {
@@ -188,7 +190,7 @@ func (e *examination) lookAtSteering(ctx context.Context, patient *doctor.Patien
 
 // needs lists the permissions that the process requires.
 func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
-	file, _, err := policyfile.Read(e.options.PolicyFile)
+	file, _, err := policyfile.Read(e.options.PolicyFile, e.options.Converters...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -15,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/lint"
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -25,6 +25,8 @@ const LintFormats = "text|json"
 type LintOptions struct {
 	Files  []string
 	Format string
+	// Formats are those that are read besides the current one.
+	Formats Formats
 	// Strict treats warnings as errors.
 	Strict bool
 }
@@ -61,7 +63,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 			report.Policies = append(report.Policies, invalid(file.name, file.err))
 			continue
 		}
-		report.Policies = append(report.Policies, lintFile(file.name, file.data, now)...)
+		report.Policies = append(report.Policies, lintFile(&options.Formats, file.name, file.data, now)...)
 	}
 	if err := output.Show(out, options.Format, "never", report, report.text); err != nil {
 		return err
@@ -71,14 +73,14 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 
 // lintFile examines each policy of a file, and adds the notes on its other
 // documents.
-func lintFile(name string, data []byte, now time.Time) []PolicyReport {
-	result, err := convertFile(name, data)
+func lintFile(formats *Formats, name string, data []byte, now time.Time) []PolicyReport {
+	result, err := formats.convert(name, data)
 	if err != nil {
 		return []PolicyReport{invalid(name, err)}
 	}
 	var reports []PolicyReport
 	for _, p := range result.Policies {
-		reports = append(reports, lintPolicy(p, now))
+		reports = append(reports, lintPolicy(formats, p, now))
 	}
 	for i := range result.Parts {
 		part := &result.Parts[i]
@@ -94,8 +96,8 @@ func lintFile(name string, data []byte, now time.Time) []PolicyReport {
 	return reports
 }
 
-func lintPolicy(p compat.Policy, now time.Time) PolicyReport {
-	report, err := examine(p, now)
+func lintPolicy(formats *Formats, p rewritten.Policy, now time.Time) PolicyReport {
+	report, err := examine(formats, p, now)
 	if err != nil {
 		return invalid(p.Name, err)
 	}
@@ -103,9 +105,9 @@ func lintPolicy(p compat.Policy, now time.Time) PolicyReport {
 }
 
 // examine reports on a policy. An error says why no process could start with it.
-func examine(p compat.Policy, now time.Time) (_ PolicyReport, err error) {
+func examine(formats *Formats, p rewritten.Policy, now time.Time) (_ PolicyReport, err error) {
 	defer policyfile.Recover(p.Name, &err)
-	file, err := policyfile.Load(p.Name, p.Data)
+	file, err := policyfile.Load(p.Name, p.Data, formats.Converters...)
 	if err != nil {
 		return PolicyReport{}, err
 	}

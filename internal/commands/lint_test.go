@@ -321,7 +321,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 		names = append(names, path)
 	}
 	var out bytes.Buffer
-	err := Lint(LintOptions{Files: names, Format: "text"}, nil, &out, time.Now())
+	err := Lint(LintOptions{Files: names, Format: "text", Formats: earlier}, nil, &out, time.Now())
 	if exit.Code(err) != exit.Misuse || err.Error() != "lint: 1 error" {
 		t.Errorf("exit code %d for %v", exit.Code(err), err)
 	}
@@ -341,7 +341,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 func TestLintStrict(t *testing.T) {
 	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {}}\n" // without memory: a warning
 	lintWith := func(strict bool) error {
-		return Lint(LintOptions{Files: []string{Standard}, Format: "text", Strict: strict}, strings.NewReader(load), &bytes.Buffer{}, time.Now())
+		return Lint(LintOptions{Files: []string{Standard}, Format: "text", Strict: strict, Formats: earlier}, strings.NewReader(load), &bytes.Buffer{}, time.Now())
 	}
 	if err := lintWith(false); err != nil {
 		t.Errorf("a warning is an error: %v", err)
@@ -351,8 +351,8 @@ func TestLintStrict(t *testing.T) {
 	}
 	for name, options := range map[string]LintOptions{
 		"no file":             {Format: "text"},
-		"a format of its own": {Files: []string{Standard}, Format: "yaml"},
-		"no such file":        {Files: []string{filepath.Join(t.TempDir(), "absent")}, Format: "text"},
+		"a format of its own": {Files: []string{Standard}, Format: "yaml", Formats: earlier},
+		"no such file":        {Files: []string{filepath.Join(t.TempDir(), "absent")}, Format: "text", Formats: earlier},
 	} {
 		if err := Lint(options, strings.NewReader(load), &bytes.Buffer{}, time.Now()); exit.Code(err) != exit.Misuse {
 			t.Errorf("%s: exit code %d for %v", name, exit.Code(err), err)
@@ -363,7 +363,7 @@ func TestLintStrict(t *testing.T) {
 // The policy that is shipped passes --strict, plugins' arguments included.
 func TestLintOfTheShippedPolicy(t *testing.T) {
 	var out bytes.Buffer
-	err := Lint(LintOptions{Files: []string{filepath.Join("..", "..", "policy.yaml")}, Format: "text", Strict: true}, nil, &out, time.Now())
+	err := Lint(LintOptions{Files: []string{filepath.Join("..", "..", "policy.yaml")}, Format: "text", Strict: true, Formats: earlier}, nil, &out, time.Now())
 	if err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}

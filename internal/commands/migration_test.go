@@ -9,14 +9,19 @@ import (
 
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/rewritten"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
+
+// earlier are the formats of all earlier systems, as the program reads them.
+var earlier = Formats{Converters: []policy.Converter{compat.Convert}, ConvertFile: compat.ConvertFile}
 
 // convertText runs `evenkeel convert` over a text.
 func convertText(t *testing.T, text string) (converted, progress string, err error) {
 	t.Helper()
 	var out, log bytes.Buffer
-	err = Convert(ConvertOptions{Files: []string{Standard}, To: Standard}, strings.NewReader(text), &out, &log)
+	err = Convert(ConvertOptions{Files: []string{Standard}, To: Standard, Formats: earlier}, strings.NewReader(text), &out, &log)
 	return out.String(), log.String(), err
 }
 
@@ -24,7 +29,7 @@ func convertText(t *testing.T, text string) (converted, progress string, err err
 func lintText(t *testing.T, text string) (LintReport, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := Lint(LintOptions{Files: []string{Standard}, Format: "json"}, strings.NewReader(text), &out, time.Now())
+	err := Lint(LintOptions{Files: []string{Standard}, Format: "json", Formats: earlier}, strings.NewReader(text), &out, time.Now())
 	var report LintReport
 	if decodeErr := json.Unmarshal(out.Bytes(), &report); decodeErr != nil {
 		t.Fatalf("reading the report: %v\n%s", decodeErr, out.String())
@@ -39,29 +44,29 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 		text   string
 		blocks func(text string) []string
 		// want holds, per block, what its first document becomes.
-		want []compat.Action
+		want []rewritten.Action
 	}{
 		"descheduler": {
 			text: "descheduler.md", blocks: marked,
 			// Five policies of one strategy each, RBAC, the ConfigMap, the Job.
-			want: []compat.Action{
-				compat.Converted, compat.Converted, compat.Converted, compat.Converted, compat.Converted,
-				compat.Kept, compat.Converted, compat.Marked,
+			want: []rewritten.Action{
+				rewritten.Converted, rewritten.Converted, rewritten.Converted, rewritten.Converted, rewritten.Converted,
+				rewritten.Kept, rewritten.Converted, rewritten.Marked,
 			},
 		},
 		"mem-real-usage-scheduler": {
 			text: "mem-real-usage-scheduler.md", blocks: marked,
 			// The configuration, RBAC with the Deployment behind it, a
 			// workload.
-			want: []compat.Action{compat.Current, compat.Kept, compat.Kept},
+			want: []rewritten.Action{rewritten.Current, rewritten.Kept, rewritten.Kept},
 		},
 		"kube-scheduler-extender": {
 			text: "kube-scheduler-extender.md", blocks: configMap,
-			want: []compat.Action{compat.Converted},
+			want: []rewritten.Action{rewritten.Converted},
 		},
 		"crane-scheduler-plus": {
 			text: "crane-scheduler-plus.md", blocks: flattened,
-			want: []compat.Action{compat.Converted, compat.Converted},
+			want: []rewritten.Action{rewritten.Converted, rewritten.Converted},
 		},
 	}
 	for name, tc := range cases {

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/usage/kubelet"
@@ -87,7 +88,7 @@ func lintFixes(t *testing.T, p *doctor.Patient) {
 		documents, rules := pasted(f.Mend)
 		for _, document := range documents {
 			var out bytes.Buffer
-			options := commands.LintOptions{Files: []string{commands.Standard}, Format: "text"}
+			options := commands.LintOptions{Files: []string{commands.Standard}, Format: "text", Formats: commands.Formats{ConvertFile: compat.ConvertFile}}
 			if err := commands.Lint(options, strings.NewReader(document), &out, time.Now()); err != nil {
 				t.Errorf("a fix of %q does not pass lint: %v\n%s\n%s", f.Says, err, out.String(), document)
 			}

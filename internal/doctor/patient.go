@@ -56,9 +56,12 @@ type Patient struct {
 	Extender Extender
 	// SchedulerConfig is kube-scheduler's configuration; nil if not given.
 	SchedulerConfig *SchedulerConfig
-	Pause           Pause
-	Ledger          Ledger
-	Clock           Clock
+	// LegacyPlugins are the names besides EvenkeelLoad by which kube-scheduler
+	// knows Evenkeel's plugin.
+	LegacyPlugins []string
+	Pause         Pause
+	Ledger        Ledger
+	Clock         Clock
 	// Fence says whether nodesync may change more of nodes than it does.
 	Fence Fence
 	// Steering is what is known of steering by the API server.

@@ -17,7 +17,7 @@ func examineSchedulerConfig(p *Patient, n *notes) {
 			fix("apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind)
 		return
 	}
-	summary, plugged := "Its extenders entry for Evenkeel is as it should be.", pluggedProfiles(config)
+	summary, plugged := "Its extenders entry for Evenkeel is as it should be.", p.pluggedProfiles(config)
 	if len(plugged) > 0 {
 		summary = "Evenkeel's plugin is enabled as it should be."
 		p.examinePlugins(n, config, plugged)

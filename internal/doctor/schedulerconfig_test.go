@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/compat/presets"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
@@ -26,6 +27,7 @@ func configured(t *testing.T, text, address string) (says []string, mend string)
 	t.Helper()
 	w := newWard(t, metricsserver.Name)
 	w.patient.Extender.URL = address
+	w.patient.LegacyPlugins = presets.PluginNames()
 	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
 	for _, f := range doctor.Examine(w.ask().patient).Findings {
 		if f.Check == doctor.CheckExtender && strings.HasPrefix(f.Subject, "sched.yaml") {

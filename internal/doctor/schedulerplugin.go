@@ -10,7 +10,6 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -19,17 +18,17 @@ const loadPlugin = policy.EvenkeelLoadName
 
 // pluggedProfiles finds the profiles that enable a plugin of Evenkeel's
 // anywhere.
-func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
+func (p *Patient) pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
 	for i := range config.Profiles {
-		p := plugged{place: i, scheduler: schedulerName(&config.Profiles[i]), profile: &config.Profiles[i]}
-		for _, name := range append([]string{loadPlugin}, process.PluginNames()...) {
-			if p.enables(name) {
-				p.plugins = append(p.plugins, name)
+		profile := plugged{place: i, scheduler: schedulerName(&config.Profiles[i]), profile: &config.Profiles[i]}
+		for _, name := range append([]string{loadPlugin}, p.LegacyPlugins...) {
+			if profile.enables(name) {
+				profile.plugins = append(profile.plugins, name)
 			}
 		}
-		if len(p.plugins) > 0 {
-			found = append(found, p)
+		if len(profile.plugins) > 0 {
+			found = append(found, profile)
 		}
 	}
 	return found
@@ -41,7 +40,7 @@ func (p *Patient) insideScheduler() bool {
 		return false
 	}
 	config, err := readSchedulerConfig(p.SchedulerConfig.Data)
-	return err == nil && len(pluggedProfiles(config)) > 0
+	return err == nil && len(p.pluggedProfiles(config)) > 0
 }
 
 // enables reports whether the plugin is enabled at an extension point at which

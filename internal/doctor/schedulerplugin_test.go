@@ -8,8 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/compat/presets"
 	"github.com/evenkeel/evenkeel/internal/doctor"
-	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
@@ -143,8 +144,8 @@ func TestShippedSecondScheduler(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, name := range schedulerplugin.Names()[1:] {
-		got, _ := configured(t, strings.ReplaceAll(text, schedulerplugin.EvenkeelLoad, name), "")
+	for _, name := range presets.PluginNames() {
+		got, _ := configured(t, strings.ReplaceAll(text, policy.EvenkeelLoadName, name), "")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}

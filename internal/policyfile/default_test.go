@@ -23,7 +23,7 @@ const loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 
 func load(t *testing.T, text string) *policy.File {
 	t.Helper()
-	file, err := compat.Load("policy.yaml", []byte(text), kinds.All)
+	file, err := Load("policy.yaml", []byte(text), compat.Convert)
 	if err != nil {
 		t.Fatal(err)
 	}

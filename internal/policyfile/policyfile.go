@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
-	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -60,9 +59,9 @@ func Hash(content []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Read reads the policy file and also returns its content; without one the
-// defaults apply.
-func Read(path string) (*policy.File, []byte, error) {
+// Read reads the policy file as Load does and also returns its content; without
+// one the defaults apply.
+func Read(path string, converters ...policy.Converter) (*policy.File, []byte, error) {
 	if path == "" {
 		return &policy.File{Load: policy.Default(kinds.All)}, nil, nil
 	}
@@ -70,14 +69,15 @@ func Read(path string) (*policy.File, []byte, error) {
 	if err != nil {
 		return nil, nil, exit.Usagef("reading the policy: %w", err)
 	}
-	file, err := Load(path, content)
+	file, err := Load(path, content, converters...)
 	return file, content, err
 }
 
-// Load reads the content of a policy file, current or legacy.
-func Load(name string, content []byte) (_ *policy.File, err error) {
+// Load reads the content of a policy file, in the current format or in one that
+// a converter knows.
+func Load(name string, content []byte, converters ...policy.Converter) (_ *policy.File, err error) {
 	defer Recover(name, &err)
-	return compat.Load(name, content, kinds.All)
+	return policy.Load(name, content, kinds.All, converters...)
 }
 
 // Profiles decodes the DeschedulerPolicy document by upstream's own loader,

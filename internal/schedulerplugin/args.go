@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
@@ -20,8 +19,17 @@ import (
 // EvenkeelLoad is the name of the plugin that uses an Evenkeel policy file.
 const EvenkeelLoad = policy.EvenkeelLoadName
 
-// Names returns all names that the plugin is registered under.
-func Names() []string { return append([]string{EvenkeelLoad}, process.PluginNames()...) }
+// Policy is the policy that the args of a legacy plugin ask for.
+type Policy struct {
+	// File is its path. Given, if set, is a policy without a file, and Text its
+	// text.
+	File  string
+	Given *policy.File
+	Text  string
+}
+
+// ReadLegacy reads the args of a legacy plugin, without apiVersion and kind.
+type ReadLegacy func(name string, args map[string]any) (Policy, error)
 
 // request is what the args of a plugin configure.
 type request struct {
@@ -31,7 +39,7 @@ type request struct {
 }
 
 // read turns the args of a plugin into a policy.
-func read(name string, object runtime.Object) (request, error) {
+func (s *Sides) read(name string, object runtime.Object) (request, error) {
 	given, err := argsOf(object)
 	if err != nil {
 		return request{}, err
@@ -39,7 +47,7 @@ func read(name string, object runtime.Object) (request, error) {
 	if name == EvenkeelLoad {
 		return readEvenkeelLoad(given)
 	}
-	asked, err := process.ReadPlugin(name, given)
+	asked, err := s.legacy(name, given)
 	if err != nil {
 		return request{}, fmt.Errorf("args: %s", oneLine(err))
 	}

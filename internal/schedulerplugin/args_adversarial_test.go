@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/evenkeel/evenkeel/compat/process"
 )
 
 // Args are read strictly: mistakes are reported in one line that names the
@@ -39,7 +41,7 @@ func TestWrongArgs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := read(tc.plugin, &runtime.Unknown{Raw: []byte(tc.args), ContentType: runtime.ContentTypeJSON})
+			_, err := NewSides(nil, legacy).read(tc.plugin, &runtime.Unknown{Raw: []byte(tc.args), ContentType: runtime.ContentTypeJSON})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("got %v, want %q in it", err, tc.want)
 			}
@@ -52,13 +54,13 @@ func TestWrongArgs(t *testing.T) {
 
 // Another plugin's args, by a mistake in wiring, are refused too.
 func TestArgsOfAnotherType(t *testing.T) {
-	if _, err := read(EvenkeelLoad, &runtime.Unknown{}); err != nil {
+	if _, err := NewSides(nil, nil).read(EvenkeelLoad, &runtime.Unknown{}); err != nil {
 		t.Errorf("empty args: %v", err)
 	}
-	if _, err := read(EvenkeelLoad, nil); err != nil {
+	if _, err := NewSides(nil, nil).read(EvenkeelLoad, nil); err != nil {
 		t.Errorf("no args: %v", err)
 	}
-	if _, err := read(EvenkeelLoad, &metav1.Status{}); err == nil {
+	if _, err := NewSides(nil, nil).read(EvenkeelLoad, &metav1.Status{}); err == nil {
 		t.Error("args of another type are taken")
 	}
 }
@@ -69,8 +71,8 @@ func FuzzArgs(f *testing.F) {
 	f.Add(`{"policyConfigPath": "/x", "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "DynamicArgs"}`)
 	f.Add(`{"namespace": null}`)
 	f.Fuzz(func(t *testing.T, args string) {
-		for _, name := range Names() {
-			asked, err := read(name, &runtime.Unknown{Raw: []byte(args)})
+		for _, name := range append(process.PluginNames(), EvenkeelLoad) {
+			asked, err := NewSides(nil, legacy).read(name, &runtime.Unknown{Raw: []byte(args)})
 			if err == nil && name != EvenkeelLoad && asked.PolicyFile == "" && asked.Given == nil {
 				t.Errorf("%s: %q asks for no policy", name, args)
 			}

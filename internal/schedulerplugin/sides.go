@@ -18,7 +18,8 @@ type MakeSide func(ctx context.Context, config SideConfig) (Side, error)
 // Sides makes plugins. Plugins with the same policy share one Side, whatever
 // their names and profiles.
 type Sides struct {
-	make MakeSide
+	make   MakeSide
+	legacy ReadLegacy
 
 	mu      sync.Mutex
 	byKey   map[sideKey]Side
@@ -31,14 +32,16 @@ type sideKey struct {
 	follow                bool
 }
 
-// NewSides returns empty Sides.
-func NewSides(newSide MakeSide) *Sides { return &Sides{make: newSide, byKey: map[sideKey]Side{}} }
+// NewSides returns empty Sides. Every plugin but EvenkeelLoad is a legacy one.
+func NewSides(newSide MakeSide, legacy ReadLegacy) *Sides {
+	return &Sides{make: newSide, legacy: legacy, byKey: map[sideKey]Side{}}
+}
 
 // New makes the named plugin for a profile of kube-scheduler, and starts the
 // Side that it needs unless that is running. It fails only for mistakes in args
 // or policy.
 func (s *Sides) New(ctx context.Context, name string, args runtime.Object, handle fwk.Handle) (*Plugin, error) {
-	asked, err := read(name, args)
+	asked, err := s.read(name, args)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", name, err)
 	}

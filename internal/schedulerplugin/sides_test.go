@@ -14,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
@@ -51,6 +52,12 @@ func (m *made) names() (names []string) {
 	return names
 }
 
+// legacy reads args as the program does.
+func legacy(name string, args map[string]any) (Policy, error) {
+	asked, err := process.ReadPlugin(name, args)
+	return Policy(asked), err
+}
+
 func plugin(ctx context.Context, t *testing.T, sides *Sides, name, args string) *Plugin {
 	t.Helper()
 	p, err := sides.New(ctx, name, &runtime.Unknown{Raw: []byte(args)}, handle{})
@@ -68,7 +75,7 @@ func plugin(ctx context.Context, t *testing.T, sides *Sides, name, args string) 
 func TestPluginsOfOnePolicyShare(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "mine")
 	var m made
-	sides := NewSides(m.side)
+	sides := NewSides(m.side, legacy)
 	ctx, cancel := context.WithCancel(t.Context())
 	first := plugin(ctx, t, sides, EvenkeelLoad, `{"policyConfigFile": "/p"}`)
 	if again := plugin(ctx, t, sides, EvenkeelLoad, `{"policyConfigFile": "/p", "namespace": "mine"}`); again.side != first.side {
@@ -101,7 +108,7 @@ func TestPluginsOfOnePolicyShare(t *testing.T) {
 // the plugin.
 func TestWrongPolicyIsTold(t *testing.T) {
 	m := made{err: errors.New("policy.yaml: lines: too low")}
-	sides := NewSides(m.side)
+	sides := NewSides(m.side, legacy)
 	_, err := sides.New(t.Context(), EvenkeelLoad, nil, handle{})
 	if want := `plugin "EvenkeelLoad": policy.yaml: lines: too low`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
@@ -117,7 +124,7 @@ func TestWrongPolicyIsTold(t *testing.T) {
 // series alone, by the label node.
 func TestRealUsageArgs(t *testing.T) {
 	var m made
-	sides := NewSides(m.side)
+	sides := NewSides(m.side, legacy)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer sides.Wait()
 	defer cancel()
@@ -162,10 +169,10 @@ func TestTheirConfigurationIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(Names(), given.Name) {
+	if !slices.Contains(process.PluginNames(), given.Name) {
 		t.Errorf("no plugin is registered as %q", given.Name)
 	}
-	asked, err := read(given.Name, &runtime.Unknown{Raw: args})
+	asked, err := NewSides(nil, legacy).read(given.Name, &runtime.Unknown{Raw: args})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/output"
@@ -159,7 +160,7 @@ func (o *SimulateOptions) policyVariants() ([]sim.Variant, error) {
 // in a DeschedulerPolicy.
 func policyVariant(path string) (_ sim.Variant, err error) {
 	defer policyfile.Recover(path, &err)
-	file, _, err := policyfile.Read(path)
+	file, _, err := policyfile.Read(path, compat.Convert)
 	if err != nil {
 		return sim.Variant{}, err
 	}

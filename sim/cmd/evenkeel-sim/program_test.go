@@ -189,3 +189,22 @@ func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 		}
 	}
 }
+
+// Both commands read policies of earlier systems: they name the field of theirs
+// that is wrong.
+func TestEarlierPoliciesAreRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "earlier.yaml")
+	text := "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {NoSuchStrategy: {enabled: true}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"record", "--policy-config-file", path, "--for", "1h", "--out", filepath.Join(t.TempDir(), "recording")},
+		{"simulate", "--policy", path},
+	} {
+		p := start(t, "evenkeel", args...)
+		if code := p.code(t); code != 2 || !strings.Contains(p.stderr.String(), "strategies[NoSuchStrategy]") {
+			t.Errorf("%v: exit code %d and %q", args, code, p.stderr.String())
+		}
+	}
+}

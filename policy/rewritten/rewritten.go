@@ -1,10 +1,8 @@
-package compat
+// Package rewritten says what became of a file when the documents of legacy
+// systems in it were converted into the current format.
+package rewritten
 
-import (
-	"fmt"
-
-	"github.com/evenkeel/evenkeel/policy"
-)
+import "github.com/evenkeel/evenkeel/policy"
 
 // Action says what was done with a document.
 type Action string
@@ -27,7 +25,7 @@ const (
 type Part struct {
 	// Place says where it is, such as line 12.
 	Place string
-	// Found is what it is, such as descheduler/v1alpha1 DeschedulerPolicy.
+	// Found is what it is, such as evenkeel.io/v1alpha1 LoadPolicy.
 	Found string
 	// Action is what was done with it.
 	Action Action
@@ -41,39 +39,18 @@ type Part struct {
 type Policy struct {
 	// Name names it in messages.
 	Name string
-	// Is says what it is made of, such as descheduler/v1alpha1
-	// DeschedulerPolicy.
+	// Is says what it is made of, such as evenkeel.io/v1alpha1 LoadPolicy.
 	Is string
 	// Data is its text as it was.
 	Data []byte
 }
 
-// Result is a file in the current format.
-type Result struct {
+// File is a file in the current format.
+type File struct {
 	// Text is the whole file.
 	Text []byte
 	// Parts are its documents, and the values inside them that hold policies.
 	Parts []Part
-	// Policies are those that it holds for Load.
+	// Policies are those that it holds, for policy.Load.
 	Policies []Policy
-}
-
-// place is where a stream of documents is in a file: the entry of a manifest
-// that holds it; empty for the file itself.
-type place string
-
-// of names a line of the stream.
-func (p place) of(line int) string {
-	if p == "" {
-		return fmt.Sprintf("line %d", line)
-	}
-	return fmt.Sprintf("%s, line %d", p, line)
-}
-
-// problem names a mistake in the stream.
-func (p place) problem(text string) string {
-	if p == "" {
-		return text
-	}
-	return string(p) + ": " + text
 }
