@@ -33,7 +33,7 @@ hot and cool mean and how pods are moved; it is described here. Both halves of E
 - Unknown fields and invalid values are rejected, naming the file, the field, the value and what is allowed.
 - A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is Kubernetes' own, as in 250m or 200Mi. A *metric* is cpu,
   memory, memory.available, cpu.pressure, memory.pressure, io.pressure, cpu.contention or a name from usage.metrics.
-  cpu.contention is how long a node's containers wait for a CPU that others have ([more](decisions/contention-of-containers.md)).
+  cpu.contention is how long a node's containers wait for a CPU that others have ([more](decisions.md#contention-is-what-unthrottled-containers-wait)).
 - A *window* is last (the newest sample), avg_5m (a mean), max_avg_1h (the highest mean of 5m) or p95_1h (a percentile, 1
   to 99), each with a time from 1m (max_avg: 10m) to 1d, written in the largest unit that holds it whole: avg_1h, not
   avg_60m.

@@ -147,21 +147,13 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// indexes are the pages that list those of a folder; docs/README.md lists all
-// others.
-var indexes = map[string]string{"docs/decisions": "docs/decisions/README.md", "docs/runbooks": "docs/alerts.md"}
-
-// indexProblems returns which pages of docs their index does not list exactly
+// indexProblems returns which pages of docs docs/README.md does not list exactly
 // once.
 func indexProblems(all map[string]page) (problems []string) {
-	const front = "docs/README.md"
+	const index = "docs/README.md"
 	for name := range all {
-		if !within(name, "docs") || name == front {
+		if !within(name, "docs") || name == index {
 			continue
-		}
-		index := indexes[path.Dir(name)]
-		if index == "" || index == name {
-			index = front
 		}
 		listed := 0
 		for _, link := range all[index].links {
@@ -177,7 +169,7 @@ func indexProblems(all map[string]page) (problems []string) {
 	return problems
 }
 
-// docs/README.md, or the index of a folder, lists every page of docs once.
+// docs/README.md lists every page of docs once.
 func TestIndexOfDocs(t *testing.T) {
 	for _, problem := range indexProblems(pages(t)) {
 		t.Error(problem)
@@ -192,21 +184,20 @@ func TestPagesThatAreWrong(t *testing.T) {
 	}{
 		"all is well": {
 			pages: map[string]string{
-				"README.md":                "# Here\n[a](docs/a.md#the-first-of-2) [b](docs/sub/b.md) [c](#here) [code](main.go) [web](https://example.org/x)",
-				"docs/README.md":           "# Docs\n[a](a.md), [b](sub/b.md), [decisions](decisions/README.md)",
-				"docs/a.md":                "# A\n## The first, of `2`\n```\n[no link](nowhere.md)\n```\n`[nor](this.md)`",
-				"docs/sub/b.md":            "# B\n[a](../a.md)\n# B\n[this](#b-1)",
-				"docs/decisions/README.md": "# Decisions\n[c](c.md)",
-				"docs/decisions/c.md":      "# [C](../a.md)_d\n[here](#c_d)",
+				"README.md":      "# Here\n[a](docs/a.md#the-first-of-2) [b](docs/sub/b.md) [c](#here) [code](main.go) [web](https://example.org/x)",
+				"docs/README.md": "# Docs\n[a](a.md), [b](sub/b.md), [c](c.md)",
+				"docs/a.md":      "# A\n## The first, of `2`\n```\n[no link](nowhere.md)\n```\n`[nor](this.md)`",
+				"docs/sub/b.md":  "# B\n[a](../a.md)\n# B\n[this](#b-1)",
+				"docs/c.md":      "# [C](a.md)_d\n[here](#c_d)",
 			},
 		},
-		"a decision that only the front page lists": {
+		"a page that is listed by another page only": {
 			pages: map[string]string{
-				"docs/README.md":           "# Docs\n[decisions](decisions/README.md) [c](decisions/c.md)",
-				"docs/decisions/README.md": "# Decisions",
-				"docs/decisions/c.md":      "# C",
+				"docs/README.md": "# Docs\n[a](a.md)",
+				"docs/a.md":      "# A\n[b](sub/b.md)",
+				"docs/sub/b.md":  "# B",
 			},
-			want: []string{"docs/decisions/README.md lists docs/decisions/c.md 0 times"},
+			want: []string{"docs/README.md lists docs/sub/b.md 0 times"},
 		},
 		"a page that moved": {
 			pages: map[string]string{"README.md": "# R\n[a](docs/a.md)", "docs/README.md": "# Docs\n[a](a.md)"},
