@@ -15,8 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
-
-	"github.com/evenkeel/evenkeel/reasons"
 )
 
 var update = flag.Bool("update", false, "rewrite deploy/components/alerts")
@@ -28,7 +26,7 @@ var (
 	alertsFile    = filepath.Join(root, "charts", "evenkeel", "files", "alerts.yaml")
 	componentFile = filepath.Join(root, "deploy", "components", "alerts", "prometheusrule.yaml")
 	ruleTests     = filepath.Join("testdata", "alerts.yaml")
-	runbooks      = filepath.Join(root, "docs", "runbooks")
+	runbooks      = filepath.Join(root, "docs", "runbooks.md")
 )
 
 // alert is a rule of the rule file.
@@ -40,8 +38,8 @@ type alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// runbook returns the name of the alert's page.
-func (a *alert) runbook() string { return strings.ReplaceAll(reasons.Snake(a.Alert), "_", "-") + ".md" }
+// runbook returns the alert's runbook, relative to docs.
+func (a *alert) runbook() string { return "runbooks.md#" + strings.ToLower(a.Alert) }
 
 type rules struct {
 	Groups []struct {
@@ -133,7 +131,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 
 // Each alert says how bad it is, what is wrong, where, and what to do.
 func TestAlertsAreComplete(t *testing.T) {
-	const base = "https://github.com/evenkeel/evenkeel/blob/main/docs/runbooks/"
+	const base = "https://github.com/evenkeel/evenkeel/blob/main/docs/"
 	severities, seen := []string{"info", "warning", "critical"}, map[string]bool{}
 	for _, a := range alerts(t) {
 		if seen[a.Alert] || !strings.HasPrefix(a.Alert, "Evenkeel") || a.For == "" {
@@ -156,42 +154,39 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// sections are the headings of each runbook.
-var sections = []string{"## Meaning", "## Impact", "## Look", "## Fix"}
+// parts are what each runbook has after what the alert means, in this order.
+var parts = []string{"**Impact", "**Look", "**Fix"}
 
 var (
-	heading  = regexp.MustCompile(`(?m)^## .*$`)
+	part     = regexp.MustCompile(`(?m)^\*\*(?:Impact|Look|Fix)`)
 	command  = regexp.MustCompile(`(?m)^    (?:kubectl|evenkeel|curl) .*$`)
-	alertRow = regexp.MustCompile("(?m)^\\| \\[`(Evenkeel[A-Za-z]+)`\\]\\(runbooks/([a-z-]+\\.md)\\) \\| ([a-z]+) \\| ([0-9a-z]+) \\| \\S.* \\|$")
+	alertRow = regexp.MustCompile("(?m)^\\| \\[`(Evenkeel[A-Za-z]+)`\\]\\((runbooks\\.md#[a-z]+)\\) \\| ([a-z]+) \\| ([0-9a-z]+) \\| \\S.* \\|$")
 )
 
-// Each alert has a page with what it means, what it does to users, commands to
-// look with and how to fix it; no page is about another alert.
+// Each alert has a runbook with what it means, its impact on users, commands to
+// look with and how to fix it. They are in the order of the alerts.
 func TestEveryAlertHasItsRunbook(t *testing.T) {
-	want := map[string]string{}
+	var want, got []string
 	for _, a := range alerts(t) {
-		want[a.runbook()] = a.Alert
+		want = append(want, a.Alert)
 	}
-	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, page := range pages {
-		text := contentOf(t, page)
-		title, _, _ := strings.Cut(text, "\n")
-		got[filepath.Base(page)] = strings.TrimPrefix(title, "# ")
-		if diff := cmp.Diff(sections, heading.FindAllString(text, -1)); diff != "" {
-			t.Errorf("%s: headings (-want +got):\n%s", page, diff)
+	for _, text := range strings.Split(contentOf(t, runbooks), "\n## ")[1:] {
+		title, text, _ := strings.Cut(text, "\n\n")
+		got = append(got, title)
+		if diff := cmp.Diff(parts, part.FindAllString(text, -1)); diff != "" {
+			t.Errorf("%s: parts (-want +got):\n%s", title, diff)
 		}
-		_, look, _ := strings.Cut(text, "## Look")
-		look, _, _ = strings.Cut(look, "## Fix")
+		if strings.HasPrefix(text, "**") {
+			t.Errorf("%s does not say what the alert means", title)
+		}
+		_, look, _ := strings.Cut(text, "\n**Look")
+		look, _, _ = strings.Cut(look, "\n**Fix")
 		if n := len(command.FindAllString(look, -1)); n < 2 || n > 4 {
-			t.Errorf("%s: %d commands to look with", page, n)
+			t.Errorf("%s: %d commands to look with", title, n)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("runbooks and their titles (-alerts +pages):\n%s", diff)
+		t.Errorf("runbooks (-alerts +page):\n%s", diff)
 	}
 }
 
