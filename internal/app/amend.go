@@ -34,11 +34,17 @@ type Marking struct {
 	Progress io.Writer
 }
 
+// decode applies the flags to the policy, and reads which nodes are published.
+func (m *Marking) decode(g *generation) error {
+	if err := m.amend(g.file); err != nil {
+		return err
+	}
+	g.signalsOnly = !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled
+	return decodeGiven(g)
+}
+
 // amend applies the flags to the policy.
 func (m *Marking) amend(file *policy.File) error {
-	if m == nil {
-		return nil
-	}
 	u := &file.Load.Usage
 	if m.Prometheus != "" {
 		i := slices.IndexFunc(u.Sources, func(s policy.Source) bool { return s.Type == prometheus.Name })

@@ -7,76 +7,81 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// extenderServer makes the server of a separate extender, its reports and its
-// task. With --observe the server answers neutrally, and the task compares its
-// answers with kube-scheduler's choices.
-func (a *App) extenderServer() (*extender.Server, *serve.Pages, func(context.Context) error, error) {
-	pages := a.pages()
-	if !a.options.Observe {
-		server, err := a.server(a.answerer, pages.Reports)
-		return server, pages, untilStopped, err
-	}
-	shadow, err := steering.NewShadow(a.answerer, a.registry)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	pages.Reports.Shadow = shadow
-	server, err := a.server(shadow, pages.Reports)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return server, pages, func(ctx context.Context) error {
-		klog.FromContext(ctx).Info("Answering neutrally", "reason", "--observe")
-		return shadow.Run(ctx)
-	}, nil
+// answering is how a process answers kube-scheduler and people.
+type answering struct {
+	server *extender.Server
+	pages  *serve.Pages
+	// compare is a task: with --observe the server answers neutrally, and this
+	// compares its answers with kube-scheduler's choices.
+	compare func(context.Context) error
 }
 
-// server makes the server for an Answerer.
-func (a *App) server(answerer extender.Answerer, reports *serve.Reports) (*extender.Server, error) {
-	config := extender.Config{
-		Answerer: answerer, Status: extender.Report(reports.Steering), Registerer: a.registry,
-		Address: a.options.ListenAddress, InsecureAddress: a.options.InsecureAddress,
-		TLS: certs.Files{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
+func newAnswering(p *process, answerer *steering.Answerer, explainer *live.Explainer) (*answering, error) {
+	reports := &serve.Reports{
+		Observer: p.observer, Authority: p.authority, Policies: p.policies, Answerer: answerer, Clock: p.kube.Clock, Begun: p.begun,
+		Explainer: explainer, Lease: p.lease, Gauges: p.gauges, Namespace: p.options.Namespace,
 	}
-	a.answer(&config)
+	a := &answering{
+		pages:   &serve.Pages{Address: p.options.ReportAddress, Reports: reports, Metrics: serve.Metrics(p.registry), Profiling: p.options.Profiling},
+		compare: untilStopped,
+	}
+	var err error
+	if !p.options.Observe {
+		a.server, err = newServer(p, answerer, reports)
+		return a, err
+	}
+	shadow, err := steering.NewShadow(answerer, p.registry)
+	if err != nil {
+		return nil, err
+	}
+	reports.Shadow = shadow
+	a.compare = func(ctx context.Context) error {
+		klog.FromContext(ctx).Info("Answering neutrally", "reason", "--observe")
+		return shadow.Run(ctx)
+	}
+	a.server, err = newServer(p, shadow, reports)
+	return a, err
+}
+
+// newServer makes the server for an Answerer, which follows the policy in effect.
+func newServer(p *process, answerer extender.Answerer, reports *serve.Reports) (*extender.Server, error) {
+	config := p.answers()
+	config.Answerer, config.Status = answerer, extender.Report(reports.Steering)
 	server, err := extender.NewServer(config)
 	if err != nil {
 		return nil, exit.Usage(err)
 	}
-	a.answers = server
+	p.follow(func(g *generation) {
+		if measured := g.load.Scoring.Measured; measured != nil {
+			server.SetLoad(measured.Message, measured.RejectAll)
+		}
+	})
 	return server, nil
 }
 
-// pages returns the reports of this process, as users read them.
-func (a *App) pages() *serve.Pages {
-	return &serve.Pages{
-		Address: a.options.ReportAddress,
-		Reports: &serve.Reports{
-			Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Clock: a.kube.Clock, Begun: a.begun,
-			Explainer: a.explainer, Lease: a.lease, Gauges: a.gauges, Namespace: a.options.Namespace,
-		},
-		Metrics: serve.Metrics(a.registry), Profiling: a.options.Profiling,
+// answers returns how kube-scheduler is answered, by the policy and the flags.
+func (p *process) answers() extender.Config {
+	o := &p.options
+	config := extender.Config{
+		Registerer: p.registry, Address: o.ListenAddress, InsecureAddress: o.InsecureAddress, LogBodies: o.LogBodies,
+		TLS: certs.Files{CertFile: o.TLSCertFile, KeyFile: o.TLSKeyFile, ClientCAFile: o.ClientCAs},
 	}
-}
-
-// answer applies the policy and the options to how kube-scheduler is answered.
-func (a *App) answer(config *extender.Config) {
-	if measured := a.current().load.Scoring.Measured; measured != nil {
+	if measured := p.current().load.Scoring.Measured; measured != nil {
 		config.LoadMessage, config.RejectAll = measured.Message, measured.RejectAll
 	}
-	config.LogBodies = a.options.LogBodies
-	if !a.options.MemoryOnly {
-		return
+	if o.MemoryOnly {
+		config.NamesOnly, config.FullReplies = true, true
+		config.Pages = map[string]http.Handler{
+			"/":        extender.Text("evenkeel extender: POST /filter and /prioritize, GET /healthcheck, /metrics and /status\n"),
+			"/metrics": serve.Metrics(p.registry),
+		}
 	}
-	config.NamesOnly, config.FullReplies = true, true
-	config.Pages = map[string]http.Handler{
-		"/":        extender.Text("evenkeel extender: POST /filter and /prioritize, GET /healthcheck, /metrics and /status\n"),
-		"/metrics": serve.Metrics(a.registry),
-	}
+	return config
 }

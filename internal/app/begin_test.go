@@ -46,8 +46,8 @@ func (a *apart) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// appApart makes a process beside an API server.
-func appApart(t *testing.T, server *apart, needs parts, text string, change ...func(*Options)) *App {
+// optionsApart are the flags of a process beside an API server.
+func optionsApart(t *testing.T, server *apart, text string, change ...func(*Options)) Options {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -57,12 +57,18 @@ func appApart(t *testing.T, server *apart, needs parts, text string, change ...f
 	for _, c := range change {
 		c(&options)
 	}
-	a, err := newApp(t.Context(), options, needs)
+	return options
+}
+
+// runApart is `evenkeel run` beside an API server.
+func runApart(t *testing.T, server *apart, text string, change ...func(*Options)) *evicting {
+	t.Helper()
+	e, err := newRun(t.Context(), optionsApart(t, server, text, change...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.stop)
-	return a
+	t.Cleanup(e.stop)
+	return e
 }
 
 // A process is made without the API server, and answers neutrally until that
@@ -70,13 +76,16 @@ func appApart(t *testing.T, server *apart, needs parts, text string, change ...f
 func TestAnsweringBeginsWithoutTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Hour)}
-		a := appApart(t, server, parts{serving: true}, measuredPolicy)
+		a, answers, err := newExtender(t.Context(), optionsApart(t, server, measuredPolicy))
+		if err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
 		reached := make(chan error)
-		go func() { reached <- a.begin(t.Context()) }()
+		go func() { reached <- a.begin(t.Context(), a) }()
 		time.Sleep(30 * time.Minute)
 		nodes, reasons, scores := []cluster.NodeIndex{-1, -1}, make([]extender.Reject, 2), make([]int8, 2)
-		round, pod := a.answerer.Begin(), &extender.Pod{Namespace: "web", Name: "new", UID: "1"}
+		round, pod := answers.pages.Reports.Answerer.Begin(), &extender.Pod{Namespace: "web", Name: "new", UID: "1"}
 		round.Filter(pod, nodes, reasons)
 		round.Prioritize(pod, nodes, scores)
 		if reasons[0]+reasons[1] != extender.RejectNone || scores[0] != scores[1] {
@@ -100,9 +109,8 @@ func TestAnsweringBeginsWithoutTheAPIServer(t *testing.T) {
 func TestASingleRunFailsWithoutTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Hour)}
-		a := appApart(t, server, parts{evicting: true}, byUsage)
 		began := time.Now()
-		_, err := reachedApp(t.Context(), a.options, a.parts)
+		err := Run(t.Context(), optionsApart(t, server, byUsage))
 		if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "reaching the API server at http://api") || time.Since(began) > time.Minute {
 			t.Errorf("ended with %v after %v", err, time.Since(began))
 		}
@@ -116,9 +124,13 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 		"  - {name: RealUsageLowNodeUtilization, args: {}}\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
 	synctest.Test(t, func(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Minute)}
-		a := appApart(t, server, parts{evicting: true, serving: true}, naming, func(o *Options) { o.Interval = time.Minute })
+		e, _, err := newServe(t.Context(), optionsApart(t, server, naming, func(o *Options) { o.Interval = time.Minute }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(e.stop)
 		began := time.Now()
-		err := a.begin(t.Context())
+		err = e.begin(t.Context(), e)
 		if exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), `there is no priority class "gone"`) {
 			t.Errorf("ended with %v", err)
 		}
@@ -132,7 +144,7 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 // away, stays a leader: each cycle tries again.
 func TestALoopOutlivesAnAPIServerThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := startingApp(t, nil, func(o *Options) { o.Interval = time.Minute })
+		a, _ := starting(t, nil, func(o *Options) { o.Interval = time.Minute })
 		a.kube.Client.(*fake.Clientset).PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errRefused
 		})

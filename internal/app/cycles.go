@@ -21,84 +21,98 @@ import (
 
 // cycles waits until usage has been observed for long enough, and then runs one
 // cycle or many.
-func (a *App) cycles(ctx context.Context) error {
-	a.authority.Begin()
-	a.announcer.Evicting(a.authority)
-	if err := a.takeLedger(ctx); err != nil && !a.options.loops() {
+func (e *evicting) cycles(ctx context.Context) error {
+	e.authority.Begin()
+	e.announcer.Evicting(e.authority)
+	if err := e.takeLedger(ctx); err != nil && !e.options.loops() {
 		return err
 	} else if err != nil {
 		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
 	}
-	if !a.options.DryRun {
-		defer a.steering.keep(ctx)()
+	if !e.options.DryRun {
+		defer e.steering.keep(ctx)()
 	}
-	if !a.options.loops() {
-		err := a.steering.once(ctx, a.options.DryRun, a.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
-			if !a.awaitUsage(ctx, io.Discard) {
+	if !e.options.loops() {
+		err := e.steering.once(ctx, e.options.DryRun, e.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
+			if !e.awaitUsage(ctx, untold()) {
 				return nil
 			}
-			return a.cycle(ctx)
+			return e.cycle(ctx)
 		})
-		if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
+		if syncer := e.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
 			err = errors.Join(err, syncer.Sync(ctx))
 		}
 		return err
 	}
-	if !a.awaitUsage(ctx, io.Discard) {
+	if !e.awaitUsage(ctx, untold()) {
 		return nil
 	}
-	schedule, err := a.options.schedule()
+	schedule, err := e.options.schedule()
 	if err != nil {
 		return exit.Usage(err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	if !a.options.DryRun {
+	if !e.options.DryRun {
 		group.Go(func() error {
-			return a.authority.Keep(ctx, func(ctx context.Context) { a.current().evictor.AssessMoves(ctx) })
+			return e.authority.Keep(ctx, func(ctx context.Context) { e.current().evictor.AssessMoves(ctx) })
 		})
 	}
-	if !a.options.DryRun {
-		keeper := patterns.Keeper{Client: a.kube.Client, Namespace: a.options.Namespace, Known: a.observer}
+	if !e.options.DryRun {
+		keeper := patterns.Keeper{Client: e.kube.Client, Namespace: e.options.Namespace, Known: e.observer}
 		group.Go(func() error { return keeper.Run(ctx) })
 	}
-	group.Go(func() error { return a.publish(ctx) })
+	group.Go(func() error { return e.publish(ctx) })
 	group.Go(func() error {
-		runner.Loop(ctx, schedule, a.kube.Clock.Now, a.health.Progress, a.nextCycle)
+		runner.Loop(ctx, schedule, e.kube.Clock.Now, e.health.Progress, e.nextCycle)
 		return nil
 	})
 	return group.Wait()
 }
 
 // nextCycle waits for usage and runs a cycle by the policy in effect.
-func (a *App) nextCycle(ctx context.Context) {
-	if !a.awaitUsage(ctx, io.Discard) {
+func (e *evicting) nextCycle(ctx context.Context) {
+	if !e.awaitUsage(ctx, untold()) {
 		return
 	}
-	a.cycling.Lock()
-	defer a.cycling.Unlock()
-	if err := a.cycle(ctx); err != nil {
+	e.cycling.Lock()
+	defer e.cycling.Unlock()
+	if err := e.cycle(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Cycle failed")
 	}
 }
 
 // cycle runs one cycle by the policy in effect.
-func (a *App) cycle(ctx context.Context) error {
-	g := a.current()
-	a.health.Progress()
-	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does this
-	a.evictions.ResetCycle()
-	a.cluster.SetTaints(settings.Taints(g.load))
-	if a.customs != nil { // a kind may be served by now
-		if err := a.wireCustom(g.load.Eviction.RecreatingControllers); err != nil {
+func (e *evicting) cycle(ctx context.Context) error {
+	g := e.current()
+	e.health.Progress()
+	e.observer.Ledger().Expire(e.kube.Clock.Now()) // without samples nothing else does this
+	e.evictions.ResetCycle()
+	e.cluster.SetTaints(settings.Taints(g.load))
+	if e.demand.customs != nil { // a kind may be served by now
+		if err := e.watchCustom(g.load.Eviction.RecreatingControllers); err != nil {
 			klog.FromContext(ctx).Error(err, "Kinds of recreatingControllers that were not served when this process began were not looked for, the next cycle tries again")
 		}
 	}
-	if err := a.takeLedger(ctx); err != nil {
-		a.metrics.runner.NotBegun()
+	if err := e.takeLedger(ctx); err != nil {
+		e.metrics.runner.NotBegun()
 		return err
 	}
 	g.evictor.BeginCycle(ctx)
 	return g.runner.Cycle(ctx)
+}
+
+// patience is how a process waits for usage.
+type patience struct {
+	// progress is told what has been seen.
+	progress io.Writer
+	// hopeless returns why not to wait any longer.
+	hopeless func(*observer.Observation) error
+}
+
+// untold waits in silence, for as long as it takes: someone may install the source
+// meanwhile.
+func untold() patience {
+	return patience{progress: io.Discard, hopeless: func(*observer.Observation) error { return nil }}
 }
 
 // awaitUsage waits until sources with history have reported enough, or for the
@@ -107,42 +121,33 @@ func (a *App) cycle(ctx context.Context) error {
 // an unmeasured pod is not moved. If a source delivers too little it waits
 // twice as long and then leaves the matter to the gate. It returns false if the
 // context ended or waiting is hopeless.
-func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
-	g := a.current()
-	reads := g.readsUsage() || a.parts.onlyRealUsage
+func (e *evicting) awaitUsage(ctx context.Context, waits patience) bool {
+	g := e.current()
+	reads := g.readsUsage() || g.onlyRealUsage
 	if !reads {
-		a.waited = false
+		e.waited = false
 	}
-	if a.waited || !reads {
+	if e.waited || !reads {
 		return true
 	}
 	period := g.load.Usage.ObservationPeriod.Duration
-	started := a.kube.Clock.Local()
-	told := terminal.NewProgress(progress, started)
+	started := e.kube.Clock.Local()
+	told := terminal.NewProgress(waits.progress, started)
 	defer told.Done()
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
-		a.health.Progress()
+		e.health.Progress()
 		// The newest observation must cover the whole period. A replica that
 		// takes over the Lease has observed all along.
-		latest := a.observer.Latest()
+		latest := e.observer.Latest()
 		ripe := latest != nil && latest.Ripe(period, g.load.Usage.SampleInterval.Duration, g.load.Usage.MinCoveragePercent)
-		now := a.kube.Clock.Local()
-		a.waited = ripe || now.Sub(started) > 2*period
-		if !a.waited {
+		now := e.kube.Clock.Local()
+		e.waited = ripe || now.Sub(started) > 2*period
+		if !e.waited {
 			told.Say(now, waiting(latest, now.Sub(started), period))
 		}
-		return a.waited, a.hopeless(latest)
+		return e.waited, waits.hopeless(latest)
 	})
 	return err == nil
-}
-
-// hopeless returns why a plan that is only printed waits for usage no longer.
-// Any other process waits on: someone may install the source meanwhile.
-func (a *App) hopeless(latest *observer.Observation) error {
-	if a.parts.execute == nil || latest == nil || latest.Batches > 0 {
-		return nil
-	}
-	return latest.LastingError()
 }
 
 // waiting says what the wait for usage has seen, and how long it still takes.
@@ -159,12 +164,12 @@ func waiting(latest *observer.Observation, waited, period time.Duration) string 
 
 // takeLedger reads the stored ledger, as the one process that writes it from
 // now on, and scales back what a predecessor left scaled up.
-func (a *App) takeLedger(ctx context.Context) error {
-	if err := a.authority.Take(ctx, a.current().readsUsage()); err != nil {
+func (e *evicting) takeLedger(ctx context.Context) error {
+	if err := e.authority.Take(ctx, e.current().readsUsage()); err != nil {
 		return err
 	}
-	if !a.options.DryRun && !a.authority.Alone() {
-		a.scaler.SettleSurges(ctx, a.observer.Ledger())
+	if !e.options.DryRun && !e.authority.Alone() {
+		e.scaler.SettleSurges(ctx, e.observer.Ledger())
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,14 +11,14 @@ import (
 	"time"
 
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 
-	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -48,29 +47,50 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	}
 }
 
-// waitingForUsage is a process whose sources report nothing.
-func waitingForUsage(t *testing.T) *App {
+// offline is what a process is made from that evicts over a fake API server, and
+// whose sources report nothing.
+func offline(t testing.TB, client kubernetes.Interface, content string, change ...func(*Options)) setup {
 	t.Helper()
 	policyfile.SetupPlugins()
-	file, err := policy.Load("policy.yaml", []byte(byUsage), kinds.All)
+	file, err := policy.Load("policy.yaml", []byte(content), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clock := servertime.New(time.Now)
-	a := &App{
-		parts: parts{evicting: true}, registry: serve.NewRegistry(), begun: clock.Local(), health: serve.NewHealth(clock.Local),
-		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: fake.NewClientset(), Clock: clock},
+	s := setup{
+		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: client, Clock: servertime.New(time.Now)},
+		file: file, content: []byte(content), decode: decodeProfiles,
 	}
-	g, err := a.read(file, []byte(byUsage), 1)
+	for _, c := range change {
+		c(&s.options)
+	}
+	return s
+}
+
+// observingOnly is a process that only observes.
+func observingOnly(t *testing.T) *process {
+	t.Helper()
+	p, err := newProcess(t.Context(), offline(t, fake.NewClientset(), byUsage))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.active.Store(g)
-	a.announcer = announce.NewAnnouncer(nil, "")
-	if err := a.wireObserver(); err != nil {
+	return p
+}
+
+// evictingOffline is a process that evicts, and sends its Events to a channel.
+func evictingOffline(t testing.TB, s setup, sent chan string) *evicting {
+	t.Helper()
+	e, err := newEvicting(t.Context(), s, &unsent{FakeRecorder: events.FakeRecorder{Events: sent}}, false)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	t.Cleanup(e.stop)
+	return e
+}
+
+// waitingForUsage is a process whose sources report nothing.
+func waitingForUsage(t *testing.T) *evicting {
+	t.Helper()
+	return evictingOffline(t, offline(t, fake.NewClientset(), byUsage), nil)
 }
 
 // Usage is waited for as long as the policy says, whatever the API server's
@@ -81,7 +101,7 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, began := waitingForUsage(t), time.Now()
 				done := make(chan bool)
-				go func() { done <- a.awaitUsage(t.Context(), io.Discard) }()
+				go func() { done <- a.awaitUsage(t.Context(), untold()) }()
 				time.Sleep(time.Second)
 				correct(t, a.kube.Clock, off)
 				if !<-done {
@@ -101,7 +121,9 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 func TestWaitingForUsageIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, progress := waitingForUsage(t), bytes.Buffer{}
-		a.awaitUsage(t.Context(), &progress)
+		waits := untold()
+		waits.progress = &progress
+		a.awaitUsage(t.Context(), waits)
 		lines := strings.Split(strings.TrimSuffix(progress.String(), "\n"), "\n")
 		// 150 s, and as long again for sources that report too little.
 		if want := "Watching usage: nothing read yet, about 2m15s left, 4m45s at most"; len(lines) != 20 || lines[0] != want {
@@ -118,7 +140,7 @@ func TestWaitingForUsageIsTold(t *testing.T) {
 }
 
 // know makes a process one that knows nodes and pods.
-func know(t *testing.T, a *App) {
+func know(t *testing.T, a *process) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(a.kube.Client, 0)
 	synced, err := a.observer.Store().Attach(factory)
@@ -138,7 +160,7 @@ func know(t *testing.T, a *App) {
 // know the cluster yet.
 func TestHeartbeatStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := waitingForUsage(t)
+		a := observingOnly(t)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- a.heartbeat(ctx) }()
@@ -161,7 +183,7 @@ func TestHeartbeatStops(t *testing.T) {
 // Observations are progress, also those whose times are before the last one's.
 func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := waitingForUsage(t)
+		a := observingOnly(t)
 		know(t, a)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)

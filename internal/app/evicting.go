@@ -1,220 +1,350 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
-	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/evictor/saved"
 	"github.com/evenkeel/evenkeel/internal/announce"
-	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/runner"
-	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// wireAuthority makes the Lease and the Authority.
-func (a *App) wireAuthority() (err error) {
-	namespace := cmp.Or(a.options.Namespace, DefaultNamespace)
-	a.lease, err = authority.NewLease(authority.LeaseConfig{
-		Client: a.kube.Client, Namespace: a.options.Namespace, Name: a.options.LeaseName,
-		Elect: a.options.elects(), Once: a.parts.once(&a.options),
-		Duration: a.options.LeaseDuration, RenewDeadline: a.options.RenewDeadline, RetryPeriod: a.options.RetryPeriod,
-		Progress: a.health.Progress,
-	})
-	if err != nil {
-		return err
-	}
-	a.pause = pause.NewSwitch(a.kube.Client, namespace, evictor.ConfigMapName, a.registry)
-	a.authority, err = authority.New(authority.Config{
-		Client: a.kube.Client, Namespace: namespace, Lease: a.lease, Switch: a.pause, Moves: a.observer, Clock: a.kube.Clock, Registry: a.registry,
-		Remote: a.options.remote(), DryRun: a.options.DryRun,
-		Report: a.announcer.LedgerLost,
-	})
-	if err != nil {
-		return err
-	}
-	if a.parts.evicting || a.parts.marking {
-		a.lease.Export(a.registry)
-	}
-	a.gauges = &serve.Gauges{Observer: a.observer, Authority: a.authority, Now: a.kube.Clock.Now, Nodes: a.options.MetricsNodeLimit}
-	return extender.Register(a.registry, a.gauges)
+// evicting is a process that runs cycles.
+type evicting struct {
+	*process
+	// answers reports whether it answers kube-scheduler as well.
+	answers bool
+	events  eventLog
+
+	informers informers.SharedInformerFactory
+	// transitions reports whether the informers keep the transition times of pod
+	// conditions.
+	transitions bool
+	// podsOnNode serves the framework's plugins from an index, which can only be
+	// added once.
+	podsOnNode podutil.GetPodsAssignedToNodeFunc
+	cluster    *evictor.Watched
+	evictions  *evictor.Client
+	steering   *steerings
+	scaler     *evictor.DeploymentScaler
+	metrics    evictingMetrics
+	room       *announce.Room
+	explainer  *live.Explainer
+	// execute executes the plan of a policy.
+	execute execute
+	// synced reports whether the informers have; demand adds to it.
+	synced []func() bool
+	demand demand
+
+	saved saved.Watch // outlives policies
+	// waited reports whether the process has waited for usage; only cycles use
+	// it.
+	waited bool
 }
 
-// wireEvicting makes the parts of evicting that do not depend on the policy.
-func (a *App) wireEvicting() error {
-	a.transitions = policyfile.ReadsTransitions(a.current().profiles)
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(slimmer(a.transitions).Transform))
-	synced, err := a.observer.Store().Attach(a.informers)
-	if err != nil {
-		return fmt.Errorf("feeding the observer: %w", err)
+var _ kind = (*evicting)(nil)
+
+// evictingMetrics are registered once, for all policies.
+type evictingMetrics struct {
+	evictor *metrics.Metrics
+	runner  *runner.Metrics
+}
+
+// demand is what is made once the first policy needs it.
+type demand struct {
+	filters *placement.Filters
+	customs *custom.Controllers
+}
+
+// eventLog sends Events.
+type eventLog interface {
+	events.EventRecorder
+	// Start begins to send; finish sends what is left.
+	Start(ctx context.Context) (finish func(), err error)
+	Shutdown()
+}
+
+// unsent are the Events of a dry run.
+type unsent struct{ events.FakeRecorder }
+
+// Start implements eventLog.
+func (*unsent) Start(context.Context) (finish func(), err error) { return func() {}, nil }
+
+// Shutdown implements eventLog.
+func (*unsent) Shutdown() {}
+
+func newEventLog(client kubernetes.Interface, dryRun bool) eventLog {
+	if dryRun {
+		return &unsent{}
 	}
-	a.synced = append(a.synced, synced)
-	a.cluster = evictor.NewWatched(a.informers, a.observer.Ledger(), a.kube.Clock)
-	a.scaler = evictor.NewDeploymentScaler(a.kube.Client, a.authority, a.kube.Clock, a.lease.Margin())
-	a.metrics = evictingMetrics{evictor: metrics.New(a.registry), runner: runner.NewMetrics(a.registry)}
-	a.room = announce.NewRoom(a.announcer, a.registry)
-	a.evictions, err = evictor.NewClient(evictor.ClientConfig{
-		Kube:      a.kube.Client,
-		Ledger:    a.observer.Ledger(),
-		Authority: a.authority,
-		Events:    a.recorder,
-		DryRun:    a.options.DryRun,
+	return announce.NewLog(client)
+}
+
+// newEvicting makes a process that evicts, and answers kube-scheduler as well if
+// answers is set. It reports mistakes in the policy.
+func newEvicting(ctx context.Context, s setup, log eventLog, answers bool) (_ *evicting, err error) {
+	defer policyfile.Recover(s.options.PolicyFile, &err)
+	s.recorder, s.once = log, !s.options.loops()
+	p, err := newProcess(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	e := &evicting{process: p, answers: answers, events: log, transitions: policyfile.ReadsTransitions(p.current().profiles)}
+	e.execute = e.executePlan
+	e.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slimmer(e.transitions).Transform))
+	p.stops = append(p.stops, e.informers.Shutdown, log.Shutdown)
+	synced, err := p.observer.Store().Attach(e.informers)
+	if err != nil {
+		return nil, fmt.Errorf("feeding the observer: %w", err)
+	}
+	e.synced = []func() bool{synced}
+	if e.podsOnNode, err = runner.PodsOnNode(e.informers); err != nil {
+		return nil, err
+	}
+	p.lease.Export(p.registry)
+	e.metrics = evictingMetrics{evictor: metrics.New(p.registry), runner: runner.NewMetrics(p.registry)}
+	e.cluster = evictor.NewWatched(e.informers, p.observer.Ledger(), p.kube.Clock)
+	e.scaler = evictor.NewDeploymentScaler(p.kube.Client, p.authority, p.kube.Clock, p.lease.Margin())
+	e.room = announce.NewRoom(p.announcer, p.registry)
+	e.evictions, err = evictor.NewClient(evictor.ClientConfig{
+		Kube:      p.kube.Client,
+		Ledger:    p.observer.Ledger(),
+		Authority: p.authority,
+		Events:    log,
+		DryRun:    p.options.DryRun,
 		Timeout:   kube.CallTimeout,
 		// A call must end before another process could hold the Lease.
-		CallTimeout: a.lease.Margin(),
-		Clock:       a.kube.Clock,
-		Metrics:     a.metrics.evictor,
+		CallTimeout: p.lease.Margin(),
+		Clock:       p.kube.Clock,
+		Metrics:     e.metrics.evictor,
 	})
 	if err != nil {
-		return fmt.Errorf("making the evicting client: %w", err)
+		return nil, fmt.Errorf("making the evicting client: %w", err)
 	}
-	return a.steering.wire(a)
+	if e.steering, err = newSteerings(p, e.informers, answers); err != nil {
+		return nil, err
+	}
+	e.explainer = live.New(p.observer, e.informers.Core().V1().Nodes().Lister(), p.pause, p.current().terms())
+	p.follow(func(g *generation) {
+		e.explainer.Follow(g.terms())
+		p.gauges.Follow(g.evictor)
+	})
+	return e, nil
 }
 
-// wireRunner makes the parts that evict under this policy and requests the
-// informers that they need. It does not start these.
-func (a *App) wireRunner(ctx context.Context, g *generation) error {
-	if !a.transitions && policyfile.ReadsTransitions(g.profiles) {
-		return policyfile.Invalid(a.options.PolicyFile, transitionsUnknown)
-	}
-	if err := a.wireNodeSync(g); err != nil {
+// complete implements kind: it makes what evicts by the policy.
+func (e *evicting) complete(ctx context.Context, g *generation) error {
+	if err := e.process.complete(ctx, g); err != nil {
 		return err
 	}
-	if err := a.wireEvictor(g); err != nil {
-		return err
-	}
-	policyfile.RequestProtections(a.informers, g.profiles)
-	if g.readsUsage() {
-		if err := a.wireFilters(ctx); err != nil {
-			return err
-		}
-		if g.load.Eviction.EvictJobs {
-			if err := a.cluster.WatchJobs(); err != nil {
-				return err
-			}
-		}
-		if err := a.wireCustom(g.load.Eviction.RecreatingControllers); err != nil {
-			return err
-		}
-	}
-	return a.wireFramework(ctx, g)
-}
-
-func (a *App) wireEvictor(g *generation) error {
-	evicting, err := settings.Evicting(&g.load.Eviction)
-	if err != nil {
-		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
-	}
-	evicting.GracePeriodSeconds, evicting.Policy = g.profiles.GracePeriodSeconds, policyfile.Hash(g.content)
-	if a.options.loops() {
-		schedule, err := a.options.schedule()
+	plugins := e.plugins(g)
+	if len(g.classes) > 0 {
+		profiles, err := policyfile.Profiles(g.file, e.kube.Client, plugins)
 		if err != nil {
 			return err
+		}
+		if g.onlyRealUsage {
+			policyfile.KeepOnlyRealUsage(profiles)
+		}
+		g.profiles = profiles
+	}
+	if !e.transitions && policyfile.ReadsTransitions(g.profiles) {
+		return policyfile.Invalid(e.options.PolicyFile, transitionsUnknown)
+	}
+	var err error
+	if g.nodeSync, err = newNodeSync(e.process, g, e.informers, ""); err != nil {
+		return err
+	}
+	if g.evictor, err = e.newEvictor(g); err != nil {
+		return err
+	}
+	policyfile.RequestProtections(e.informers, g.profiles)
+	if g.readsUsage() {
+		if err := e.watchForUsage(ctx, g); err != nil {
+			return err
+		}
+	}
+	g.runner, err = e.newRunner(ctx, g, plugins)
+	return err
+}
+
+// plugins returns the registry of plugins, in which Evenkeel's own acts by the
+// policy.
+func (e *evicting) plugins(g *generation) pluginregistry.Registry {
+	plugins := maps.Clone(pluginregistry.PluginRegistry)
+	delete(plugins, realusage.Name)
+	realusage.Register(plugins, func() realusage.Deps {
+		return realusage.Deps{
+			Half: g.evictor, Executor: &planExecutor{process: e, policy: g}, Options: realusage.OptionsOf(&g.load.Eviction),
+		}
+	})
+	return plugins
+}
+
+// execute executes the plan of a policy.
+type execute func(ctx context.Context, g *generation, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error)
+
+// planExecutor executes the plans of a policy.
+type planExecutor struct {
+	process *evicting
+	policy  *generation
+}
+
+var _ realusage.Executor = (*planExecutor)(nil)
+
+// Execute implements realusage.Executor.
+func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
+	p.process.execute(ctx, p.policy, made, evict)
+}
+
+// executePlan reports the plan and has its pods moved.
+func (e *evicting) executePlan(ctx context.Context, g *generation, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
+	e.explainer.Judged(ctx, &made)
+	if made.Closed == "" {
+		e.room.Planned(&made.Plan)
+		e.nodes.Planned(&made.Plan)
+	}
+	g.evictor.Execute(ctx, &made.Plan, evict)
+}
+
+func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
+	evicting, err := settings.Evicting(&g.load.Eviction)
+	if err != nil {
+		return nil, exit.Usagef("%s: %w", e.options.PolicyFile, err)
+	}
+	evicting.GracePeriodSeconds, evicting.Policy = g.profiles.GracePeriodSeconds, policyfile.Hash(g.content)
+	if e.options.loops() {
+		schedule, err := e.options.schedule()
+		if err != nil {
+			return nil, err
 		}
 		evicting.NextCycle = schedule.Next
 	}
-	config := evictor.Config{
-		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
-		Settings: evicting, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Saved: &a.saved, Progress: a.health.Progress,
-		Steering: a.steering.by(g.load.Eviction.Steering),
+	made, err := evictor.New(evictor.Config{
+		Observer: e.observer, Cluster: e.cluster, Evictions: e.evictions, Scaler: e.scaler, Clock: e.kube.Clock,
+		Settings: evicting, Metrics: e.metrics.evictor, Outcomes: e.outcomes, Saved: &e.saved, Progress: e.health.Progress,
+		Steering: e.steering.by(g.load.Eviction.Steering),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the evictor: %w", err)
 	}
-	if g.evictor, err = evictor.New(config); err != nil {
-		return fmt.Errorf("making the evictor: %w", err)
-	}
-	return nil
+	return made, nil
 }
 
-// wireFilters makes what moving pods by real usage needs in addition to pods.
-// Upstream's plugins need none of it.
-func (a *App) wireFilters(ctx context.Context) error {
-	if a.filters == nil {
-		dynamic, err := a.kube.DynamicResources()
+// watchForUsage requests what moving pods by real usage needs in addition to
+// pods. Upstream's plugins need none of it.
+func (e *evicting) watchForUsage(ctx context.Context, g *generation) error {
+	if err := e.watchOwners(ctx); err != nil {
+		return err
+	}
+	if g.load.Eviction.EvictJobs {
+		if err := e.cluster.WatchJobs(); err != nil {
+			return err
+		}
+	}
+	return e.watchCustom(g.load.Eviction.RecreatingControllers)
+}
+
+// watchOwners makes kube-scheduler's filters, and has the owners of pods watched.
+func (e *evicting) watchOwners(ctx context.Context) error {
+	if e.demand.filters == nil {
+		dynamic, err := e.kube.DynamicResources()
 		if err != nil {
 			return err
 		}
-		a.filters, err = placement.New(ctx, placement.Config{Client: a.kube.Client, Informers: a.informers, DynamicResources: dynamic})
+		filters, err := placement.New(ctx, placement.Config{Client: e.kube.Client, Informers: e.informers, DynamicResources: dynamic})
 		if err != nil {
 			return fmt.Errorf("building kube-scheduler's filters: %w", err)
 		}
-		a.synced = append(a.synced, a.filters.HasSynced)
+		e.demand.filters, e.synced = filters, append(e.synced, filters.HasSynced)
 	}
-	return a.cluster.WatchOwners(a.filters)
+	return e.cluster.WatchOwners(e.demand.filters)
 }
 
-// wireCustom has the controllers watched that a policy names, for their
+// watchCustom has the controllers watched that a policy names, for their
 // annotations and their scale.
-func (a *App) wireCustom(kinds []string) error {
+func (e *evicting) watchCustom(kinds []string) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	if a.customs == nil {
-		client, err := a.kube.Dynamic()
+	if e.demand.customs == nil {
+		client, err := e.kube.Dynamic()
 		if err != nil {
 			return err
 		}
-		a.customs = custom.New(client, a.kube.Client.Discovery())
-		a.synced = append(a.synced, a.customs.Settled)
-		a.cluster.WatchCustom(a.customs)
+		e.demand.customs = custom.New(client, e.kube.Client.Discovery())
+		e.synced = append(e.synced, e.demand.customs.Settled)
+		e.cluster.WatchCustom(e.demand.customs)
 	}
 	for _, kind := range kinds {
-		if err := a.customs.Request(schema.ParseGroupKind(kind)); err != nil {
+		if err := e.demand.customs.Request(schema.ParseGroupKind(kind)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// startInformers starts what was requested since, and waits for the first lists.
-func (a *App) startInformers(ctx context.Context) error {
-	if a.customs != nil {
-		a.customs.Start(ctx)
+// startInformers implements kind.
+func (e *evicting) startInformers(ctx context.Context) error {
+	if e.demand.customs != nil {
+		e.demand.customs.Start(ctx)
 	}
-	return a.kube.Start(ctx, a.informers, a.synced...)
+	return e.kube.Start(ctx, e.informers, e.synced...)
 }
 
-func (a *App) wireFramework(ctx context.Context, g *generation) (err error) {
-	if a.podsOnNode == nil {
-		if a.podsOnNode, err = runner.PodsOnNode(a.informers); err != nil {
-			return err
-		}
-	}
-	profiles := *g.profiles
-	if a.parts.onlyRealUsage {
-		// No plugin that is left reads them, so nothing is asked or sent for them.
-		profiles.MetricsProviders, profiles.MetricsCollector = nil, nil
-	}
-	g.runner, err = runner.New(ctx, runner.Config{
-		Policy:     &profiles,
+// newRunner makes what runs the profiles of a policy, and requests the informers
+// that they need.
+func (e *evicting) newRunner(ctx context.Context, g *generation, plugins pluginregistry.Registry) (*runner.Runner, error) {
+	made, err := runner.New(ctx, runner.Config{
+		Policy:     g.profiles,
 		Instance:   strconv.Itoa(g.number),
-		Registry:   g.plugins,
-		Client:     a.evictions.Clientset(g.evictor),
-		REST:       a.kube.REST,
-		Informers:  a.informers,
-		PodsOnNode: a.podsOnNode,
-		Events:     a.recorder,
-		Evicted:    a.evictions.Evicted,
-		DryRun:     a.options.DryRun,
-		Metrics:    a.metrics.runner,
-		Now:        a.kube.Clock.Local, // it only measures the duration of cycles
+		Registry:   plugins,
+		Client:     e.evictions.Clientset(g.evictor),
+		REST:       e.kube.REST,
+		Informers:  e.informers,
+		PodsOnNode: e.podsOnNode,
+		Events:     e.events,
+		Evicted:    e.evictions.Evicted,
+		DryRun:     e.options.DryRun,
+		Metrics:    e.metrics.runner,
+		Now:        e.kube.Clock.Local, // it only measures the duration of cycles
 	})
 	if err != nil {
-		return policyfile.Invalid(a.options.PolicyFile, err.Error())
+		return nil, policyfile.Invalid(e.options.PolicyFile, err.Error())
 	}
-	return nil
+	return made, nil
+}
+
+// observe observes usage by each policy in effect that needs it.
+func (e *evicting) observe(ctx context.Context) error {
+	return e.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
+		if !e.answers && !g.readsUsage() && !g.publishesUsage() {
+			return nil
+		}
+		return e.observer.Run(ctx)
+	})
 }
 
 // slimmer makes pods small. They keep the transition times of their conditions

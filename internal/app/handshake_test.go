@@ -17,32 +17,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// startingApp is an App that is about to evict, with a stored ledger of this
+// starting is a process that is about to evict, with a stored ledger of this
 // content; nil stores none.
-func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App, recorder *events.FakeRecorder) {
+func starting(t *testing.T, content []byte, change ...func(*Options)) (a *evicting, sent chan string) {
 	t.Helper()
-	a, recorder = waitingForUsage(t), events.NewFakeRecorder(10)
-	a.options.Namespace, a.recorder = "ns", recorder
-	a.announcer = announce.NewAnnouncer(recorder, "ns")
-	for _, c := range change {
-		c(&a.options)
+	inNamespace := func(o *Options) { o.Namespace = "ns" }
+	sent = make(chan string, 10)
+	a = evictingOffline(t, offline(t, fake.NewClientset(), byUsage, append([]func(*Options){inNamespace}, change...)...), sent)
+	var err error
+	if a.current().evictor, err = a.newEvictor(a.current()); err != nil {
+		t.Fatal(err)
 	}
-	for _, wire := range []func() error{a.wireAuthority, a.wireEvicting, func() error { return a.wireEvictor(a.current()) }} {
-		if err := wire(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(a.stop)
 	if content != nil {
 		object := &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.ConfigMapName, ResourceVersion: "1"},
@@ -52,10 +45,10 @@ func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App
 			t.Fatal(err)
 		}
 	}
-	return a, recorder
+	return a, sent
 }
 
-func (a *App) storedLedger(t *testing.T) *v1.ConfigMap {
+func (a *evicting) storedLedger(t *testing.T) *v1.ConfigMap {
 	t.Helper()
 	object, err := a.kube.Client.CoreV1().ConfigMaps("ns").Get(t.Context(), evictor.ConfigMapName, metav1.GetOptions{})
 	if err != nil {
@@ -64,7 +57,7 @@ func (a *App) storedLedger(t *testing.T) *v1.ConfigMap {
 	return object
 }
 
-func (a *App) store(t *testing.T, content []byte) {
+func (a *evicting) store(t *testing.T, content []byte) {
 	t.Helper()
 	object := a.storedLedger(t)
 	object.ResourceVersion, object.BinaryData[configmap.Key] = "2", content
@@ -74,15 +67,15 @@ func (a *App) store(t *testing.T, content []byte) {
 }
 
 // told returns the Events so far.
-func told(recorder *events.FakeRecorder) (all []string) {
-	for len(recorder.Events) > 0 {
-		all = append(all, <-recorder.Events)
+func told(sent chan string) (all []string) {
+	for len(sent) > 0 {
+		all = append(all, <-sent)
 	}
 	return all
 }
 
 // leftBehind is the ledger of a predecessor that evicted one pod.
-func leftBehind(t *testing.T, a *App) []byte {
+func leftBehind(t *testing.T, a *evicting) []byte {
 	t.Helper()
 	moves := ledger.New(ledger.Config{})
 	moves.Record(a.kube.Clock.Now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "uid-1", From: "hot", To: "cool", TTL: time.Hour})
@@ -101,7 +94,7 @@ func leftBehind(t *testing.T, a *App) []byte {
 // goes on with what its predecessor had in flight.
 func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	garbage := []byte("not what you think")
-	a, recorder := startingApp(t, garbage)
+	a, sent := starting(t, garbage)
 	for range 2 {
 		if err := a.cycle(t.Context()); !errors.Is(err, configmap.ErrUnreadable) {
 			t.Fatalf("a cycle began: %v", err)
@@ -113,7 +106,7 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	if diff := cmp.Diff(map[string][]byte{configmap.Key: garbage}, a.storedLedger(t).BinaryData); diff != "" {
 		t.Errorf("what is stored has changed (-want +got):\n%s", diff)
 	}
-	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerUnreadable ") {
+	if got := told(sent); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerUnreadable ") {
 		t.Errorf("told %q", got)
 	}
 	failed := `
@@ -142,11 +135,11 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 // kept.
 func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 	garbage := []byte("not what you think")
-	a, recorder := startingApp(t, garbage)
+	a, sent := starting(t, garbage)
 	if err := a.takeLedger(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.authority.Unreadable() == nil {
 		t.Fatalf("taken over: %v", err)
 	}
-	events := told(recorder)
+	events := told(sent)
 	_, value, found := strings.Cut(strings.Join(events, ""), "kubectl -n ns annotate --overwrite configmap evenkeel-ledger "+configmap.AcceptAnnotation+"=")
 	value, _, _ = strings.Cut(value, ";")
 	if !found || len(value) != 16 {
@@ -169,7 +162,7 @@ func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 	if err != nil || string(kept.BinaryData[configmap.Key]) != string(garbage) {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
-	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") || !strings.Contains(got[0], "is not known") {
+	if got := told(sent); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") || !strings.Contains(got[0], "is not known") {
 		t.Errorf("told %q", got)
 	}
 }
@@ -177,7 +170,7 @@ func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 // A process that holds the ledger restores one that is damaged, and a dry run,
 // which evicts nothing, goes on without.
 func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
-	a, recorder := startingApp(t, nil)
+	a, sent := starting(t, nil)
 	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -192,10 +185,10 @@ func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	if _, err := ledger.Decode(a.storedLedger(t).BinaryData[configmap.Key]); err != nil {
 		t.Errorf("it was not restored: %v", err)
 	}
-	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") {
+	if got := told(sent); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") {
 		t.Errorf("told %q", got)
 	}
-	dry, _ := startingApp(t, []byte("not what you think"), func(o *Options) { o.DryRun = true })
+	dry, _ := starting(t, []byte("not what you think"), func(o *Options) { o.DryRun = true })
 	if err := dry.takeLedger(t.Context()); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}
@@ -213,8 +206,7 @@ func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, _ := startingApp(t, []byte("not what you think"))
-				a.options.Interval = tc.interval
+				a, _ := starting(t, []byte("not what you think"), func(o *Options) { o.Interval = tc.interval })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				began := time.Now()
@@ -234,7 +226,7 @@ func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 // that the process began with: here the first needs no ledger and the next one
 // does, so that one that may not be read is no reason to go on alone.
 func TestALeaderBeginsByThePolicyAtWork(t *testing.T) {
-	a, _ := startingApp(t, nil)
+	a, _ := starting(t, nil)
 	next := a.current()
 	file, err := policy.Load("policy.yaml", []byte(byDuplicates), kinds.All)
 	if err != nil {

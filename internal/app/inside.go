@@ -19,8 +19,9 @@ import (
 // Inside is the scheduling half inside another process, which calls it
 // directly. It serves nothing and never evicts.
 type Inside struct {
-	config schedulerplugin.SideConfig
-	app    *App
+	*process
+	config   schedulerplugin.SideConfig
+	answerer *steering.Answerer
 }
 
 var _ schedulerplugin.Side = (*Inside)(nil)
@@ -28,22 +29,27 @@ var _ schedulerplugin.Side = (*Inside)(nil)
 // NewInside makes the half for a policy, without a request to the API server.
 // converters know the legacy formats that its file may have.
 func NewInside(ctx context.Context, config schedulerplugin.SideConfig, converters ...policy.Converter) (*Inside, error) {
-	a, err := newApp(ctx, Options{
+	options := Options{
 		PolicyFile: config.PolicyFile, Converters: converters, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
-	}, parts{serving: true})
+	}
+	s, err := open(options, decodeGiven)
 	if err != nil {
 		return nil, err
 	}
-	return &Inside{config: config, app: a}, nil
+	p, err := newProcess(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Inside{process: p, config: config, answerer: steering.NewAnswerer(p.observer, p.kube.Clock.Now)}, nil
 }
 
 // Answerer returns what answers for pods; before usage is observed, neutrally.
-func (in *Inside) Answerer() *steering.Answerer { return in.app.answerer }
+func (in *Inside) Answerer() *steering.Answerer { return in.answerer }
 
 // Refusal returns the policy's message for a node above a measured limit, empty
 // for the default, and whether a pod waits when all nodes are above it.
 func (in *Inside) Refusal() (message string, all bool) {
-	if measured := in.app.current().load.Scoring.Measured; measured != nil {
+	if measured := in.current().load.Scoring.Measured; measured != nil {
 		return measured.Message, measured.RejectAll
 	}
 	return "", false
@@ -51,20 +57,21 @@ func (in *Inside) Refusal() (message string, all bool) {
 
 // Run observes until the context ends, and applies changes of the policy.
 func (in *Inside) Run(ctx context.Context) error {
-	a := in.app
-	if err := a.begin(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("policy", in.config.Name))); err != nil {
+	if err := in.begin(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("policy", in.config.Name)), in); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	synced, err := a.observer.Store().Attach(in.config.Informers)
+	synced, err := in.observer.Store().Attach(in.config.Informers)
 	if err != nil {
 		return err
 	}
-	in.export(a.registry)
-	tasks := []func(context.Context) error{a.watchPolicy, func(ctx context.Context) error { return awaitSync(ctx, synced) }}
-	if in.config.Follow {
-		tasks = append(tasks, a.authority.Follow)
+	in.export(in.registry)
+	tasks := []func(context.Context) error{
+		in.watchPolicy(in), in.observe, func(ctx context.Context) error { return awaitSync(ctx, synced) },
 	}
-	return a.start(ctx, tasks...)
+	if in.config.Follow {
+		tasks = append(tasks, in.authority.Follow)
+	}
+	return in.start(ctx, tasks...)
 }
 
 // awaitSync lets observing begin when the process's watches have synced, and

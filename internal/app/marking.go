@@ -7,36 +7,106 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/internal/settings"
+	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
+// marking is a process that only publishes usage on nodes.
+type marking struct {
+	*process
+	informers informers.SharedInformerFactory // of nodes
+	synced    func() bool
+}
+
+var _ kind = (*marking)(nil)
+
+// newMarking makes a process that publishes.
+func newMarking(ctx context.Context, s setup) (*marking, error) {
+	p, err := newProcess(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	p.lease.Export(p.registry)
+	m := &marking{process: p}
+	m.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slim.New().Transform))
+	p.stops = append(p.stops, m.informers.Shutdown)
+	if m.synced, err = p.observer.Store().AttachNodes(m.informers); err != nil {
+		return nil, fmt.Errorf("feeding the observer: %w", err)
+	}
+	return m, m.publishBy(p.current())
+}
+
+// complete implements kind.
+func (m *marking) complete(ctx context.Context, g *generation) error {
+	if err := m.process.complete(ctx, g); err != nil || g.nodeSync != nil {
+		return err
+	}
+	return m.publishBy(g)
+}
+
+func (m *marking) publishBy(g *generation) (err error) {
+	g.nodeSync, err = newNodeSync(m.process, g, m.informers, nodesync.ApartRecordKey)
+	return err
+}
+
+// newNodeSync makes the Syncer that publishes usage on nodes; nil in a dry run.
+// Where the policy asks for nothing, the Syncer removes what an earlier policy
+// asked for. The record is what it wrote, empty for the usual key.
+func newNodeSync(p *process, g *generation, watched informers.SharedInformerFactory, record string) (*nodesync.Syncer, error) {
+	if p.options.DryRun {
+		return nil, nil //nolint:nilnil // a dry run publishes nothing
+	}
+	wanted := settings.NodeSync(&g.load.NodeSync)
+	if record != "" {
+		wanted.Record = record
+	}
+	reader := &nodesync.Reader{
+		Observer: p.observer, Lister: watched.Core().V1().Nodes().Lister(), Load: g.load, Clock: p.kube.Clock, Begun: p.begun,
+	}
+	syncer, err := nodesync.New(nodesync.Config{
+		Policy: wanted, Client: p.kube.Client, Leader: p.lease, Nodes: reader.Nodes, Now: p.kube.Clock.Now,
+		Interval: g.load.Usage.SampleInterval.Duration, Registerer: p.registry,
+	})
+	if err != nil {
+		return nil, exit.Usagef("%s: %w", p.options.PolicyFile, err)
+	}
+	return syncer, nil
+}
+
+// startInformers implements kind.
+func (m *marking) startInformers(ctx context.Context) error {
+	return m.kube.Start(ctx, m.informers, m.synced)
+}
+
 // mark observes and publishes, as leader with --leader-elect.
-func (a *App) mark(ctx context.Context) error {
-	if err := a.begin(ctx); err != nil {
+func (m *marking) mark(ctx context.Context) error {
+	if err := m.begin(ctx, m); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.eachPolicy(ctx, a.feedPods) })
-	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
-	group.Go(func() error { return a.heartbeat(ctx) })
-	a.health.Ready()
+	group.Go(func() error { return m.eachPolicy(ctx, m.feedPods) })
+	group.Go(func() error { return m.observe(ctx) })
+	group.Go(func() error { return m.heartbeat(ctx) })
+	m.health.Ready()
 	group.Go(func() error {
-		if a.options.LeaderElect {
-			return a.lease.Lead(ctx, a.publish)
+		if m.options.LeaderElect {
+			return m.lease.Lead(ctx, m.publish)
 		}
-		return a.publish(ctx)
+		return m.publish(ctx)
 	})
 	return group.Wait()
 }
 
 // publish writes usage on nodes according to the policy in effect.
-func (a *App) publish(ctx context.Context) error {
-	return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
+func (p *process) publish(ctx context.Context) error {
+	return p.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 		if g.nodeSync == nil {
 			return nil
 		}
@@ -46,35 +116,35 @@ func (a *App) publish(ctx context.Context) error {
 
 // feedPods feeds the observer with pods, if the policy uses anything that
 // depends on them.
-func (a *App) feedPods(ctx context.Context, g *generation) error {
+func (m *marking) feedPods(ctx context.Context, g *generation) error {
 	if g.signalsOnly {
-		a.observer.Store().WithoutPods()
+		m.observer.Store().WithoutPods()
 		return nil
 	}
-	a.observer.Store().ReflectPods(ctx, a.kube.ListWatch("pods"))
+	m.observer.Store().ReflectPods(ctx, m.kube.ListWatch("pods"))
 	return nil
 }
 
-// serveMarks serves /nodes and /status until the context ends.
-func (a *App) serveMarks(ctx context.Context) error {
-	marking := a.options.Marking
-	return serve.Listen(ctx, marking.WebAddress, "/nodes and /status", marking.Pages(func() (string, []string, error) {
-		label := &a.current().load.NodeSync.Label
-		nodes, err := nodesync.Labelled(a.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
+// serve serves /nodes and /status until the context ends.
+func (m *marking) serve(ctx context.Context) error {
+	flags := m.options.Marking
+	return serve.Listen(ctx, flags.WebAddress, "/nodes and /status", flags.Pages(func() (string, []string, error) {
+		label := &m.current().load.NodeSync.Label
+		nodes, err := nodesync.Labelled(m.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
 		return label.Value, nodes, err
 	}))
 }
 
-// tellMarks says how far it is, where a person has started it.
-func (a *App) tellMarks(ctx context.Context) error {
-	told := terminal.NewProgress(a.options.Marking.Progress, a.kube.Clock.Local())
+// tellProgress says how far it is, where a person has started it.
+func (m *marking) tellProgress(ctx context.Context) error {
+	told := terminal.NewProgress(m.options.Marking.Progress, m.kube.Clock.Local())
 	defer told.Done()
 	for ; ctx.Err() == nil; evictor.Sleep(ctx, time.Second) {
 		text := "Waiting for nodes and a first reading of their usage"
-		if latest, syncer := a.observer.Latest(), a.current().nodeSync; latest != nil && syncer != nil {
+		if latest, syncer := m.observer.Latest(), m.current().nodeSync; latest != nil && syncer != nil {
 			text = fmt.Sprintf("Keeping nodes up to date: %d of %d ready nodes measured, %s", latest.Fresh, latest.Ready, syncer.Progress())
 		}
-		told.Say(a.kube.Clock.Local(), text)
+		told.Say(m.kube.Clock.Local(), text)
 	}
 	return nil
 }

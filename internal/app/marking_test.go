@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
@@ -28,8 +29,7 @@ func TestAmend(t *testing.T) {
 		want    amended
 		err     string
 	}{
-		"no flags at all": {file: ruleFile, want: amended{"", 10 * time.Second, 90 * time.Second}},
-		"no flags given":  {marking: &Marking{}, file: ruleFile, want: amended{"", 10 * time.Second, 90 * time.Second}},
+		"no flags given": {marking: &Marking{}, file: ruleFile, want: amended{"", 10 * time.Second, 90 * time.Second}},
 		"both": {
 			marking: &Marking{Prometheus: "http://p:9090", Interval: 5 * time.Second}, file: ruleFile,
 			want: amended{"http://p:9090", 5 * time.Second, 90 * time.Second},
@@ -95,8 +95,8 @@ func TestShorten(t *testing.T) {
 				t.Fatal(err)
 			}
 			options := Options{WatchAtMost: tc.atMost}
-			options.shorten(&file.Load)
-			got := watched{file.Load.Usage.ObservationPeriod.Duration, file.Load.Hot.MinWindow.Duration, options.shortOf}
+			shortOf := options.shorten(&file.Load)
+			got := watched{file.Load.Usage.ObservationPeriod.Duration, file.Load.Hot.MinWindow.Duration, shortOf}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("watched (-want +got):\n%s", diff)
 			}
@@ -111,22 +111,24 @@ func TestShorten(t *testing.T) {
 // that needs nothing else: one that evicts or answers kube-scheduler would take
 // unmeasured usage for zero.
 func TestSignalsOnly(t *testing.T) {
+	policyfile.SetupPlugins()
+	marks := (&Marking{}).decode
 	const figures = "\nnodesync: {annotations: {enabled: true}}\n"
 	own := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n" +
 		"  sources: [{type: Prometheus, prometheus: {address: 'http://p', queries: {nodes: {busy: {expr: busy}}}}}]\n" +
 		"  metrics: [{name: busy, relieves: none}]\n"
 	cases := map[string]struct {
-		parts parts
-		file  string
-		want  bool
+		decode decoder
+		file   string
+		want   bool
 	}{
-		"rules":                      {parts{marking: true}, ruleFile, true},
-		"rules, evicting":            {parts{evicting: true}, ruleFile, false},
-		"rules, answering":           {parts{serving: true}, ruleFile, false},
-		"a metric of its own":        {parts{marking: true}, own + "lines: {busy: {evict: 1}}", true},
-		"cpu as well":                {parts{marking: true}, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
-		"figures as well":            {parts{marking: true}, own + "lines: {busy: {evict: 1}}" + figures, false},
-		"the policy that is shipped": {parts{marking: true}, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
+		"rules":                      {marks, ruleFile, true},
+		"a metric, evicting":         {decodeProfiles, strings.TrimSuffix(byDuplicates, loadPolicyHead) + own + "lines: {busy: {evict: 1}}", false},
+		"rules, answering":           {decodeGiven, ruleFile, false},
+		"a metric of its own":        {marks, own + "lines: {busy: {evict: 1}}", true},
+		"cpu as well":                {marks, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
+		"figures as well":            {marks, own + "lines: {busy: {evict: 1}}" + figures, false},
+		"the policy that is shipped": {marks, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +136,10 @@ func TestSignalsOnly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := newGeneration(file, nil, 1, tc.parts.marking)
+			g, err := (&setup{decode: tc.decode}).read(file, nil, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if got := g.signalsOnly; got != tc.want || g.usageConfig().SignalsOnly != tc.want {
 				t.Errorf("signals only: %v, want %v", got, tc.want)
 			}

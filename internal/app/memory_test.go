@@ -12,17 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/compat/presets"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
@@ -52,9 +50,8 @@ func (p *recordingRule) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(series, ","))
 }
 
-// memoryApp is an App with the memory preset on a Prometheus, as far as it
-// reads and judges usage.
-func memoryApp(t *testing.T, address string, threshold float64, now func() time.Time) *App {
+// memoryProcess is a process with the memory preset on a Prometheus.
+func memoryProcess(t *testing.T, address string, threshold float64, now func() time.Time) *process {
 	t.Helper()
 	settings := presets.DefaultMemory()
 	settings.PrometheusURL, settings.ThresholdPercent = address, threshold
@@ -66,16 +63,14 @@ func memoryApp(t *testing.T, address string, threshold float64, now func() time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := Options{Given: given, MemoryOnly: true}
-	file, _, err := policyOf(&options)
+	p, err := newProcess(t.Context(), setup{
+		options: Options{Given: given, MemoryOnly: true}, file: given, decode: decodeGiven,
+		kube: &kube.Connection{REST: &rest.Config{}, Client: fake.NewClientset(), Clock: servertime.New(now)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &App{options: options, kube: &kube.Connection{REST: &rest.Config{}, Clock: servertime.New(now)}, registry: serve.NewRegistry()}
-	g := newGeneration(file, nil, 1, false)
-	g.file.SourcesGiven, g.profiles = true, &api.DeschedulerPolicy{}
-	a.active.Store(g)
-	return a
+	return p
 }
 
 // machines are nodes of 8 GB of which pods may have 6.
@@ -134,7 +129,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 			rule := &recordingRule{at: measured, values: values}
 			server := httptest.NewServer(rule)
 			defer server.Close()
-			a := memoryApp(t, server.URL, 80, func() time.Time { return now })
+			a := memoryProcess(t, server.URL, 80, func() time.Time { return now })
 			snapshot := machines("above", "at", "below", "cool", "empty", "full", "half", "nearly", "ten", "unknown")
 			board := boardAt(t, a, snapshot, func() time.Time { now = measured.Add(tc.age); return now })
 
@@ -163,7 +158,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 }
 
 // boardAt samples once, and returns the board at a time.
-func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
+func boardAt(t *testing.T, a *process, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
 	t.Helper()
 	set, err := settings.Lines(a.current().load, nil)
 	if err != nil {
@@ -191,9 +186,8 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 // The preset answers over HTTP as the extender did; a custom policy has its own
 // message.
 func TestMemoryPresetAnswers(t *testing.T) {
-	a := memoryApp(t, "http://127.0.0.1:9090", 80, time.Now)
-	var config extender.Config
-	a.answer(&config)
+	a := memoryProcess(t, "http://127.0.0.1:9090", 80, time.Now)
+	config := a.answers()
 	if config.LoadMessage != "node memory load high" || !config.RejectAll || !config.NamesOnly || !config.FullReplies || config.LogBodies {
 		t.Errorf("answers by %+v", config)
 	}
@@ -208,8 +202,7 @@ func TestMemoryPresetAnswers(t *testing.T) {
 
 	measured := a.current().load.Scoring.Measured
 	a.options, measured.Message, measured.RejectAll = Options{LogBodies: true}, "full", false
-	config = extender.Config{}
-	a.answer(&config)
+	config = a.answers()
 	if config.LoadMessage != "full" || config.RejectAll || config.NamesOnly || config.FullReplies || !config.LogBodies || config.Pages != nil {
 		t.Errorf("a policy of one's own answers by %+v", config)
 	}

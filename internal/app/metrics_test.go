@@ -64,26 +64,36 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	answers := func(o *Options) {
 		o.Interval, o.ListenAddress, o.TLSCertFile, o.TLSKeyFile, o.ClientCAs = time.Minute, "127.0.0.1:0", cert, key, ca
 	}
-	run := appApart(t, server, parts{evicting: true}, byUsage, func(o *Options) { o.Interval = time.Minute })
-	both := appApart(t, server, parts{evicting: true, serving: true}, byUsage, answers, func(o *Options) {
+	run := runApart(t, server, byUsage, func(o *Options) { o.Interval = time.Minute })
+	both, _, err := newServe(t.Context(), optionsApart(t, server, byUsage, answers, func(o *Options) {
 		o.WebhookAddress, o.WebhookCertFile, o.WebhookKeyFile = "127.0.0.1:0", cert, key
-	})
-	if _, err := both.server(both.answerer, both.pages().Reports); err != nil {
+	}))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newHook(both); err != nil {
+	t.Cleanup(both.stop)
+	if _, err := newWebhook(both.process); err != nil {
 		t.Fatal(err)
 	}
-	extender := appApart(t, server, parts{serving: true}, byUsage, answers, func(o *Options) { o.Observe = true })
-	if _, _, _, err := extender.extenderServer(); err != nil {
+	extender, _, err := newExtender(t.Context(), optionsApart(t, server, byUsage, answers, func(o *Options) { o.Observe = true }))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range []*App{run, both} { // nodesync is wired once the API server is reached
-		if err := a.wireNodeSync(a.current()); err != nil {
+	for _, e := range []*evicting{run, both} { // nodesync is made once the API server is reached
+		if _, err := newNodeSync(e.process, e.current(), e.informers, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	marking := appApart(t, server, parts{marking: true}, byUsage)
+	flags := &Marking{}
+	s, err := open(optionsApart(t, server, byUsage), flags.decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marking, err := newMarking(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(marking.stop)
 	return map[string]*prometheus.Registry{
 		"run": run.registry, "serve": both.registry, "extender": extender.registry, "nodesync": marking.registry,
 	}
@@ -313,7 +323,7 @@ func TestLeaderIsExported(t *testing.T) {
 		"not elected yet":                   {true, false, 0},
 		"a dry run, which is never elected": {true, true, 1},
 	} {
-		a := appApart(t, &apart{from: time.Now()}, parts{evicting: true}, byUsage, func(o *Options) {
+		a := runApart(t, &apart{from: time.Now()}, byUsage, func(o *Options) {
 			o.Interval, o.LeaderElect, o.DryRun = time.Minute, tc.elect, tc.dryRun
 			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
 		})

@@ -105,7 +105,7 @@ func newUse(t testing.TB) use {
 		}, metav1.CreateOptions{})
 		u.must(err)
 	}
-	nodes, pods := u.informers.Core().V1().Nodes().Lister(), u.informers.Core().V1().Pods().Lister()
+	nodes, pods := u.evicting.informers.Core().V1().Nodes().Lister(), u.evicting.informers.Core().V1().Pods().Lister()
 	u.must(wait.PollUntilContextTimeout(u.ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		n, err := nodes.List(labels.Everything())
 		p, other := pods.List(labels.Everything())
@@ -127,7 +127,7 @@ func (u use) of(content []byte) (_ *used, err error) {
 	if u.prepared, err = u.prepare(u.ctx, content); err != nil {
 		return nil, err
 	}
-	if err := u.kube.Start(u.ctx, u.informers, u.synced...); err != nil {
+	if err := u.evicting.startInformers(u.ctx); err != nil {
 		return nil, err
 	}
 	if err := u.yield(); err != nil {
@@ -167,14 +167,16 @@ func (u use) upstream(t *testing.T, text []byte) error {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := descheduler.LoadPolicyConfig(path, u.client, u.first.plugins)
+	u.tried++
+	g := &generation{load: u.first.load, number: u.tried, evictor: u.first.evictor}
+	plugins := u.evicting.plugins(g)
+	profiles, err := descheduler.LoadPolicyConfig(path, u.client, plugins)
 	if err != nil {
 		return err
 	}
-	u.tried++
-	g := newGeneration(&policy.File{}, nil, u.tried, false)
-	g.profiles, g.plugins, g.evictor = profiles, u.first.plugins, u.first.evictor
-	return u.wireFramework(t.Context(), g)
+	g.profiles = profiles
+	_, err = u.evicting.newRunner(t.Context(), g, plugins)
+	return err
 }
 
 // values are what each field is set to.
@@ -296,7 +298,7 @@ func (u use) check(t *testing.T, content []byte) (*used, error) {
 	t.Helper()
 	got, err := u.of(content)
 	if err == nil {
-		if failed := u.cycle(u.ctx); failed != nil && strings.Contains(failed.Error(), "panic") {
+		if failed := u.evicting.cycle(u.ctx); failed != nil && strings.Contains(failed.Error(), "panic") {
 			t.Errorf("a cycle: %v\n%s", failed, content)
 		}
 	} else if exit.Code(err) != exit.Misuse {

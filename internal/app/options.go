@@ -43,9 +43,8 @@ type Options struct {
 
 	// SendCredentials allows Open and the commands that plan to read the tokens
 	// and passwords that the policy names and to send them to its servers.
-	// Processes in a cluster always do, so withholdCredentials is set only by
-	// those commands.
-	SendCredentials, withholdCredentials bool
+	// Processes in a cluster always do.
+	SendCredentials bool
 
 	DryRun   bool
 	Interval time.Duration
@@ -73,8 +72,6 @@ type Options struct {
 	// WatchAtMost, if positive, is for how long usage without history is watched at
 	// most, where the policy wants more.
 	WatchAtMost time.Duration
-	// shortOf is the policy's hot.minWindow where usage is watched for less.
-	shortOf time.Duration
 	// Recording counts startups as any other usage: all that nodes and pods use
 	// is recorded.
 	Recording bool

@@ -82,7 +82,7 @@ func TestAPanicAtStartIsAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			options := Options{PolicyFile: path, Interval: time.Minute, Namespace: "kube-system", DryRun: true, REST: &rest.Config{Host: "http://127.0.0.1:1"}}
-			_, err := newApp(t.Context(), options, parts{evicting: true})
+			_, err := newRun(t.Context(), options)
 			if exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), "using this policy panicked: no such luck") {
 				t.Errorf("error %v with code %d", err, exit.Code(err))
 			}

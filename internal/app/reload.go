@@ -6,30 +6,36 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/internal/filewatch"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
 // reload applies another policy when the policy file changes.
 type reload struct {
-	*App
-	// prepared is the generation of the content tried last. It is kept if a
-	// reason outside the policy kept it from taking effect, so that retries do
-	// not build its indexes again. tried counts the generations prepared.
-	prepared *generation
-	tried    int
+	*process
+	kind kind
+	// prepared is the generation of the content tried last, and observing configures
+	// the Observer for it. It is kept if a reason outside the policy kept it from
+	// taking effect, so that retries do not build its indexes again. tried counts
+	// the generations prepared.
+	prepared  *generation
+	observing observer.Config
+	tried     int
 }
 
 // watchPolicy applies changes of the policy file.
-func (a *App) watchPolicy(ctx context.Context) error {
-	known := a.current().content
-	if known == nil { // the policy has no file
-		return untilStopped(ctx)
+func (p *process) watchPolicy(k kind) func(context.Context) error {
+	return func(ctx context.Context) error {
+		known := p.current().content
+		if known == nil { // the policy has no file
+			return untilStopped(ctx)
+		}
+		r := &reload{process: p, kind: k}
+		return filewatch.Run(ctx, filewatch.Config{
+			Path: p.options.PolicyFile, MaxBytes: policy.MaxFileBytes, Known: known, Changed: r.changed,
+		})
 	}
-	r := &reload{App: a}
-	return filewatch.Run(ctx, filewatch.Config{
-		Path: a.options.PolicyFile, MaxBytes: policy.MaxFileBytes, Known: known, Changed: r.changed,
-	})
 }
 
 // changed applies another policy, or keeps the current one and reports why. It
@@ -63,21 +69,16 @@ func (r *reload) replace(ctx context.Context, content []byte) (another bool, err
 			return false, err
 		}
 	}
-	if r.parts.evicting { // for informers of newly enabled plugins
-		if err := r.startInformers(ctx); err != nil {
-			return false, err
-		}
+	if err := r.kind.startInformers(ctx); err != nil {
+		return false, err
 	}
 	return true, r.yield()
 }
 
-// prepare makes the generation of another policy.
+// prepare makes the generation of another policy, and completes it.
 func (r *reload) prepare(ctx context.Context, content []byte) (*generation, error) {
 	file, err := policyfile.Load(r.options.PolicyFile, content, r.options.Converters...)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.options.Marking.amend(file); err != nil {
 		return nil, err
 	}
 	r.tried++
@@ -85,20 +86,11 @@ func (r *reload) prepare(ctx context.Context, content []byte) (*generation, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := next.lookUp(ctx, r.kube.Client, &r.parts); err != nil {
-		return nil, err
-	}
-	if next.observing, err = r.observerConfig(next); err != nil {
+	if r.observing, err = r.process.observing(next); err != nil {
 		return nil, err
 	}
 	policyfile.PrintNotes(ctx, file, nil)
-	switch {
-	case r.parts.evicting:
-		err = r.wireRunner(ctx, next)
-	case r.parts.marking:
-		err = r.wireNodeSync(next)
-	}
-	if err != nil {
+	if err := r.kind.complete(ctx, next); err != nil {
 		return nil, err
 	}
 	return next, nil
@@ -110,17 +102,11 @@ func (r *reload) yield() error {
 	r.cycling.Lock()
 	defer r.cycling.Unlock()
 	next := r.prepared
-	if err := r.observer.Reconfigure(next.observing); err != nil {
+	if err := r.observer.Reconfigure(r.observing); err != nil {
 		return fmt.Errorf("%s: %w", r.options.PolicyFile, err)
 	}
-	if measured := next.load.Scoring.Measured; r.answers != nil && measured != nil {
-		r.answers.SetLoad(measured.Message, measured.RejectAll)
-	}
-	if r.explainer != nil {
-		r.explainer.Follow(next.terms())
-	}
+	r.tell(next)
 	r.authority.Reconsider()
-	r.gauges.Follow(next.evictor)
 	close(r.active.Swap(next).retired)
 	r.prepared = nil
 	return nil

@@ -17,17 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/announce"
-	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/internal/serve"
-	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
 const (
@@ -49,38 +42,25 @@ func evictAt(percent int) string {
 // policy.
 type reloading struct {
 	reload
-	first  *generation
-	t      testing.TB
-	client *fake.Clientset
-	events *events.FakeRecorder
+	evicting *evicting
+	first    *generation
+	t        testing.TB
+	client   *fake.Clientset
+	sent     chan string
 }
 
 func newReloading(t testing.TB, content string) *reloading {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
-	client := fake.NewClientset()
-	r := &reloading{t: t, client: client, events: events.NewFakeRecorder(100)}
+	r := &reloading{t: t, client: fake.NewClientset(), sent: make(chan string, 100)}
 	r.must(os.WriteFile(path, []byte(content), 0o600))
-	options := Options{PolicyFile: path, Interval: time.Minute, Namespace: "kube-system", DryRun: true}
-	file, read, err := policyfile.Read(path)
-	r.must(err)
-	r.App = &App{
-		options: options, parts: parts{evicting: true}, registry: serve.NewRegistry(), begun: time.Now(), health: serve.NewHealth(time.Now),
-		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: client, Clock: servertime.New(time.Now)},
-	}
-	policyfile.SetupPlugins()
-	r.first, err = r.read(file, read, 1)
-	r.must(err)
-	r.active.Store(r.first)
-	r.recorder = r.events
-	r.announcer = announce.NewAnnouncer(r.events, "kube-system")
-	r.policies = announce.NewPolicies(path, policyfile.Hash(read), r.announcer, time.Now, r.registry)
-	r.must(r.wireObserver())
-	r.must(r.wireAuthority())
-	r.must(r.wireEvicting())
-	r.explainer = live.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.pause, r.first.terms())
-	r.must(r.wireRunner(t.Context(), r.first))
-	r.must(r.kube.Start(t.Context(), r.informers, r.synced...))
+	s := offline(t, r.client, content, func(o *Options) {
+		o.PolicyFile, o.Interval, o.Namespace, o.DryRun = path, time.Minute, "kube-system", true
+	})
+	r.evicting = evictingOffline(t, s, r.sent)
+	r.process, r.kind, r.first = r.evicting.process, r.evicting, r.evicting.current()
+	r.must(r.evicting.complete(t.Context(), r.first))
+	r.must(r.evicting.startInformers(t.Context()))
 	r.announcer.Evicting(r.authority)
 	return r
 }
@@ -95,8 +75,8 @@ func (r *reloading) must(err error) {
 // told returns the Events recorded since the last call.
 func (r *reloading) told() []string {
 	var told []string
-	for len(r.events.Events) > 0 {
-		told = append(told, strings.ReplaceAll(<-r.events.Events, r.options.PolicyFile, "FILE"))
+	for len(r.sent) > 0 {
+		told = append(told, strings.ReplaceAll(<-r.sent, r.options.PolicyFile, "FILE"))
 	}
 	return told
 }
@@ -295,7 +275,7 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 // The policy's nodeSelector says who takes part, also in what is observed.
 func TestTheNodeSelectorReachesTheObserver(t *testing.T) {
 	takesPart := func(r *reloading) string {
-		config, err := r.observerConfig(r.current())
+		config, err := r.process.observing(r.current())
 		r.must(err)
 		var members []string
 		for _, pool := range []string{"core", "edge"} {
@@ -322,7 +302,7 @@ func TestTheNodeSelectorReachesTheObserver(t *testing.T) {
 
 func (r *reloading) nextCycleOf(t *testing.T) {
 	t.Helper()
-	if err := r.cycle(t.Context()); err != nil {
+	if err := r.evicting.cycle(t.Context()); err != nil {
 		t.Errorf("a cycle by the new policy: %v", err)
 	}
 }
@@ -367,7 +347,7 @@ func TestWatchPolicy(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- r.watchPolicy(ctx) }()
+	go func() { ended <- r.watchPolicy(r.kind)(ctx) }()
 	r.must(os.WriteFile(r.options.PolicyFile, []byte(byUsage+evictAt(45)), 0o600))
 	deadline := time.Now().Add(time.Minute)
 	for r.evictLine() != 45 && time.Now().Before(deadline) {
@@ -420,7 +400,7 @@ func TestFactsHaveMeasuredLimits(t *testing.T) {
 	} {
 		r := newReloading(t, content)
 		r.observer.Sample(t.Context())
-		f, err := r.explainer.Latest()
+		f, err := r.evicting.explainer.Latest()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,49 +10,26 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/announce"
-	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/internal/servertime"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/steering"
-	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
-// silent is a usage source that reports nothing.
-type silent struct{}
-
-func (silent) Name() string { return "silent" }
-func (silent) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
-	return usage.Batch{}, nil
-}
-
-// extenderApp is as much of a process as its extender needs.
-func extenderApp(t *testing.T, options Options) *App {
+// answeringOffline is a process that answers kube-scheduler over a fake API server.
+func answeringOffline(t *testing.T, change func(*Options)) (*process, *answering) {
 	t.Helper()
-	set, err := thresholds.New([]thresholds.Pool{{Name: "default"}}, 1)
+	p, err := newProcess(t.Context(), offline(t, fake.NewClientset(), byUsage, change))
 	if err != nil {
 		t.Fatal(err)
 	}
-	watching, err := observer.New(observer.Config{
-		Sources: []observer.Source{silent{}}, Lines: set, SampleInterval: time.Second, Now: time.Now,
-		Usage: usage.Config{SampleInterval: time.Second, MaxAge: time.Minute, MinWindow: time.Minute},
-	})
+	a, err := newAnswering(p, steering.NewAnswerer(p.observer, time.Now), live.New(p.observer, nil, p.pause, p.current().terms()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &App{
-		options: options, registry: prometheus.NewRegistry(), observer: watching, policies: &announce.Policies{}, kube: &kube.Connection{Clock: servertime.New(time.Now)}, begun: time.Now(),
-		answerer: steering.NewAnswerer(watching, time.Now),
-	}
-	a.active.Store(&generation{load: &policy.LoadPolicy{}})
-	return a
+	return p, a
 }
 
 // With --observe the Shadow counts the requests and no pod counts as steered;
@@ -71,11 +48,7 @@ func TestExtenderServer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := extenderApp(t, Options{Observe: tc.observe})
-			server, pages, compare, err := a.extenderServer()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, a := answeringOffline(t, func(o *Options) { o.Observe = tc.observe })
 			call := func(handler http.Handler, method, path, body string) string {
 				w := httptest.NewRecorder()
 				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
@@ -84,9 +57,9 @@ func TestExtenderServer(t *testing.T) {
 				}
 				return w.Body.String()
 			}
-			a.observer.Store().SetPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}})
-			call(server, http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
-			for whom, handler := range map[string]http.Handler{"strangers": server, "users": pages.Handler(t.Context())} {
+			p.observer.Store().SetPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}})
+			call(a.server, http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
+			for whom, handler := range map[string]http.Handler{"strangers": a.server, "users": a.pages.Handler(t.Context())} {
 				var got told
 				if err := json.Unmarshal([]byte(call(handler, http.MethodGet, "http://localhost/status?pod=p", "")), &got); err != nil {
 					t.Fatal(err)
@@ -96,13 +69,13 @@ func TestExtenderServer(t *testing.T) {
 				}
 			}
 			if tc.observe {
-				if reply := call(pages.Handler(t.Context()), http.MethodGet, "http://localhost/shadow", ""); !strings.Contains(reply, `"recent":[]`) {
+				if reply := call(a.pages.Handler(t.Context()), http.MethodGet, "http://localhost/shadow", ""); !strings.Contains(reply, `"recent":[]`) {
 					t.Errorf("placements: %s", reply)
 				}
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := compare(ctx); err != nil {
+			if err := a.compare(ctx); err != nil {
 				t.Errorf("stopped with %v", err)
 			}
 		})

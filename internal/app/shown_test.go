@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
@@ -27,7 +28,7 @@ func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lister := r.informers.Core().V1().Nodes().Lister()
+	lister := r.evicting.informers.Core().V1().Nodes().Lister()
 	for known := 0; known < 2; time.Sleep(time.Millisecond) {
 		nodes, err := lister.List(labels.Everything())
 		if err != nil {
@@ -37,7 +38,9 @@ func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
 	}
 	var shown []bool
 	terms := r.first.terms()
-	r.parts.execute = func(_ context.Context, made realusage.Made) { shown = append(shown, made.By.GoesBy(terms.Args)) }
+	r.evicting.execute = func(_ context.Context, _ *generation, made realusage.Made, _ func(context.Context, *v1.Pod, reasons.Reason) error) {
+		shown = append(shown, made.By.GoesBy(terms.Args))
+	}
 	r.nextCycleOf(t)
 	if len(shown) != 2 || !shown[0] || shown[1] {
 		t.Errorf("of the plans of two profiles these are shown: %v", shown)

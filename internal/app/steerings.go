@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/client-go/informers"
+
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/steered"
 	"github.com/evenkeel/evenkeel/internal/admission"
@@ -13,29 +15,41 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// wire makes the ways to steer, for a process that evicts.
-func (s *steerings) wire(a *App) error {
-	asked := &steered.Extender{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
-	planner := a.answerer
-	if planner != nil {
+// steerings are the ways to steer replacements. A policy chooses one.
+type steerings struct {
+	extender  *steered.Extender
+	admission *admission.Steering
+	best      *steered.Best
+	// gates lets the pods go that the API server holds, to where the planner
+	// says.
+	gates    *admission.Gates
+	watchdog *admission.Watchdog
+	planner  *steering.Answerer
+}
+
+// newSteerings makes the ways to steer. answers reports whether the process answers
+// kube-scheduler, which it does as the planner.
+func newSteerings(p *process, watched informers.SharedInformerFactory, answers bool) (*steerings, error) {
+	client, err := p.kube.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	keys := admission.NewKeys(client, p.observer.Ledger(), knowing{p.authority}, p.kube.Clock.Now)
+	probe, err := admission.NewProbe(keys, p.kube.REST)
+	if err != nil {
+		return nil, err
+	}
+	planner := steering.NewAnswerer(p.observer, p.kube.Clock.Now)
+	asked := &steered.Extender{Observer: p.observer, Several: p.options.LeaderElect, Remote: p.options.remote()}
+	if answers {
 		asked.Here = planner
-	} else {
-		planner = steering.NewAnswerer(a.observer, a.kube.Clock.Now)
 	}
-	client, err := a.kube.Dynamic()
-	if err != nil {
-		return err
-	}
-	keys := admission.NewKeys(client, a.observer.Ledger(), knowing{a.authority}, a.kube.Clock.Now)
-	probe, err := admission.NewProbe(keys, a.kube.REST)
-	if err != nil {
-		return err
-	}
-	s.extender, s.admission = asked, admission.NewSteering(keys, probe, a.options.loops(), a.kube.Clock.Now)
-	s.planner, s.best = planner, &steered.Best{Extender: s.extender, Admission: s.admission}
-	s.gates = admission.NewGates(a.kube.Client, keys, a.informers)
-	s.watchdog = admission.NewWatchdog(a.informers.Core().V1().Pods().Informer(), a.kube.Clock.Now, a.registry)
-	return nil
+	byAdmission := admission.NewSteering(keys, probe, p.options.loops(), p.kube.Clock.Now)
+	return &steerings{
+		extender: asked, admission: byAdmission, best: &steered.Best{Extender: asked, Admission: byAdmission}, planner: planner,
+		gates:    admission.NewGates(p.kube.Client, keys, watched),
+		watchdog: admission.NewWatchdog(watched.Core().V1().Pods().Informer(), p.kube.Clock.Now, p.registry),
+	}, nil
 }
 
 // knowing leads only once it knows the moves in flight: keys without moves are

@@ -37,7 +37,7 @@ func TestLetGo(t *testing.T) {
 	for name, dryRun := range map[string]bool{"run": false, "a dry run": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, _ := startingApp(t, nil, func(o *Options) { o.DryRun, o.Interval = dryRun, time.Minute })
+				a, _ := starting(t, nil, func(o *Options) { o.DryRun, o.Interval = dryRun, time.Minute })
 				ctx, stop := context.WithCancel(t.Context())
 				held := &v1.Pod{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "held", UID: "held"},

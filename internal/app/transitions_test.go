@@ -27,7 +27,7 @@ func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newReloading(t, tc.policy)
 			at := metav1.Unix(1_900_000_000, 0)
-			out, err := slimmer(r.transitions).Transform(&v1.Pod{Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, LastTransitionTime: at}}}})
+			out, err := slimmer(r.evicting.transitions).Transform(&v1.Pod{Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, LastTransitionTime: at}}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package app
+package webhook
 
 import (
 	"context"
@@ -20,13 +20,12 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/evenkeel/evenkeel/internal/admission"
-	"github.com/evenkeel/evenkeel/internal/admission/webhook"
 	"github.com/evenkeel/evenkeel/internal/certificates"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// newTestHook is a hook that knows no keys, and the CA of its certificate.
-func newTestHook(t *testing.T) (*hook, *x509.CertPool) {
+// newTestServer is a Server that knows no keys, and the CA of its certificate.
+func newTestServer(t *testing.T) (*Server, *x509.CertPool) {
 	t.Helper()
 	ca, err := certificates.NewAuthority(time.Now())
 	if err != nil {
@@ -49,29 +48,29 @@ func newTestHook(t *testing.T) (*hook, *x509.CertPool) {
 	_ = free.Close()
 	steerings := schema.GroupVersionResource{Group: "evenkeel.io", Version: "v1alpha1", Resource: "steerings"}
 	kinds := map[schema.GroupVersionResource]string{steerings: "SteeringList"}
-	h := &hook{address: free.Addr().String(), keys: admission.NewFollowed(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds))}
-	if h.certificates, err = certs.NewKeeper(files, "webhook"); err != nil {
+	keys := admission.NewFollowed(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds))
+	s, err := NewServer(free.Addr().String(), files, keys, time.Now, prometheus.NewRegistry())
+	if err != nil {
 		t.Fatal(err)
 	}
-	h.reviews = webhook.New(h.keys, time.Now, prometheus.NewRegistry())
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca.Cert)
-	return h, roots
+	return s, roots
 }
 
 // The API server is answered over HTTPS by the name of the Service, from when
 // the keys are known, until the process ends.
-func TestHookAnswers(t *testing.T) {
-	h, roots := newTestHook(t)
+func TestServerAnswers(t *testing.T) {
+	s, roots := newTestServer(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- h.run(ctx) }()
+	go func() { done <- s.Run(ctx) }()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "evenkeel.evenkeel.svc"}}}
 	defer client.CloseIdleConnections()
 	body := `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "asked"}}`
 	var reply *http.Response
 	for begun := time.Now(); reply == nil; {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+h.address+webhook.Path, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+s.address+Path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,26 +83,6 @@ func TestHookAnswers(t *testing.T) {
 	_ = reply.Body.Close()
 	if err != nil || review.Response == nil || !review.Response.Allowed || review.Response.UID != "asked" {
 		t.Errorf("%v, %+v", err, review.Response)
-	}
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-// Without an address nobody is answered, and the process goes on.
-func TestHookWithoutAnAddress(t *testing.T) {
-	h, err := newHook(&App{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- h.run(ctx) }()
-	select {
-	case err := <-done:
-		t.Errorf("it ended: %v", err)
-	case <-time.After(10 * time.Millisecond):
 	}
 	stop()
 	if err := <-done; err != nil {

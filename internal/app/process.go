@@ -1,0 +1,248 @@
+// Package app makes Evenkeel's processes: which informers start, who leads, what
+// is served, and what changes with another policy. It decides nothing about
+// nodes or pods and prints nothing. Commands look into a process through Look.
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/metrics"
+	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// process is what every process has, whatever it does: it observes by the policy
+// in effect. Processes of each kind embed it.
+type process struct {
+	setup
+
+	registry  *prometheus.Registry
+	health    *serve.Health
+	begun     time.Time // by the local clock
+	announcer *announce.Announcer
+	policies  *announce.Policies
+	nodes     *announce.Nodes
+	outcomes  *metrics.Outcomes
+	observer  *observer.Observer
+	lease     *authority.Lease
+	pause     *pause.Switch
+	authority *authority.Authority
+	gauges    *serve.Gauges
+
+	// active is the policy in effect.
+	active atomic.Pointer[generation]
+	// cycling is held during a cycle and while a policy takes effect, so that
+	// each cycle uses one policy.
+	cycling sync.Mutex
+	// followers are called with each policy that takes effect.
+	followers []func(*generation)
+	// stops end what was started without a context, the last one first.
+	stops []func()
+}
+
+// kind is how a kind of process uses policies. The process itself is the kind
+// that only observes.
+type kind interface {
+	// complete makes what the process needs to act by a policy, and requests the
+	// informers for it. It may be repeated until it succeeds.
+	complete(ctx context.Context, g *generation) error
+	// startInformers starts the informers requested since, and waits for their
+	// first lists.
+	startInformers(ctx context.Context) error
+}
+
+var _ kind = (*process)(nil)
+
+// newProcess makes what every process has, without a request to the API server.
+// It reports mistakes in the policy.
+func newProcess(ctx context.Context, s setup) (_ *process, err error) {
+	defer policyfile.Recover(s.options.PolicyFile, &err)
+	policyfile.SetupPlugins()
+	policyfile.PrintNotes(ctx, s.file, s.notes)
+	clock := s.kube.Clock
+	p := &process{setup: s, registry: serve.NewRegistry(), begun: clock.Local(), health: serve.NewHealth(clock.Local)}
+	clock.Export(p.registry)
+	g, err := p.read(s.file, s.content, 1)
+	if err != nil {
+		return nil, err
+	}
+	p.active.Store(g)
+	p.announcer = announce.NewAnnouncer(s.recorder, s.options.Namespace)
+	p.policies = announce.NewPolicies(s.options.PolicyFile, policyfile.Hash(s.content), p.announcer, clock.Now, p.registry)
+	p.outcomes, p.nodes = metrics.NewOutcomes(p.registry), announce.NewNodes(p.announcer)
+	config, err := p.observing(g)
+	if err != nil {
+		return nil, err
+	}
+	config.Listener = struct {
+		*metrics.Outcomes
+		*announce.Announcer
+		*announce.Nodes
+	}{p.outcomes, p.announcer, p.nodes}
+	config.Local, config.Now, config.Metrics = clock.Local, clock.Now, observer.NewMetrics(p.registry)
+	if p.observer, err = observer.New(config); err != nil {
+		return nil, fmt.Errorf("making the observer: %w", err)
+	}
+	if p.lease, err = authority.NewLease(s.leaseConfig(p.health.Progress)); err != nil {
+		return nil, err
+	}
+	p.pause = pause.NewSwitch(s.kube.Client, s.namespace(), evictor.ConfigMapName, p.registry)
+	p.authority, err = authority.New(authority.Config{
+		Client: s.kube.Client, Namespace: s.namespace(), Lease: p.lease, Switch: p.pause, Moves: p.observer, Clock: clock, Registry: p.registry,
+		Remote: s.options.remote(), DryRun: s.options.DryRun,
+		Report: p.announcer.LedgerLost,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.gauges = &serve.Gauges{Observer: p.observer, Authority: p.authority, Now: clock.Now, Nodes: s.options.MetricsNodeLimit}
+	return p, extender.Register(p.registry, p.gauges)
+}
+
+// current returns the policy in effect.
+func (p *process) current() *generation { return p.active.Load() }
+
+// follow has each policy that takes effect passed to a follower.
+func (p *process) follow(follower func(*generation)) { p.followers = append(p.followers, follower) }
+
+// tell passes a policy to the followers.
+func (p *process) tell(g *generation) {
+	for _, follower := range p.followers {
+		follower(g)
+	}
+}
+
+// eachPolicy runs a task for the policy in effect, and again for each that
+// replaces it, until the context ends.
+func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *generation) error) error {
+	for ctx.Err() == nil {
+		g := p.current()
+		running, stop := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-g.retired:
+				stop()
+			case <-running.Done():
+			}
+		}()
+		err := task(running, g)
+		if err == nil {
+			<-running.Done() // a finished task starts again only under another policy
+		}
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin waits until the API server is reached and the informers have synced,
+// however long that takes: the process answers kube-scheduler meanwhile, by
+// nothing known.
+func (p *process) begin(ctx context.Context, k kind) error {
+	err := kube.Persist(ctx, p.health.Progress, func(ctx context.Context) error { return p.reach(ctx, k) })
+	if err != nil {
+		return err
+	}
+	return kube.Persist(ctx, p.health.Progress, k.startInformers)
+}
+
+// reach does what making the process left out: it reaches the API server and
+// completes the policy. It may be repeated until it succeeds.
+func (p *process) reach(ctx context.Context, k kind) (err error) {
+	defer policyfile.Recover(p.options.PolicyFile, &err)
+	if err := p.kube.Reach(ctx); err != nil {
+		return err
+	}
+	g := p.current()
+	if err := k.complete(ctx, g); err != nil {
+		return err
+	}
+	p.tell(g)
+	return nil
+}
+
+// complete implements kind.
+func (p *process) complete(ctx context.Context, g *generation) error {
+	return g.checkClasses(ctx, p.kube.Client)
+}
+
+// startInformers implements kind.
+func (p *process) startInformers(context.Context) error { return nil }
+
+// start runs the process's tasks until one of them returns or the context ends,
+// waits for all, and stops what else was started.
+func (p *process) start(ctx context.Context, tasks ...func(context.Context) error) error {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, running := errgroup.WithContext(running)
+	exposed := serve.Exposition{
+		Address: p.options.MetricsAddress, Access: p.options.MetricsAccess, REST: p.kube.REST, Health: p.health, Registry: p.registry,
+	}
+	group.Go(func() error { return exposed.Run(running) })
+	for _, task := range tasks {
+		group.Go(func() error {
+			defer cancel() // the first task that returns ends the process
+			return task(running)
+		})
+	}
+	err := group.Wait()
+	p.stop()
+	return exit.UnlessStopped(ctx, err)
+}
+
+// stop ends what was started without a context.
+func (p *process) stop() {
+	for _, stop := range slices.Backward(p.stops) {
+		stop()
+	}
+}
+
+// observe observes usage by each policy in effect.
+func (p *process) observe(ctx context.Context) error {
+	return p.eachPolicy(ctx, func(ctx context.Context, _ *generation) error { return p.observer.Run(ctx) })
+}
+
+// reflect feeds the observer from its own watches.
+func (p *process) reflect(ctx context.Context) error {
+	p.observer.Store().Reflect(ctx, p.kube.ListWatch("nodes"), p.kube.ListWatch("pods"))
+	return nil
+}
+
+// heartbeat reports progress while observations come, and before they can: until
+// nodes and pods are known the process waits for the API server.
+func (p *process) heartbeat(ctx context.Context) error {
+	var seen *observer.Observation // compared by pointer: its time is by a clock that may be set back
+	wait.UntilWithContext(ctx, func(context.Context) {
+		if latest := p.observer.Latest(); latest != seen || !p.observer.Store().Synced() {
+			seen = latest
+			p.health.Progress()
+		}
+	}, time.Second)
+	return nil
+}
+
+// untilStopped is a task that does nothing but last, because a task that
+// returns ends the process.
+func untilStopped(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}

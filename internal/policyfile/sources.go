@@ -1,0 +1,75 @@
+package policyfile
+
+import (
+	"os"
+	"slices"
+
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/runner"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/usage/source"
+)
+
+// AskedSources returns the usage sources in order: those of the policy or, if it
+// names none, upstream's metricsProviders.
+func AskedSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.Source {
+	var sources []policy.Source
+	for _, provider := range profiles.MetricsProviders {
+		switch provider.Source {
+		case api.KubernetesMetrics:
+			sources = append(sources, policy.NewSource(metricsserver.Name, kinds.All))
+		case api.PrometheusMetrics:
+			sources = append(sources, policy.NewSource(prometheus.Name, kinds.All))
+		}
+	}
+	if file.SourcesGiven || len(sources) == 0 {
+		return file.Load.Usage.Sources
+	}
+	return sources
+}
+
+// ReadSources returns the same sources, completed with settings of the
+// DeschedulerPolicy.
+func ReadSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.Source {
+	return provided(AskedSources(file, profiles), profiles)
+}
+
+// provided completes Prometheus sources without an address with the server of
+// upstream's metricsProviders.
+func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy.Source {
+	server := runner.PrometheusOf(profiles)
+	sources = slices.Clone(sources)
+	for i := range sources {
+		given, ok := sources[i].Config.(*prometheus.Config)
+		if !ok || given.Address != "" || server == nil {
+			continue
+		}
+		config := *given
+		if config.Address = server.URL; config.BearerTokenFile == "" && config.BearerTokenSecret == (source.SecretKey{}) && config.BasicAuth.Username == "" {
+			config.BearerTokenFile, config.BearerTokenSecret = providedToken(server)
+		}
+		sources[i].Config = &config
+	}
+	return sources
+}
+
+// serviceAccountTokenFile is where a pod finds the token of its ServiceAccount.
+const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+// providedToken returns what upstream authenticates with: the token of the
+// Secret that the policy names, else that of the pod's ServiceAccount, but not
+// over plain HTTP.
+func providedToken(server *api.Prometheus) (file string, secret source.SecretKey) {
+	if server.AuthToken != nil && server.AuthToken.SecretReference != nil {
+		ref := server.AuthToken.SecretReference
+		return "", source.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: runner.PrometheusTokenKey}
+	}
+	if _, err := os.Stat(serviceAccountTokenFile); err != nil || !runner.SendsOwnToken(server) {
+		return "", source.SecretKey{}
+	}
+	return serviceAccountTokenFile, source.SecretKey{}
+}
