@@ -16,58 +16,63 @@ import (
 // The less there is the worse.
 const MemoryAvailable = thresholds.MemoryAvailable
 
-// Levels are the levels of one metric that mean something. One that is absent
-// is no line. For a metric of which less is worse, read below for above.
+// Levels are the thresholds of one metric. An omitted level does not apply.
+// For metrics where less is worse, read "below" instead of "above".
 type Levels struct {
-	// Low: a node at or below it on every metric is cool and may take pods.
+	// Low makes a node cool if it is at or below it for every metric. Cool
+	// nodes may receive pods.
 	Low *float64 `json:"low,omitempty"`
-	// Reject: a node predicted above it is kept out of scheduling as long as
-	// other nodes qualify; it is the ceiling of every planned destination.
+	// Reject keeps a node predicted above it out of scheduling, as long as
+	// other nodes qualify. No planned move exceeds it at its destination.
 	Reject *float64 `json:"reject,omitempty"`
-	// Evict: a node above it on any metric is hot, and pods are planned away
-	// until it is predicted at or below this line. io.pressure and the metrics
-	// of usage.metrics can have it only with relieves.
+	// Evict makes a node above it hot, for any metric, and pods are planned
+	// away until the node is predicted at or below it. io.pressure and the
+	// metrics of usage.metrics need relieves to have it.
 	Evict *float64 `json:"evict,omitempty"`
-	// Leave: a hot node stops being hot below it. It never causes a move.
+	// Leave ends a node's hot state once its usage is below it. It never
+	// causes a move.
 	Leave *float64 `json:"leave,omitempty"`
 }
 
-// MetricLines are the lines of one metric. Their order is low < reject, reject
-// + minGapPercent <= evict and low < leave <= evict; where less is worse all is
-// reversed. cpu and memory have all four levels, in percent of allocatable, and
-// those that are not given their defaults. memory.available is in percent of
-// capacity, a pressure and contention in percent of the time, any other metric
-// in its own unit; of these any levels may be given, and only those are lines.
+// MetricLines are the lines of one metric. They must satisfy low < reject,
+// reject + minGapPercent <= evict and low < leave <= evict; the order is
+// reversed if less is worse. cpu and memory always have all four levels, in
+// percent of allocatable; omitted levels take their defaults. memory.available
+// is in percent of capacity, pressures and contention are in percent of the
+// time, and other metrics are in their own unit; for these, only the levels
+// that are given apply.
 type MetricLines struct {
 	Levels `json:",inline"`
 
-	// Deviation makes the levels of cpu or memory distances from the mean of
-	// the nodes of the pool, weighted by their size, in percentage points: low
-	// lies below the mean, the others above it. Levels that are not given then
-	// have other defaults.
+	// Deviation makes the levels of cpu or memory relative to the mean of the
+	// pool's nodes, weighted by size, in percentage points: low is below the
+	// mean, the other levels are above it. Omitted levels then have different
+	// defaults.
 	Deviation bool `json:"deviation"`
-	// Windows are judged as well, beside those of hot.windows: by the levels
-	// given here and, where one is absent, by the metric's own. Names are those
-	// of hot.windows. Here reject may come up to evict.
+	// Windows are additional windows to evaluate beside hot.windows, with
+	// their own levels; an omitted level is taken from the metric. Names are
+	// as in hot.windows. Here reject may be as high as evict.
 	Windows map[usage.Window]Levels `json:"windows,omitempty"`
 }
 
-// Lines holds the lines of each judged metric: cpu, memory, memory.available,
+// Lines holds the lines of each metric: cpu, memory, memory.available,
 // cpu.pressure, memory.pressure, io.pressure, cpu.contention and the names of
-// usage.metrics. cpu.contention is how long two thirds of a node's containers
-// wait for a CPU at most, without those that their own limit makes wait.
+// usage.metrics. cpu.contention is the longest time that two thirds of a
+// node's containers wait for a CPU, not counting containers held back by their
+// own limits.
 type Lines map[usage.Metric]MetricLines
 
-// NodePool is a group of nodes with lines of its own.
+// NodePool is a group of nodes with its own lines.
 type NodePool struct {
-	// Name tells pools apart, in output and metrics: 1 to 63 letters, digits,
-	// and between them '-', '_' or '.'. Required.
+	// Name identifies the pool in output and metrics: 1 to 63 letters and
+	// digits, with '-', '_' or '.' between them. Required.
 	Name string `json:"name"`
-	// Selector picks the nodes by their labels: matchLabels, matchExpressions
-	// or both. Required.
+	// Selector selects the pool's nodes by label: matchLabels,
+	// matchExpressions or both. Required.
 	Selector metav1.LabelSelector `json:"selector"`
-	// Lines are laid over the lines of the policy, metric by metric and level
-	// by level. Thresholds of RealUsageLowNodeUtilization do not reach them.
+	// Lines override the lines of the policy for these nodes, metric by metric
+	// and level by level. Thresholds of RealUsageLowNodeUtilization do not
+	// apply to them.
 	Lines Lines `json:"lines"`
 }
 

@@ -2,7 +2,7 @@ package policy
 
 import "github.com/evenkeel/evenkeel/usage"
 
-// Formula is how measured usage becomes a score.
+// Formula selects how measured usage becomes a score.
 type Formula string
 
 // The formulas. u is a term's usage in percent of capacity, w its weight;
@@ -27,26 +27,27 @@ const (
 	FormulaMinMax Formula = "MinMax"
 )
 
-// MeasuredScoring judges nodes by single measured windows, as earlier systems
-// did, instead of predicted usage. Pods that come between two samples then
-// count only once they are measured. Percentages are of a node's capacity, as
-// sources write them. Planned moves keep to lines as well.
+// MeasuredScoring scores nodes by individual measured windows, as earlier
+// systems did, instead of by predicted usage. Pods bound between two samples
+// count only once they are measured. Percentages refer to a node's capacity,
+// as sources report them. Planned moves respect lines as well.
 type MeasuredScoring struct {
-	// Formula is how usage becomes a score: Crane, MemoryLoad or MinMax. The
-	// hot value is taken off with each. Required.
+	// Formula selects how usage becomes a score: Crane, MemoryLoad or MinMax.
+	// The hot value is subtracted in each case. Required.
 	Formula Formula `json:"formula"`
-	// Terms are what is scored: at most 20, each metric and window once;
-	// exactly one with MemoryLoad and MinMax. Without any, no node is
-	// preferred.
+	// Terms are the windows that are scored: at most 20, each combination of
+	// metric and window once, and exactly one with MemoryLoad and MinMax.
+	// Without terms, no node is preferred.
 	Terms []MeasuredTerm `json:"terms"`
-	// Limits are what keeps pods off a node, any one of them: at most 20, each
-	// metric and window once. Pods of DaemonSets are not kept off.
+	// Limits keep pods off a node; exceeding one is enough. At most 20, each
+	// combination of metric and window once. Pods of DaemonSets are not
+	// affected.
 	Limits []MeasuredLimit `json:"limits"`
-	// Message is what kube-scheduler tells about a node above a limit, in the
-	// pod's events: one line of at most 200 bytes.
+	// Message is the reason that kube-scheduler shows in the events of a pod
+	// for a node above a limit: one line of at most 200 bytes.
 	Message string `json:"message"`
-	// RejectAll lets a request go without a node when all are above a limit, so
-	// that the pod waits. Else all are kept then.
+	// RejectAll rejects all nodes of a request if all are above a limit, so
+	// that the pod waits. Otherwise all nodes are kept in that case.
 	RejectAll bool `json:"rejectAll"`
 }
 
@@ -54,24 +55,24 @@ type MeasuredScoring struct {
 type MeasuredTerm struct {
 	// Metric is cpu or memory. Required.
 	Metric usage.Metric `json:"metric"`
-	// Window is as in hot.windows; last if it is not given.
+	// Window is a window as in hot.windows; last if omitted.
 	Window usage.Window `json:"window"`
-	// Weight is the term's share: 0 to 1000, with Crane above 0 for at least
-	// one.
+	// Weight is the weight of the term: 0 to 1000. With Crane, at least one
+	// must be above 0.
 	Weight float64 `json:"weight"`
 }
 
 // MeasuredLimit is one window of usage that keeps pods off a node. A window
-// that is not known keeps none off.
+// without a known value has no effect.
 type MeasuredLimit struct {
 	// Metric is cpu or memory. Required.
 	Metric usage.Metric `json:"metric"`
-	// Window is as in hot.windows; last if it is not given.
+	// Window is a window as in hot.windows; last if omitted.
 	Window usage.Window `json:"window"`
-	// AbovePercent is the usage above which pods are kept off: above 0, at most
-	// 100. Either this or fromPercent.
+	// AbovePercent keeps pods off nodes whose usage is above it: above 0, at
+	// most 100. Set either this or fromPercent.
 	AbovePercent *float64 `json:"abovePercent,omitempty"`
-	// FromPercent is the usage from which on they are, itself included: above
-	// 0, at most 100.
+	// FromPercent keeps pods off nodes whose usage is at or above it: above 0,
+	// at most 100.
 	FromPercent *float64 `json:"fromPercent,omitempty"`
 }

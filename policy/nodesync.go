@@ -7,11 +7,12 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// NodeSync says what is written to the nodes for others to read. All of it is
-// off by default and removed again when switched off.
+// NodeSync configures what is written to nodes for other components to read.
+// Everything is off by default. Switching a part off removes what it has
+// written.
 type NodeSync struct {
-	// NodeSelector picks the nodes that are written to by their labels; empty:
-	// all. What was written to others before is removed.
+	// NodeSelector selects the nodes that are written to, by label; empty
+	// selects all. What was written to other nodes before is removed.
 	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
 	// Annotations are usage annotations in Crane's format.
 	Annotations NodeSyncAnnotations `json:"annotations"`
@@ -19,45 +20,46 @@ type NodeSync struct {
 	Label NodeSyncLabel `json:"label"`
 	// Taint marks hot nodes for any scheduler, with effect PreferNoSchedule.
 	Taint NodeSyncTaint `json:"taint"`
-	// RejectTaint marks nodes that are predicted above their reject line, and
-	// hot ones; its default key is evenkeel.io/above-reject. With both taints
-	// kube-scheduler prefers nodes that have none to those with one, and these
-	// to hot ones, where no extender is asked.
+	// RejectTaint marks nodes that are hot or predicted above their reject
+	// line. Its default key is evenkeel.io/above-reject. If both taints are
+	// enabled and no extender is used, kube-scheduler prefers untainted nodes,
+	// then nodes with one taint, then hot nodes.
 	RejectTaint NodeSyncTaint `json:"rejectTaint"`
 }
 
-// NodeSyncAnnotations are usage annotations of cpu and memory.
+// NodeSyncAnnotations configures the usage annotations of cpu and memory.
 type NodeSyncAnnotations struct {
-	// Enabled reports whether they are written.
+	// Enabled turns the annotations on.
 	Enabled bool `json:"enabled"`
-	// Windows are written for each node: at least one, each once, with names as
-	// in hot.windows.
+	// Windows are the windows written for each node: at least one, each once,
+	// named as in hot.windows.
 	Windows []usage.Window `json:"windows"`
-	// Unit is what the numbers count: fraction or percent of a node's capacity.
+	// Unit is the unit of the values: fraction or percent of a node's
+	// capacity.
 	Unit source.Unit `json:"unit"`
-	// Timezone is the zone of the time stamps: a name of the IANA database.
-	// Crane's own readers take them for Asia/Shanghai unless TZ tells them
-	// otherwise.
+	// Timezone is the time zone of the timestamps, by its IANA name. Crane's
+	// own readers assume Asia/Shanghai unless TZ says otherwise.
 	Timezone string `json:"timezone"`
-	// Periods is how often a window is renewed: 10s to 1d each. Windows that
-	// are not named keep their defaults; any other window has 15m.
+	// Periods are the intervals at which windows are renewed: 10s to 1d each.
+	// Windows that are not listed keep their defaults; any other window uses
+	// 15m.
 	Periods map[usage.Window]metav1.Duration `json:"periods"`
 }
 
-// NodeSyncLabel is the label of hot nodes.
+// NodeSyncLabel configures the label of hot nodes.
 type NodeSyncLabel struct {
-	// Enabled reports whether it is set.
+	// Enabled turns the label on.
 	Enabled bool `json:"enabled"`
 	// Key is the label's key.
 	Key string `json:"key"`
-	// Value is the label's value. The default is misspelt as readers in use
-	// expect it.
+	// Value is the label's value. The default is misspelt because existing
+	// readers expect that spelling.
 	Value string `json:"value"`
 }
 
-// NodeSyncTaint is a taint with effect PreferNoSchedule.
+// NodeSyncTaint configures a taint with effect PreferNoSchedule.
 type NodeSyncTaint struct {
-	// Enabled reports whether it is set.
+	// Enabled turns the taint on.
 	Enabled bool `json:"enabled"`
 	// Key is the taint's key.
 	Key string `json:"key"`

@@ -31,7 +31,7 @@ func readComments(dirs ...string) (comments, error) {
 	c := comments{}
 	for _, kind := range kinds.All {
 		name := kind.Describe().Name
-		c["policy.Source."+name] = name + " is how the source of this type is read; allowed with no other."
+		c["policy.Source."+name] = name + " configures a source of this type; it is not allowed for other types."
 	}
 	names := kinds.All.Names()
 	last := len(names) - 1

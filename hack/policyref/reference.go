@@ -20,24 +20,25 @@ const head = `# Policy reference
 
 <!-- Made from the types in policy/ by ` + "`go run ./hack/policyref`" + `; edit the comments there. -->
 
-A policy file holds up to two YAML documents. A ` + "`DeschedulerPolicy`" + ` (` + "`descheduler/v1alpha2`" + `) says which
-plugins run; it is upstream's own. A ` + "`LoadPolicy`" + ` (` + "`evenkeel.io/v1alpha1`" + `) says where usage comes from, what
-hot and cool mean and how pods are moved; it is described here. Both halves of Evenkeel read the same file.
+A policy file contains up to two YAML documents. A ` + "`DeschedulerPolicy`" + ` (` + "`descheduler/v1alpha2`" + `), which is
+upstream's own format, configures which plugins run. A ` + "`LoadPolicy`" + ` (` + "`evenkeel.io/v1alpha1`" + `) configures where usage
+comes from, what counts as hot and cool, and how pods are moved; this page describes it. Both halves of Evenkeel read the same file.
 
-- Every field may be left out and then has the default that is given below. A field that is blank or null counts as left
-  out, in both documents: ` + "`memory:` names no lines, `memory: {}` does" + `. 0 and "" are values like any other.
-- A list or mapping that is given replaces the default as a whole. Only these are merged with their defaults: the levels of
-  a metric, the lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
-- A file without a ` + "`DeschedulerPolicy`" + ` runs RealUsageLowNodeUtilization with its defaults (eviction.defaultProfile).
-- [examples](../examples) has short policies to begin with; [policy.schema.json](policy.schema.json) is the schema for editors.
-- Unknown fields and invalid values are rejected, naming the file, the field, the value and what is allowed.
-- A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is Kubernetes' own, as in 250m or 200Mi. A *metric* is cpu,
+- Every field is optional unless it is marked as required. In both documents a field that is blank or null counts as
+  omitted: ` + "`memory:` lists no lines, `memory: {}` does" + `. 0 and "" are values like any other.
+- A list or mapping replaces the default as a whole. Only these are merged with their defaults: the levels of a metric, the
+  lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
+- A file without a ` + "`DeschedulerPolicy`" + ` runs RealUsageLowNodeUtilization with its defaults (see eviction.defaultProfile).
+- [examples](../examples) contains short policies to start from; [policy.schema.json](policy.schema.json) is the schema for editors.
+- Unknown fields and invalid values are rejected with an error that names the file, the field, the value and what is allowed.
+- A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is a Kubernetes quantity, as in 250m or 200Mi. A *metric* is cpu,
   memory, memory.available, cpu.pressure, memory.pressure, io.pressure, cpu.contention or a name from usage.metrics.
-  cpu.contention is how long a node's containers wait for a CPU that others have ([more](decisions.md#contention-is-what-unthrottled-containers-wait)).
-- A *window* is last (the newest sample), avg_5m (a mean), max_avg_1h (the highest mean of 5m) or p95_1h (a percentile, 1
-  to 99), each with a time from 1m (max_avg: 10m) to 1d, written in the largest unit that holds it whole: avg_1h, not
-  avg_60m.
-- Percentages are 0 to 100.
+  cpu.contention is how long a node's containers wait for a CPU that other containers use
+  ([details](decisions.md#contention-is-what-unthrottled-containers-wait)).
+- A *window* is last (the newest sample), avg_5m (a mean), max_avg_1h (the highest 5m mean) or p95_1h (a percentile, 1 to
+  99), over a time from 1m (max_avg: 10m) to 1d. Write the time in the largest unit that expresses it as a whole number:
+  avg_1h, not avg_60m.
+- Percentages range from 0 to 100.
 `
 
 // header begins every LoadPolicy.

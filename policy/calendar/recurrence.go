@@ -168,18 +168,18 @@ func (r *recurrence) ofChangedDay(wallDay, t time.Time, yield func(span) bool) b
 	return true
 }
 
-// Period is a recurring time, such as every night.
+// Period is a recurring time span, such as every night.
 type Period struct {
-	// Schedule is when it begins, as a cron expression of five fields (minute,
-	// hour, day of the month, month, day of the week) or a shorthand such as
-	// @daily; @every has no fixed times. A time that the clocks of the zone are
-	// set forward over begins when they are; one that they are set back over
-	// begins twice. Required.
+	// Schedule is when the span begins: a cron expression of five fields
+	// (minute, hour, day of the month, month, day of the week) or a shorthand
+	// such as @daily. @every is not allowed because it has no fixed times. If
+	// clocks are set forward over a start time, the span begins at that
+	// moment; if they are set back over it, the span begins twice. Required.
 	Schedule string `json:"schedule"`
-	// Duration is how long it lasts each time, whatever the clocks show then:
-	// 1m to 168h, a week. Required.
+	// Duration is how long the span lasts, regardless of clock changes: 1m to
+	// 168h (one week). Required.
 	Duration metav1.Duration `json:"duration"`
-	// TimeZone is the zone that the schedule is read in, by its name in the
-	// IANA database, such as Europe/Berlin. UTC when it is not given.
+	// TimeZone is the IANA name of the schedule's time zone, such as
+	// Europe/Berlin. The default is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
 }

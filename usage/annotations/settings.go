@@ -12,18 +12,18 @@ import (
 // Name is the source's name in policies, output and metrics.
 const Name = "Annotations"
 
-// Config is how usage annotations of nodes are read.
+// Config configures how usage annotations of nodes are read.
 type Config struct {
-	// Unit is what the numbers count: fraction, percent, or auto, which tells
-	// by how a number is written.
+	// Unit is the unit of the values: fraction, percent, or auto, which
+	// detects it from the way a number is written.
 	Unit source.Unit `json:"unit"`
-	// Timezone is the zone of the time stamps, whatever the Z at their end
-	// claims: a name of the IANA database, such as UTC or Asia/Shanghai; empty:
-	// found out from the stamps themselves.
+	// Timezone is the time zone of the timestamps, regardless of the Z at
+	// their end: an IANA name such as UTC or Asia/Shanghai. Empty detects it
+	// from the timestamps.
 	Timezone string `json:"timezone"`
-	// Periods is how often the writer renews a window: 10s to 1d each. A value
-	// is good until its period and 5m more have passed. Windows that are not
-	// named keep their defaults; any other window has 15m.
+	// Periods are the intervals at which the writer renews a window: 10s to 1d
+	// each. A value expires 5m after its period has passed. Windows that are
+	// not listed keep their defaults; any other window uses 15m.
 	Periods map[usage.Window]metav1.Duration `json:"periods"`
 }
 

@@ -31,29 +31,32 @@ const (
 	Resource Endpoint = "Resource"
 )
 
-// Config is how kubelets are asked.
+// Config configures how kubelets are queried.
 type Config struct {
 	// Scheme is https or http.
 	Scheme source.Scheme `json:"scheme"`
-	// Port is where kubelets listen: 1 to 65535; 0: where each node says.
+	// Port is the kubelets' port: 1 to 65535. With 0, the port in each node's
+	// status is used.
 	Port int32 `json:"port"`
-	// Concurrency bounds how many nodes are asked at a time: 1 to 500.
+	// Concurrency limits how many nodes are queried at the same time: 1 to
+	// 500.
 	Concurrency int `json:"concurrency"`
-	// Endpoint is what is read: Summary (/stats/summary, which has pressures and
-	// contention too) or Resource (/metrics/resource).
+	// Endpoint selects what is read: Summary (/stats/summary, which includes
+	// pressures and contention) or Resource (/metrics/resource).
 	Endpoint Endpoint `json:"endpoint"`
-	// TLS is how kubelets are checked and what is shown to them; only with
-	// https.
+	// TLS configures how kubelets are verified and which client certificate
+	// they get. It requires https.
 	TLS source.TLS `json:"tls"`
-	// BearerTokenFile holds the token sent with each request; it is read again
-	// when it changes. It or a client certificate takes the place of
-	// serviceAccount.
+	// BearerTokenFile contains the token sent with each request. It is read
+	// again when it changes. If it or a client certificate is set,
+	// serviceAccount is not used.
 	BearerTokenFile string `json:"bearerTokenFile"`
-	// ServiceAccount is the one whose token kubelets get. It is in Evenkeel's
-	// namespace and should have no right but to read usage, because whoever
-	// controls a node can use that token. If the API server grants none,
-	// kubelets are not asked: they never get Evenkeel's own token. Empty only
-	// with bearerTokenFile, a client certificate or http.
+	// ServiceAccount is the ServiceAccount, in Evenkeel's namespace, whose
+	// token is sent to kubelets. It should have no permission except to read
+	// usage, because anyone who controls a node can use that token. If the API
+	// server does not issue a token, kubelets are not queried; they never get
+	// Evenkeel's own token. It may be empty only with bearerTokenFile, a
+	// client certificate or http.
 	ServiceAccount string `json:"serviceAccount"`
 }
 

@@ -13,25 +13,26 @@ import (
 // Name is the source's name in policies, output and metrics.
 const Name = "NodeMetrics"
 
-// Config is how the exporters of crane-scheduler-plus are asked.
+// Config configures how the exporters of crane-scheduler-plus are queried.
 type Config struct {
 	// Scheme is http or https.
 	Scheme source.Scheme `json:"scheme"`
-	// Port is where the exporters listen: 1 to 65535.
+	// Port is the exporters' port: 1 to 65535.
 	Port int32 `json:"port"`
-	// Path is where they serve usage: it starts with a slash.
+	// Path is the URL path of the usage statistics; it starts with a slash.
 	Path string `json:"path"`
-	// Concurrency bounds how many nodes are asked at a time: 1 to 500.
+	// Concurrency limits how many nodes are queried at the same time: 1 to
+	// 500.
 	Concurrency int `json:"concurrency"`
-	// Unit is what the numbers count: percent or fraction.
+	// Unit is the unit of the values: percent or fraction.
 	Unit source.Unit `json:"unit"`
-	// TLS is how exporters are checked and what is shown to them; only with
-	// https.
+	// TLS configures how exporters are verified and which client certificate
+	// they get. It requires https.
 	TLS source.TLS `json:"tls"`
-	// BearerTokenFile holds the token sent with each request; it is read again
-	// when it changes. Empty: none.
+	// BearerTokenFile contains the token sent with each request. It is read
+	// again when it changes. Empty sends no token.
 	BearerTokenFile string `json:"bearerTokenFile"`
-	// Headers are sent with each request. Not Authorization.
+	// Headers are sent with each request. Authorization is not allowed here.
 	Headers map[string]string `json:"headers"`
 }
 

@@ -32,79 +32,82 @@ const (
 	Kubelet Preset = "Kubelet"
 )
 
-// Config is how Prometheus, or what speaks its API, is asked.
+// Config configures how Prometheus, or a server with the same API, is queried.
 type Config struct {
-	// Address is the server's URL with the path prefix if it has one: http or
-	// https, without user, query and fragment. Empty: the one of the
-	// DeschedulerPolicy's metricsProviders.
+	// Address is the server's URL, including its path prefix if it has one:
+	// http or https, without user, query or fragment. Empty uses the address
+	// in the DeschedulerPolicy's metricsProviders.
 	Address string `json:"address"`
-	// BearerTokenFile holds the token sent with each request; it is read again
-	// when it changes. At most one of this, bearerTokenSecret and basicAuth.
+	// BearerTokenFile contains the token sent with each request. It is read
+	// again when it changes. Set at most one of this, bearerTokenSecret and
+	// basicAuth.
 	BearerTokenFile string `json:"bearerTokenFile"`
-	// BearerTokenSecret holds the token sent with each request; it is read
+	// BearerTokenSecret refers to the token sent with each request. It is read
 	// again every minute.
 	BearerTokenSecret source.SecretKey `json:"bearerTokenSecret"`
 	// BasicAuth is the user name and password sent with each request.
 	BasicAuth source.BasicAuth `json:"basicAuth"`
-	// TLS is how the server is checked and what is shown to it; only with an
-	// https address.
+	// TLS configures how the server is verified and which client certificate
+	// it gets. It requires an https address.
 	TLS source.TLS `json:"tls"`
-	// Headers are sent with each request, such as X-Scope-OrgID. Not
-	// Authorization, which the fields above set.
+	// Headers are sent with each request, for example X-Scope-OrgID.
+	// Authorization is not allowed here; use the fields above.
 	Headers map[string]string `json:"headers"`
-	// Matchers are labels and the values that they must have, such as
-	// {cluster: eu} where a server has several clusters. All built-in queries have
-	// them, of nodes and of pods. An empty value matches series without the label.
+	// Matchers are labels and the values they must have, for example {cluster:
+	// eu} if the server holds data of several clusters. They are added to all
+	// built-in queries, for nodes and for pods. An empty value matches series
+	// without the label.
 	Matchers map[string]string `json:"matchers"`
-	// NodeLabel is the label that says which node a series is of, by the node's
-	// name, host name or address, with or without a port. Empty: the first label
-	// that a series has, of node, nodename, node_name, kubernetes_node,
-	// kubernetes_io_hostname, instance, hostname and host.
+	// NodeLabel is the label that identifies the node of a series, by the
+	// node's name, host name or address, with or without a port. Empty uses
+	// the first of these labels that a series has: node, nodename, node_name,
+	// kubernetes_node, kubernetes_io_hostname, instance, hostname and host.
 	NodeLabel string `json:"nodeLabel"`
 	// NamespaceLabel is the label that holds a pod's namespace.
 	NamespaceLabel string `json:"namespaceLabel"`
 	// PodLabel is the label that holds a pod's name.
 	PodLabel string `json:"podLabel"`
-	// NodeMetrics says by which names usage of nodes is read: NodeExporter
-	// (node_cpu_seconds_total and so on) or Kubelet (what the kubelet's
-	// /metrics/resource has). Both give memory as the working set, as kubectl
-	// top does and as pods are measured; NodeExporter gives MemTotal less
-	// MemAvailable for a node whose exporter lacks AnonPages, Cached, Buffers,
-	// SwapCached or Inactive_file.
+	// NodeMetrics selects the metric names for node usage: NodeExporter
+	// (node_cpu_seconds_total and so on) or Kubelet (the kubelet's
+	// /metrics/resource). Both measure memory as the working set, like kubectl
+	// top and like the measurement of pods. If a node's exporter lacks
+	// AnonPages, Cached, Buffers, SwapCached or Inactive_file, NodeExporter
+	// uses MemTotal minus MemAvailable for that node.
 	NodeMetrics Preset `json:"nodeMetrics"`
-	// RateWindow is the range over which counters become rates: 10s to 10m, at
-	// least two scrape intervals.
+	// RateWindow is the range over which counters become rates: 10s to 10m,
+	// and at least two scrape intervals.
 	RateWindow metav1.Duration `json:"rateWindow"`
-	// Queries replace the ones that nodeMetrics implies, and add those of
-	// usage.metrics. Measure memory of nodes and of pods in the same way:
-	// built-in queries give the working set.
+	// Queries replace the queries implied by nodeMetrics and define those of
+	// usage.metrics. Measure memory of nodes and pods in the same way; the
+	// built-in queries use the working set.
 	Queries Queries `json:"queries"`
 }
 
-// Queries are expressions that take the place of the built-in ones.
+// Queries are expressions that replace the built-in ones.
 type Queries struct {
-	// Nodes are queries with one series per node: cpu, memory, cpu.pressure,
-	// memory.pressure, io.pressure, cpu.contention and the names of
-	// usage.metrics.
+	// Nodes are queries that return one series per node, for cpu, memory,
+	// cpu.pressure, memory.pressure, io.pressure, cpu.contention and the names
+	// of usage.metrics.
 	Nodes map[usage.Metric]Query `json:"nodes"`
-	// Pods are queries with one series per pod: cpu and memory.
+	// Pods are queries that return one series per pod, for cpu and memory.
 	Pods map[usage.Metric]Query `json:"pods"`
 }
 
-// Query is what to ask for one metric: expr, windows or both.
+// Query defines how one metric is queried: by expr, windows or both.
 type Query struct {
-	// Unit is what the numbers count: cores, milli, percent or fraction for
-	// cpu; bytes, percent or fraction for memory; none, percent or fraction for
-	// the rest. Pods have no percent and no fraction. Default: cores for cpu,
-	// bytes for memory, none for the rest.
+	// Unit is the unit of the result: cores, milli, percent or fraction for
+	// cpu; bytes, percent or fraction for memory; none, percent or fraction
+	// for other metrics. percent and fraction are not available for pods. The
+	// default is cores for cpu, bytes for memory and none for other metrics.
 	Unit source.Unit `json:"unit"`
-	// Expr gives the newest value; windows are derived from it. When a node was
-	// measured is read off the selector, so one that is more than a selector
-	// counts as measured when it is evaluated: leave cpu or memory built in, or
-	// a node that fell silent is found out minutes late.
+	// Expr returns the newest value; windows are derived from it. If it is a
+	// plain selector, its samples carry the time of measurement. Anything else
+	// counts as measured when it is evaluated, so keep the built-in query for
+	// cpu or memory; otherwise a node that stops reporting is noticed minutes
+	// late.
 	Expr string `json:"expr"`
-	// Windows are expressions of their own for single windows. Pods have last
-	// and avg_5m only.
+	// Windows are separate expressions for individual windows. Pods support
+	// only last and avg_5m.
 	Windows map[usage.Window]string `json:"windows"`
 }
 

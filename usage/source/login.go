@@ -13,42 +13,43 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// SecretKey names one value of a Secret; all empty names none.
+// SecretKey refers to one key of a Secret. All fields empty means none.
 type SecretKey struct {
-	// Namespace is the Secret's.
+	// Namespace is the namespace of the Secret.
 	Namespace string `json:"namespace"`
-	// Name is the Secret's.
+	// Name is the name of the Secret.
 	Name string `json:"name"`
-	// Key is the entry of the Secret that holds the value.
+	// Key is the key in the Secret that holds the value.
 	Key string `json:"key"`
 }
 
-// BasicAuth is a user name with a password from a file or a Secret.
+// BasicAuth is a user name, with a password from a file or a Secret.
 type BasicAuth struct {
-	// Username is who to log in as; empty: no basic authentication.
+	// Username is the user name. Empty turns basic authentication off.
 	Username string `json:"username"`
-	// PasswordFile holds the password; it is read again when it changes.
+	// PasswordFile contains the password. It is read again when it changes.
 	PasswordFile string `json:"passwordFile"`
-	// PasswordSecret holds the password; it is read again every minute. Either
-	// this or passwordFile.
+	// PasswordSecret refers to the password. It is read again every minute.
+	// Set either this or passwordFile.
 	PasswordSecret SecretKey `json:"passwordSecret"`
 }
 
-// TLS is how servers are checked and what is shown to them. Without any of it
-// their certificates are checked against the system's authorities.
+// TLS configures how a server is verified and which client certificate it
+// gets. By default servers are verified against the system's certificate
+// authorities.
 type TLS struct {
-	// CAFile holds the certificates of the authorities that may vouch for a
-	// server, in PEM; empty: the system's.
+	// CAFile contains the PEM certificates of the authorities that may sign
+	// the server's certificate. Empty uses the system's.
 	CAFile string `json:"caFile"`
-	// CertFile holds the client's certificate in PEM; it needs keyFile.
+	// CertFile contains the client certificate in PEM. It requires keyFile.
 	CertFile string `json:"certFile"`
-	// KeyFile holds the key of the client's certificate in PEM.
+	// KeyFile contains the key of the client certificate in PEM.
 	KeyFile string `json:"keyFile"`
-	// ServerName is the name the server's certificate must carry; empty: the
-	// one in the address.
+	// ServerName is the name that the server's certificate must have. Empty
+	// uses the name in the address.
 	ServerName string `json:"serverName"`
-	// InsecureSkipVerify takes any certificate, so that anybody in between
-	// could answer. Not together with caFile.
+	// InsecureSkipVerify accepts any server certificate, which lets anyone on
+	// the path impersonate the server. It cannot be combined with caFile.
 	InsecureSkipVerify bool `json:"insecureSkipVerify"`
 }
 
