@@ -62,3 +62,44 @@ func TestReserveCountsOnce(t *testing.T) {
 		})
 	}
 }
+
+// What the system uses of the reserve stays known while samples of pods are lost, or
+// are yet to come. A node that seemed fuller then would be hot for a lack of data.
+func TestLostSamplesLeaveTheReserveOut(t *testing.T) {
+	both := map[string]cluster.Amounts{"a": amounts(400, 1000), "b": amounts(200, 600)}
+	for name, kept := range map[string]map[string]cluster.Amounts{
+		"of no pod":              both,
+		"of one pod":             {"a": both["a"]},
+		"of all pods":            nil,
+		"of the node's newcomer": both,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := starting(t)
+			pods := []*cluster.Pod{aPod("a"), aPod("b", owner("other"))}
+			node, beside := sized(cluster.Amounts{2000, 4 * gib}, cluster.Amounts{940, 3 * gib}, pods...), nodeWith("n2", aPod("c", owner("beside")))
+			snapshot := snapshotOf(node, beside)
+			tell := func(second int, pods map[string]cluster.Amounts) {
+				read := readAt(second).node("n1", amounts(1600, 2600)).node("n2", amounts(1000, 1000)).pod("c", amounts(900, 900))
+				for name, used := range pods {
+					read.pod(name, used)
+				}
+				store.Ingest(snapshot, read.Batch)
+			}
+			for second := 0; second <= 600; second += 15 {
+				tell(second, both)
+			}
+			if name == "of the node's newcomer" {
+				node.Pods = append(node.Pods, aPod("new", owner("new"), requesting(amounts(10, 10)), startedAt(600)))
+			}
+			for second := 615; second <= 720; second += 15 {
+				tell(second, kept)
+				got := node1(store, snapshot, second)
+				for w := range got.Current { // 1000m and 1000 MiB of the reserve are used
+					if got.Current[w] != amounts(600, 1600) {
+						t.Errorf("second %d: %s counts as %v, want 600m and 1600 MiB", second, store.windows[w], got.Current[w])
+					}
+				}
+			}
+		})
+	}
+}

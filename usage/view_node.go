@@ -43,8 +43,18 @@ func (r *reading) node(view *View, i int) {
 	systemKnown := ns != nil && len(ns.system.samples) > 0
 	if reserve := node.Node.Capacity.Minus(node.Node.Allocatable).AtLeastZero(); reserve != (cluster.Amounts{}) {
 		usage.Reserved = cut(&r.amounts, windows)
-		usage.leaveOut(reserve, node.Node.Capacity, systemKnown, systemKnown && reported && len(r.unsampled) == 0)
+		usage.leaveOut(reserve, node.Node.Capacity, systemKnown, systemKnown && !r.neverSampled(node.Pods, usage.Pods))
 	}
+}
+
+// neverSampled reports whether no sample has ever come of one of the unsampled pods,
+// although one is due. What such a pod uses beyond its estimate is in the system's
+// usage, that of a pod whose samples are lost is not.
+func (r *reading) neverSampled(pods []*cluster.Pod, usage []PodUsage) bool {
+	return slices.ContainsFunc(r.unsampled, func(j int) bool {
+		next := 0
+		return usage[j].MeasuredIn == 0 && r.store.series(pods[j], &next).unseen()
+	})
 }
 
 // stolen reads how much CPU a machine was denied, in milli-cores; 0 if unknown.
