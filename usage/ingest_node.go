@@ -21,18 +21,21 @@ func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source,
 		refused = Contradictory
 		src.problems.Add(Contradictory, "node "+node.Node.Name+" uses far less than its pods")
 	}
-	if !have && complete && !contradictory {
+	taken := !have && complete && !contradictory
+	switch {
+	case taken:
 		in.take(ns, src, sums)
-		ns.refused = ""
-		return true
-	}
-	if !have && refused != "" {
-		ns.refused = refused
-	}
-	if !contradictory {
+		refused = ""
+	case !contradictory:
 		in.fill(ns)
 	}
-	return false
+	if !contradictory {
+		in.enterStolen(ns, node, src)
+	}
+	if taken || !have && refused != "" {
+		ns.refused = refused
+	}
+	return taken
 }
 
 // check sorts the readings, drops the rejected ones and returns the last cause
@@ -116,7 +119,10 @@ const (
 func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 	for resource := range cluster.NumResources {
 		highest, known := 0.0, false
-		for _, g := range in.read[resource] {
+		for w, g := range in.read[resource] {
+			if resource == cluster.CPU && in.stolen[w].measured != 0 {
+				g.value += in.stolen[w].value // kernels may count it as used by pods
+			}
 			if g.measured != 0 {
 				highest, known = max(highest, g.value), true
 			}
@@ -148,7 +154,6 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	for m := range in.read {
 		ns.metrics[m].enter(in, in.read[m])
 	}
-	ns.stolen.enter(in, in.stolen)
 	if in.canDeriveSystem(ns, sums.unseen) {
 		ns.system.push(in.second, pack(in.second, in.asBefore(ns, system, sums)), in.store.limits.pod)
 	}
@@ -231,12 +236,6 @@ func (ns *nodeSeries) forget() {
 // fill stores the windows and signals that neither the node's own source nor
 // the sources before this one provide.
 func (in *ingestion) fill(ns *nodeSeries) {
-	if _, ok := in.store.shortest(in.stolen); ok && !ns.stolen.closed(in.second) {
-		for w := range in.stolen {
-			in.stolen[w].filled = in.second
-		}
-		ns.stolen.enter(in, in.stolen)
-	}
 	for m, read := range in.read {
 		series := &ns.metrics[m]
 		for w := range read {
@@ -254,6 +253,48 @@ func (in *ingestion) fill(ns *nodeSeries) {
 			}
 		}
 	}
+}
+
+// enterStolen stores the stolen CPU that a source reports of a node. Some kernels count
+// stolen time as used, which shows where this source measures less usage than the
+// node's own source: then it must not count twice. It cannot be true either if the
+// machine would be left with less than it uses.
+func (in *ingestion) enterStolen(ns *nodeSeries, node *cluster.NodePods, src *source) {
+	filled := ns.source != src.batch.Source
+	if filled && ns.stolen.closed(in.second) {
+		return
+	}
+	whole := float64(max(node.Node.Capacity[cluster.CPU], node.Node.Allocatable[cluster.CPU]))
+	for w := range in.stolen {
+		stolen := &in.stolen[w]
+		if stolen.measured == 0 {
+			continue
+		}
+		own, known := in.ofNode(&ns.metrics[cluster.CPU], w)
+		beside := &in.read[cluster.CPU][w]
+		switch {
+		case filled && known && beside.measured != 0 && own > beside.value+stolen.value/2:
+			*stolen = given{}
+		case known && whole > 0 && own+stolen.value > (1+contradictoryPercent/100.0)*whole:
+			src.problems.Add(Contradictory, "node "+node.Node.Name+" uses CPU that is stolen from it")
+			*stolen = given{}
+		case filled:
+			stolen.filled = in.second
+		}
+	}
+	ns.stolen.enter(in, in.stolen)
+}
+
+// ofNode reads a window of a node's metric, as its own source reports it or as its
+// samples make it.
+func (in *ingestion) ofNode(series *metricSeries, w int) (float64, bool) {
+	if given := &series.given[w]; given.fresh(in.second) {
+		return given.value, true
+	}
+	if !series.fresh(in.second) {
+		return 0, false
+	}
+	return series.history.window(in.store.windows[w], in.second, &in.scratch)
 }
 
 // closed reports whether a window must not be filled: its node's own source

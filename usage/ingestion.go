@@ -22,6 +22,7 @@ type ingestion struct {
 	// left is the usage of the pods that are no longer in the snapshot, by node.
 	left    map[string]cluster.Amounts
 	medians medians
+	scratch []float32
 }
 
 // stamp checks the time of a sample and returns the cause if it is rejected.

@@ -24,7 +24,7 @@ func (r *reading) node(view *View, i int) {
 	if ns != nil {
 		r.measure(ns, usage)
 		if usage.StolenMilliCores = r.stolen(ns); usage.StolenMilliCores > 0 {
-			node = view.without(i, usage.StolenMilliCores)
+			node = view.without(i, usage.StolenMilliCores, usage.Measured[AtAvg5m][cluster.CPU])
 		}
 	}
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
@@ -70,8 +70,8 @@ func (r *reading) stolen(ns *nodeSeries) int64 {
 const leastLeft = 1
 
 // without puts a copy of a node in the place of the node, which has less CPU for
-// what was stolen, and its reserve less in proportion.
-func (v *View) without(i int, stolen int64) *cluster.NodePods {
+// what was stolen, but no less than it used, and its reserve less in proportion.
+func (v *View) without(i int, stolen, used int64) *cluster.NodePods {
 	given := v.Snapshot.Nodes[i]
 	whole := max(given.Node.Capacity[cluster.CPU], given.Node.Allocatable[cluster.CPU])
 	if whole <= 0 {
@@ -81,7 +81,7 @@ func (v *View) without(i int, stolen int64) *cluster.NodePods {
 		v.Snapshot, v.copied = &cluster.Snapshot{Nodes: slices.Clone(v.Snapshot.Nodes)}, true
 	}
 	less := *given
-	left := max(1-float64(stolen)/float64(whole), leastLeft/100.0)
+	left := max(1-float64(stolen)/float64(whole), min(float64(used)/float64(whole), 1), leastLeft/100.0)
 	for _, amounts := range []*cluster.Amounts{&less.Node.Capacity, &less.Node.Allocatable} {
 		amounts[cluster.CPU] = int64(math.Ceil(float64(amounts[cluster.CPU]) * left))
 	}
