@@ -43,8 +43,7 @@ func BenchmarkChecks(b *testing.B) {
 			for b.Loop() {
 				e.tallies = nil
 				for _, pod := range pods[:3500] {
-					owner := e.watched.Owner(pod)
-					if reason := e.refuseNow(pod, &owner, e.rememberedTally(pod), false); reason != "" {
+					if reason := e.Refuse(pod); reason != "" {
 						b.Fatal(reason)
 					}
 				}

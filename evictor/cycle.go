@@ -277,35 +277,40 @@ func (c *Cycle) next(ctx context.Context) bool {
 
 // check returns why a move must not be made, or that it has to wait.
 func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
-	if c.exhausted["node/"+move.From] || c.exhausted["namespace/"+move.Namespace] {
-		return reasons.EvictionLimit, false
+	q := question{e: c.Evictor, at: recheckPhase, cycle: c, move: move, pod: c.config.Cluster.Pod(move.Namespace, move.Pod)}
+	surge := c.surges[move.PodUID]
+	if surge != nil {
+		q.at = surgePhase
 	}
-	if reason := c.unsteered[move.Namespace]; reason != "" {
-		return reason, false
+	switch a := q.ask(ctx, checks); {
+	case a.refuses():
+		return a.reason, a.wait || passes(a.reason)
+	case surge != nil:
+		return c.surge(ctx, surge, q.pod)
+	case move.Surge != "" && !c.config.Evictions.DryRun():
+		return c.beginSurge(ctx, move)
 	}
-	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
-	switch {
-	case gone(pod, move.PodUID):
-		return reasons.PodChanged, false
-	case !c.Moving(move.PodUID) && !c.config.Evictions.DryRun():
-		return reasons.MoveCancelled, false
+	return "", false
+}
+
+// limited refuses what the framework's limits have refused in this cycle.
+func (q *question) limited(context.Context) ruling {
+	if q.cycle.exhausted["node/"+q.move.From] || q.cycle.exhausted["namespace/"+q.move.Namespace] {
+		return refusing(reasons.EvictionLimit)
 	}
-	if reason := c.recheck(move); reason != "" {
-		return reason, false
-	}
-	if s := c.surges[move.PodUID]; s != nil {
-		return c.surge(ctx, s, pod)
-	}
-	if reason := c.recheckOwner(pod, move.Surge != ""); reason != "" {
-		return reason, passes(reason)
-	}
-	if move.Surge != "" {
-		return c.checkSurge(ctx, move, pod)
-	}
-	if r, refused := c.backingOff[move.PodUID]; refused && !r.over(c.config.Cluster.Budgets(pod), c.config.Clock.Local()) {
-		return "", true
-	}
-	return c.accepts(ctx, pod, move)
+	return ruling{}
+}
+
+// unsteered refuses pods of a namespace whose replacements were not steered in this
+// cycle.
+func (q *question) unsteered(context.Context) ruling {
+	return refusing(q.cycle.unsteered[q.move.Namespace])
+}
+
+// backingOff waits after the API server refused the eviction for now.
+func (q *question) backingOff(context.Context) ruling {
+	r, refused := q.cycle.backingOff[q.move.PodUID]
+	return ruling{wait: refused && !r.over(q.budgetsOf(), q.e.config.Clock.Local())}
 }
 
 // make takes one move through the framework. It returns again if the move has

@@ -16,57 +16,98 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Allow is the last check of an eviction before its call. It covers those of
-// upstream plugins, which name no destination and judge readiness themselves.
-func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail string) {
-	if reason, detail = e.allowance().Refuse(intent); reason != "" {
-		return reason, detail
+// gone refuses a pod that is terminating, gone or replaced under its name.
+func (q *question) gone(context.Context) ruling {
+	if gone(q.pod, q.move.PodUID) {
+		return refusing(reasons.PodChanged)
 	}
-	pod := e.config.Cluster.Pod(intent.Namespace, intent.Pod)
-	if intent.To == "" || pod == nil {
-		return "", ""
-	}
-	owner, budgets := e.config.Cluster.Owner(pod), e.config.Cluster.Budgets(pod)
-	if reason, detail = e.protected(pod, &owner); reason != "" {
-		return reason, detail
-	}
-	n := e.tallyOf(pod)
-	if reason = owner.Recreates(pod, n); reason == "" {
-		reason = e.refuseByAvailability(pod, &owner, n, budgets, surges(pod, &owner) != "")
-	}
-	return reason, reason.Sentence()
+	return ruling{}
 }
 
-// recheckOwner is Refuse just before the call, on the newest facts. An owner
-// that was scaled down since the cycle began is not the one that was planned
-// with.
-func (c *Cycle) recheckOwner(pod *v1.Pod, surge bool) reasons.Reason {
-	owner := c.config.Cluster.Owner(pod)
-	reason := c.refuseNow(pod, &owner, c.rememberedTally(pod), surge)
-	switch {
-	case reason != "":
-		return reason
-	case owner.Shrunk.After(c.began):
-		return reasons.OwnerJustScaled
+// cancelled refuses a move that is no longer in flight.
+func (q *question) cancelled(context.Context) ruling {
+	if !q.e.Moving(q.move.PodUID) && !q.e.config.Evictions.DryRun() {
+		return refusing(reasons.MoveCancelled)
 	}
-	return c.refuseByQuota(pod, c.unreplacedIn(pod.Namespace)...)
+	return ruling{}
+}
+
+// unmeasured refuses to judge a move by usage that is not known.
+func (q *question) unmeasured(context.Context) ruling {
+	q.latest = q.e.config.Observer.Latest()
+	if q.latest == nil || q.latest.Blocked != "" {
+		return refusing(reasons.UsageDataInsufficient)
+	}
+	snapshot := q.latest.View.Snapshot
+	q.from, q.to = snapshot.Index(q.move.From), snapshot.Index(q.move.To)
+	switch {
+	case q.to < 0:
+		return refusing(reasons.LandingGone)
+	case q.from < 0 || !q.latest.View.Nodes[q.from].Known():
+		return refusing(reasons.SourceUsageUnknown)
+	}
+	return ruling{}
+}
+
+// relieved refuses a move off a node that needs none any more.
+func (q *question) relieved(context.Context) ruling {
+	switch {
+	case q.move.Reason == reasons.NodeHotAhead:
+		return ruling{}
+	case q.move.Reason == reasons.NodeFull && !isFull(q.latest, q.from), !q.e.stillHot(q.latest, q.from, q.move.Wanted):
+		return refusing(reasons.SourceNoLongerHot)
+	}
+	return ruling{}
+}
+
+// busy refuses to move a pod ahead of time once it is as busy as was foreseen.
+func (q *question) busy(context.Context) ruling {
+	if q.move.Reason == reasons.NodeHotAhead && float64(q.usesNow()[cluster.CPU]) > q.move.QuietMilliCores {
+		return refusing(reasons.PodBusy)
+	}
+	return ruling{}
+}
+
+// tooHot refuses a destination that the pod would make too hot.
+func (q *question) tooHot(context.Context) ruling {
+	if !q.e.lands(q.latest, q.to, q.move, q.usesNow()) {
+		return refusing(reasons.LandingGone)
+	}
+	return ruling{}
+}
+
+func (q *question) usesNow() cluster.Amounts { return usesNow(q.latest.View, q.from, q.move) }
+
+// unsafe asks the safeguards.
+func (q *question) unsafe(context.Context) ruling {
+	reason, detail := q.e.allowance().Refuse(&q.move.Intent)
+	return ruling{reason: reason, detail: detail}
+}
+
+// scaledDown refuses a pod of an owner that was scaled down since the cycle began:
+// it is not the one that was planned with.
+func (q *question) scaledDown(context.Context) ruling {
+	if q.ownedBy().Shrunk.After(q.cycle.began) {
+		return refusing(reasons.OwnerJustScaled)
+	}
+	return ruling{}
 }
 
 // unreplacedIn returns the pods of a namespace whose replacements no quota counts
 // yet.
-func (c *Cycle) unreplacedIn(namespace string) (pods []*v1.Pod) {
-	if len(c.config.Cluster.Quotas(namespace)) == 0 {
+func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
+	if len(e.config.Cluster.Quotas(namespace)) == 0 {
 		return nil
 	}
-	moves := c.ledger().InFlight()
+	moves := e.ledger().InFlight()
 	for i := range moves {
 		m := &moves[i]
 		if m.Namespace != namespace {
 			continue
 		}
-		pod := incoming.Replaced(c.config.Cluster, m)
+		pod := incoming.Replaced(e.config.Cluster, m)
 		if m.Surging() && m.Replacement == "" {
-			pod = c.config.Cluster.Pod(namespace, m.Pod)
+			pod = e.config.Cluster.Pod(namespace, m.Pod)
 		}
 		if pod != nil {
 			pods = append(pods, pod)
@@ -75,29 +116,30 @@ func (c *Cycle) unreplacedIn(namespace string) (pods []*v1.Pod) {
 	return pods
 }
 
-// accepts reports whether kube-scheduler's filters accept the pod's replacement
-// on its destination, as the cluster is now. The answer waits while another
-// replacement of the owner has no node yet: spread constraints count it, and
-// the plan was made with it.
-func (c *Cycle) accepts(ctx context.Context, pod *v1.Pod, move *Move) (reason reasons.Reason, wait bool) {
+// rejected asks kube-scheduler's filters whether they accept the replacement on its
+// destination, as the cluster is now. A refusal counts only once no replacement of
+// the owner waits for a node: spread constraints count it, and the plan was made
+// with it.
+func (q *question) rejected(ctx context.Context) ruling {
+	c := q.cycle
 	if c.session == nil {
-		session, err := c.Session(ctx)
+		session, err := q.e.Session(ctx)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Checking a destination failed", "node", move.To)
-			return reasons.LandingGone, false
+			klog.FromContext(ctx).Error(err, "Checking a destination failed", "node", q.move.To)
+			return refusing(reasons.LandingGone)
 		}
 		c.session = session
 	}
-	result := c.session.Fits(pod, move.To)
-	if result.OK {
-		return "", false
+	result := c.session.Fits(q.pod, q.move.To)
+	switch {
+	case result.OK:
+		return ruling{}
+	case q.e.unplaced(q.move):
+		return ruling{wait: true}
 	}
-	if c.unplaced(move) {
-		return "", true
-	}
-	klog.FromContext(ctx).V(2).Info("Destination no longer takes the pod", "pod", klog.KObj(pod), "node", move.To,
+	klog.FromContext(ctx).V(2).Info("Destination no longer takes the pod", "pod", klog.KObj(q.pod), "node", q.move.To,
 		"plugin", result.Plugin, "reason", result.Reason)
-	return reasons.LandingGone, false
+	return refusing(reasons.LandingGone)
 }
 
 // closeSession lets others use kube-scheduler's filters.
@@ -110,36 +152,10 @@ func (c *Cycle) closeSession() {
 
 // unplaced reports whether an evicted pod of a move's owner has no replacement
 // on a node yet.
-func (c *Cycle) unplaced(move *Move) bool {
-	return slices.ContainsFunc(c.ledger().MovesOf(move.Namespace, move.Owner.UID), func(m ledger.Move) bool {
+func (e *Evictor) unplaced(move *Move) bool {
+	return slices.ContainsFunc(e.ledger().MovesOf(move.Namespace, move.Owner.UID), func(m ledger.Move) bool {
 		return m.InFlight() && !m.Evicted.IsZero()
 	})
-}
-
-// recheck returns why a planned move should no longer be made, by what is known
-// just before its call.
-func (e *Evictor) recheck(move *Move) reasons.Reason {
-	latest := e.config.Observer.Latest()
-	if latest == nil || latest.Blocked != "" {
-		return reasons.UsageDataInsufficient
-	}
-	snapshot := latest.View.Snapshot
-	from, to := snapshot.Index(move.From), snapshot.Index(move.To)
-	ahead := move.Reason == reasons.NodeHotAhead
-	switch {
-	case to < 0:
-		return reasons.LandingGone
-	case from < 0 || !latest.View.Nodes[from].Known():
-		return reasons.SourceUsageUnknown
-	case move.Reason == reasons.NodeFull && !isFull(latest, from), !ahead && !e.stillHot(latest, from, move.Wanted):
-		return reasons.SourceNoLongerHot
-	case ahead && float64(usesNow(latest.View, from, move)[cluster.CPU]) > move.QuietMilliCores:
-		return reasons.PodBusy
-	case !e.lands(latest, to, move, usesNow(latest.View, from, move)):
-		return reasons.LandingGone
-	}
-	reason, _ := e.allowance().Refuse(&move.Intent)
-	return reason
 }
 
 // usesNow returns what a pod uses: as planned, or more by now.

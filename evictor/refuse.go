@@ -16,22 +16,10 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Refuse returns why a pod may not be moved: it is protected, or its owner, a
-// budget or a safeguard forbids it. It is empty for a pod that may.
-func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
-	owner := e.config.Cluster.Owner(pod)
-	surge := surges(pod, &owner) != ""
-	if reason := e.refuseNow(pod, &owner, e.rememberedTally(pod), surge); reason != "" {
-		return reason
-	}
-	if surge && e.config.Scaler != nil && e.config.Scaler.Forbidden() {
-		return reasons.SurgeFailed
-	}
-	if reason := e.refuseByQuota(pod); reason != "" {
-		return reason
-	}
-	reason, _ := e.refuseBySafeguards(pod)
-	return reason
+// protected refuses a pod that must stay whatever else is moved.
+func (q *question) protected(context.Context) ruling {
+	reason, detail := q.e.protected(q.pod, q.ownedBy())
+	return ruling{reason: reason, detail: detail}
 }
 
 func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, string) {
@@ -49,25 +37,60 @@ func (e *Evictor) Protection(pod *v1.Pod) (reasons.Reason, string) {
 	return e.protected(pod, &owner)
 }
 
-// refuseNow returns why a pod may not be moved, by the cluster as it is now.
-func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n owners.Tally, surge bool) reasons.Reason {
-	if safeguards.Disrupted(pod) {
-		return reasons.Terminating
+// leaving refuses a pod that is being deleted or evicted already.
+func (q *question) leaving(context.Context) ruling {
+	if safeguards.Disrupted(q.pod) {
+		return refusing(reasons.Terminating)
 	}
-	if reason, _ := e.protected(pod, owner); reason != "" {
-		return reason
+	return ruling{}
+}
+
+// overBudget refuses what the budgets of the pod forbid.
+func (q *question) overBudget(context.Context) ruling {
+	return refusing(refuseByBudgets(q.budgetsOf(), q.surges()))
+}
+
+// restless refuses a pod whose owner rolls out, was scaled lately or is being
+// deleted.
+func (q *question) restless(context.Context) ruling {
+	reason, _ := q.ownedBy().Refuses(q.e.config.Clock.Now(), q.e.config.Settings.OwnerSettle)
+	return refusing(reason)
+}
+
+// irreplaceable refuses a pod that its owner would not create again.
+func (q *question) irreplaceable(context.Context) ruling {
+	reason := q.ownedBy().Recreates(q.pod, q.tally())
+	return ruling{reason: reason, detail: reason.Sentence()}
+}
+
+// unavailable refuses a pod that has to stay until more of the others are available.
+func (q *question) unavailable(context.Context) ruling {
+	reason := q.e.refuseByAvailability(q.pod, q.ownedBy(), q.tally(), q.budgetsOf(), q.surges())
+	return ruling{reason: reason, detail: reason.Sentence()}
+}
+
+// unscalable refuses a pod that requests a surge after scaling was forbidden.
+func (q *question) unscalable(context.Context) ruling {
+	if scaler := q.e.config.Scaler; q.surges() && scaler != nil && scaler.Forbidden() {
+		return refusing(reasons.SurgeFailed)
 	}
-	budgets := e.config.Cluster.Budgets(pod)
-	if reason := refuseByBudgets(budgets, surge); reason != "" {
-		return reason
+	return ruling{}
+}
+
+// overQuota refuses a pod whose replacement no quota admits. A cycle counts the
+// replacements that are to come as well.
+func (q *question) overQuota(context.Context) ruling {
+	if q.at == planPhase {
+		return refusing(q.e.refuseByQuota(q.pod))
 	}
-	if reason, _ := owner.Refuses(e.config.Clock.Now(), e.config.Settings.OwnerSettle); reason != "" {
-		return reason
-	}
-	if reason := owner.Recreates(pod, n); reason != "" {
-		return reason
-	}
-	return e.refuseByAvailability(pod, owner, n, budgets, surge)
+	return refusing(q.e.refuseByQuota(q.pod, q.e.unreplacedIn(q.pod.Namespace)...))
+}
+
+// unsettled refuses pods of an owner, node, namespace or node pool that earlier
+// moves leave no room for now.
+func (q *question) unsettled(context.Context) ruling {
+	reason, _ := q.e.refuseBySafeguards(q.pod)
+	return refusing(reason)
 }
 
 // surgedReplicas is how many pods a Deployment wants before and after a surge.

@@ -42,20 +42,16 @@ type surge struct {
 	checked time.Time
 }
 
-// checkSurge is check for a move that requests a surge, before it begins.
-func (c *Cycle) checkSurge(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
+// surgeHeld lets few surges run at a time, and one of an owner that nothing else
+// moves.
+func (q *question) surgeHeld(context.Context) ruling {
 	switch {
-	case c.config.Evictions.DryRun():
-		return c.accepts(ctx, pod, move)
-	case c.config.Scaler == nil:
-		return reasons.SurgeFailed, false
-	case len(c.surges) >= maxSurges || c.inFlight(move.Namespace, move.Owner.UID) > 0:
-		return "", true
+	case q.move.Surge == "" || q.e.config.Evictions.DryRun():
+		return ruling{}
+	case q.e.config.Scaler == nil:
+		return refusing(reasons.SurgeFailed)
 	}
-	if reason, wait := c.accepts(ctx, pod, move); wait || reason != "" {
-		return reason, wait
-	}
-	return c.beginSurge(ctx, move)
+	return ruling{wait: len(q.cycle.surges) >= maxSurges || q.e.inFlight(q.move.Namespace, q.move.Owner.UID) > 0}
 }
 
 // surge takes the next step of a surge that has begun. It returns wait if there

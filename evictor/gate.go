@@ -1,0 +1,170 @@
+package evictor
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/evenkeel/evenkeel/evictor/owners"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// The gate answers one question: may this pod go now? It is an ordered list of
+// checks, asked at several points on the way to an eviction.
+
+// phase is such a point. A check may belong to several.
+type phase uint8
+
+const (
+	// planPhase: a strategy asks about each pod of a node that has to be relieved.
+	planPhase phase = 1 << iota
+	// recheckPhase: a cycle asks about a planned move just before making it, and
+	// again after each wait.
+	recheckPhase
+	// surgePhase is recheckPhase once a surge has begun. The checks of the owner passed
+	// before, when it had one pod; they would misjudge it with two.
+	surgePhase
+	// callPhase: the last question before the eviction call of a planned move.
+	callPhase
+	// hostedPhase is callPhase for an upstream plugin, which has selected the pod by its
+	// own rules.
+	hostedPhase
+)
+
+// check is one rule that keeps pods where they are.
+type check struct {
+	// name says what must hold.
+	name   string
+	phases phase
+	refuse func(*question, context.Context) ruling
+}
+
+// checks are the rules in the order in which they are asked; the first one that
+// refuses gives the reason. Cheap and specific checks come first. To add a rule, add
+// an element and its function.
+var checks = []check{
+	{"the framework's limits are not reached", recheckPhase | surgePhase, (*question).limited},
+	{"replacements in the namespace are steered", recheckPhase | surgePhase, (*question).unsteered},
+	{"the pod still exists", recheckPhase | surgePhase, (*question).gone},
+	{"the move is not cancelled", recheckPhase | surgePhase, (*question).cancelled},
+	{"the usage of both nodes is known", recheckPhase | surgePhase, (*question).unmeasured},
+	{"the source still has to be relieved", recheckPhase | surgePhase, (*question).relieved},
+	{"a pod moved ahead of time is quiet", recheckPhase | surgePhase, (*question).busy},
+	{"the destination stays below its line", recheckPhase | surgePhase, (*question).tooHot},
+	{"the safeguards allow the eviction", recheckPhase | surgePhase | callPhase | hostedPhase, (*question).unsafe},
+	{"the pod is not leaving already", planPhase | recheckPhase, (*question).leaving},
+	{"nothing protects the pod", planPhase | recheckPhase | callPhase, (*question).protected},
+	{"its budget has room", planPhase | recheckPhase, (*question).overBudget},
+	{"its owner is at rest", planPhase | recheckPhase, (*question).restless},
+	{"its owner will replace it", planPhase | recheckPhase | callPhase, (*question).irreplaceable},
+	{"enough pods of its owner are available", planPhase | recheckPhase | callPhase, (*question).unavailable},
+	{"its owner was not scaled down", recheckPhase, (*question).scaledDown},
+	{"scaling for a surge is permitted", planPhase, (*question).unscalable},
+	{"quotas admit its replacement", planPhase | recheckPhase, (*question).overQuota},
+	{"earlier moves have settled", planPhase, (*question).unsettled},
+	{"a surge can begin", recheckPhase, (*question).surgeHeld},
+	{"the API server may be asked again", recheckPhase, (*question).backingOff},
+	{"the destination accepts the pod", recheckPhase, (*question).rejected},
+}
+
+// ruling is the result of a check; the zero value lets the pod go.
+type ruling struct {
+	reason reasons.Reason
+	detail string
+	// wait: the answer may soon be another one. There may be no reason then.
+	wait bool
+}
+
+func refusing(reason reasons.Reason) ruling { return ruling{reason: reason} }
+
+func (a ruling) refuses() bool { return a.reason != "" || a.wait }
+
+// question is asked about one pod in one phase. Its methods look up what checks
+// need, once.
+type question struct {
+	e  *Evictor
+	at phase
+	// pod is the pod in the watch, nil if it is gone.
+	pod *v1.Pod
+	// move is nil while planning, cycle unless a cycle asks.
+	move  *Move
+	cycle *Cycle
+
+	known    bool // whether owner and surge are
+	owner    owners.Owner
+	surge    bool
+	budgeted bool // whether budgets are known
+	budgets  []*policyv1.PodDisruptionBudget
+	// latest is the newest observation, from and to are the nodes' indexes in it.
+	// The check that usage is known finds them for those after it.
+	latest   *observer.Observation
+	from, to int
+}
+
+// ask asks the checks of the question's phase.
+func (q *question) ask(ctx context.Context, checks []check) ruling {
+	for i := range checks {
+		if checks[i].phases&q.at == 0 {
+			continue
+		}
+		if a := checks[i].refuse(q, ctx); a.refuses() {
+			return a
+		}
+	}
+	return ruling{}
+}
+
+// ownedBy returns the pod's controller.
+func (q *question) ownedBy() *owners.Owner {
+	if !q.known {
+		q.known, q.owner = true, q.e.config.Cluster.Owner(q.pod)
+	}
+	return &q.owner
+}
+
+// surges reports whether a second pod becomes ready before this one is evicted.
+// It stays true while the Deployment is scaled up.
+func (q *question) surges() bool {
+	if q.move != nil && q.at != callPhase {
+		return q.move.Surge != ""
+	}
+	return surges(q.pod, q.ownedBy()) != ""
+}
+
+// budgetsOf returns the PodDisruptionBudgets that select the pod.
+func (q *question) budgetsOf() []*policyv1.PodDisruptionBudget {
+	if !q.budgeted {
+		q.budgeted, q.budgets = true, q.e.config.Cluster.Budgets(q.pod)
+	}
+	return q.budgets
+}
+
+// tally counts the pods of the pod's owner. Just before the call nothing is
+// remembered.
+func (q *question) tally() owners.Tally {
+	if q.at == callPhase {
+		return q.e.tallyOf(q.pod)
+	}
+	return q.e.rememberedTally(q.pod)
+}
+
+// Refuse returns why a pod must not be moved: it is protected, or its owner, a
+// budget or a safeguard forbids it. It is empty for a pod that may be moved.
+func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
+	q := question{e: e, at: planPhase, pod: pod}
+	return q.ask(context.Background(), checks).reason
+}
+
+// Allow returns why an eviction must not be called for: the last question before
+// the call.
+func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
+	q := question{e: e, at: callPhase, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
+	if intent.To == "" || q.pod == nil {
+		q.at = hostedPhase
+	}
+	a := q.ask(context.Background(), checks)
+	return a.reason, a.detail
+}
