@@ -136,7 +136,7 @@ var podSelector = regexp.MustCompile(` -l ('[^']+'|\S+)`)
 // with a selector ten lines.
 func TestRunbooksReadTheLogsOfAllReplicas(t *testing.T) {
 	pods, found := shippedPods(t), 0
-	for _, page := range []string{runbooks, filepath.Join(root, "docs", "history.md")} {
+	for _, page := range []string{runbooks, filepath.Join(root, "docs", "looking.md")} {
 		for _, command := range logs.FindAllString(contentOf(t, page), -1) {
 			found++
 			if strings.Contains(command, " pod/") {

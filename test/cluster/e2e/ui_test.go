@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// A user with the rights that docs/ui.md names, and no others, sees the page
+// A user with the rights that docs/looking.md names, and no others, sees the page
 // through the API server and the pod's kubelet. Without the right to forward a
 // port they are told so.
 func TestUIForwardsThePage(t *testing.T) {
