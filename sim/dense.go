@@ -59,12 +59,15 @@ func DefaultDense() Dense {
 
 const stepsPerDay = 24 * stepsPerHour
 
+// MaxDensePods is the most pods that all hot nodes may have together.
+const MaxDensePods = 500_000
+
 func (d *Dense) validate() error {
 	switch {
 	case d.HotNodes < 1 || d.Nodes <= d.HotNodes || d.Nodes > 20_000:
 		return fmt.Errorf("%d hot nodes of %d: must be at least 1, and fewer than all, of at most 20000", d.HotNodes, d.Nodes)
-	case d.Pods < 1 || d.Pods*d.HotNodes > 500_000:
-		return fmt.Errorf("%d pods on each hot node: must be 1 to %d", d.Pods, 500_000/d.HotNodes)
+	case d.Pods < 1 || d.Pods > MaxDensePods/d.HotNodes:
+		return fmt.Errorf("%d pods on each hot node: must be 1 to %d", d.Pods, MaxDensePods/d.HotNodes)
 	case !(d.LoadPercent > 0 && d.LoadPercent <= 200):
 		return fmt.Errorf("a load of %v%%: must be above 0 and at most 200", d.LoadPercent)
 	case !(d.Sigma >= 0 && d.Sigma <= 3):

@@ -90,6 +90,7 @@ func (o *SimulateOptions) heading() report.Heading {
 		Version: o.Version, Trace: o.replayed, MemoryTrace: o.replayedMemory, Pods: len(o.Run.Fleet.Replicas), Nodes: o.Run.Fleet.Nodes, Steps: cmp.Or(o.Run.Steps, o.Run.Fleet.Steps),
 		WarmUpSteps: o.Run.WarmUp, Policies: o.Policies, Seed: o.Run.Seed, HotLinePercent: o.Run.HotLinePercent,
 		LagSeconds: o.Run.Lag.Seconds(), GapSeconds: o.Run.Gap.Seconds(), CycleSeconds: o.Run.Every.Seconds(), MeasureServed: o.Run.MeasureServed,
+		HiddenPodsPercent: o.Run.Blind.HiddenPodsPercent, LostSamplesPercent: o.Run.Blind.LostSamplesPercent, PodsMeasuredSeconds: o.Run.Blind.Every.Seconds(),
 	}
 	h.WarmUpSteps = min(h.WarmUpSteps, h.Steps-1)
 	return h

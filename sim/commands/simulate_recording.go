@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,25 @@ import (
 )
 
 // ownShape are the flags for what a recording defines itself.
-var ownShape = []string{
-	"trace", "memory-trace", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
+var ownShape = append([]string{
+	"trace", "memory-trace", "generate", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
+}, denseShape...)
+
+// denseShape are the flags that only --generate=dense has a use for, otherShape those
+// that it has none for.
+var (
+	denseShape = []string{"dense-load", "dense-sigma", "dense-pods"}
+	otherShape = []string{"memory-trace", "generate-series", "pods", "mean-cpu", "mean-memory", "requested"}
+)
+
+// without refuses flags that would have no effect: what is played is not what was asked for.
+func (o *SimulateOptions) without(flags []string, why string) error {
+	for _, name := range flags {
+		if o.flags != nil && o.flags.Changed(name) {
+			return fmt.Errorf("--%s %s", name, why)
+		}
+	}
+	return nil
 }
 
 // fleet makes the fleet to replay: recorded, from a trace or generated.
@@ -27,6 +45,13 @@ func (o *SimulateOptions) fleet() error {
 	}
 	if o.Trace == "" && o.Generate == generators[3] {
 		return o.denseFleet()
+	}
+	err := o.without(denseShape, "goes with --generate=dense")
+	if err == nil && o.Trace != "" {
+		err = o.without([]string{"generate", "generate-series"}, "does not go with --trace")
+	}
+	if err != nil {
+		return err
 	}
 	cpu, memory, err := o.traces()
 	if err != nil {
@@ -42,10 +67,17 @@ func (o *SimulateOptions) fleet() error {
 
 // denseFleet makes one crowded node among empty ones.
 func (o *SimulateOptions) denseFleet() (err error) {
+	if err := o.without(otherShape, "does not go with --generate=dense, which has its own nodes and pods"); err != nil {
+		return err
+	}
 	d := o.Dense
 	d.Seed, d.Nodes = o.Run.Seed, cmp.Or(o.Shape.Nodes, d.Nodes)
 	if o.flags != nil && o.flags.Changed("pods-per-node") {
-		d.Pods = int(o.Shape.PodsPerNode)
+		pods := o.Shape.PodsPerNode
+		if !(pods >= 1 && pods <= sim.MaxDensePods) || pods != math.Trunc(pods) { // also when NaN
+			return fmt.Errorf("--pods-per-node: %v: must be a whole number from 1 to %d with --generate=dense", pods, sim.MaxDensePods)
+		}
+		d.Pods = int(pods)
 	}
 	if o.flags != nil && o.flags.Changed("replicas-per-owner") {
 		d.ReplicasPerOwner = o.Shape.ReplicasPerOwner
@@ -56,10 +88,8 @@ func (o *SimulateOptions) denseFleet() (err error) {
 }
 
 func (o *SimulateOptions) recordedFleet() error {
-	for _, name := range ownShape {
-		if o.flags != nil && o.flags.Changed(name) {
-			return fmt.Errorf("--%s does not go with --recording, which has its own nodes and pods", name)
-		}
+	if err := o.without(ownShape, "does not go with --recording, which has its own nodes and pods"); err != nil {
+		return err
 	}
 	rec, err := openRecording(o.Recording)
 	if err != nil {

@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"encoding/json"
+	"html"
 	"io"
 	"os"
 	"path/filepath"
@@ -179,6 +180,70 @@ func writeText(t *testing.T, path, text string) {
 	}
 }
 
+// Flags that would have no effect are refused: what is played would not be what was
+// asked for.
+func TestFlagsWithoutEffectAreRefused(t *testing.T) {
+	const dense = " does not go with --generate=dense, which has its own nodes and pods"
+	for args, want := range map[string]string{
+		"--dense-load=80":                            "--dense-load goes with --generate=dense",
+		"--generate=daily-bursts --dense-sigma=1":    "--dense-sigma goes with --generate=dense",
+		"--trace=day.csv --dense-pods=old":           "--dense-pods goes with --generate=dense",
+		"--trace=day.csv --generate=dense":           "--generate does not go with --trace",
+		"--trace=day.csv --generate-series=3":        "--generate-series does not go with --trace",
+		"--generate=dense --mean-cpu=50":             "--mean-cpu" + dense,
+		"--generate=dense --mean-memory=50":          "--mean-memory" + dense,
+		"--generate=dense --requested=50":            "--requested" + dense,
+		"--generate=dense --pods=50":                 "--pods" + dense,
+		"--generate=dense --generate-series=50":      "--generate-series" + dense,
+		"--generate=dense --memory-trace=day.csv":    "--memory-trace" + dense,
+		"--recording=day.evenkeel --dense-load=80":   "--dense-load does not go with --recording, which has its own nodes and pods",
+		"--recording=day.evenkeel --generate=bursts": "--generate does not go with --recording, which has its own nodes and pods",
+		"--generate=dense --pods-per-node=NaN":       "--pods-per-node: NaN: must be a whole number from 1 to 500000 with --generate=dense",
+		"--generate=dense --pods-per-node=20.5":      "--pods-per-node: 20.5: must be a whole number from 1 to 500000 with --generate=dense",
+	} {
+		err := simulateBy(t, strings.Fields(args)...)
+		if err == nil || err.Error() != want || exit.Code(err) != exit.Misuse {
+			t.Errorf("%s: %v, want exit code %d for %q", args, err, exit.Misuse, want)
+		}
+	}
+}
+
+// A report says what Evenkeel's source did not see: its figures are of that source.
+func TestReportSaysWhatWasNotSeen(t *testing.T) {
+	dir := t.TempDir()
+	for args, want := range map[string]string{
+		"--hidden-pods=12.5":        "never reports 12.5% of the pods",
+		"--lost-samples=33":         "loses 33% of its samples",
+		"--pods-measured-every=10m": "measures pods every 10m0s",
+		"--compare=none --pods=100": "",
+	} {
+		file := filepath.Join(dir, "report.html")
+		if err := simulateBy(t, append(strings.Fields(args), "--generate-series=100", "--pods-per-node=5", "--steps=20", "--report="+file)...); err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := html.UnescapeString(string(page))
+		if !strings.Contains(text, want) || strings.Contains(text, "Evenkeel's source") != (want != "") {
+			t.Errorf("%s: the report does not say %q", args, want)
+		}
+	}
+}
+
+// simulateBy runs the command with the given flags.
+func simulateBy(t *testing.T, args ...string) error {
+	t.Helper()
+	o := NewSimulateOptions()
+	flags := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
+	o.AddTo(flags)
+	if err := flags.Parse(append(args, "--compare=none")); err != nil {
+		t.Fatal(err)
+	}
+	return Simulate(t.Context(), o, io.Discard, nil)
+}
+
 // A warm-up that leaves nothing to score is refused: what it would print is no
 // comparison.
 func TestWarmUpLeavesSomethingToScore(t *testing.T) {
@@ -190,13 +255,7 @@ func TestWarmUpLeavesSomethingToScore(t *testing.T) {
 		"--extender-weight=-5":    "an extender weight of -5: must be 1 or more, as in kube-scheduler's configuration",
 		"--lag=-1s":               "a lag of -1s, a gap of 30s: the lag must be from 0s to below 5m0s and the gap from 0s to 1h",
 	} {
-		o := NewSimulateOptions()
-		flags := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
-		o.AddTo(flags)
-		if err := flags.Parse(append(strings.Fields(args), "--compare=none", "--generate-series=20", "--pods-per-node=5")); err != nil {
-			t.Fatal(err)
-		}
-		err := Simulate(t.Context(), o, io.Discard, nil)
+		err := simulateBy(t, append(strings.Fields(args), "--generate-series=20", "--pods-per-node=5")...)
 		got := ""
 		if err != nil {
 			got = err.Error()

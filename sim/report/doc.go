@@ -47,6 +47,11 @@ type Heading struct {
 	GapSeconds     float64  `json:"gapSeconds"`
 	// MeasureServed: pods of a full node were measured at what it served them.
 	MeasureServed bool `json:"measureServed,omitempty"`
+	// HiddenPodsPercent, LostSamplesPercent and PodsMeasuredSeconds are what
+	// Evenkeel's source did not see, as in sim.Blind; 0 where it saw everything.
+	HiddenPodsPercent   float64 `json:"hiddenPodsPercent,omitempty"`
+	LostSamplesPercent  float64 `json:"lostSamplesPercent,omitempty"`
+	PodsMeasuredSeconds float64 `json:"podsMeasuredSeconds,omitempty"`
 	// CycleSeconds is the time between two evicting cycles.
 	CycleSeconds float64 `json:"cycleSeconds"`
 }

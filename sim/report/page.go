@@ -108,6 +108,15 @@ func timing(h *Heading) string {
 	if h.MeasureServed {
 		text += " Pods of full nodes are measured at the CPU that they get."
 	}
+	if h.HiddenPodsPercent > 0 {
+		text += fmt.Sprintf(" Evenkeel's source never reports %g%% of the pods.", h.HiddenPodsPercent)
+	}
+	if h.LostSamplesPercent > 0 {
+		text += fmt.Sprintf(" Evenkeel's source loses %g%% of its samples.", h.LostSamplesPercent)
+	}
+	if h.PodsMeasuredSeconds > 0 {
+		text += fmt.Sprintf(" Evenkeel's source measures pods every %s.", seconds(h.PodsMeasuredSeconds))
+	}
 	if len(h.Policies) > 0 {
 		text += " Policies: " + strings.Join(h.Policies, ", ") + "."
 	}
