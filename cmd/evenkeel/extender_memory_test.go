@@ -10,8 +10,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/evenkeel/evenkeel/compat/presets"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
@@ -39,7 +39,7 @@ func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 		}
 	}
 	var c *cobra.Command
-	c = extenderCommand(func(_ context.Context, options app.Options) error {
+	c = extenderCommand(func(_ context.Context, options flags.Options) error {
 		given, got.Listen, got.LogBodies = options.Given, options.ListenAddress, options.LogBodies
 		// The flags of the earlier extender knew no TLS.
 		if preset := given != nil; options.MemoryOnly != preset || options.InsecureServing != preset {

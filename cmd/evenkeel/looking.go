@@ -4,10 +4,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/compat/process"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
 )
 
@@ -33,7 +33,7 @@ func newPlanCommand() *cobra.Command {
 		},
 	}
 	options.AddLooking(c.Flags())
-	app.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
+	flags.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
 	output.AddColor(c.Flags(), &wanted.Color)
 	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "How long to observe first, at most, where no usage source has history. Shorter than the policy's usage.observationPeriod the plan is provisional. It is at least hot.consecutiveSamples samples, 45s as shipped. 0 observes for usage.observationPeriod.")
@@ -101,7 +101,7 @@ func newExplainCommand() *cobra.Command {
 	options.AddLooking(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.ExplainFormats+".")
 	output.AddColor(c.Flags(), &wanted.Color)
-	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
+	flags.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
 	return c
 }
 
@@ -147,7 +147,7 @@ func newDoctorCommand() *cobra.Command {
 	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Component to check for: run, serve, extender or nodesync.")
 	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, instead of the address in the policy.")
 	c.Flags().Lookup("as").Usage = "User whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel. Everything else is asked as the caller."
-	app.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, used to verify that kube-scheduler is calling it.")
+	flags.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, used to verify that kube-scheduler is calling it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")
 	return c
 }

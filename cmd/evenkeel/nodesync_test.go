@@ -11,8 +11,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/evenkeel/evenkeel/compat/process"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
@@ -31,11 +31,11 @@ func mark(t *testing.T, args ...string) (marked, error) {
 	}
 	root, got := newRoot(), marked{}
 	root.RemoveCommand(commandOf(t, root, "nodesync"))
-	root.AddCommand(nodeSyncCommand(func(_ context.Context, o app.Options) error {
-		if o.Marking.Pages == nil {
+	root.AddCommand(nodeSyncCommand(func(_ context.Context, o flags.Options) error {
+		if o.NodeSync.Pages == nil {
 			t.Error("nothing would answer at --webaddr")
 		}
-		got = marked{o.PolicyFile, o.Kubeconfig, o.Marking.Prometheus, o.Marking.WebAddress, o.Marking.Interval, o.LeaderElect}
+		got = marked{o.PolicyFile, o.Kubeconfig, o.NodeSync.Prometheus, o.NodeSync.WebAddress, o.NodeSync.Interval, o.LeaderElect}
 		return nil
 	}))
 	root.SetArgs(process.WithGoFlags(append([]string{"nodesync"}, args...)))

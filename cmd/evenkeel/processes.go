@@ -12,11 +12,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/cli"
 	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // newOptions are those of a process that also reads the policies of earlier
 // systems.
-func newOptions() app.Options { return app.Options{Converters: legacyFormats().Converters} }
+func newOptions() flags.Options { return flags.Options{Converters: legacyFormats().Converters} }
 
 func newRunCommand() *cobra.Command {
 	options := newOptions()
@@ -57,7 +58,7 @@ func newServeCommand() *cobra.Command {
 func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) }
 
 // extenderCommand runs what the command line asks for.
-func extenderCommand(run func(context.Context, app.Options) error) *cobra.Command {
+func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Command {
 	options := newOptions()
 	var legacy process.Extender
 	c := &cobra.Command{
@@ -90,7 +91,7 @@ func extenderCommand(run func(context.Context, app.Options) error) *cobra.Comman
 func newNodeSyncCommand() *cobra.Command { return nodeSyncCommand(app.NodeSync) }
 
 // nodeSyncCommand runs what the command line asks for.
-func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Command {
+func nodeSyncCommand(run func(context.Context, flags.Options) error) *cobra.Command {
 	options := newOptions()
 	var legacy process.NodeSync
 	var remove bool
@@ -109,16 +110,16 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 			if err := legacy.Settle(c.Flags()); err != nil {
 				return exit.Usage(err)
 			}
-			options.Marking = &app.Marking{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress, Pages: process.NodePages}
+			options.NodeSync = &flags.NodeSync{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress, Pages: process.NodePages}
 			if os.Getenv("KUBERNETES_SERVICE_HOST") == "" { // started by hand
-				options.Marking.Progress = c.ErrOrStderr()
+				options.NodeSync.Progress = c.ErrOrStderr()
 			}
 			return run(c.Context(), options)
 		},
 	}
 	options.AddCommon(c.Flags())
 	options.AddMetrics(c.Flags())
-	options.AddMarking(c.Flags())
+	options.AddNodeSync(c.Flags())
 	legacy.Add(c.Flags())
 	c.Flags().BoolVar(&remove, "remove", false, "Remove everything that nodesync wrote.")
 	return c

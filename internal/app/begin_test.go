@@ -20,6 +20,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -47,13 +48,13 @@ func (a *apart) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // optionsApart are the flags of a process beside an API server.
-func optionsApart(t *testing.T, server *apart, text string, change ...func(*Options)) Options {
+func optionsApart(t *testing.T, server *apart, text string, change ...func(*flags.Options)) flags.Options {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := Options{PolicyFile: path, Namespace: "ns", MetricsAddress: "0", REST: &rest.Config{Host: "http://api", Transport: server}}
+	options := flags.Options{PolicyFile: path, Namespace: "ns", MetricsAddress: "0", REST: &rest.Config{Host: "http://api", Transport: server}}
 	for _, c := range change {
 		c(&options)
 	}
@@ -61,7 +62,7 @@ func optionsApart(t *testing.T, server *apart, text string, change ...func(*Opti
 }
 
 // runApart is `evenkeel run` beside an API server.
-func runApart(t *testing.T, server *apart, text string, change ...func(*Options)) *evicting {
+func runApart(t *testing.T, server *apart, text string, change ...func(*flags.Options)) *evicting {
 	t.Helper()
 	e, err := newRun(t.Context(), optionsApart(t, server, text, change...))
 	if err != nil {
@@ -124,7 +125,7 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 		"  - {name: RealUsageLowNodeUtilization, args: {}}\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
 	synctest.Test(t, func(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Minute)}
-		e, _, err := newServe(t.Context(), optionsApart(t, server, naming, func(o *Options) { o.Interval = time.Minute }))
+		e, _, err := newServe(t.Context(), optionsApart(t, server, naming, func(o *flags.Options) { o.Interval = time.Minute }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 // away, stays a leader: each cycle tries again.
 func TestALoopOutlivesAnAPIServerThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _ := starting(t, nil, func(o *Options) { o.Interval = time.Minute })
+		a, _ := starting(t, nil, func(o *flags.Options) { o.Interval = time.Minute })
 		a.kube.Client.(*fake.Clientset).PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errRefused
 		})

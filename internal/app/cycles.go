@@ -24,7 +24,7 @@ import (
 func (e *evicting) cycles(ctx context.Context) error {
 	e.authority.Begin()
 	e.announcer.Evicting(e.authority)
-	if err := e.takeLedger(ctx); err != nil && !e.options.loops() {
+	if err := e.takeLedger(ctx); err != nil && !e.options.Loops() {
 		return err
 	} else if err != nil {
 		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
@@ -32,7 +32,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 	if !e.options.DryRun {
 		defer e.steering.keep(ctx)()
 	}
-	if !e.options.loops() {
+	if !e.options.Loops() {
 		err := e.steering.once(ctx, e.options.DryRun, e.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
 			if !e.awaitUsage(ctx, untold()) {
 				return nil
@@ -47,7 +47,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 	if !e.awaitUsage(ctx, untold()) {
 		return nil
 	}
-	schedule, err := e.options.schedule()
+	schedule, err := e.options.Cycles()
 	if err != nil {
 		return exit.Usage(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -49,7 +50,7 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 
 // offline is what a process is made from that evicts over a fake API server, and
 // whose sources report nothing.
-func offline(t testing.TB, client kubernetes.Interface, content string, change ...func(*Options)) setup {
+func offline(t testing.TB, client kubernetes.Interface, content string, change ...func(*flags.Options)) setup {
 	t.Helper()
 	policyfile.SetupPlugins()
 	file, err := policy.Load("policy.yaml", []byte(content), kinds.All)

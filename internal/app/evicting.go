@@ -106,7 +106,7 @@ func newEventLog(client kubernetes.Interface, dryRun bool) eventLog {
 // answers is set. It reports mistakes in the policy.
 func newEvicting(ctx context.Context, s setup, log eventLog, answers bool) (_ *evicting, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
-	s.recorder, s.once = log, !s.options.loops()
+	s.recorder, s.once = log, !s.options.Loops()
 	p, err := newProcess(ctx, s)
 	if err != nil {
 		return nil, err
@@ -235,8 +235,8 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 		return nil, exit.Usagef("%s: %w", e.options.PolicyFile, err)
 	}
 	evicting.GracePeriodSeconds, evicting.Policy = g.profiles.GracePeriodSeconds, policyfile.Hash(g.content)
-	if e.options.loops() {
-		schedule, err := e.options.schedule()
+	if e.options.Loops() {
+		schedule, err := e.options.Cycles()
 		if err != nil {
 			return nil, err
 		}

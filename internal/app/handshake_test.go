@@ -19,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
@@ -27,11 +28,11 @@ import (
 
 // starting is a process that is about to evict, with a stored ledger of this
 // content; nil stores none.
-func starting(t *testing.T, content []byte, change ...func(*Options)) (a *evicting, sent chan string) {
+func starting(t *testing.T, content []byte, change ...func(*flags.Options)) (a *evicting, sent chan string) {
 	t.Helper()
-	inNamespace := func(o *Options) { o.Namespace = "ns" }
+	inNamespace := func(o *flags.Options) { o.Namespace = "ns" }
 	sent = make(chan string, 10)
-	a = evictingOffline(t, offline(t, fake.NewClientset(), byUsage, append([]func(*Options){inNamespace}, change...)...), sent)
+	a = evictingOffline(t, offline(t, fake.NewClientset(), byUsage, append([]func(*flags.Options){inNamespace}, change...)...), sent)
 	var err error
 	if a.current().evictor, err = a.newEvictor(a.current()); err != nil {
 		t.Fatal(err)
@@ -188,7 +189,7 @@ func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	if got := told(sent); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") {
 		t.Errorf("told %q", got)
 	}
-	dry, _ := starting(t, []byte("not what you think"), func(o *Options) { o.DryRun = true })
+	dry, _ := starting(t, []byte("not what you think"), func(o *flags.Options) { o.DryRun = true })
 	if err := dry.takeLedger(t.Context()); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}
@@ -206,7 +207,7 @@ func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, _ := starting(t, []byte("not what you think"), func(o *Options) { o.Interval = tc.interval })
+				a, _ := starting(t, []byte("not what you think"), func(o *flags.Options) { o.Interval = tc.interval })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				began := time.Now()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
@@ -29,7 +30,7 @@ var _ schedulerplugin.Side = (*Inside)(nil)
 // NewInside makes the half for a policy, without a request to the API server.
 // converters know the legacy formats that its file may have.
 func NewInside(ctx context.Context, config schedulerplugin.SideConfig, converters ...policy.Converter) (*Inside, error) {
-	options := Options{
+	options := flags.Options{
 		PolicyFile: config.PolicyFile, Converters: converters, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
 	}
 	s, err := open(options, decodeGiven)

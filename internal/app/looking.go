@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -36,9 +37,9 @@ type Look struct {
 
 // Open makes a process that observes, without starting it. It fails if the API
 // server cannot be reached.
-func Open(ctx context.Context, options Options) (*Look, error) {
+func Open(ctx context.Context, options flags.Options) (*Look, error) {
 	options.LeaderElect, options.MetricsAddress = false, "0"
-	if options.Marking != nil {
+	if options.NodeSync != nil {
 		return openMarking(ctx, options)
 	}
 	s, err := open(options, decodeGiven)
@@ -56,9 +57,9 @@ func Open(ctx context.Context, options Options) (*Look, error) {
 }
 
 // openMarking makes a process that observes as `evenkeel nodesync` does.
-func openMarking(ctx context.Context, options Options) (*Look, error) {
+func openMarking(ctx context.Context, options flags.Options) (*Look, error) {
 	options.DryRun = true
-	s, err := open(options, options.Marking.decode)
+	s, err := open(options, func(g *generation) error { return decodeMarking(g, options.NodeSync) })
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
@@ -26,6 +27,16 @@ type marking struct {
 }
 
 var _ kind = (*marking)(nil)
+
+// decodeMarking applies the flags to the policy, and reads which nodes are
+// published.
+func decodeMarking(g *generation, given *flags.NodeSync) error {
+	if err := given.Amend(g.file); err != nil {
+		return err
+	}
+	g.signalsOnly = !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled
+	return decodeGiven(g)
+}
 
 // newMarking makes a process that publishes.
 func newMarking(ctx context.Context, s setup) (*marking, error) {
@@ -127,8 +138,8 @@ func (m *marking) feedPods(ctx context.Context, g *generation) error {
 
 // serve serves /nodes and /status until the context ends.
 func (m *marking) serve(ctx context.Context) error {
-	flags := m.options.Marking
-	return serve.Listen(ctx, flags.WebAddress, "/nodes and /status", flags.Pages(func() (string, []string, error) {
+	given := m.options.NodeSync
+	return serve.Listen(ctx, given.WebAddress, "/nodes and /status", given.Pages(func() (string, []string, error) {
 		label := &m.current().load.NodeSync.Label
 		nodes, err := nodesync.Labelled(m.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
 		return label.Value, nodes, err
@@ -137,7 +148,7 @@ func (m *marking) serve(ctx context.Context) error {
 
 // tellProgress says how far it is, where a person has started it.
 func (m *marking) tellProgress(ctx context.Context) error {
-	told := terminal.NewProgress(m.options.Marking.Progress, m.kube.Clock.Local())
+	told := terminal.NewProgress(m.options.NodeSync.Progress, m.kube.Clock.Local())
 	defer told.Done()
 	for ; ctx.Err() == nil; evictor.Sleep(ctx, time.Second) {
 		text := "Waiting for nodes and a first reading of their usage"

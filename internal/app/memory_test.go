@@ -17,6 +17,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/compat/presets"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/settings"
@@ -64,7 +65,7 @@ func memoryProcess(t *testing.T, address string, threshold float64, now func() t
 		t.Fatal(err)
 	}
 	p, err := newProcess(t.Context(), setup{
-		options: Options{Given: given, MemoryOnly: true}, file: given, decode: decodeGiven,
+		options: flags.Options{Given: given, MemoryOnly: true}, file: given, decode: decodeGiven,
 		kube: &kube.Connection{REST: &rest.Config{}, Client: fake.NewClientset(), Clock: servertime.New(now)},
 	})
 	if err != nil {
@@ -201,7 +202,7 @@ func TestMemoryPresetAnswers(t *testing.T) {
 	}
 
 	measured := a.current().load.Scoring.Measured
-	a.options, measured.Message, measured.RejectAll = Options{LogBodies: true}, "full", false
+	a.options, measured.Message, measured.RejectAll = flags.Options{LogBodies: true}, "full", false
 	config = a.answers()
 	if config.LoadMessage != "full" || config.RejectAll || config.NamesOnly || config.FullReplies || !config.LogBodies || config.Pages != nil {
 		t.Errorf("a policy of one's own answers by %+v", config)

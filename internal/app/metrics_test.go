@@ -21,6 +21,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/evenkeel/evenkeel/internal/certificates"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/serve"
 )
 
@@ -61,11 +62,11 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	t.Helper()
 	cert, key, ca := certificateFiles(t)
 	server := &apart{from: time.Now()}
-	answers := func(o *Options) {
+	answers := func(o *flags.Options) {
 		o.Interval, o.ListenAddress, o.TLSCertFile, o.TLSKeyFile, o.ClientCAs = time.Minute, "127.0.0.1:0", cert, key, ca
 	}
-	run := runApart(t, server, byUsage, func(o *Options) { o.Interval = time.Minute })
-	both, _, err := newServe(t.Context(), optionsApart(t, server, byUsage, answers, func(o *Options) {
+	run := runApart(t, server, byUsage, func(o *flags.Options) { o.Interval = time.Minute })
+	both, _, err := newServe(t.Context(), optionsApart(t, server, byUsage, answers, func(o *flags.Options) {
 		o.WebhookAddress, o.WebhookCertFile, o.WebhookKeyFile = "127.0.0.1:0", cert, key
 	}))
 	if err != nil {
@@ -75,7 +76,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	if _, err := newWebhook(both.process); err != nil {
 		t.Fatal(err)
 	}
-	extender, _, err := newExtender(t.Context(), optionsApart(t, server, byUsage, answers, func(o *Options) { o.Observe = true }))
+	extender, _, err := newExtender(t.Context(), optionsApart(t, server, byUsage, answers, func(o *flags.Options) { o.Observe = true }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +85,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 			t.Fatal(err)
 		}
 	}
-	flags := &Marking{}
-	s, err := open(optionsApart(t, server, byUsage), flags.decode)
+	s, err := open(optionsApart(t, server, byUsage), func(g *generation) error { return decodeMarking(g, &flags.NodeSync{}) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestLeaderIsExported(t *testing.T) {
 		"not elected yet":                   {true, false, 0},
 		"a dry run, which is never elected": {true, true, 1},
 	} {
-		a := runApart(t, &apart{from: time.Now()}, byUsage, func(o *Options) {
+		a := runApart(t, &apart{from: time.Now()}, byUsage, func(o *flags.Options) {
 			o.Interval, o.LeaderElect, o.DryRun = time.Minute, tc.elect, tc.dryRun
 			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
 		})

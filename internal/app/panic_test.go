@@ -15,6 +15,7 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 )
 
@@ -81,7 +82,7 @@ func TestAPanicAtStartIsAnError(t *testing.T) {
 			if err := os.WriteFile(path, []byte(byDuplicates), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			options := Options{PolicyFile: path, Interval: time.Minute, Namespace: "kube-system", DryRun: true, REST: &rest.Config{Host: "http://127.0.0.1:1"}}
+			options := flags.Options{PolicyFile: path, Interval: time.Minute, Namespace: "kube-system", DryRun: true, REST: &rest.Config{Host: "http://127.0.0.1:1"}}
 			_, err := newRun(t.Context(), options)
 			if exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), "using this policy panicked: no such luck") {
 				t.Errorf("error %v with code %d", err, exit.Code(err))

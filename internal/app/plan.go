@@ -16,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/preview"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -33,7 +34,7 @@ type planning struct {
 
 // PlanOnce observes, plans as a cycle would and returns what is known of the
 // plan, without executing it. It reports to progress what takes time.
-func PlanOnce(ctx context.Context, options Options, progress io.Writer) (*preview.Facts, error) {
+func PlanOnce(ctx context.Context, options flags.Options, progress io.Writer) (*preview.Facts, error) {
 	p, err := newPlan(ctx, options, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
@@ -48,7 +49,7 @@ func PlanOnce(ctx context.Context, options Options, progress io.Writer) (*previe
 
 // ExplainOnce does the same, and explains a subject by the plan. It fails at once
 // for a subject that is not known.
-func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
+func ExplainOnce(ctx context.Context, options flags.Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
 	p, err := newPlan(ctx, options, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
@@ -72,9 +73,9 @@ func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s exp
 
 // newPlan makes a process that plans. It fails if the API server cannot be
 // reached.
-func newPlan(ctx context.Context, options Options, progress io.Writer) (*planning, error) {
+func newPlan(ctx context.Context, options flags.Options, progress io.Writer) (*planning, error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
-	s, err := open(options, options.decodePlanned)
+	s, err := open(options, func(g *generation) error { return decodePlanned(g, &options) })
 	if err != nil {
 		return nil, err
 	}
@@ -92,31 +93,13 @@ func newPlan(ctx context.Context, options Options, progress io.Writer) (*plannin
 
 // decodePlanned decodes what is planned by: Evenkeel's own plugin, without any
 // other.
-func (o *Options) decodePlanned(g *generation) error {
-	g.shortOf, g.onlyRealUsage = o.shorten(g.load), true
+func decodePlanned(g *generation, options *flags.Options) error {
+	g.shortOf, g.onlyRealUsage = options.Shorten(g.load), true
 	if err := decodeGiven(g); err != nil {
 		return err
 	}
 	g.unplanned = policyfile.KeepOnlyRealUsage(g.profiles)
 	return nil
-}
-
-// shorten has usage without history watched for at most o.WatchAtMost, if a node
-// can be called hot by then. It returns the policy's hot.minWindow if that is
-// longer, and 0 if it is not.
-func (o *Options) shorten(load *policy.LoadPolicy) (shortOf time.Duration) {
-	past := func(s policy.Source) bool { return s.Config.Describe().GivesWindows }
-	u, h := &load.Usage, &load.Hot
-	if o.WatchAtMost <= 0 || slices.ContainsFunc(u.Sources, past) {
-		return 0
-	}
-	least := time.Duration(h.ConsecutiveSamples) * u.SampleInterval.Duration
-	u.ObservationPeriod.Duration = min(u.ObservationPeriod.Duration, max(o.WatchAtMost, least))
-	if wanted := h.MinWindow.Duration; u.ObservationPeriod.Duration < wanted {
-		h.MinWindow.Duration = u.ObservationPeriod.Duration
-		return wanted
-	}
-	return 0
 }
 
 // run runs one cycle up to its plan. It calls check once nodes and pods are known,
@@ -209,7 +192,7 @@ func (p *planning) evidenceOfSteering(ctx context.Context) preview.Evidence {
 	if e.Required == policy.SteeringAuto || e.Required == policy.SteeringAdmission {
 		e.Installed = admission.Served(ctx, p.kube.Client.Discovery())
 	}
-	if remote := p.options.remote(); remote != nil {
+	if remote := p.options.Remote(); remote != nil {
 		status, err := remote.Status(ctx, "")
 		e.Asked, e.Err = status.Asked, err
 		if address, err := remote.Address(); err == nil {

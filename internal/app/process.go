@@ -106,7 +106,7 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	p.pause = pause.NewSwitch(s.kube.Client, s.namespace(), evictor.ConfigMapName, p.registry)
 	p.authority, err = authority.New(authority.Config{
 		Client: s.kube.Client, Namespace: s.namespace(), Lease: p.lease, Switch: p.pause, Moves: p.observer, Clock: clock, Registry: p.registry,
-		Remote: s.options.remote(), DryRun: s.options.DryRun,
+		Remote: s.options.Remote(), DryRun: s.options.DryRun,
 		Report: p.announcer.LedgerLost,
 	})
 	if err != nil {

@@ -9,18 +9,19 @@ import (
 	"github.com/evenkeel/evenkeel/internal/admission/webhook"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
 // Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
-func Run(ctx context.Context, options Options) error {
+func Run(ctx context.Context, options flags.Options) error {
 	setCollector(collectFilling)
 	e, err := newRun(ctx, options)
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	if !options.loops() { // its Job counts failures, so it waits for no API server
+	if !options.Loops() { // its Job counts failures, so it waits for no API server
 		if err := e.reach(ctx, e); err != nil {
 			e.stop()
 			return exit.UnlessStopped(ctx, err)
@@ -29,7 +30,7 @@ func Run(ctx context.Context, options Options) error {
 	return e.start(ctx, e.evict, settleCollector(e.observer.Store().Synced))
 }
 
-func newRun(ctx context.Context, options Options) (*evicting, error) {
+func newRun(ctx context.Context, options flags.Options) (*evicting, error) {
 	s, err := open(options, decodeProfiles)
 	if err != nil {
 		return nil, err
@@ -39,8 +40,8 @@ func newRun(ctx context.Context, options Options) (*evicting, error) {
 
 // Serve is `evenkeel serve`: every replica answers kube-scheduler, and the
 // leader evicts.
-func Serve(ctx context.Context, options Options) error {
-	if !options.loops() {
+func Serve(ctx context.Context, options flags.Options) error {
+	if !options.Loops() {
 		return exit.Usagef("serve needs --descheduling-interval or --schedule")
 	}
 	setCollector(collectFilling)
@@ -59,7 +60,7 @@ func Serve(ctx context.Context, options Options) error {
 	return e.start(ctx, tasks...)
 }
 
-func newServe(ctx context.Context, options Options) (*evicting, *answering, error) {
+func newServe(ctx context.Context, options flags.Options) (*evicting, *answering, error) {
 	s, err := open(options, decodeProfiles)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +83,7 @@ func newWebhook(p *process) (*webhook.Server, error) {
 }
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
-func Extender(ctx context.Context, options Options) error {
+func Extender(ctx context.Context, options flags.Options) error {
 	setCollector(collectFilling)
 	options.LeaderElect = false
 	p, answers, err := newExtender(ctx, options)
@@ -100,7 +101,7 @@ func Extender(ctx context.Context, options Options) error {
 		p.watchPolicy(p), reached, settleCollector(p.observer.Store().Synced))
 }
 
-func newExtender(ctx context.Context, options Options) (*process, *answering, error) {
+func newExtender(ctx context.Context, options flags.Options) (*process, *answering, error) {
 	s, err := open(options, decodeGiven)
 	if err != nil {
 		return nil, nil, err
@@ -116,8 +117,8 @@ func newExtender(ctx context.Context, options Options) (*process, *answering, er
 }
 
 // NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
-func NodeSync(ctx context.Context, options Options) error {
-	s, err := open(options, options.Marking.decode)
+func NodeSync(ctx context.Context, options flags.Options) error {
+	s, err := open(options, func(g *generation) error { return decodeMarking(g, options.NodeSync) })
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
@@ -130,7 +131,7 @@ func NodeSync(ctx context.Context, options Options) error {
 			options.PolicyFile)
 	}
 	tasks := []func(context.Context) error{m.serve, m.mark, m.watchPolicy(m)}
-	if options.Marking.Progress != nil {
+	if options.NodeSync.Progress != nil {
 		tasks = append(tasks, m.tellProgress)
 	}
 	return m.start(ctx, tasks...)
@@ -151,7 +152,7 @@ func (e *evicting) evict(ctx context.Context) error {
 		return exit.UnlessStopped(ctx, err)
 	}
 	e.health.Ready()
-	if e.options.elects() && e.options.loops() {
+	if e.options.Elects() && e.options.Loops() {
 		e.lease.Stand() // before pods are let go, which is up to who leads
 	}
 	if e.options.LeaderElect {
@@ -165,12 +166,12 @@ func (e *evicting) evict(ctx context.Context) error {
 			return nil
 		})
 	})
-	if e.options.loops() {
+	if e.options.Loops() {
 		group.Go(func() error { return e.watchPolicy(e)(ctx) })
 		group.Go(func() error { return e.authority.WatchPause(ctx) })
 		group.Go(func() error { return e.steering.letGo(ctx, e.options.DryRun) })
 	}
-	if e.options.follows(e.answers) {
+	if e.options.Follows(e.answers) {
 		group.Go(func() error { return e.authority.Follow(ctx) })
 	}
 	group.Go(func() error {
@@ -178,8 +179,8 @@ func (e *evicting) evict(ctx context.Context) error {
 		// Legacy Jobs of descheduler have no permission for the Lease and do
 		// not need it: their plugins know of no other process. A process that
 		// moves pods by real usage, or repeats cycles, needs it.
-		needed := e.current().readsUsage() || e.options.loops()
-		if e.options.elects() && (needed || !e.lease.Forbidden(ctx)) {
+		needed := e.current().readsUsage() || e.options.Loops()
+		if e.options.Elects() && (needed || !e.lease.Forbidden(ctx)) {
 			return e.lease.Lead(ctx, e.cycles)
 		}
 		return e.cycles(ctx)

@@ -20,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 )
 
@@ -54,7 +55,7 @@ func newReloading(t testing.TB, content string) *reloading {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	r := &reloading{t: t, client: fake.NewClientset(), sent: make(chan string, 100)}
 	r.must(os.WriteFile(path, []byte(content), 0o600))
-	s := offline(t, r.client, content, func(o *Options) {
+	s := offline(t, r.client, content, func(o *flags.Options) {
 		o.PolicyFile, o.Interval, o.Namespace, o.DryRun = path, time.Minute, "kube-system", true
 	})
 	r.evicting = evictingOffline(t, s, r.sent)

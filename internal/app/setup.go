@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
@@ -14,7 +15,7 @@ import (
 
 // setup is what a process is made from.
 type setup struct {
-	options Options
+	options flags.Options
 	kube    *kube.Connection
 	file    *policy.File
 	content []byte // of the policy file; nil for a policy without one
@@ -34,7 +35,7 @@ type setup struct {
 
 // open checks the flags, reads the policy and prepares the connection to the API
 // server, without a request.
-func open(options Options, decode decoder) (s setup, err error) {
+func open(options flags.Options, decode decoder) (s setup, err error) {
 	defer policyfile.Recover(options.PolicyFile, &err)
 	if err := options.Validate(); err != nil {
 		return setup{}, err
@@ -50,12 +51,12 @@ func open(options Options, decode decoder) (s setup, err error) {
 }
 
 // namespace is where the ledger, the pause switch and the Lease are.
-func (s *setup) namespace() string { return cmp.Or(s.options.Namespace, DefaultNamespace) }
+func (s *setup) namespace() string { return cmp.Or(s.options.Namespace, flags.DefaultNamespace) }
 
 func (s *setup) leaseConfig(progress func()) authority.LeaseConfig {
 	o := &s.options
 	return authority.LeaseConfig{
-		Client: s.kube.Client, Namespace: o.Namespace, Name: o.LeaseName, Elect: o.elects(), Once: s.once,
+		Client: s.kube.Client, Namespace: o.Namespace, Name: o.LeaseName, Elect: o.Elects(), Once: s.once,
 		Duration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Progress: progress,
 	}
 }

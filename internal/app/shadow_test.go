@@ -15,11 +15,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/steering"
 )
 
 // answeringOffline is a process that answers kube-scheduler over a fake API server.
-func answeringOffline(t *testing.T, change func(*Options)) (*process, *answering) {
+func answeringOffline(t *testing.T, change func(*flags.Options)) (*process, *answering) {
 	t.Helper()
 	p, err := newProcess(t.Context(), offline(t, fake.NewClientset(), byUsage, change))
 	if err != nil {
@@ -48,7 +49,7 @@ func TestExtenderServer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p, a := answeringOffline(t, func(o *Options) { o.Observe = tc.observe })
+			p, a := answeringOffline(t, func(o *flags.Options) { o.Observe = tc.observe })
 			call := func(handler http.Handler, method, path, body string) string {
 				w := httptest.NewRecorder()
 				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))

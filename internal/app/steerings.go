@@ -40,11 +40,11 @@ func newSteerings(p *process, watched informers.SharedInformerFactory, answers b
 		return nil, err
 	}
 	planner := steering.NewAnswerer(p.observer, p.kube.Clock.Now)
-	asked := &steered.Extender{Observer: p.observer, Several: p.options.LeaderElect, Remote: p.options.remote()}
+	asked := &steered.Extender{Observer: p.observer, Several: p.options.LeaderElect, Remote: p.options.Remote()}
 	if answers {
 		asked.Here = planner
 	}
-	byAdmission := admission.NewSteering(keys, probe, p.options.loops(), p.kube.Clock.Now)
+	byAdmission := admission.NewSteering(keys, probe, p.options.Loops(), p.kube.Clock.Now)
 	return &steerings{
 		extender: asked, admission: byAdmission, best: &steered.Best{Extender: asked, Admission: byAdmission}, planner: planner,
 		gates:    admission.NewGates(p.kube.Client, keys, watched),
@@ -72,13 +72,6 @@ func (s *steerings) keep(ctx context.Context) (stop func()) {
 		<-kept
 		s.admission.Stop(ctx)
 	}
-}
-
-// follows reports whether a process has to know the moves of another one that
-// leads: for kube-scheduler, if it answers that, or for the pods that the API
-// server holds, which without their plan would go free.
-func (o *Options) follows(answers bool) bool {
-	return answers || o.elects() && o.loops()
 }
 
 // letGo lets the pods go that the API server holds, until the context ends. A

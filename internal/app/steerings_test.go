@@ -9,27 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
-)
 
-// Who lets held pods go knows where they are to go: a replica on standby without
-// the leader's ledger would let them go anywhere.
-func TestFollows(t *testing.T) {
-	for name, tc := range map[string]struct {
-		options Options
-		answers bool
-		want    bool
-	}{
-		"a replica of serve":                   {Options{Interval: time.Minute, LeaderElect: true}, true, true},
-		"a replica of run":                     {Options{Interval: time.Minute, LeaderElect: true}, false, true},
-		"the only process":                     {Options{Interval: time.Minute}, false, false},
-		"a Job, which knows moves as it leads": {Options{LeaderElect: true}, false, false},
-		"a dry run":                            {Options{Interval: time.Minute, LeaderElect: true, DryRun: true}, false, false},
-	} {
-		if got := tc.options.follows(tc.answers); got != tc.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
+	"github.com/evenkeel/evenkeel/internal/flags"
+)
 
 // Pods that are held go free, but by no dry run: it does not know their plan and
 // changes nothing.
@@ -37,7 +19,7 @@ func TestLetGo(t *testing.T) {
 	for name, dryRun := range map[string]bool{"run": false, "a dry run": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a, _ := starting(t, nil, func(o *Options) { o.DryRun, o.Interval = dryRun, time.Minute })
+				a, _ := starting(t, nil, func(o *flags.Options) { o.DryRun, o.Interval = dryRun, time.Minute })
 				ctx, stop := context.WithCancel(t.Context())
 				held := &v1.Pod{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "held", UID: "held"},

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cleanup"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
@@ -53,7 +53,7 @@ var after = map[string]cleanup.Mode{"": cleanup.All, "serve": cleanup.Evicting, 
 
 // Cleanup is `evenkeel cleanup`: it removes what Evenkeel left in a cluster. It
 // returns an error if something could not be removed.
-func Cleanup(ctx context.Context, options app.Options, wanted CleanupOptions, out io.Writer) error {
+func Cleanup(ctx context.Context, options flags.Options, wanted CleanupOptions, out io.Writer) error {
 	if err := wanted.validate(); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func Cleanup(ctx context.Context, options app.Options, wanted CleanupOptions, ou
 		return err
 	}
 	report := cleanup.Run(limited, cleanup.Config{
-		Client: connection.Client, Dynamic: client, Clock: connection.Clock, Namespace: cmp.Or(options.Namespace, app.DefaultNamespace),
+		Client: connection.Client, Dynamic: client, Clock: connection.Clock, Namespace: cmp.Or(options.Namespace, flags.DefaultNamespace),
 		Leases: []string{defaultLeaseName, nodeSyncLeaseName}, After: after[wanted.Mode], Ledger: wanted.Ledger, DryRun: wanted.DryRun,
 	})
 	interrupted := limited.Err()

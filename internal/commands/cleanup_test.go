@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cleanup"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // The whole command, from flags to exit code, where nothing is left.
 func TestCleanup(t *testing.T) {
 	for _, dryRun := range []bool{true, false} {
 		var out bytes.Buffer
-		options := app.Options{Kubeconfig: apiServer(t, ""), Namespace: "evenkeel"}
+		options := flags.Options{Kubeconfig: apiServer(t, ""), Namespace: "evenkeel"}
 		err := Cleanup(t.Context(), options, CleanupOptions{Format: "json", Timeout: time.Minute, DryRun: dryRun, Ledger: true}, &out)
 		var report cleanup.Report
 		if exit.Code(err) != exit.OK || json.Unmarshal(out.Bytes(), &report) != nil || report.Done == nil || report.Left == nil || report.DryRun != dryRun {
@@ -36,7 +36,7 @@ func TestCleanupRefusesWrongFlags(t *testing.T) {
 		"--mode":    {Format: "json", Timeout: time.Minute, Mode: "extender"},
 	} {
 		var out bytes.Buffer
-		err := Cleanup(t.Context(), app.Options{Kubeconfig: apiServer(t, "")}, wanted, &out)
+		err := Cleanup(t.Context(), flags.Options{Kubeconfig: apiServer(t, "")}, wanted, &out)
 		if exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), want) || out.Len() > 0 {
 			t.Errorf("%s: %v, output %q", want, err, out.String())
 		}
@@ -84,7 +84,7 @@ func TestCleanupEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			options := app.Options{Kubeconfig: silent(t, tc.asked), Namespace: "evenkeel"}
+			options := flags.Options{Kubeconfig: silent(t, tc.asked), Namespace: "evenkeel"}
 			err := Cleanup(tc.ctx, options, CleanupOptions{Format: "table", Timeout: tc.timeout}, &out)
 			if !tc.want(err) || strings.Contains(out.String(), "Nothing is left") || !strings.Contains(out.String(), "run it again") {
 				t.Errorf("%v and\n%s", err, out.String())

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
@@ -19,19 +19,19 @@ func TestColor(t *testing.T) {
 	const odd = "sometimes"
 	for name, run := range map[string]func() error{
 		"top": func() error {
-			return Top(t.Context(), app.Options{}, TopOptions{Format: "table", Color: odd}, &bytes.Buffer{})
+			return Top(t.Context(), flags.Options{}, TopOptions{Format: "table", Color: odd}, &bytes.Buffer{})
 		},
 		"plan": func() error {
-			return Plan(t.Context(), app.Options{}, PlanOptions{Format: "table", Color: odd}, &bytes.Buffer{})
+			return Plan(t.Context(), flags.Options{}, PlanOptions{Format: "table", Color: odd}, &bytes.Buffer{})
 		},
 		"explain": func() error {
-			return Explain(t.Context(), app.Options{}, ExplainOptions{Format: "wide", Color: odd}, []string{"node", "n"}, &bytes.Buffer{})
+			return Explain(t.Context(), flags.Options{}, ExplainOptions{Format: "wide", Color: odd}, []string{"node", "n"}, &bytes.Buffer{})
 		},
 		"doctor": func() error {
-			return Doctor(t.Context(), app.Options{}, DoctorOptions{Format: "table", Mode: "run", Color: odd}, &bytes.Buffer{})
+			return Doctor(t.Context(), flags.Options{}, DoctorOptions{Format: "table", Mode: "run", Color: odd}, &bytes.Buffer{})
 		},
 		"history": func() error {
-			return History(t.Context(), app.Options{}, HistoryOptions{Format: "table", Color: odd}, &bytes.Buffer{})
+			return History(t.Context(), flags.Options{}, HistoryOptions{Format: "table", Color: odd}, &bytes.Buffer{})
 		},
 	} {
 		err := run()

@@ -14,23 +14,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // A policy from elsewhere can name a file or Secret that only the caller may read.
 // Commands that look send it to the policy's server only if asked to.
 func TestCredentialsAreNotSentUnasked(t *testing.T) {
-	commands := map[string]func(context.Context, app.Options, io.Writer) error{
-		"doctor": func(ctx context.Context, o app.Options, out io.Writer) error {
+	commands := map[string]func(context.Context, flags.Options, io.Writer) error{
+		"doctor": func(ctx context.Context, o flags.Options, out io.Writer) error {
 			return Doctor(ctx, o, DoctorOptions{Format: "json", Mode: "serve"}, out)
 		},
-		"plan": func(ctx context.Context, o app.Options, out io.Writer) error {
+		"plan": func(ctx context.Context, o flags.Options, out io.Writer) error {
 			return Plan(ctx, o, PlanOptions{Format: "table", Color: "never", Progress: out}, out)
 		},
-		"top": func(ctx context.Context, o app.Options, out io.Writer) error {
+		"top": func(ctx context.Context, o flags.Options, out io.Writer) error {
 			return Top(ctx, o, TopOptions{Format: "table", Color: "never", Progress: out}, out)
 		},
-		"explain": func(ctx context.Context, o app.Options, out io.Writer) error {
+		"explain": func(ctx context.Context, o flags.Options, out io.Writer) error {
 			return Explain(ctx, o, ExplainOptions{Format: "table", Color: "never", Progress: out}, []string{"node", "n0"}, out)
 		},
 	}
@@ -60,7 +60,7 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 				if name == "doctor" || name == "top" {
 					kubeconfig = apiServer(t, "")
 				}
-				options := app.Options{Kubeconfig: kubeconfig, PolicyFile: policy, Namespace: "evenkeel", SendCredentials: allowed}
+				options := flags.Options{Kubeconfig: kubeconfig, PolicyFile: policy, Namespace: "evenkeel", SendCredentials: allowed}
 				err := command(t.Context(), options, &out)
 				if (sent.Load() > 0) != allowed || !allowed && asked.Load() > 0 {
 					t.Errorf("asked %d times, %d with the token; error %v and\n%s", asked.Load(), sent.Load(), err, out.String())
@@ -85,7 +85,7 @@ func TestPlanNamesWhatWasNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := Plan(t.Context(), app.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: policy}, PlanOptions{Format: "table", Progress: io.Discard}, &out)
+	err := Plan(t.Context(), flags.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: policy}, PlanOptions{Format: "table", Progress: io.Discard}, &out)
 	want := `"token" of Secret kube-system/admin, read with your rights, to https://stranger.example; if you trust that server with it, add --send-credentials`
 	if said := strings.Join(strings.Fields(fmt.Sprint(err, out.String())), " "); !strings.Contains(said, want) {
 		t.Errorf("want %q in %s", want, said)
@@ -108,7 +108,7 @@ profiles:
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := Plan(t.Context(), app.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: policy}, PlanOptions{Format: "table", Progress: io.Discard}, &out)
+	err := Plan(t.Context(), flags.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: policy}, PlanOptions{Format: "table", Progress: io.Discard}, &out)
 	if err != nil || !strings.Contains(out.String(), "Hot nodes:      1 of 2\n") {
 		t.Errorf("error %v and\n%s", err, out.String())
 	}

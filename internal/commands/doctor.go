@@ -18,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/doctor/probe"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -79,7 +80,7 @@ const defaultLeaseName = "evenkeel"
 // Doctor is `evenkeel doctor`: it checks the policy on the cluster, reports
 // what is wrong and how to fix it, and changes nothing. It returns an error if
 // it found a problem.
-func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out io.Writer) error {
+func Doctor(ctx context.Context, options flags.Options, wanted DoctorOptions, out io.Writer) error {
 	if err := wanted.Validate(out); err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out 
 		patient.SchedulerConfig = config
 	}
 	if wanted.marks() {
-		options.Marking = &app.Marking{Prometheus: wanted.Prometheus}
+		options.NodeSync = &flags.NodeSync{Prometheus: wanted.Prometheus}
 	}
 	look, err := app.Open(ctx, options)
 	if err != nil {
@@ -117,7 +118,7 @@ func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out 
 // examination gathers what package doctor judges.
 type examination struct {
 	look    *app.Look
-	options *app.Options
+	options *flags.Options
 	wanted  *DoctorOptions
 	steps   *terminal.Steps
 }

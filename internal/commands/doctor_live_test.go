@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // apiServer answers as much of the API as the doctor asks for; nothing but
@@ -84,7 +84,7 @@ func TestDoctor(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			options := app.Options{Kubeconfig: apiServer(t, tc.denied), Namespace: "evenkeel"}
+			options := flags.Options{Kubeconfig: apiServer(t, tc.denied), Namespace: "evenkeel"}
 			err := Doctor(t.Context(), options, DoctorOptions{Format: "json", Mode: "serve"}, &out)
 			if exit.Code(err) != tc.wantCode || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("got %v and\n%s", err, out.String())
@@ -134,7 +134,7 @@ usage:
 			file := filepath.Join(t.TempDir(), "policy.yaml")
 			writeText(t, file, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+tc.policy)
 			var out bytes.Buffer
-			options := app.Options{Kubeconfig: apiServer(t, tc.denied), Namespace: "evenkeel", PolicyFile: file}
+			options := flags.Options{Kubeconfig: apiServer(t, tc.denied), Namespace: "evenkeel", PolicyFile: file}
 			err := Doctor(t.Context(), options, DoctorOptions{Format: "json", Mode: "nodesync", Prometheus: tc.prom}, &out)
 			if exit.Code(err) != tc.wantCode || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("got %v and\n%s", err, out.String())
@@ -151,7 +151,7 @@ usage:
 // An API server that is not there is reported in one line.
 func TestDoctorWithoutAPIServer(t *testing.T) {
 	var out bytes.Buffer
-	err := Doctor(t.Context(), app.Options{Kubeconfig: kubeconfigOf(t, nobody)}, DoctorOptions{Format: "table", Mode: "run"}, &out)
+	err := Doctor(t.Context(), flags.Options{Kubeconfig: kubeconfigOf(t, nobody)}, DoctorOptions{Format: "table", Mode: "run"}, &out)
 	if exit.Code(err) != exit.Failure || out.Len() > 0 || !strings.Contains(err.Error(), "reaching the API server") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, output %q", err, out.String())
 	}

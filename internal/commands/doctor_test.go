@@ -9,9 +9,9 @@ import (
 
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/remote"
 )
 
@@ -32,7 +32,7 @@ func TestDoctorRefusesWrongFlags(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Doctor(t.Context(), app.Options{}, tc.wanted, &out)
+			err := Doctor(t.Context(), flags.Options{}, tc.wanted, &out)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse || out.Len() > 0 {
 				t.Errorf("got %v, exit code %d, output %q", err, exit.Code(err), out.String())
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/remote"
 )
@@ -30,7 +31,7 @@ type ExplainOptions struct {
 
 // Explain is `evenkeel explain node NAME` and `evenkeel explain pod
 // NAMESPACE/NAME`: it explains, and changes nothing.
-func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, words []string, out io.Writer) error {
+func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, words []string, out io.Writer) error {
 	if err := output.Check(out, wanted.Format, ExplainFormats, wanted.Color); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // annotated is the list of nodes of 10 cores that use so much of them, in
@@ -93,7 +93,7 @@ func TestUsageThatNeverComesIsNotWaitedFor(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, strings.ReplaceAll(http.StatusText(code), " ", ""), code)
 			}))
 			t.Cleanup(server.CloseClientConnections)
-			options := app.Options{Kubeconfig: kubeconfigOf(t, server.URL), Namespace: "evenkeel"}
+			options := flags.Options{Kubeconfig: kubeconfigOf(t, server.URL), Namespace: "evenkeel"}
 			for name, command := range map[string]func(context.Context) error{
 				"plan": func(ctx context.Context) error {
 					return Plan(ctx, options, PlanOptions{Format: "table", Progress: io.Discard}, io.Discard)
@@ -124,7 +124,7 @@ func TestExplainKnowsNobodyAtOnce(t *testing.T) {
 	if err := os.WriteFile(policy, []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage: {observationPeriod: 10m}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := app.Options{Kubeconfig: emptyCluster(t, annotated(81, 10, 20)), PolicyFile: policy, Namespace: "evenkeel"}
+	options := flags.Options{Kubeconfig: emptyCluster(t, annotated(81, 10, 20)), PolicyFile: policy, Namespace: "evenkeel"}
 	for want, words := range map[string][]string{
 		`node "nope" is not known; 3 nodes are known`:                                                      {"node", "nope"},
 		`pod "nope" in namespace "shop" is not known: it runs on no node, and no move of it is remembered`: {"pod", "shop/nope"},
@@ -148,7 +148,7 @@ func TestExplainHere(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := app.Options{Kubeconfig: emptyCluster(t, annotated(81, 10, 20)), PolicyFile: policy, Namespace: "evenkeel"}
+	options := flags.Options{Kubeconfig: emptyCluster(t, annotated(81, 10, 20)), PolicyFile: policy, Namespace: "evenkeel"}
 	var out bytes.Buffer
 	if err := Explain(t.Context(), options, ExplainOptions{Format: "table", Progress: &out}, []string{"node", "n0"}, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

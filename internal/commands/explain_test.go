@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
@@ -120,7 +120,7 @@ func TestExplainByExtender(t *testing.T) {
 				wanted.Extender.URL = tc.url
 			}
 			var out bytes.Buffer
-			err := Explain(t.Context(), app.Options{}, wanted, tc.words, &out)
+			err := Explain(t.Context(), flags.Options{}, wanted, tc.words, &out)
 			said := out.String()
 			if err != nil {
 				said += err.Error()
@@ -147,7 +147,7 @@ func TestExplainByStrangers(t *testing.T) {
 
 // Without a policy or an API server the command says so.
 func TestExplainHereFails(t *testing.T) {
-	options := app.Options{PolicyFile: filepath.Join(t.TempDir(), "none.yaml")}
+	options := flags.Options{PolicyFile: filepath.Join(t.TempDir(), "none.yaml")}
 	err := Explain(t.Context(), options, ExplainOptions{Format: "table"}, []string{"node", "n1"}, &bytes.Buffer{})
 	if err == nil || exit.Code(err) == exit.OK {
 		t.Errorf("got %v", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/output"
@@ -94,7 +94,7 @@ type HistoryEviction struct {
 
 // History is `evenkeel history`: it reads the ledger or log files and changes
 // nothing.
-func History(ctx context.Context, options app.Options, wanted HistoryOptions, out io.Writer) error {
+func History(ctx context.Context, options flags.Options, wanted HistoryOptions, out io.Writer) error {
 	if err := wanted.validate(out); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func readLog(logs *history.Logs, name string, in io.Reader) error {
 }
 
 // storedLedger reads the ledger, and the time by the API server's clock.
-func storedLedger(ctx context.Context, options app.Options) (document ledger.Document, now time.Time, err error) {
+func storedLedger(ctx context.Context, options flags.Options) (document ledger.Document, now time.Time, err error) {
 	connection, err := options.Connect()
 	if err != nil {
 		return document, now, err

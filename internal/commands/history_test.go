@@ -19,8 +19,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
@@ -47,7 +47,7 @@ func evictedWeb(name string, after time.Duration) ledger.Move {
 }
 
 // storing is an API server that has the ledger, at half past two that night.
-func storing(t *testing.T, moves ...ledger.Move) app.Options {
+func storing(t *testing.T, moves ...ledger.Move) flags.Options {
 	t.Helper()
 	packed, err := ledger.Document{Generation: 1, Writer: "w", Written: lastNight, Moves: moves}.Encode()
 	if err != nil {
@@ -63,7 +63,7 @@ func storing(t *testing.T, moves ...ledger.Move) app.Options {
 	})
 }
 
-func apiOf(t *testing.T, answers map[string]any) app.Options {
+func apiOf(t *testing.T, answers map[string]any) flags.Options {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -79,10 +79,10 @@ func apiOf(t *testing.T, answers map[string]any) app.Options {
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
 	t.Cleanup(server.Close)
-	return app.Options{Namespace: "evenkeel", REST: &rest.Config{Host: server.URL}}
+	return flags.Options{Namespace: "evenkeel", REST: &rest.Config{Host: server.URL}}
 }
 
-func historyOf(t *testing.T, options app.Options, wanted HistoryOptions) string {
+func historyOf(t *testing.T, options flags.Options, wanted HistoryOptions) string {
 	t.Helper()
 	var out bytes.Buffer
 	if wanted.Format == "" {
@@ -161,7 +161,7 @@ func TestHistoryOfLogs(t *testing.T) {
 	}
 	log.Reset()
 	history.LogTrial(ctx, &move.Intent, lastNight, history.Trial{SourceStillHot: true, DestinationTakes: true, PodStayed: true})
-	got := historyOf(t, app.Options{}, HistoryOptions{Logs: []string{file}, More: []string{"-"}, In: &log})
+	got := historyOf(t, flags.Options{}, HistoryOptions{Logs: []string{file}, More: []string{"-"}, In: &log})
 	want := `TIME                  POD         OWNER                FROM  TO  RESULT                                            WHY
 2026-11-04T02:00:00Z  shop/web-a  ReplicaSet/web-7d9f  n1    n2  would be evicted (4 times); it would have helped  cpu avg_5m 72.7% > 65%
 1 eviction of a dry run: 1 would have helped, 0 not, 0 not judged.
@@ -189,7 +189,7 @@ func TestHistoryRefuses(t *testing.T) {
 			if tc.wanted.Format == "" {
 				tc.wanted.Format = "table"
 			}
-			err := History(t.Context(), app.Options{}, tc.wanted, &bytes.Buffer{})
+			err := History(t.Context(), flags.Options{}, tc.wanted, &bytes.Buffer{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != 2 {
 				t.Errorf("error %v, exit code %d", err, exit.Code(err))
 			}

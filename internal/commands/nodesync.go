@@ -6,13 +6,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 )
 
 // RemoveNodeSync is `evenkeel nodesync --remove`: it removes what nodesync
 // wrote to nodes.
-func RemoveNodeSync(ctx context.Context, options app.Options, out io.Writer) error {
+func RemoveNodeSync(ctx context.Context, options flags.Options, out io.Writer) error {
 	connection, err := options.Connect()
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // Commands that plan say that the kill switch is set, and why.
@@ -21,7 +21,7 @@ func TestPausedIsShown(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := app.Options{
+	options := flags.Options{
 		Kubeconfig: emptyCluster(t, annotated(81, 10, 20), `{"reason":"incident 4711"}`), PolicyFile: policy, Namespace: "evenkeel",
 	}
 	const want = "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)"

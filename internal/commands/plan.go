@@ -7,6 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/preview"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
 )
 
@@ -24,7 +25,7 @@ type PlanOptions struct {
 }
 
 // Plan is `evenkeel plan`: it observes, plans, prints and changes nothing.
-func Plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.Writer) error {
+func Plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io.Writer) error {
 	moves, err := plan(ctx, options, wanted, out)
 	switch {
 	case !wanted.ExitCode:
@@ -38,7 +39,7 @@ func Plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.W
 }
 
 // plan prints the plan and returns how many moves it has.
-func plan(ctx context.Context, options app.Options, wanted PlanOptions, out io.Writer) (moves int, err error) {
+func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io.Writer) (moves int, err error) {
 	if err := output.Check(out, wanted.Format, PlanFormats, wanted.Color); err != nil {
 		return 0, err
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // heatedServer answers as an API server does that has a node at 92% beside an idle one.
@@ -97,7 +97,7 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	if err := os.WriteFile(file, []byte(duplicatesOnly), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := app.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: file}
+	options := flags.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: file}
 	for _, format := range []string{"table", "json"} {
 		var out bytes.Buffer
 		if err := Plan(t.Context(), options, PlanOptions{Format: format, Progress: io.Discard}, &out); err != nil {
@@ -129,7 +129,7 @@ func TestPlanWhilePodsStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	options := app.Options{Kubeconfig: heatedServer(t, time.Minute), PolicyFile: file}
+	options := flags.Options{Kubeconfig: heatedServer(t, time.Minute), PolicyFile: file}
 	if err := Plan(t.Context(), options, PlanOptions{Format: "json", Progress: io.Discard}, &out); err != nil {
 		t.Fatal(err)
 	}

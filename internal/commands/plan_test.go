@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // With --exit-code 1 is an answer, so that whatever fails has another code, as
 // in diff.
 func TestPlanThatFails(t *testing.T) {
-	options := app.Options{Kubeconfig: kubeconfigOf(t, nobody)}
+	options := flags.Options{Kubeconfig: kubeconfigOf(t, nobody)}
 	for exitCode, want := range map[bool]int{false: exit.Failure, true: exit.Misuse} {
 		err := Plan(t.Context(), options, PlanOptions{Format: "table", ExitCode: exitCode, Progress: io.Discard}, io.Discard)
 		if got := exit.Code(err); got != want {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/output"
@@ -42,12 +43,12 @@ type TopOptions struct {
 }
 
 // AddTo adds the flags.
-func (o *TopOptions) AddTo(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+TopFormats+".")
-	flags.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
-	flags.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
-	output.AddColor(flags, &o.Color)
-	app.AddRemote(flags, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves. Without it a pod of the shipped manifests is asked by port-forward if there is one, unless --policy-config-file or --observe is given.")
+func (o *TopOptions) AddTo(set *pflag.FlagSet) {
+	set.StringVarP(&o.Format, "output", "o", "table", "Output format: "+TopFormats+".")
+	set.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
+	set.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
+	output.AddColor(set, &o.Color)
+	flags.AddRemote(set, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves. Without it a pod of the shipped manifests is asked by port-forward if there is one, unless --policy-config-file or --observe is given.")
 }
 
 func (o *TopOptions) validate(out io.Writer) error {
@@ -72,7 +73,7 @@ func (o *TopOptions) validate(out io.Writer) error {
 
 // Top is `evenkeel top`: it prints each node by what a process in the cluster
 // has observed, or takes one reading, or observes for a while.
-func Top(ctx context.Context, options app.Options, wanted TopOptions, out io.Writer) error {
+func Top(ctx context.Context, options flags.Options, wanted TopOptions, out io.Writer) error {
 	if err := wanted.validate(out); err != nil {
 		return err
 	}
@@ -127,12 +128,12 @@ func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
 
 // followPod shows what a process in the cluster observes, by the user's own
 // rights. It reports whether there was one that could be asked.
-func (t *topScreen) followPod(ctx context.Context, options *app.Options) (done bool, err error) {
+func (t *topScreen) followPod(ctx context.Context, options *flags.Options) (done bool, err error) {
 	connection, err := options.Connect()
 	if err != nil {
 		return false, err
 	}
-	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, app.DefaultNamespace)) // what is wrong, observing says better
+	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, flags.DefaultNamespace)) // what is wrong, observing says better
 	pod := reporting(found)
 	if pod == nil {
 		return false, nil

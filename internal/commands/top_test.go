@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/serve"
@@ -100,7 +100,7 @@ func TestTopPrints(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := app.Options{Kubeconfig: emptyCluster(t, annotated(20, 81, 10)), PolicyFile: policy, Namespace: "evenkeel"}
+	options := flags.Options{Kubeconfig: emptyCluster(t, annotated(20, 81, 10)), PolicyFile: policy, Namespace: "evenkeel"}
 	for format, wants := range map[string][]string{
 		"table": {"3 nodes: 1 hot, 2 cool. Usage is from Annotations", "n1    cpu ████", " 81.0%   8.10 "},
 		"wide":  {"avg_5m", "81.0%/10.0%", " 8.10/10 "},
@@ -150,7 +150,7 @@ func TestTopAsksAProcess(t *testing.T) {
 			server := httptest.NewServer(mux)
 			t.Cleanup(server.Close)
 			var out bytes.Buffer
-			err := Top(t.Context(), app.Options{}, TopOptions{Format: "table", Color: "auto", Extender: remote.Extender{URL: server.URL}}, &out)
+			err := Top(t.Context(), flags.Options{}, TopOptions{Format: "table", Color: "auto", Extender: remote.Extender{URL: server.URL}}, &out)
 			if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
 				t.Errorf("error %v, want %q", err, tc.fails)
 			}
@@ -176,7 +176,7 @@ func TestTopRefuses(t *testing.T) {
 	} {
 		wanted := good
 		change(&wanted)
-		err := Top(t.Context(), app.Options{}, wanted, io.Discard)
+		err := Top(t.Context(), flags.Options{}, wanted, io.Discard)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || exit.Code(err) != exit.Misuse {
 			t.Errorf("error %v, want %q", err, want)
 		}

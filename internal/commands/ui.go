@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // UIOptions are the flags of `evenkeel ui` besides those of access.
@@ -38,12 +38,12 @@ func (o *UIOptions) AddTo(flags *pflag.FlagSet) {
 
 // UI is `evenkeel ui`: it forwards a port to the page of a process in the
 // cluster, by the user's own rights, until the context ends.
-func UI(ctx context.Context, options app.Options, wanted UIOptions, out io.Writer) error {
+func UI(ctx context.Context, options flags.Options, wanted UIOptions, out io.Writer) error {
 	connection, err := options.Connect()
 	if err != nil {
 		return err
 	}
-	namespace := cmp.Or(options.Namespace, app.DefaultNamespace)
+	namespace := cmp.Or(options.Namespace, flags.DefaultNamespace)
 	pod, err := pageOf(ctx, connection.Client, namespace, wanted.Lease)
 	if err != nil {
 		return err

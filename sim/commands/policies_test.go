@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
 // quick is a LoadPolicy that judges by the newest readings.
@@ -119,7 +119,7 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 			writeText(t, policy, strings.Replace(quick, "{type: MetricsServer}", source, 1))
 			writeText(t, kubeconfig, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
 				"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", api.URL))
-			options := app.Options{Kubeconfig: kubeconfig, PolicyFile: policy, Namespace: "evenkeel", SendCredentials: allowed}
+			options := flags.Options{Kubeconfig: kubeconfig, PolicyFile: policy, Namespace: "evenkeel", SendCredentials: allowed}
 			err := Record(ctx, options, RecordOptions{Out: filepath.Join(dir, "day.gz"), Interval: 5 * time.Second, Progress: io.Discard}, io.Discard)
 			if !errors.Is(ctx.Err(), context.Canceled) {
 				t.Fatalf("the second source was not asked: %v", err)

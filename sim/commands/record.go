@@ -25,6 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/terminal"
@@ -238,7 +239,7 @@ func (r *recorder) hasher() (*recording.Hasher, error) {
 // nodes, pods and usage did into a file. It changes nothing in the cluster. A
 // recording that is stopped early is still valid; stopped before its first
 // reading there is none.
-func Record(ctx context.Context, options app.Options, record RecordOptions, out io.Writer) error {
+func Record(ctx context.Context, options flags.Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)
 	}

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/policy"
@@ -361,7 +361,7 @@ func TestRecordRefuses(t *testing.T) {
 		"a salt for nothing":     {RecordOptions{Out: "x", Interval: time.Minute, Salt: "s"}, "--salt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Record(t.Context(), app.Options{}, tc.options, io.Discard)
+			err := Record(t.Context(), flags.Options{}, tc.options, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse {
 				t.Errorf("got %v with exit code %d, want %q", err, exit.Code(err), tc.want)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/compat"
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/cli"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/sim/commands"
 )
@@ -46,7 +46,7 @@ func newSimulateCommand() *cobra.Command {
 }
 
 func newRecordCommand() *cobra.Command {
-	options := app.Options{Converters: []policy.Converter{compat.Convert}}
+	options := flags.Options{Converters: []policy.Converter{compat.Convert}}
 	var record commands.RecordOptions
 	c := &cobra.Command{
 		Use:   "record",

@@ -1,4 +1,4 @@
-package app
+package flags
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
-// Marking is how the flags of `evenkeel nodesync` override its policy, and
+// NodeSync is how the flags of `evenkeel nodesync` override its policy, and
 // where it reports nodes.
-type Marking struct {
+type NodeSync struct {
 	// Prometheus, if not empty, overrides the address of the policy's
 	// Prometheus source.
 	Prometheus string
@@ -34,17 +34,8 @@ type Marking struct {
 	Progress io.Writer
 }
 
-// decode applies the flags to the policy, and reads which nodes are published.
-func (m *Marking) decode(g *generation) error {
-	if err := m.amend(g.file); err != nil {
-		return err
-	}
-	g.signalsOnly = !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled
-	return decodeGiven(g)
-}
-
-// amend applies the flags to the policy.
-func (m *Marking) amend(file *policy.File) error {
+// Amend applies the flags to the policy.
+func (m *NodeSync) Amend(file *policy.File) error {
 	u := &file.Load.Usage
 	if m.Prometheus != "" {
 		i := slices.IndexFunc(u.Sources, func(s policy.Source) bool { return s.Type == prometheus.Name })
@@ -68,7 +59,7 @@ func (m *Marking) amend(file *policy.File) error {
 	return nil
 }
 
-func (m *Marking) invalid(file *policy.File, problems ...string) error {
+func (m *NodeSync) invalid(file *policy.File, problems ...string) error {
 	return policyfile.Invalid(policyfile.NameOf(file), strings.Join(problems, "\n"))
 }
 

@@ -1,8 +1,9 @@
-package app
+package flags
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/remote"
@@ -93,5 +94,25 @@ func wantInvalid(t *testing.T, err error, want string) {
 		t.Errorf("refused: %v", err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != exit.Misuse):
 		t.Errorf("exit code %d, error %v, want %q", exit.Code(err), err, want)
+	}
+}
+
+// Who lets held pods go knows where they are to go: a replica on standby without
+// the leader's ledger would let them go anywhere.
+func TestFollows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options Options
+		answers bool
+		want    bool
+	}{
+		"a replica of serve":                   {Options{Interval: time.Minute, LeaderElect: true}, true, true},
+		"a replica of run":                     {Options{Interval: time.Minute, LeaderElect: true}, false, true},
+		"the only process":                     {Options{Interval: time.Minute}, false, false},
+		"a Job, which knows moves as it leads": {Options{LeaderElect: true}, false, false},
+		"a dry run":                            {Options{Interval: time.Minute, LeaderElect: true, DryRun: true}, false, false},
+	} {
+		if got := tc.options.Follows(tc.answers); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

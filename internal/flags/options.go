@@ -1,4 +1,7 @@
-package app
+// Package flags holds the flags of processes and of the commands that look into
+// a cluster: what they are, whether they fit together, and how some of them
+// override the policy.
+package flags
 
 import (
 	"errors"
@@ -22,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Options are the process's flags. Everything about what is hot and how to move
+// Options are the flags of a process. Everything about what is hot and how to move
 // is in the policy.
 type Options struct {
 	PolicyFile string
@@ -59,8 +62,8 @@ type Options struct {
 	RetryPeriod   time.Duration
 	LeaseName     string
 
-	// Marking, if set, overrides the policy for `evenkeel nodesync`.
-	Marking *Marking
+	// NodeSync, if set, overrides the policy for `evenkeel nodesync`.
+	NodeSync *NodeSync
 
 	// Observe answers kube-scheduler neutrally and compares its choices.
 	Observe bool
@@ -166,8 +169,8 @@ func (o *Options) addLease(flags *pflag.FlagSet, name string) {
 	flags.StringVar(&o.LeaseName, "leader-elect-resource-name", name, "Name of the Lease.")
 }
 
-// AddMarking adds the flags of nodesync as a separate process.
-func (o *Options) AddMarking(flags *pflag.FlagSet) {
+// AddNodeSync adds the flags of nodesync as a separate process.
+func (o *Options) AddNodeSync(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "Write only while holding the Lease, so that several replicas may run.")
 	o.addLease(flags, "evenkeel-nodesync")
 }
@@ -236,8 +239,8 @@ func (o *Options) validateAddresses() error {
 		"listen-address": o.ListenAddress, "insecure-listen-address": o.InsecureAddress, "metrics-address": o.MetricsAddress, "report-address": o.ReportAddress,
 		"webhook-address": o.WebhookAddress,
 	}
-	if o.Marking != nil {
-		addresses["webaddr"] = o.Marking.WebAddress
+	if o.NodeSync != nil {
+		addresses["webaddr"] = o.NodeSync.WebAddress
 	}
 	for flag, address := range addresses {
 		if address == "" || !strings.HasSuffix(flag, "listen-address") && address == "0" {
@@ -287,22 +290,29 @@ func (o *Options) validateRemote() error {
 	return nil
 }
 
-// loops reports whether cycles repeat until the process is stopped.
-func (o *Options) loops() bool { return o.Interval > 0 || o.Schedule != "" }
+// Loops reports whether cycles repeat until the process is stopped.
+func (o *Options) Loops() bool { return o.Interval > 0 || o.Schedule != "" }
 
-// elects reports whether one process evicts at a time, which a dry run need not.
-func (o *Options) elects() bool { return o.LeaderElect && !o.DryRun }
+// Elects reports whether one process evicts at a time, which a dry run need not.
+func (o *Options) Elects() bool { return o.LeaderElect && !o.DryRun }
 
-// schedule returns when cycles run. The flags must be valid.
-func (o *Options) schedule() (runner.Schedule, error) {
+// Follows reports whether a process has to know the moves of another one that
+// leads: for kube-scheduler, if it answers that, or for the pods that the API
+// server holds, which without their plan would go free.
+func (o *Options) Follows(answers bool) bool {
+	return answers || o.Elects() && o.Loops()
+}
+
+// Cycles returns when cycles run. The flags must be valid.
+func (o *Options) Cycles() (runner.Schedule, error) {
 	if o.Schedule != "" {
 		return runner.ParseSchedule(o.Schedule)
 	}
 	return runner.Every(o.Interval), nil
 }
 
-// remote returns the separate extender, or nil.
-func (o *Options) remote() *remote.Extender {
+// Remote returns the separate extender, or nil.
+func (o *Options) Remote() *remote.Extender {
 	if o.Extender.URL == "" {
 		return nil
 	}
@@ -322,4 +332,22 @@ func (o *Options) Connect() (*kube.Connection, error) {
 		return nil, err
 	}
 	return kube.Connect(config)
+}
+
+// Shorten has usage without history watched for at most o.WatchAtMost, if a node
+// can be called hot by then. It returns the policy's hot.minWindow if that is
+// longer, and 0 if it is not.
+func (o *Options) Shorten(load *policy.LoadPolicy) (shortOf time.Duration) {
+	past := func(s policy.Source) bool { return s.Config.Describe().GivesWindows }
+	u, h := &load.Usage, &load.Hot
+	if o.WatchAtMost <= 0 || slices.ContainsFunc(u.Sources, past) {
+		return 0
+	}
+	least := time.Duration(h.ConsecutiveSamples) * u.SampleInterval.Duration
+	u.ObservationPeriod.Duration = min(u.ObservationPeriod.Duration, max(o.WatchAtMost, least))
+	if wanted := h.MinWindow.Duration; u.ObservationPeriod.Duration < wanted {
+		h.MinWindow.Duration = u.ObservationPeriod.Duration
+		return wanted
+	}
+	return 0
 }
