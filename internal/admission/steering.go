@@ -183,6 +183,21 @@ func (s *Steering) Keep(ctx context.Context) {
 	}
 }
 
+// Begin keeps the keys of moves in flight until end is called. Then none steers.
+func (s *Steering) Begin(ctx context.Context) (end func()) {
+	keeping, cancel := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		s.Keep(keeping)
+	}()
+	return func() {
+		cancel()
+		<-kept
+		s.Stop(ctx)
+	}
+}
+
 // Stop has no key steer any more, for a process that is about to end or to follow
 // another: nobody might be there to let a held pod go. Whoever leads next takes
 // the keys of moves in flight over.

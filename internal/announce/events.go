@@ -40,6 +40,31 @@ var (
 	_ events.EventSink     = (*Log)(nil)
 )
 
+// Recorder records Events and sends them.
+type Recorder interface {
+	events.EventRecorder
+	// Start begins to send; finish sends what is left.
+	Start(ctx context.Context) (finish func(), err error)
+	Shutdown()
+}
+
+// NewRecorder returns a Recorder. In a dry run it sends nothing.
+func NewRecorder(client kubernetes.Interface, dryRun bool) Recorder {
+	if dryRun {
+		return &Unsent{}
+	}
+	return NewLog(client)
+}
+
+// Unsent records Events and sends none.
+type Unsent struct{ events.FakeRecorder }
+
+// Start implements Recorder.
+func (*Unsent) Start(context.Context) (finish func(), err error) { return func() {}, nil }
+
+// Shutdown implements Recorder.
+func (*Unsent) Shutdown() {}
+
 // NewLog returns a Log that writes nothing before it is started.
 func NewLog(client kubernetes.Interface) *Log {
 	l := &Log{EventSinkImpl: events.EventSinkImpl{Interface: client.EventsV1()}, client: client}

@@ -3,12 +3,9 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -30,11 +27,11 @@ func (e *evicting) cycles(ctx context.Context) error {
 		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
 	}
 	if !e.options.DryRun {
-		defer e.steering.keep(ctx)()
+		defer e.steering.admission.Begin(ctx)()
 	}
 	if !e.options.Loops() {
 		err := e.steering.once(ctx, e.options.DryRun, e.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
-			if !e.awaitUsage(ctx, untold()) {
+			if !e.awaitUsage(ctx, io.Discard, forever) {
 				return nil
 			}
 			return e.cycle(ctx)
@@ -44,7 +41,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 		}
 		return err
 	}
-	if !e.awaitUsage(ctx, untold()) {
+	if !e.awaitUsage(ctx, io.Discard, forever) {
 		return nil
 	}
 	schedule, err := e.options.Cycles()
@@ -71,7 +68,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 
 // nextCycle waits for usage and runs a cycle by the policy in effect.
 func (e *evicting) nextCycle(ctx context.Context) {
-	if !e.awaitUsage(ctx, untold()) {
+	if !e.awaitUsage(ctx, io.Discard, forever) {
 		return
 	}
 	e.cycling.Lock()
@@ -88,10 +85,8 @@ func (e *evicting) cycle(ctx context.Context) error {
 	e.observer.Ledger().Expire(e.kube.Clock.Now()) // without samples nothing else does this
 	e.evictions.ResetCycle()
 	e.cluster.SetTaints(settings.Taints(g.load))
-	if e.demand.customs != nil { // a kind may be served by now
-		if err := e.watchCustom(g.load.Eviction.RecreatingControllers); err != nil {
-			klog.FromContext(ctx).Error(err, "Kinds of recreatingControllers that were not served when this process began were not looked for, the next cycle tries again")
-		}
+	if err := e.demand.Renew(g.load.Eviction.RecreatingControllers); err != nil { // a kind may be served by now
+		klog.FromContext(ctx).Error(err, "Kinds of recreatingControllers that were not served when this process began were not looked for, the next cycle tries again")
 	}
 	if err := e.takeLedger(ctx); err != nil {
 		e.metrics.runner.NotBegun()
@@ -101,66 +96,31 @@ func (e *evicting) cycle(ctx context.Context) error {
 	return g.runner.Cycle(ctx)
 }
 
-// patience is how a process waits for usage.
-type patience struct {
-	// progress is told what has been seen.
-	progress io.Writer
-	// hopeless returns why not to wait any longer.
-	hopeless func(*observer.Observation) error
-}
-
-// untold waits in silence, for as long as it takes: someone may install the source
-// meanwhile.
-func untold() patience {
-	return patience{progress: io.Discard, hopeless: func(*observer.Observation) error { return nil }}
-}
-
-// awaitUsage waits until sources with history have reported enough, or for the
-// policy's observation period, counted from the first reading: windows from a
-// source without history have to fill first, also those of most pods, because
-// an unmeasured pod is not moved. If a source delivers too little it waits
-// twice as long and then leaves the matter to the gate. It returns false if the
-// context ended or waiting is hopeless.
-func (e *evicting) awaitUsage(ctx context.Context, waits patience) bool {
+// awaitUsage waits until enough usage has been observed for a cycle by the policy
+// in effect, and reports to progress. It returns false if the context ended or
+// waiting is hopeless.
+func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless func(*observer.Observation) error) bool {
 	g := e.current()
-	reads := g.readsUsage() || g.onlyRealUsage
+	reads := g.readsUsage() || e.onlyRealUsage
 	if !reads {
 		e.waited = false
 	}
 	if e.waited || !reads {
 		return true
 	}
-	period := g.load.Usage.ObservationPeriod.Duration
-	started := e.kube.Clock.Local()
-	told := terminal.NewProgress(waits.progress, started)
+	told := terminal.NewProgress(progress, e.kube.Clock.Local())
 	defer told.Done()
-	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
-		e.health.Progress()
-		// The newest observation must cover the whole period. A replica that
-		// takes over the Lease has observed all along.
-		latest := e.observer.Latest()
-		ripe := latest != nil && latest.Ripe(period, g.load.Usage.SampleInterval.Duration, g.load.Usage.MinCoveragePercent)
-		now := e.kube.Clock.Local()
-		e.waited = ripe || now.Sub(started) > 2*period
-		if !e.waited {
-			told.Say(now, waiting(latest, now.Sub(started), period))
-		}
-		return e.waited, waits.hopeless(latest)
+	usage := &g.load.Usage
+	e.waited = e.observer.Await(ctx, observer.Wait{
+		Period: usage.ObservationPeriod.Duration, SampleInterval: usage.SampleInterval.Duration, MinCoverage: usage.MinCoveragePercent,
+		Local: e.kube.Clock.Local, Progress: e.health.Progress, Say: told.Say, Hopeless: hopeless,
 	})
-	return err == nil
+	return e.waited
 }
 
-// waiting says what the wait for usage has seen, and how long it still takes.
-func waiting(latest *observer.Observation, waited, period time.Duration) string {
-	seen, left := "nothing read yet", ""
-	if latest != nil {
-		seen = fmt.Sprintf("%d of %d ready nodes measured for long enough", latest.Fresh, latest.Ready)
-	}
-	if waited < period {
-		left = fmt.Sprintf("about %v left, ", (period - waited).Round(time.Second))
-	}
-	return fmt.Sprintf("Watching usage: %s, %s%v at most", seen, left, (2*period - waited).Round(time.Second))
-}
+// forever waits for usage as long as it takes: someone may install the source
+// meanwhile.
+func forever(*observer.Observation) error { return nil }
 
 // takeLedger reads the stored ledger, as the one process that writes it from
 // now on, and scales back what a predecessor left scaled up.

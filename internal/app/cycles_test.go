@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
@@ -80,7 +81,7 @@ func observingOnly(t *testing.T) *process {
 // evictingOffline is a process that evicts, and sends its Events to a channel.
 func evictingOffline(t testing.TB, s setup, sent chan string) *evicting {
 	t.Helper()
-	e, err := newEvicting(t.Context(), s, &unsent{FakeRecorder: events.FakeRecorder{Events: sent}}, false)
+	e, err := newEvicting(t.Context(), s, &announce.Unsent{FakeRecorder: events.FakeRecorder{Events: sent}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, began := waitingForUsage(t), time.Now()
 				done := make(chan bool)
-				go func() { done <- a.awaitUsage(t.Context(), untold()) }()
+				go func() { done <- a.awaitUsage(t.Context(), io.Discard, forever) }()
 				time.Sleep(time.Second)
 				correct(t, a.kube.Clock, off)
 				if !<-done {
@@ -122,9 +123,7 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 func TestWaitingForUsageIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, progress := waitingForUsage(t), bytes.Buffer{}
-		waits := untold()
-		waits.progress = &progress
-		a.awaitUsage(t.Context(), waits)
+		a.awaitUsage(t.Context(), &progress, forever)
 		lines := strings.Split(strings.TrimSuffix(progress.String(), "\n"), "\n")
 		// 150 s, and as long again for sources that report too little.
 		if want := "Watching usage: nothing read yet, about 2m15s left, 4m45s at most"; len(lines) != 20 || lines[0] != want {
@@ -134,10 +133,6 @@ func TestWaitingForUsageIsTold(t *testing.T) {
 			t.Errorf("the last line is %q, want %q", lines[len(lines)-1], want)
 		}
 	})
-	got := waiting(&observer.Observation{Fresh: 8, Ready: 12}, 30*time.Second, 150*time.Second)
-	if want := "Watching usage: 8 of 12 ready nodes measured for long enough, about 2m0s left, 4m30s at most"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
 }
 
 // know makes a process one that knows nodes and pods.

@@ -7,15 +7,11 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/saved"
 	"github.com/evenkeel/evenkeel/internal/announce"
@@ -25,7 +21,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
-	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -36,7 +31,7 @@ type evicting struct {
 	*process
 	// answers reports whether it answers kube-scheduler as well.
 	answers bool
-	events  eventLog
+	events  announce.Recorder
 
 	informers informers.SharedInformerFactory
 	// transitions reports whether the informers keep the transition times of pod
@@ -52,11 +47,11 @@ type evicting struct {
 	metrics    evictingMetrics
 	room       *announce.Room
 	explainer  *live.Explainer
-	// execute executes the plan of a policy.
-	execute execute
-	// synced reports whether the informers have; demand adds to it.
-	synced []func() bool
-	demand demand
+	// executor returns what executes the plans of a policy.
+	executor func(*generation) realusage.Executor
+	// synced reports whether the observer has the first lists.
+	synced func() bool
+	demand *evictor.Demand
 
 	saved saved.Watch // outlives policies
 	// waited reports whether the process has waited for usage; only cycles use
@@ -72,39 +67,9 @@ type evictingMetrics struct {
 	runner  *runner.Metrics
 }
 
-// demand is what is made once the first policy needs it.
-type demand struct {
-	filters *placement.Filters
-	customs *custom.Controllers
-}
-
-// eventLog sends Events.
-type eventLog interface {
-	events.EventRecorder
-	// Start begins to send; finish sends what is left.
-	Start(ctx context.Context) (finish func(), err error)
-	Shutdown()
-}
-
-// unsent are the Events of a dry run.
-type unsent struct{ events.FakeRecorder }
-
-// Start implements eventLog.
-func (*unsent) Start(context.Context) (finish func(), err error) { return func() {}, nil }
-
-// Shutdown implements eventLog.
-func (*unsent) Shutdown() {}
-
-func newEventLog(client kubernetes.Interface, dryRun bool) eventLog {
-	if dryRun {
-		return &unsent{}
-	}
-	return announce.NewLog(client)
-}
-
 // newEvicting makes a process that evicts, and answers kube-scheduler as well if
 // answers is set. It reports mistakes in the policy.
-func newEvicting(ctx context.Context, s setup, log eventLog, answers bool) (_ *evicting, err error) {
+func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bool) (_ *evicting, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
 	s.recorder, s.once = log, !s.options.Loops()
 	p, err := newProcess(ctx, s)
@@ -112,20 +77,25 @@ func newEvicting(ctx context.Context, s setup, log eventLog, answers bool) (_ *e
 		return nil, err
 	}
 	e := &evicting{process: p, answers: answers, events: log, transitions: policyfile.ReadsTransitions(p.current().profiles)}
-	e.execute = e.executePlan
+	e.executor = func(g *generation) realusage.Executor {
+		return &planExecutor{explainer: e.explainer, room: e.room, nodes: e.nodes, evictor: g.evictor}
+	}
 	e.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slimmer(e.transitions).Transform))
 	p.stops = append(p.stops, e.informers.Shutdown, log.Shutdown)
-	synced, err := p.observer.Store().Attach(e.informers)
-	if err != nil {
+	if e.synced, err = p.observer.Store().Attach(e.informers); err != nil {
 		return nil, fmt.Errorf("feeding the observer: %w", err)
 	}
-	e.synced = []func() bool{synced}
 	if e.podsOnNode, err = runner.PodsOnNode(e.informers); err != nil {
 		return nil, err
 	}
 	p.lease.Export(p.registry)
 	e.metrics = evictingMetrics{evictor: metrics.New(p.registry), runner: runner.NewMetrics(p.registry)}
 	e.cluster = evictor.NewWatched(e.informers, p.observer.Ledger(), p.kube.Clock)
+	dynamic, err := p.kube.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	e.demand = evictor.NewDemand(e.cluster, p.kube.Client, dynamic, p.kube.DynamicResources)
 	e.scaler = evictor.NewDeploymentScaler(p.kube.Client, p.authority, p.kube.Clock, p.lease.Margin())
 	e.room = announce.NewRoom(p.announcer, p.registry)
 	e.evictions, err = evictor.NewClient(evictor.ClientConfig{
@@ -143,7 +113,7 @@ func newEvicting(ctx context.Context, s setup, log eventLog, answers bool) (_ *e
 	if err != nil {
 		return nil, fmt.Errorf("making the evicting client: %w", err)
 	}
-	if e.steering, err = newSteerings(p, e.informers, answers); err != nil {
+	if e.steering, err = newSteerings(p, dynamic, e.informers, answers); err != nil {
 		return nil, err
 	}
 	e.explainer = live.New(p.observer, e.informers.Core().V1().Nodes().Lister(), p.pause, p.current().terms())
@@ -165,7 +135,7 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 		if err != nil {
 			return err
 		}
-		if g.onlyRealUsage {
+		if e.onlyRealUsage {
 			policyfile.KeepOnlyRealUsage(profiles)
 		}
 		g.profiles = profiles
@@ -182,7 +152,7 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 	}
 	policyfile.RequestProtections(e.informers, g.profiles)
 	if g.readsUsage() {
-		if err := e.watchForUsage(ctx, g); err != nil {
+		if err := e.demand.Request(ctx, g.load.Eviction.EvictJobs, g.load.Eviction.RecreatingControllers); err != nil {
 			return err
 		}
 	}
@@ -197,36 +167,30 @@ func (e *evicting) plugins(g *generation) pluginregistry.Registry {
 	delete(plugins, realusage.Name)
 	realusage.Register(plugins, func() realusage.Deps {
 		return realusage.Deps{
-			Half: g.evictor, Executor: &planExecutor{process: e, policy: g}, Options: realusage.OptionsOf(&g.load.Eviction),
+			Half: g.evictor, Executor: e.executor(g), Options: realusage.OptionsOf(&g.load.Eviction),
 		}
 	})
 	return plugins
 }
 
-// execute executes the plan of a policy.
-type execute func(ctx context.Context, g *generation, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error)
-
-// planExecutor executes the plans of a policy.
+// planExecutor reports the plans of a policy and has their pods moved.
 type planExecutor struct {
-	process *evicting
-	policy  *generation
+	explainer *live.Explainer
+	room      *announce.Room
+	nodes     *announce.Nodes
+	evictor   *evictor.Evictor
 }
 
 var _ realusage.Executor = (*planExecutor)(nil)
 
 // Execute implements realusage.Executor.
 func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
-	p.process.execute(ctx, p.policy, made, evict)
-}
-
-// executePlan reports the plan and has its pods moved.
-func (e *evicting) executePlan(ctx context.Context, g *generation, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
-	e.explainer.Judged(ctx, &made)
+	p.explainer.Judged(ctx, &made)
 	if made.Closed == "" {
-		e.room.Planned(&made.Plan)
-		e.nodes.Planned(&made.Plan)
+		p.room.Planned(&made.Plan)
+		p.nodes.Planned(&made.Plan)
 	}
-	g.evictor.Execute(ctx, &made.Plan, evict)
+	p.evictor.Execute(ctx, &made.Plan, evict)
 }
 
 func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
@@ -253,65 +217,10 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 	return made, nil
 }
 
-// watchForUsage requests what moving pods by real usage needs in addition to
-// pods. Upstream's plugins need none of it.
-func (e *evicting) watchForUsage(ctx context.Context, g *generation) error {
-	if err := e.watchOwners(ctx); err != nil {
-		return err
-	}
-	if g.load.Eviction.EvictJobs {
-		if err := e.cluster.WatchJobs(); err != nil {
-			return err
-		}
-	}
-	return e.watchCustom(g.load.Eviction.RecreatingControllers)
-}
-
-// watchOwners makes kube-scheduler's filters, and has the owners of pods watched.
-func (e *evicting) watchOwners(ctx context.Context) error {
-	if e.demand.filters == nil {
-		dynamic, err := e.kube.DynamicResources()
-		if err != nil {
-			return err
-		}
-		filters, err := placement.New(ctx, placement.Config{Client: e.kube.Client, Informers: e.informers, DynamicResources: dynamic})
-		if err != nil {
-			return fmt.Errorf("building kube-scheduler's filters: %w", err)
-		}
-		e.demand.filters, e.synced = filters, append(e.synced, filters.HasSynced)
-	}
-	return e.cluster.WatchOwners(e.demand.filters)
-}
-
-// watchCustom has the controllers watched that a policy names, for their
-// annotations and their scale.
-func (e *evicting) watchCustom(kinds []string) error {
-	if len(kinds) == 0 {
-		return nil
-	}
-	if e.demand.customs == nil {
-		client, err := e.kube.Dynamic()
-		if err != nil {
-			return err
-		}
-		e.demand.customs = custom.New(client, e.kube.Client.Discovery())
-		e.synced = append(e.synced, e.demand.customs.Settled)
-		e.cluster.WatchCustom(e.demand.customs)
-	}
-	for _, kind := range kinds {
-		if err := e.demand.customs.Request(schema.ParseGroupKind(kind)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // startInformers implements kind.
 func (e *evicting) startInformers(ctx context.Context) error {
-	if e.demand.customs != nil {
-		e.demand.customs.Start(ctx)
-	}
-	return e.kube.Start(ctx, e.informers, e.synced...)
+	e.demand.Start(ctx)
+	return e.kube.Start(ctx, e.informers, e.synced, e.demand.HasSynced)
 }
 
 // newRunner makes what runs the profiles of a policy, and requests the informers

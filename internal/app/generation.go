@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/descheduler/pkg/api"
 
@@ -34,13 +32,6 @@ type generation struct {
 	number int
 	// signalsOnly reports whether cpu, memory and pods are not needed.
 	signalsOnly bool
-	// Of a policy that is only planned by, onlyRealUsage reports that it is without
-	// other plugins, unplanned are further profiles that move pods by real usage, of
-	// which nothing is shown, and shortOf is its hot.minWindow where usage is watched
-	// for less.
-	onlyRealUsage bool
-	unplanned     []string
-	shortOf       time.Duration
 	// retired is closed when another generation replaces this one.
 	retired chan struct{}
 
@@ -116,25 +107,4 @@ func (g *generation) terms() *live.Terms {
 		terms.Limits = measured.Limits
 	}
 	return terms
-}
-
-// samples is everything that usage samples depend on: what is read, from where
-// and for which windows.
-type samples struct {
-	usage     policy.Usage
-	windows   []usage.Window
-	signals   []usage.Metric
-	providers []api.MetricsProvider
-	// signalsOnly reports whether neither cpu nor memory is read.
-	signalsOnly bool
-}
-
-func (g *generation) samples() samples {
-	s := samples{
-		usage: g.load.Usage, windows: settings.Windows(g.load), signals: settings.Signals(g.load), providers: g.profiles.MetricsProviders,
-		signalsOnly: g.signalsOnly,
-	}
-	// These apply after reading; signals has the metrics that are read.
-	s.usage.ObservationPeriod, s.usage.MinCoveragePercent, s.usage.Metrics = metav1.Duration{}, 0, nil
-	return s
 }

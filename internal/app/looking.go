@@ -4,18 +4,13 @@ import (
 	"context"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -24,15 +19,17 @@ import (
 type Look struct {
 	Kube     *kube.Connection
 	Observer *observer.Observer
+	Pause    *pause.Switch
+	File     *policy.File
 	Load     *policy.LoadPolicy
 	Profiles *api.DeschedulerPolicy
 	Usage    usage.Config
 
 	process *process
-	// list feeds the store with nodes and pods as the inspected process does, and
-	// listed reports whether it has them.
-	list   func(context.Context) error
-	listed func() bool
+	// feed feeds the observer with nodes and pods as the inspected process does,
+	// and fed reports whether it has them.
+	feed func(context.Context) error
+	fed  func() bool
 }
 
 // Open makes a process that observes, without starting it. It fails if the API
@@ -52,7 +49,7 @@ func Open(ctx context.Context, options flags.Options) (*Look, error) {
 		return nil, err
 	}
 	look := lookInto(p)
-	look.list, look.listed = p.reflect, p.observer.Store().Synced
+	look.feed, look.fed = p.reflect, p.observer.Store().Synced
 	return look, look.reach(ctx, p)
 }
 
@@ -69,11 +66,11 @@ func openMarking(ctx context.Context, options flags.Options) (*Look, error) {
 		return nil, err
 	}
 	look := lookInto(m.process)
-	look.list = func(ctx context.Context) error {
+	look.feed = func(ctx context.Context) error {
 		m.informers.Start(ctx.Done())
 		return m.feedPods(ctx, m.current())
 	}
-	look.listed = func() bool {
+	look.fed = func() bool {
 		m.synced() // which marks the store as synced
 		return m.observer.Store().Synced()
 	}
@@ -82,7 +79,9 @@ func openMarking(ctx context.Context, options flags.Options) (*Look, error) {
 
 func lookInto(p *process) *Look {
 	g := p.current()
-	return &Look{Kube: p.kube, Observer: p.observer, Load: g.load, Profiles: g.profiles, Usage: g.usageConfig(), process: p}
+	return &Look{
+		Kube: p.kube, Observer: p.observer, Pause: p.pause, File: g.file, Load: g.load, Profiles: g.profiles, Usage: g.usageConfig(), process: p,
+	}
 }
 
 func (l *Look) reach(ctx context.Context, k kind) error {
@@ -93,39 +92,9 @@ func (l *Look) reach(ctx context.Context, k kind) error {
 	return err
 }
 
-// AskedSources returns the usage sources in order, wherever the policy names
-// them.
-func (l *Look) AskedSources() []policy.Source {
-	return policyfile.AskedSources(l.process.current().file, l.Profiles)
-}
-
-// ReadSources returns the same sources, completed with settings of the
-// DeschedulerPolicy.
-func (l *Look) ReadSources() []policy.Source {
-	return policyfile.ReadSources(l.process.current().file, l.Profiles)
-}
-
-// Sources makes the readers of these sources.
+// Sources makes the readers of the policy's usage sources.
 func (l *Look) Sources() ([]observer.Source, error) {
 	return l.process.makeSources(l.process.current())
-}
-
-// Pause reads the kill switch.
-func (l *Look) Pause(ctx context.Context) pause.State { return l.process.pause.Read(ctx, false) }
-
-// Ledger reads the stored ledger. The error is a *configmap.Unreadable if it is
-// none.
-func (l *Look) Ledger(ctx context.Context) (stored bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
-	defer cancel()
-	object, err := l.Kube.Client.CoreV1().ConfigMaps(l.process.namespace()).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err == nil {
-		_, err = configmap.Inspect(object)
-	}
-	return true, err
 }
 
 // Run observes and runs tasks until one of them ends.
@@ -134,20 +103,20 @@ func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) er
 }
 
 // Reflect feeds the observer with nodes and pods, until the context ends.
-func (l *Look) Reflect(ctx context.Context) error { return l.process.reflect(ctx) }
+func (l *Look) Reflect(ctx context.Context) error { return l.feed(ctx) }
 
 // List returns one snapshot of nodes and pods, listed as the inspected process
 // does. It polls late, and returns nil if that is true before they have come.
 func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
 	listing, cancel := context.WithCancel(ctx)
 	group := errgroup.Group{}
-	group.Go(func() error { return l.list(listing) })
+	group.Go(func() error { return l.feed(listing) })
 	defer func() {
 		cancel()
 		_ = group.Wait() // always nil
 		l.process.stop()
 	}()
-	for !l.listed() {
+	for !l.fed() {
 		if late() {
 			return nil
 		}

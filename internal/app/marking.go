@@ -3,13 +3,11 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
@@ -150,12 +148,7 @@ func (m *marking) serve(ctx context.Context) error {
 func (m *marking) tellProgress(ctx context.Context) error {
 	told := terminal.NewProgress(m.options.NodeSync.Progress, m.kube.Clock.Local())
 	defer told.Done()
-	for ; ctx.Err() == nil; evictor.Sleep(ctx, time.Second) {
-		text := "Waiting for nodes and a first reading of their usage"
-		if latest, syncer := m.observer.Latest(), m.current().nodeSync; latest != nil && syncer != nil {
-			text = fmt.Sprintf("Keeping nodes up to date: %d of %d ready nodes measured, %s", latest.Fresh, latest.Ready, syncer.Progress())
-		}
-		told.Say(m.kube.Clock.Local(), text)
-	}
+	nodesync.Say(ctx, m.observer.Latest, func() *nodesync.Syncer { return m.current().nodeSync },
+		func(text string) { told.Say(m.kube.Clock.Local(), text) })
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
@@ -227,17 +226,9 @@ func (p *process) reflect(ctx context.Context) error {
 	return nil
 }
 
-// heartbeat reports progress while observations come, and before they can: until
-// nodes and pods are known the process waits for the API server.
+// heartbeat reports progress while observations come.
 func (p *process) heartbeat(ctx context.Context) error {
-	var seen *observer.Observation // compared by pointer: its time is by a clock that may be set back
-	wait.UntilWithContext(ctx, func(context.Context) {
-		if latest := p.observer.Latest(); latest != seen || !p.observer.Store().Synced() {
-			seen = latest
-			p.health.Progress()
-		}
-	}, time.Second)
-	return nil
+	return p.observer.Heartbeat(ctx, p.health.Progress)
 }
 
 // untilStopped is a task that does nothing but last, because a task that

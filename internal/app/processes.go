@@ -7,6 +7,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/internal/admission/webhook"
+	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/collector"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/flags"
@@ -16,7 +18,7 @@ import (
 
 // Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
 func Run(ctx context.Context, options flags.Options) error {
-	setCollector(collectFilling)
+	collector.Fill()
 	e, err := newRun(ctx, options)
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
@@ -27,7 +29,7 @@ func Run(ctx context.Context, options flags.Options) error {
 			return exit.UnlessStopped(ctx, err)
 		}
 	}
-	return e.start(ctx, e.evict, settleCollector(e.observer.Store().Synced))
+	return e.start(ctx, e.evict, collector.Settle(e.observer.Store().Synced))
 }
 
 func newRun(ctx context.Context, options flags.Options) (*evicting, error) {
@@ -35,7 +37,7 @@ func newRun(ctx context.Context, options flags.Options) (*evicting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEvicting(ctx, s, newEventLog(s.kube.Client, options.DryRun), false)
+	return newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), false)
 }
 
 // Serve is `evenkeel serve`: every replica answers kube-scheduler, and the
@@ -44,12 +46,12 @@ func Serve(ctx context.Context, options flags.Options) error {
 	if !options.Loops() {
 		return exit.Usagef("serve needs --descheduling-interval or --schedule")
 	}
-	setCollector(collectFilling)
+	collector.Fill()
 	e, answers, err := newServe(ctx, options)
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	tasks := []func(context.Context) error{answers.server.Run, answers.pages.Run, e.evict, settleCollector(e.observer.Store().Synced)}
+	tasks := []func(context.Context) error{answers.server.Run, answers.pages.Run, e.evict, collector.Settle(e.observer.Store().Synced)}
 	if options.WebhookAddress != "" {
 		hook, err := newWebhook(e.process)
 		if err != nil {
@@ -65,7 +67,7 @@ func newServe(ctx context.Context, options flags.Options) (*evicting, *answering
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := newEvicting(ctx, s, newEventLog(s.kube.Client, options.DryRun), true)
+	e, err := newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,7 +86,7 @@ func newWebhook(p *process) (*webhook.Server, error) {
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
 func Extender(ctx context.Context, options flags.Options) error {
-	setCollector(collectFilling)
+	collector.Fill()
 	options.LeaderElect = false
 	p, answers, err := newExtender(ctx, options)
 	if err != nil {
@@ -98,7 +100,7 @@ func Extender(ctx context.Context, options flags.Options) error {
 	}
 	p.health.Ready() // an extender without usage answers neutrally, which is better than not at all
 	return p.start(ctx, answers.server.Run, answers.pages.Run, p.reflect, p.observe, p.authority.Follow, p.heartbeat, answers.compare,
-		p.watchPolicy(p), reached, settleCollector(p.observer.Store().Synced))
+		p.watchPolicy(p), reached, collector.Settle(p.observer.Store().Synced))
 }
 
 func newExtender(ctx context.Context, options flags.Options) (*process, *answering, error) {

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/evenkeel/evenkeel/internal/filewatch"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/policy"
 )
 
 // reload applies another policy when the policy file changes.
@@ -27,34 +25,9 @@ type reload struct {
 // watchPolicy applies changes of the policy file.
 func (p *process) watchPolicy(k kind) func(context.Context) error {
 	return func(ctx context.Context) error {
-		known := p.current().content
-		if known == nil { // the policy has no file
-			return untilStopped(ctx)
-		}
 		r := &reload{process: p, kind: k}
-		return filewatch.Run(ctx, filewatch.Config{
-			Path: p.options.PolicyFile, MaxBytes: policy.MaxFileBytes, Known: known, Changed: r.changed,
-		})
+		return policyfile.Watch(ctx, p.options.PolicyFile, p.current().content, p.policies, r.replace)
 	}
-}
-
-// changed applies another policy, or keeps the current one and reports why. It
-// is not done with valid content that could not be applied: the API server may
-// be unavailable.
-func (r *reload) changed(ctx context.Context, content []byte, err error) (done bool) {
-	another := false
-	if err == nil {
-		another, err = r.replace(ctx, content)
-	}
-	if ctx.Err() != nil {
-		return false
-	}
-	if err != nil {
-		r.policies.Refused(ctx, err)
-		return content == nil || policy.IsInvalid(err)
-	}
-	r.policies.Taken(ctx, policyfile.Hash(content), another)
-	return true
 }
 
 // replace applies content and reports whether it has changed. The policy is

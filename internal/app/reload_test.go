@@ -22,6 +22,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/settings"
 )
 
 const (
@@ -64,6 +66,11 @@ func newReloading(t testing.TB, content string) *reloading {
 	r.must(r.evicting.startInformers(t.Context()))
 	r.announcer.Evicting(r.authority)
 	return r
+}
+
+// changed applies another content of the file, as the watch of the file does.
+func (r *reloading) changed(ctx context.Context, content []byte, err error) (done bool) {
+	return policyfile.Apply(ctx, content, err, r.policies, r.replace)
 }
 
 func (r *reloading) must(err error) {
@@ -386,7 +393,7 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if same := reflect.DeepEqual(r.first.samples(), next.samples()); same != tc.same {
+			if same := reflect.DeepEqual(samplesOf(r.first), samplesOf(next)); same != tc.same {
 				t.Errorf("samples go together: %v, want %v", same, tc.same)
 			}
 		})
@@ -409,4 +416,8 @@ func TestFactsHaveMeasuredLimits(t *testing.T) {
 			t.Errorf("%d limits, want %d", len(f.Limits), want)
 		}
 	}
+}
+
+func samplesOf(g *generation) settings.Samples {
+	return settings.SamplesOf(g.load, g.profiles.MetricsProviders, g.signalsOnly)
 }

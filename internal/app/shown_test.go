@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
@@ -38,9 +37,9 @@ func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
 	}
 	var shown []bool
 	terms := r.first.terms()
-	r.evicting.execute = func(_ context.Context, _ *generation, made realusage.Made, _ func(context.Context, *v1.Pod, reasons.Reason) error) {
-		shown = append(shown, made.By.GoesBy(terms.Args))
-	}
+	planning := &Planning{planned: func(_ context.Context, made *realusage.Made) { shown = append(shown, made.By.GoesBy(terms.Args)) }}
+	r.evicting.executor = func(*generation) realusage.Executor { return planning }
+	r.must(r.evicting.complete(t.Context(), r.first))
 	r.nextCycleOf(t)
 	if len(shown) != 2 || !shown[0] || shown[1] {
 		t.Errorf("of the plans of two profiles these are shown: %v", shown)

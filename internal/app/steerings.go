@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
@@ -29,11 +30,7 @@ type steerings struct {
 
 // newSteerings makes the ways to steer. answers reports whether the process answers
 // kube-scheduler, which it does as the planner.
-func newSteerings(p *process, watched informers.SharedInformerFactory, answers bool) (*steerings, error) {
-	client, err := p.kube.Dynamic()
-	if err != nil {
-		return nil, err
-	}
+func newSteerings(p *process, client dynamic.Interface, watched informers.SharedInformerFactory, answers bool) (*steerings, error) {
 	keys := admission.NewKeys(client, p.observer.Ledger(), knowing{p.authority}, p.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, p.kube.REST)
 	if err != nil {
@@ -59,21 +56,6 @@ type knowing struct{ authority *authority.Authority }
 // Leads implements evictor.Leader.
 func (k knowing) Leads() error { return k.authority.Knows() }
 
-// keep keeps the keys of moves in flight, until stop is called; then none steers.
-func (s *steerings) keep(ctx context.Context) (stop func()) {
-	keeping, cancel := context.WithCancel(ctx)
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		s.admission.Keep(keeping)
-	}()
-	return func() {
-		cancel()
-		<-kept
-		s.admission.Stop(ctx)
-	}
-}
-
 // letGo lets the pods go that the API server holds, until the context ends. A
 // dry run changes none: it does not know their plan.
 func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
@@ -91,17 +73,11 @@ func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration,
 	letting := make(chan error, 1)
 	go func() { letting <- s.letGo(holding, dryRun) }()
 	err := cycle(ctx)
-	s.drain(ctx, atMost)
+	draining, cancel := context.WithTimeout(ctx, atMost)
+	s.admission.Drain(draining)
+	cancel()
 	stop()
 	return errors.Join(err, <-letting)
-}
-
-// drain waits for the pods that the API server holds for this process, which is
-// about to end, at most so long.
-func (s *steerings) drain(ctx context.Context, atMost time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	s.admission.Drain(ctx)
 }
 
 // by returns the one that a policy chooses; nil for none.

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ type examination struct {
 
 func (e *examination) examine(ctx context.Context, patient *doctor.Patient) error {
 	look, wanted := e.look, e.wanted
-	patient.Load, patient.Sources = look.Load, look.AskedSources()
+	patient.Load, patient.Sources = look.Load, policyfile.AskedSources(look.File, look.Profiles)
 	patient.MovesByUsage = len(policy.RealUsageArgs(look.Profiles)) > 0
 	client, err := look.Kube.As(wanted.As, wanted.AsGroups)
 	if err != nil {
@@ -153,12 +154,12 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	if wanted.Extender.URL != "" {
 		patient.Extender = probe.Extender(ctx, &wanted.Extender)
 	}
-	state := look.Pause(ctx)
+	state := look.Pause.Read(ctx, false)
 	patient.Pause = doctor.Pause{
 		Reason: state.Reason, Says: state.String(), ByAnnotation: state.ByAnnotation,
 		Namespace: e.options.Namespace, Name: pause.Name, Ledger: evictor.ConfigMapName, Annotation: pause.Annotation,
 	}
-	patient.Ledger.Stored, patient.Ledger.Err = look.Ledger(ctx)
+	patient.Ledger.Stored, patient.Ledger.Err = probe.Ledger(ctx, look.Kube.Client, cmp.Or(e.options.Namespace, flags.DefaultNamespace))
 	if !patient.Ledger.Stored && patient.Ledger.Err == nil {
 		patient.Ledger.Elsewhere = probe.Elsewhere(ctx, look.Kube.Client, e.options.Namespace, evictor.ConfigMapName, pause.Name)
 	}
@@ -191,20 +192,16 @@ func (e *examination) lookAtSteering(ctx context.Context, patient *doctor.Patien
 
 // needs lists the permissions that the process requires.
 func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
-	file, _, err := policyfile.Read(e.options.PolicyFile, e.options.Converters...)
-	if err != nil {
-		return nil, err
-	}
 	look := e.look
 	dynamic, err := look.Kube.DynamicResources()
 	if err != nil {
 		return nil, err
 	}
 	process := doctor.Process{
-		Mode: patient.Mode, Load: look.Load, Sources: look.ReadSources(),
+		Mode: patient.Mode, Load: look.Load, Sources: policyfile.ReadSources(look.File, look.Profiles),
 		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
-		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
+		PriorityClasses: len(policyfile.PriorityClasses(e.look.File)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
 		ByAPIServer: patient.ByAPIServer(), ByWebhook: patient.Steering.ByWebhook(),
 	}
 	for _, kind := range look.Load.Eviction.RecreatingControllers {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/url"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
@@ -47,7 +46,7 @@ func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, 
 	var explanation explain.Explanation
 	if wanted.Extender.URL != "" {
 		explanation, err = askToExplain(ctx, &wanted.Extender, s)
-	} else if planned, failed := app.ExplainOnce(ctx, options, wanted.Progress, s); failed != nil {
+	} else if planned, failed := explainOnce(ctx, options, wanted.Progress, s); failed != nil {
 		return failed
 	} else {
 		explanation, err = s.Explain(planned)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/preview"
 	"github.com/evenkeel/evenkeel/internal/flags"
@@ -43,7 +42,7 @@ func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io
 	if err := output.Check(out, wanted.Format, PlanFormats, wanted.Color); err != nil {
 		return 0, err
 	}
-	facts, err := app.PlanOnce(ctx, options, wanted.Progress)
+	facts, err := planOnce(ctx, options, wanted.Progress)
 	if err != nil {
 		return 0, err
 	}

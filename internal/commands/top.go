@@ -115,7 +115,7 @@ func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
 			}
 			return errors.New("no usage could be read")
 		}
-		report := top.Of(latest, look.Load, look.Pause(ctx).String())
+		report := top.Of(latest, look.Load, look.Pause.Read(ctx, false).String())
 		if err := t.show(&report); err != nil || !t.wanted.Watch {
 			return err
 		}

@@ -1,4 +1,4 @@
-package app
+package collector
 
 import (
 	"os"
@@ -13,16 +13,16 @@ func TestCollector(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Setenv("GOGC", "200")
-	setCollector(collectSettled)
+	set(settled)
 	if got := debug.SetGCPercent(100); got != 100 {
 		t.Errorf("with GOGC given it is set to %d", got)
 	}
 	if err := os.Unsetenv("GOGC"); err != nil { // put back by Setenv
 		t.Fatal(err)
 	}
-	setCollector(collectSettled)
-	if got := debug.SetGCPercent(100); got != collectSettled {
-		t.Errorf("without GOGC it is set to %d, want %d", got, collectSettled)
+	set(settled)
+	if got := debug.SetGCPercent(100); got != settled {
+		t.Errorf("without GOGC it is set to %d, want %d", got, settled)
 	}
 }
 

@@ -1,4 +1,5 @@
-package app
+// Package collector sets how often Go collects garbage, by what a process does.
+package collector
 
 import (
 	"context"
@@ -15,31 +16,34 @@ import (
 // everything is garbage, and collecting it often is expensive. Afterwards there
 // is hardly any garbage, and live objects live long.
 const (
-	collectFilling = 40
-	collectSettled = 20
-	collectLoosely = 100
-	// collectRoomBytes is what a settled heap may always grow by: otherwise
+	filling = 40
+	settled = 20
+	loosely = 100
+	// roomBytes is what a settled heap may always grow by: otherwise
 	// that of a small cluster would be collected all the time.
-	collectRoomBytes = 32 << 20
+	roomBytes = 32 << 20
 )
 
-// collectEvery is how often the percentage is recalculated.
-const collectEvery = time.Minute
+// every is how often the percentage is recalculated.
+const every = time.Minute
 
-// setCollector sets how often garbage is collected, unless GOGC is set.
-func setCollector(percent int) {
+// Fill has garbage collected as suits a process whose first lists arrive.
+func Fill() { set(filling) }
+
+// set sets how often garbage is collected, unless GOGC is set.
+func set(percent int) {
 	if _, given := os.LookupEnv("GOGC"); !given {
 		debug.SetGCPercent(percent)
 	}
 }
 
-// settleCollector returns the task that collects more often once nodes and pods
+// Settle returns the task that collects more often once nodes and pods
 // are known. It lasts as long as the process.
-func settleCollector(known func() bool) func(context.Context) error {
+func Settle(known func() bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := wait.PollUntilContextCancel(ctx, time.Second, false, func(context.Context) (bool, error) { return known(), nil })
 		if err == nil {
-			wait.UntilWithContext(ctx, func(context.Context) { setCollector(settledPercent(liveBytes())) }, collectEvery)
+			wait.UntilWithContext(ctx, func(context.Context) { set(settledPercent(liveBytes())) }, every)
 		}
 		return nil
 	}
@@ -48,10 +52,10 @@ func settleCollector(known func() bool) func(context.Context) error {
 // settledPercent lets a small heap grow enough to be collected rarely, and a
 // large one by a fifth.
 func settledPercent(live uint64) int {
-	if live <= collectRoomBytes {
-		return collectLoosely
+	if live <= roomBytes {
+		return loosely
 	}
-	return max(collectSettled, int(collectRoomBytes*100/live)) // below 100
+	return max(settled, int(roomBytes*100/live)) // below 100
 }
 
 // liveBytes returns the size of the heap after the last collection.

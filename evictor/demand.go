@@ -1,0 +1,79 @@
+package evictor
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/evenkeel/evenkeel/evictor/custom"
+	"github.com/evenkeel/evenkeel/placement"
+)
+
+// Demand requests what moving pods by real usage has to watch besides pods, from
+// the first policy that needs it. Upstream's plugins need none of it, and their
+// processes may lack the permissions.
+type Demand struct {
+	watched *Watched
+	client  kubernetes.Interface
+	customs *custom.Controllers
+	claims  func() (bool, error)
+	filters *placement.Filters // nil until the first request
+}
+
+// NewDemand returns a Demand that requests nothing yet. dynamicResources reports
+// whether the API server serves resource claims.
+func NewDemand(watched *Watched, client kubernetes.Interface, dynamicClient dynamic.Interface, dynamicResources func() (bool, error)) *Demand {
+	customs := custom.New(dynamicClient, client.Discovery())
+	watched.WatchCustom(customs)
+	return &Demand{watched: watched, client: client, customs: customs, claims: dynamicResources}
+}
+
+// Request requests owners, budgets, quotas and what kube-scheduler's filters
+// read, Jobs if their pods may be moved, and the controllers of these kinds, for
+// their annotations and their scale. It may be called for each policy.
+func (d *Demand) Request(ctx context.Context, jobs bool, controllers []string) error {
+	if d.filters == nil {
+		claims, err := d.claims()
+		if err != nil {
+			return err
+		}
+		config := placement.Config{Client: d.client, Informers: d.watched.factory, DynamicResources: claims}
+		if d.filters, err = placement.New(ctx, config); err != nil {
+			return fmt.Errorf("building kube-scheduler's filters: %w", err)
+		}
+	}
+	if err := d.watched.WatchOwners(d.filters); err != nil {
+		return err
+	}
+	if jobs {
+		if err := d.watched.WatchJobs(); err != nil {
+			return err
+		}
+	}
+	return d.Renew(controllers)
+}
+
+// Renew requests the kinds again that the API server did not serve before. It
+// does nothing before the first request.
+func (d *Demand) Renew(controllers []string) error {
+	if d.filters == nil {
+		return nil
+	}
+	for _, kind := range controllers {
+		if err := d.customs.Request(schema.ParseGroupKind(kind)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Start starts to watch the controllers. The caller starts the informers.
+func (d *Demand) Start(ctx context.Context) { d.customs.Start(ctx) }
+
+// HasSynced reports whether all that was requested has been listed.
+func (d *Demand) HasSynced() bool {
+	return d.filters == nil || d.filters.HasSynced() && d.customs.Settled()
+}

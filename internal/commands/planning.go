@@ -1,0 +1,153 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/explain/preview"
+	"github.com/evenkeel/evenkeel/internal/flags"
+	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+)
+
+// planOnce observes, plans as a cycle would and returns what is known of the
+// plan.
+func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*preview.Facts, error) {
+	p, err := app.OpenPlanning(ctx, options, progress)
+	if err != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	var planned *realusage.Made
+	nothing := func(context.Context) error { return nil }
+	if err := p.RunOnce(ctx, nothing, func(_ context.Context, made *realusage.Made) { planned = made }); err != nil {
+		return nil, err
+	}
+	return previewOf(ctx, p, planned, options.Remote()), nil
+}
+
+// previewOf returns what is known of a plan, which is nil if no cycle made one.
+func previewOf(ctx context.Context, p *app.Planning, made *realusage.Made, extender *remote.Extender) *preview.Facts {
+	f := &preview.Facts{
+		At: p.Kube.Clock.Now(), Paused: p.Pause.Last().String(), Closed: "a cycle takes two ready nodes",
+		Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, p, extender), OtherProfiles: p.Unplanned,
+	}
+	if p.ShortOf > 0 {
+		f.Watched, f.ShortOf = p.Load.Usage.ObservationPeriod.Duration, p.ShortOf
+	}
+	if made == nil && len(policy.RealUsageArgs(p.Profiles)) == 0 {
+		f.Closed = explain.NothingByUsage
+		if o := p.Observer.Latest(); o != nil {
+			observed := strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines}
+			made = &realusage.Made{Closed: f.Closed, Observed: observed, Plan: preview.Unplanned(&observed)}
+		}
+	}
+	if made == nil || made.Observed.View == nil {
+		return f
+	}
+	f.Plan, f.Closed = made.Plan, made.Closed
+	f.Observe(&made.Observed, p.Load.Hot.ConsecutiveSamples)
+	for i := range made.Plan.Declined {
+		d := &made.Plan.Declined[i]
+		f.Until[d.UID] = until(p, d, f.At)
+	}
+	return f
+}
+
+// until returns when the reason why a pod is not moved ends; zero if that is not
+// known ahead.
+func until(p *app.Planning, d *strategies.Declined, now time.Time) time.Time {
+	if startup := p.Load.Hot.Startup.Duration; d.Reason == reasons.PodStarting {
+		return d.NewestStart(now, startup).Add(startup + p.Load.Hot.MinWindow.Duration)
+	}
+	pod := p.Cluster.Pod(d.Namespace, d.Name)
+	if pod == nil {
+		return time.Time{}
+	}
+	return p.Until(pod, d.Reason)
+}
+
+// evidenceOfSteering gathers what is known of steering without changing
+// anything. The extender is nil if none is given.
+func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.Extender) preview.Evidence {
+	moves := p.Observer.Ledger()
+	e := preview.Evidence{Required: p.Load.Eviction.Steering}
+	_, e.Ended = moves.Moves()
+	if e.Required == policy.SteeringAuto || e.Required == policy.SteeringAdmission {
+		e.Installed = admission.Served(ctx, p.Kube.Client.Discovery())
+	}
+	if extender != nil {
+		status, err := extender.Status(ctx, "")
+		e.Asked, e.Err = status.Asked, err
+		if address, err := extender.Address(); err == nil {
+			e.Extender = address.Redacted()
+		}
+	}
+	if hold := moves.Hold(); evictor.Holds(hold, p.Kube.Clock.Now(), e.Asked) != "" {
+		e.Hold = hold
+	}
+	return e
+}
+
+// explainOnce plans as a cycle would, and explains a subject by the plan. It
+// fails at once for a subject that is not known.
+func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
+	p, err := app.OpenPlanning(ctx, options, progress)
+	if err != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	var failed error
+	check := func(ctx context.Context) error { return known(ctx, p, s) }
+	err = p.RunOnce(ctx, check, func(ctx context.Context, made *realusage.Made) { planned, failed = p.Explainer.Study(ctx, made.By, s) })
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	if planned == nil {
+		if planned, err = p.Explainer.Latest(); err != nil {
+			return nil, err
+		}
+		if planned.NoPlan = p.Explainer.NothingByUsage(); planned.NoPlan == "" {
+			planned.NoPlan = "no plan was made; it takes two ready nodes"
+		}
+	}
+	return planned, nil
+}
+
+// known returns an error for a subject that is neither there nor remembered.
+func known(ctx context.Context, p *app.Planning, s explain.Subject) error {
+	if s.Kind == explain.KindNode {
+		if _, err := p.Nodes.Get(s.Name); err == nil {
+			return nil
+		}
+		nodes, err := p.Nodes.List(labels.Everything())
+		if err != nil {
+			return fmt.Errorf("listing nodes: %w", err)
+		}
+		return explain.UnknownNode(s.Name, len(nodes))
+	}
+	if pod := p.Cluster.Pod(s.Namespace, s.Name); pod != nil && pod.Spec.NodeName != "" {
+		return nil
+	}
+	if err := p.ReadLedger(ctx); err != nil {
+		return err
+	}
+	inFlight, ended := p.Observer.Ledger().Moves()
+	remembers := func(m ledger.Move) bool { return explain.Remembers(&m, s.Namespace, s.Name) }
+	if slices.ContainsFunc(inFlight, remembers) || slices.ContainsFunc(ended, remembers) {
+		return nil
+	}
+	return explain.UnknownPod(s.Namespace, s.Name)
+}

@@ -1,0 +1,74 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Wait is how a process waits for usage.
+type Wait struct {
+	// Period is how long sources without history have to be observed.
+	Period time.Duration
+	// SampleInterval and MinCoverage are the policy's.
+	SampleInterval time.Duration
+	MinCoverage    float64
+	Local          func() time.Time
+	// Progress is called with each look. Say is told what was seen, unless it was
+	// enough.
+	Progress func()
+	Say      func(now time.Time, text string)
+	// Hopeless returns why not to wait any longer.
+	Hopeless func(*Observation) error
+}
+
+// Await waits until sources with history have reported enough, or for the
+// policy's observation period, counted from the first reading: windows from a
+// source without history have to fill first, also those of most pods, because
+// an unmeasured pod is not moved. If a source delivers too little it waits
+// twice as long and then leaves the matter to the gate. It returns false if the
+// context ended or waiting is hopeless.
+func (o *Observer) Await(ctx context.Context, w Wait) bool {
+	started := w.Local()
+	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
+		w.Progress()
+		// The newest observation must cover the whole period. A replica that
+		// takes over the Lease has observed all along.
+		latest := o.Latest()
+		ripe := latest != nil && latest.Ripe(w.Period, w.SampleInterval, w.MinCoverage)
+		now := w.Local()
+		done := ripe || now.Sub(started) > 2*w.Period
+		if !done {
+			w.Say(now, waiting(latest, now.Sub(started), w.Period))
+		}
+		return done, w.Hopeless(latest)
+	})
+	return err == nil
+}
+
+// waiting says what the wait for usage has seen, and how long it still takes.
+func waiting(latest *Observation, waited, period time.Duration) string {
+	seen, left := "nothing read yet", ""
+	if latest != nil {
+		seen = fmt.Sprintf("%d of %d ready nodes measured for long enough", latest.Fresh, latest.Ready)
+	}
+	if waited < period {
+		left = fmt.Sprintf("about %v left, ", (period - waited).Round(time.Second))
+	}
+	return fmt.Sprintf("Watching usage: %s, %s%v at most", seen, left, (2*period - waited).Round(time.Second))
+}
+
+// Heartbeat calls progress while Observations come, and before they can: until
+// nodes and pods are known the process waits for the API server.
+func (o *Observer) Heartbeat(ctx context.Context, progress func()) error {
+	var seen *Observation // compared by pointer: its time is by a clock that may be set back
+	wait.UntilWithContext(ctx, func(context.Context) {
+		if latest := o.Latest(); latest != seen || !o.Store().Synced() {
+			seen = latest
+			progress()
+		}
+	}, time.Second)
+	return nil
+}

@@ -1,0 +1,54 @@
+package policyfile
+
+import (
+	"context"
+
+	"github.com/evenkeel/evenkeel/internal/filewatch"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// Reports receives what became of changed policy files.
+type Reports interface {
+	// Taken is called for a file in effect, another one than before or the same
+	// again.
+	Taken(ctx context.Context, hash string, another bool)
+	Refused(ctx context.Context, err error)
+}
+
+// Replace puts another content of the policy file into effect, unless it is the
+// current one.
+type Replace func(ctx context.Context, content []byte) (another bool, err error)
+
+// Watch applies changes of the policy file until the context ends. known is the
+// content in effect; nil is a policy without a file.
+func Watch(ctx context.Context, path string, known []byte, reports Reports, replace Replace) error {
+	if known == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return filewatch.Run(ctx, filewatch.Config{
+		Path: path, MaxBytes: policy.MaxFileBytes, Known: known,
+		Changed: func(ctx context.Context, content []byte, err error) (done bool) {
+			return Apply(ctx, content, err, reports, replace)
+		},
+	})
+}
+
+// Apply applies another content, or keeps the current one and reports why. It is
+// not done with valid content that could not be applied: the API server may be
+// unavailable.
+func Apply(ctx context.Context, content []byte, err error, reports Reports, replace Replace) (done bool) {
+	another := false
+	if err == nil {
+		another, err = replace(ctx, content)
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	if err != nil {
+		reports.Refused(ctx, err)
+		return content == nil || policy.IsInvalid(err)
+	}
+	reports.Taken(ctx, Hash(content), another)
+	return true
+}

@@ -1,0 +1,62 @@
+package settings
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
+)
+
+// Samples is everything that usage samples depend on: what is read, from where
+// and for which windows. Samples are compatible if these are deeply equal.
+type Samples struct {
+	usage     policy.Usage
+	windows   []usage.Window
+	signals   []usage.Metric
+	providers []api.MetricsProvider
+	// signalsOnly reports whether neither cpu nor memory is read.
+	signalsOnly bool
+}
+
+// SamplesOf returns what the samples of a policy depend on.
+func SamplesOf(load *policy.LoadPolicy, providers []api.MetricsProvider, signalsOnly bool) Samples {
+	s := Samples{usage: load.Usage, windows: Windows(load), signals: Signals(load), providers: providers, signalsOnly: signalsOnly}
+	// These apply after reading; signals has the metrics that are read.
+	s.usage.ObservationPeriod, s.usage.MinCoveragePercent, s.usage.Metrics = metav1.Duration{}, 0, nil
+	return s
+}
+
+// Narrowed is what a process reads less than others.
+type Narrowed struct {
+	// SignalsOnly leaves out cpu and memory, which no line of the policy is about.
+	SignalsOnly bool
+	// MemoryOnly reads the memory of nodes and nothing else, because the names of
+	// other metrics need not exist.
+	MemoryOnly bool
+}
+
+// SourceEnv returns what a usage source is to read. The caller adds what it reads
+// with.
+func SourceEnv(load *policy.LoadPolicy, source *policy.Source, narrowed Narrowed) access.Env {
+	u := &load.Usage
+	env := access.Env{
+		Timeout: u.TimeoutOf(source), MaxAge: u.MaxAgeOf(source), Interval: u.SampleInterval.Duration, QueriesPerSecond: u.QueriesPerSecond,
+		NodesOnly: narrowed.MemoryOnly || narrowed.SignalsOnly, EveryNode: narrowed.SignalsOnly,
+	}
+	if !narrowed.SignalsOnly { // five-minute means are always needed
+		env.Windows, env.Metrics = []usage.Window{usage.Avg5m}, []usage.Metric{usage.CPU, usage.Memory}
+	}
+	for _, w := range Windows(load) {
+		if !slices.Contains(env.Windows, w) {
+			env.Windows = append(env.Windows, w)
+		}
+	}
+	if env.Metrics = append(env.Metrics, Signals(load)...); narrowed.MemoryOnly {
+		env.Metrics = []usage.Metric{usage.Memory}
+	}
+	return env
+}
