@@ -19,6 +19,9 @@ type Node struct {
 	Allocatable Amounts
 	// Capacity is the machine's total, Allocatable the part for pods.
 	Capacity Amounts
+	// HugePages is the memory, in bytes, that is set aside for huge pages. Allocatable
+	// leaves it out.
+	HugePages int64
 	// InternalIP and Hostname are the node's addresses of these types, empty if
 	// it has none; KubeletPort is its kubelet's port, 0 if the node does not
 	// state it.
@@ -115,9 +118,20 @@ func (n *Node) Closed() string {
 // metrics on its kubelet, as metrics-server reads it.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 
+// Counted is the part of the capacity that usage is measured of. The usage of cgroups
+// leaves out the memory of huge pages, and what the kernel has available does not; the
+// system's usage shows which of them a source reports.
+func (n *Node) Counted(system Amounts) Amounts {
+	counted := n.Capacity
+	if system[Memory] < n.HugePages {
+		counted[Memory] -= n.HugePages
+	}
+	return counted
+}
+
 // Equal reports whether two records are the same.
 func (n *Node) Equal(o *Node) bool {
-	return n.Name == o.Name && n.Allocatable == o.Allocatable && n.Capacity == o.Capacity &&
+	return n.Name == o.Name && n.Allocatable == o.Allocatable && n.Capacity == o.Capacity && n.HugePages == o.HugePages &&
 		n.InternalIP == o.InternalIP && n.Hostname == o.Hostname && n.KubeletPort == o.KubeletPort &&
 		n.Ready == o.Ready && n.ReadySince.Equal(o.ReadySince) && n.Schedulable == o.Schedulable && n.Deleting == o.Deleting &&
 		n.Leaving == o.Leaving && n.ClosedBy == o.ClosedBy && n.Reserved == o.Reserved && n.Unselected == o.Unselected &&

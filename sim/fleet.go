@@ -114,8 +114,16 @@ type machine struct {
 	// capacity is what percentages refer to: the allocatable amount. maxUsage
 	// is the most that can be measured.
 	capacity, maxUsage cluster.Amounts
+	// hugePages is the memory in maxUsage that is set aside for huge pages.
+	hugePages int64
 	// system is the usage outside of pods, one value per step.
 	system []cluster.Amounts
+}
+
+// reserve is what capacity leaves out of the usage that is measured.
+func (m *machine) reserve(system cluster.Amounts) cluster.Amounts {
+	node := cluster.Node{Capacity: m.maxUsage, HugePages: m.hugePages}
+	return node.Counted(system).Minus(m.capacity).AtLeastZero()
 }
 
 // system returns what a node uses in a step outside of its pods.

@@ -47,8 +47,8 @@ func (b *recordedFleet) nodes() {
 	b.fleet.Nodes, b.assumed.LaterNodes = rec.AtFirst, len(rec.Nodes)-rec.AtFirst
 	for i := range rec.Nodes[:rec.AtFirst] {
 		m := machine{node: rec.Nodes[i].Object()}
-		m.capacity = informed.Amounts(m.node.Status.Allocatable)
-		m.maxUsage = informed.Amounts(m.node.Status.Capacity)
+		record := informed.Node(m.node)
+		m.capacity, m.maxUsage, m.hugePages = record.Allocatable, record.Capacity, record.HugePages
 		for k := range m.maxUsage {
 			m.maxUsage[k] = max(m.maxUsage[k], m.capacity[k])
 			b.fleet.Capacity[k] += max(1, m.capacity[k]/int64(rec.AtFirst))

@@ -25,20 +25,24 @@ func TestReserveCountsOnce(t *testing.T) {
 		pods                  []*cluster.Pod
 		node, sampled         cluster.Amounts
 		want                  cluster.Amounts
+		hugePages             int64
 	}{
-		"the system is within its reserve":                {small, smallPods, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(451, 900)},
-		"the system is beyond its reserve":                {small, smallPods, []*cluster.Pod{pod}, amounts(1800, 3000), amounts(300, 1000), amounts(740, 1976)},
-		"the system uses all of the machine":              {small, smallPods, []*cluster.Pod{pod}, amounts(2000, 4096), amounts(100, 100), smallPods},
-		"a large node, and huge pages":                    {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 240*1024), amounts(38_000, 110*1024), amounts(39_600, 110*1024)},
-		"no pod is measured":                              {small, smallPods, []*cluster.Pod{pod}, amounts(640, 2048), cluster.Amounts{}, amounts(301, 1536)}, // of 32 % and of half the machine
-		"a pod that was never sampled":                    {small, smallPods, []*cluster.Pod{pod, hidden}, amounts(1600, 2048), amounts(100, 100), amounts(752, 1536)},
-		"allocatable is all there is":                     {small, small, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500)},
-		"no capacity is stated":                           {cluster.Amounts{}, smallPods, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500)},
-		"more is allocatable than there is, by a webhook": {smallPods, small, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500)},
+		"the system is within its reserve":                {small, smallPods, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(451, 900), 0},
+		"the system is beyond its reserve":                {small, smallPods, []*cluster.Pod{pod}, amounts(1800, 3000), amounts(300, 1000), amounts(740, 1976), 0},
+		"the system uses all of the machine":              {small, smallPods, []*cluster.Pod{pod}, amounts(2000, 4096), amounts(100, 100), smallPods, 0},
+		"a large node, and huge pages":                    {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 240*1024), amounts(38_000, 110*1024), amounts(39_600, 110*1024), 0},
+		"huge pages that the usage leaves out":            {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 130*1024), amounts(38_000, 110*1024), amounts(39_600, 122*1024), 128 * gib},
+		"huge pages that the usage includes":              {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 250*1024), amounts(38_000, 110*1024), amounts(39_600, 114*1024), 128 * gib},
+		"no pod is measured":                              {small, smallPods, []*cluster.Pod{pod}, amounts(640, 2048), cluster.Amounts{}, amounts(301, 1536), 0}, // of 32 % and of half the machine
+		"a pod that was never sampled":                    {small, smallPods, []*cluster.Pod{pod, hidden}, amounts(1600, 2048), amounts(100, 100), amounts(752, 1536), 0},
+		"allocatable is all there is":                     {small, small, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500), 0},
+		"no capacity is stated":                           {cluster.Amounts{}, smallPods, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500), 0},
+		"more is allocatable than there is, by a webhook": {smallPods, small, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500), 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			store, snapshot := newStore(t), snapshotOf(sized(tc.capacity, tc.allocatable, tc.pods...))
+			snapshot.Nodes[0].Node.HugePages = tc.hugePages
 			sampled := map[string]cluster.Amounts{"a": tc.sampled}
 			if tc.sampled == (cluster.Amounts{}) {
 				sampled = nil

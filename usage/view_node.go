@@ -41,9 +41,13 @@ func (r *reading) node(view *View, i int) {
 		usage.shift(&totals)
 	}
 	systemKnown := ns != nil && len(ns.system.samples) > 0
-	if reserve := node.Node.Capacity.Minus(node.Node.Allocatable).AtLeastZero(); reserve != (cluster.Amounts{}) {
+	capacity := node.Node.Capacity
+	if systemKnown {
+		capacity = node.Node.Counted(usage.System)
+	}
+	if reserve := capacity.Minus(node.Node.Allocatable).AtLeastZero(); reserve != (cluster.Amounts{}) {
 		usage.Reserved = cut(&r.amounts, windows)
-		usage.leaveOut(reserve, node.Node.Capacity, systemKnown, systemKnown && !r.neverSampled(node.Pods, usage.Pods))
+		usage.leaveOut(reserve, capacity, systemKnown, systemKnown && !r.neverSampled(node.Pods, usage.Pods))
 	}
 }
 

@@ -24,6 +24,7 @@ func Node(object *v1.Node) cluster.Node {
 		Name:        object.Name,
 		Allocatable: Amounts(object.Status.Allocatable),
 		Capacity:    Amounts(object.Status.Capacity),
+		HugePages:   hugePages(object.Status.Capacity),
 		Ready:       ready != nil && ready.Status == v1.ConditionTrue,
 		Schedulable: !object.Spec.Unschedulable,
 		KubeletPort: object.Status.DaemonEndpoints.KubeletEndpoint.Port,
@@ -55,6 +56,17 @@ func Node(object *v1.Node) cluster.Node {
 	}
 	node.Since = signTimes(object)
 	return node
+}
+
+// hugePages sums up the huge pages of all sizes, up to the memory that there is.
+func hugePages(capacity v1.ResourceList) (bytes int64) {
+	whole := capacity.Memory().Value()
+	for name, quantity := range capacity {
+		if strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+			bytes += min(max(quantity.Value(), 0), whole-bytes)
+		}
+	}
+	return bytes
 }
 
 // removalTaint is the taint that cluster-autoscaler sets on a node that it

@@ -76,6 +76,20 @@ func TestNodeRecord(t *testing.T) {
 				n.InternalIP, n.Hostname, n.KubeletPort = "10.0.0.1", "host", 10250
 			}),
 		},
+		"with huge pages": {
+			func(n *v1.Node) {
+				n.Status.Capacity = v1.ResourceList{
+					v1.ResourceMemory: resource.MustParse("32Gi"), "hugepages-2Mi": resource.MustParse("4Gi"), "hugepages-1Gi": resource.MustParse("8Gi"), "hugepages-64Ki": resource.MustParse("-1"),
+				}
+			},
+			with(func(n *cluster.Node) { n.Capacity, n.HugePages = cluster.Amounts{0, 32 << 30}, 12<<30 }),
+		},
+		"with more huge pages than memory": {
+			func(n *v1.Node) {
+				n.Status.Capacity = v1.ResourceList{v1.ResourceMemory: resource.MustParse("32Gi"), "hugepages-2Mi": resource.MustParse("8E"), "hugepages-1Gi": resource.MustParse("8E")}
+			},
+			with(func(n *cluster.Node) { n.Capacity, n.HugePages = cluster.Amounts{0, 32 << 30}, 32<<30 }),
+		},
 		"being deleted": {
 			func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
 			with(func(n *cluster.Node) {
