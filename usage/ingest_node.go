@@ -64,7 +64,12 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 		case cause == "" && read[w].measured != 0:
 			cause = Duplicate
 		}
-		if cause != "" {
+		switch {
+		case cause == "":
+		case reading.Metric == CPUStolen: // nothing is judged by it
+			src.problems.Add(cause, "stolen CPU of node "+node.Node.Name)
+			continue
+		default:
 			wrong = cause
 			continue
 		}

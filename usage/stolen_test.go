@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"math"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -85,6 +86,34 @@ func TestStolenCPUFitsIntoTheMachine(t *testing.T) {
 			}
 			if contradictory := counts(problems)[Contradictory] > 0; contradictory != tc.contradictory {
 				t.Errorf("problems %v", problems)
+			}
+		})
+	}
+}
+
+// A node is known without what is stolen from it: where that is absurd, it is not the
+// node's usage that is.
+func TestAbsurdStolenCPUHidesNoNode(t *testing.T) {
+	for name, signalsOnly := range map[string]bool{"judged by usage": false, "judged by signals alone": true} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t, func(c *Config) { c.SignalsOnly, c.Signals = signalsOnly, []Metric{CPUPressure} })
+			snapshot := snapshotOf(nodeWith("n1"))
+			var problems map[string]Problems
+			for second := 0; second <= 300; second += 15 {
+				for _, stolen := range []float64{1e12, -1, math.NaN(), math.Inf(1)} {
+					read := readAt(second)
+					if !signalsOnly {
+						read.node("n1", amounts(1600, 900))
+					}
+					read.reading("n1", CPUPressure, Last, 10).reading("n1", CPUStolen, Avg5m, stolen)
+					problems = store.Ingest(snapshot, read.Batch)
+					if got := counts(problems); got[Absurd] != 1 {
+						t.Fatalf("%v milli-cores stolen: problems %v", stolen, got)
+					}
+				}
+			}
+			if got := node1(store, snapshot, 300); !got.Known() || got.StolenMilliCores != 0 {
+				t.Errorf("%q, %dm stolen", got.Unknown, got.StolenMilliCores)
 			}
 		})
 	}

@@ -112,8 +112,8 @@ const (
 	Future Cause = "future"
 	// Absurd samples are negative, not finite, or far more than the node has.
 	Absurd Cause = "absurd"
-	// Contradictory samples of a node are far less than its pods use, or a
-	// fraction where a percentage is due.
+	// Contradictory samples of a node are far less than its pods use, a fraction
+	// where a percentage is due, or more stolen CPU than the node leaves unused.
 	Contradictory Cause = "contradictory"
 	// UnmatchedNode and UnmatchedPod series belong to no node or pod of the
 	// cluster.
