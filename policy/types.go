@@ -270,8 +270,9 @@ type Eviction struct {
 	// move: how much less time the node and its destinations are expected to
 	// spend above their evict lines of CPU over the next four hours, per move
 	// of a plain pod. Moves that cost more must save more. The hotter the node
-	// is, the more a minute counts; a pod that uses less than 5% of the node
-	// costs less than a plain pod. With 0s, moves are made whatever they save.
+	// is, the more a minute counts; several pods that each use less than 5% of
+	// the node cost less than as many plain pods. With 0s, moves are made
+	// whatever they save.
 	MinHotTimeSaved metav1.Duration `json:"minHotTimeSaved"`
 	// Forecast selects which usage is expected: recurring, lasting or none.
 	// With none, a move off a hot node is made whatever it saves.

@@ -42,13 +42,18 @@ func (p *planner) worth(n *Node, landed []landing) worth {
 // would be asked for more the more pods it has.
 const wholePod = 0.05
 
-// asked returns for how many plain pods the moves off a node have to save hot time.
+// asked returns for how many plain pods the moves off a node have to save hot time:
+// for the dearest of them at least, however small. What a little relief saves is
+// within what a forecast is wrong by, so at a price as small it would be made for
+// peaks that coincide.
 func asked(n *Node, landed []landing) (plain float64) {
+	dearest := 0.0
 	for _, l := range landed {
 		part := share(l.pod.Wanted()[cluster.CPU], n.Allocatable[cluster.CPU]) / wholePod
 		plain += min(max(part, 0), 1) * l.pod.Disruption.InPlainPods()
+		dearest = max(dearest, l.pod.Disruption.InPlainPods())
 	}
-	return plain
+	return max(plain, dearest)
 }
 
 // saves returns for how much less, in minutes, a node and the destinations of its

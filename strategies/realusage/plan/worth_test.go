@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,6 +120,39 @@ func TestDisruptionHasAPrice(t *testing.T) {
 	}
 	if got := plan(3 * strategies.PlainQuarters); len(got.Moves) != 0 {
 		t.Errorf("a pod of three times the cost is moved for %v minutes", got.Moves[0].HotMinutesSaved)
+	}
+}
+
+// Small pods count by what they use, however many they are, but moves as at least their
+// dearest one.
+func TestSmallPodsCountTogether(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods     int
+		used     int64 // of each, of a node of 1000
+		quarters int
+		want     float64 // plain pods
+	}{
+		"one":                           {1, 200, 4, 1},
+		"two":                           {2, 50, 4, 2},
+		"a small one":                   {1, 25, 4, 1},
+		"a small one that is dear":      {1, 25, 12, 3},
+		"one that uses nothing":         {1, 0, 5, 1.25},
+		"one that uses less than that":  {1, -50, 4, 1},
+		"two small ones":                {2, 20, 4, 1},
+		"many small ones":               {40, 5, 4, 4},
+		"many small ones that are dear": {40, 5, 12, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := shipped().on([]Node{hot("node-1", cluster.Amounts{500, 100})})[0]
+			var landed []landing
+			for i := range tc.pods {
+				p := pod(fmt.Sprint("pod-", i), cluster.Amounts{tc.used, 10}, costing(tc.quarters))
+				landed = append(landed, landing{pod: &p})
+			}
+			if got := asked(&n, landed); math.Abs(got-tc.want) > 1e-9 {
+				t.Errorf("asked for as much as %v plain pods, want %v", got, tc.want)
+			}
+		})
 	}
 }
 
