@@ -98,7 +98,7 @@ func pages(t *testing.T) map[string]page {
 		}
 		return err
 	})
-	if err != nil || len(all) < 40 {
+	if err != nil || len(all) < 30 {
 		t.Fatalf("%d pages were read; %v", len(all), err)
 	}
 	return all
