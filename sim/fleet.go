@@ -120,18 +120,21 @@ type machine struct {
 	system []cluster.Amounts
 }
 
-// reserve is what capacity leaves out of the usage that is measured.
-func (m *machine) reserve(system cluster.Amounts) cluster.Amounts {
-	node := cluster.Node{Capacity: m.maxUsage, HugePages: m.hugePages}
-	return node.Counted(system).Minus(m.capacity).AtLeastZero()
-}
-
 // system returns what a node uses in a step outside of its pods.
 func (f *Fleet) system(i, step int) cluster.Amounts {
 	if used := f.machines[i].system; len(used) > 0 {
 		return used[step%len(used)]
 	}
 	return cluster.Amounts{}
+}
+
+// beyondReserve returns what of a node's usage outside of its pods counts against its
+// capacity, which leaves the reserve out.
+func (f *Fleet) beyondReserve(i, step int) cluster.Amounts {
+	m, used := &f.machines[i], f.system(i, step)
+	node := cluster.Node{Capacity: m.maxUsage, HugePages: m.hugePages}
+	reserve := node.Counted(used).Minus(m.capacity).AtLeastZero()
+	return used.Minus(reserve).AtLeastZero()
 }
 
 // weight returns a node's capacity relative to the mean; 1 if all are alike.

@@ -50,12 +50,11 @@ func (m *meter) end(w *world) {
 	demands := make([]cluster.Percents, len(m.now))
 	for i := range m.now {
 		system, machine := m.fleet.system(i, len(m.past)), &m.fleet.machines[i]
-		reserve := machine.reserve(system)
+		covered := system.Minus(m.fleet.beyondReserve(i, len(m.past)))
 		for k := range m.now[i] {
 			m.now[i][k] += float64(system[k])
 			measured[i][k] = min(int64(m.now[i][k]), machine.maxUsage[k])
-			covered := min(system[k], reserve[k])
-			demands[i][k] = 100 * (m.now[i][k] - float64(covered)) / float64(machine.capacity[k])
+			demands[i][k] = 100 * (m.now[i][k] - float64(covered[k])) / float64(machine.capacity[k])
 		}
 		if full := float64(machine.maxUsage[cluster.CPU]); m.byShare && m.now[i][cluster.CPU] > full {
 			m.share(w, i, full-float64(system[cluster.CPU]))

@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A node is as full in a result as production judges it: what its reserve covers of
-// the system's usage does not count.
+// A node is as full in a result, and to the oracle, as production judges it: what its
+// reserve covers of the system's usage does not count.
 func TestResultsCountTheReserveOnce(t *testing.T) {
 	const gib = 1 << 30
 	for name, tc := range map[string]struct {
@@ -21,10 +21,18 @@ func TestResultsCountTheReserveOnce(t *testing.T) {
 		"huge pages that the usage includes":   {cluster.Amounts{1000, 120 * gib}, cluster.Amounts{1000, 256 * gib}, cluster.Amounts{0, 148 * gib}, 128 * gib, cluster.Percents{0, 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMeter(&Fleet{Nodes: 1, machines: []machine{{capacity: tc.capacity, maxUsage: tc.maxUsage, hugePages: tc.hugePages, system: []cluster.Amounts{tc.system}}}})
+			fleet := &Fleet{
+				Nodes: 1, Capacity: tc.capacity,
+				machines: []machine{{capacity: tc.capacity, maxUsage: tc.maxUsage, hugePages: tc.hugePages, system: []cluster.Amounts{tc.system}}},
+			}
+			m := newMeter(fleet)
 			m.end(&world{})
 			if got := m.demands[0][0]; got != tc.want {
 				t.Errorf("%v%% of the node are used, want %v%%", got, tc.want)
+			}
+			o := oracle{world: &world{fleet: fleet}, steps: 1}
+			if nodes, _ := o.coming(0); nodes[0] != tc.want {
+				t.Errorf("the oracle takes it for used by %v%%, want %v%%", nodes[0], tc.want)
 			}
 		})
 	}

@@ -49,14 +49,14 @@ func (o *oracle) arrange(step int, now time.Time) error {
 	return nil
 }
 
-// coming sums up what nodes outside of their pods, and replicas, use in the
-// hour from a step on, in percent of a node of the mean size.
+// coming sums up what nodes outside of their pods and beyond their reserves, and
+// replicas, use in the hour from a step on, in percent of a node of the mean size.
 func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
 	fleet := o.world.fleet
 	nodes, replicas = make([]cluster.Percents, fleet.Nodes), make([]cluster.Percents, len(fleet.Replicas))
 	for s := step; s < min(step+stepsPerHour, o.steps); s++ {
 		for n := range nodes {
-			nodes[n] = plus(nodes[n], fleet.system(n, s).PercentOf(fleet.Capacity))
+			nodes[n] = plus(nodes[n], fleet.beyondReserve(n, s).PercentOf(fleet.Capacity))
 		}
 		for i := range replicas {
 			replicas[i] = plus(replicas[i], fleet.Replicas[i].Demand(s).PercentOf(fleet.Capacity))
