@@ -1,22 +1,21 @@
 package policy_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
-	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -54,19 +53,11 @@ func TestShippedCronJobRunsOneCycleAtATime(t *testing.T) {
 	}
 }
 
-// balancer stands in for the plugin, which this package knows nothing of.
-type balancer struct{ frameworktypes.BalancePlugin }
-
 // Upstream's own loader, which decodes plugin arguments strictly, accepts the
 // shipped DeschedulerPolicy and our arguments.
 func TestUpstreamLoadsTheShippedPolicy(t *testing.T) {
 	descheduler.SetupPlugins()
-	build := func(context.Context, runtime.Object, frameworktypes.Handle) (frameworktypes.Plugin, error) {
-		return nil, nil
-	}
-	pluginregistry.Register(policy.RealUsageLowNodeUtilizationName, build, &balancer{},
-		&policy.RealUsageLowNodeUtilizationArgs{}, policy.ValidateRealUsageLowNodeUtilizationArgs,
-		policy.SetDefaults_RealUsageLowNodeUtilizationArgs, pluginregistry.PluginRegistry)
+	plugin.Register(pluginregistry.PluginRegistry, registry.All, func() plugin.Deps { return plugin.Deps{} })
 
 	path := filepath.Join(t.TempDir(), "descheduler.yaml")
 	if err := os.WriteFile(path, loadShipped(t).Descheduler, 0o600); err != nil {
@@ -80,7 +71,7 @@ func TestUpstreamLoadsTheShippedPolicy(t *testing.T) {
 		t.Fatalf("%d profiles, want 1", len(got.Profiles))
 	}
 	profile := got.Profiles[0]
-	if diff := cmp.Diff([]string{policy.RealUsageLowNodeUtilizationName}, profile.Plugins.Balance.Enabled); diff != "" {
+	if diff := cmp.Diff([]string{policy.DefaultStrategy}, profile.Plugins.Balance.Enabled); diff != "" {
 		t.Errorf("balance plugins (-want +got):\n%s", diff)
 	}
 	for _, name := range append(profile.Plugins.Balance.Enabled, "DefaultEvictor") {

@@ -12,11 +12,11 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -44,15 +44,13 @@ func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := &policy.RealUsageLowNodeUtilizationArgs{}
-	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
 	e, err := newEvenkeel(t.Context(), &Policy{
 		Observer: observer.Config{
 			Usage: usage.Config{SampleInterval: 15 * time.Second, MaxAge: 10 * time.Minute, MinWindow: time.Minute},
 			Lines: set, Hot: thresholds.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
 			HotWindows: []usage.Window{usage.Avg5m}, MinCoverage: 80, SampleInterval: 15 * time.Second,
 		},
-		Args: args,
+		Strategies: []plugin.Strategy{&realusage.Args{}},
 		Evicting: evictor.Settings{
 			Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}), OwnerPercent: 10, MoveTTL: ttl,
 			Interval: 10 * time.Second, Deadline: 4 * time.Minute, OwnerSettle: settle,
@@ -166,7 +164,7 @@ func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w.maxUnavailable = 10
 	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
 	moves, began := []strategies.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}, e.clock
-	e.Execute(t.Context(), realusage.Made{Plan: strategies.Plan{Moves: moves}}, byAPI(e))
+	e.Execute(t.Context(), nil, &strategies.Made{Plan: strategies.Plan{Moves: moves}}, byAPI(e))
 	if e.err != nil || e.tally.Landed != 3 || e.tally.Refused > 0 {
 		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.Landed, e.tally.Refused, e.err)
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/sim/contest"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // Policy is a policy in the form that Evenkeel's packages take.
 type Policy struct {
 	// Observer lacks Sources, Now, Listener and Metrics: each run sets its own.
 	Observer observer.Config
-	Args     *policy.RealUsageLowNodeUtilizationArgs
-	Options  realusage.Options
-	Evicting evictor.Settings
+	// Strategies run in each cycle, in this order.
+	Strategies []plugin.Strategy
+	Options    plugin.Options
+	Evicting   evictor.Settings
 }
 
 // Variant says who evicts and who places.

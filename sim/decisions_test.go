@@ -27,14 +27,13 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
-	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
 	"github.com/evenkeel/evenkeel/sim/recording"
 	"github.com/evenkeel/evenkeel/sim/trace"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -145,8 +144,6 @@ func shipped(t testing.TB) *Policy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := &policy.RealUsageLowNodeUtilizationArgs{}
-	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
 	return &Policy{
 		Observer: observer.Config{
 			Usage: usage.Config{
@@ -157,7 +154,7 @@ func shipped(t testing.TB) *Policy {
 			Hot:         thresholds.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
 			MinCoverage: 80, SampleInterval: 15 * time.Second, Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute},
 		},
-		Args: args, Options: realusage.Options{MaxMoves: 100, MinGainPercent: 0.5, SchedulerNames: []string{"default-scheduler"}},
+		Strategies: []plugin.Strategy{&realusage.Args{}}, Options: plugin.Options{MaxMoves: 100, MinGainPercent: 0.5, SchedulerNames: []string{"default-scheduler"}},
 		Evicting: evictor.Settings{Safeguards: safeguards.New(safeguards.Config{
 			MaxPerHour: 300, NodeSettle: time.Minute, MoveTTL: 5 * time.Minute, Cooldown: safeguards.Cooldown{Base: 10 * time.Minute, Max: 6 * time.Hour},
 			Breaker: safeguards.Breaker{MaxPending: 3, PendingAfter: time.Minute, MaxUnready: 3, UnreadyAfter: 5 * time.Minute,
@@ -184,9 +181,9 @@ type witness struct {
 	evenkeel  *evenkeel
 }
 
-func (w witness) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
-	w.chronicle.plan(&made)
-	w.evenkeel.Execute(ctx, made, evict)
+func (w witness) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
+	w.chronicle.plan(made)
+	w.evenkeel.Execute(ctx, by, made, evict)
 }
 
 // decisions plays a variant and returns what was decided.
@@ -217,10 +214,7 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 // kube-scheduler.
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
-	var err error
-	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{e.world}, By: e}, realusage.Deps{
-		Half: e.evictor, Executor: witness{r, e}, Options: e.policy.Options,
-	})
+	err := e.plan(witness{r, e})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -233,7 +227,7 @@ func (r *chronicle) write(format string, args ...any) {
 	fmt.Fprintf(&r.text, "%d "+format+"\n", append([]any{r.step}, args...)...)
 }
 
-func (r *chronicle) plan(made *realusage.Made) {
+func (r *chronicle) plan(made *strategies.Made) {
 	if made.Closed != "" {
 		r.write("closed: %s", made.Closed)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -33,7 +34,7 @@ type evenkeel struct {
 	synced        bool
 	changed, gone []*v1.Pod
 	evictor       *evictor.Evictor
-	plugin        *realusage.Plugin
+	plugins       []*plugin.Plugin
 	// clock is the time of the run, step the start of the cycle's step.
 	clock, step time.Time
 	err         error
@@ -67,7 +68,7 @@ func (e *evenkeel) Now() time.Time { return e.clock }
 func (e *evenkeel) Local() time.Time { return e.clock }
 
 // join starts to watch a world whose pods are placed.
-func (e *evenkeel) join(w *world) (err error) {
+func (e *evenkeel) join(w *world) error {
 	e.world, e.source.world, e.clock = w, w, w.start
 	store := e.observer.Store()
 	for _, node := range w.nodes {
@@ -77,10 +78,22 @@ func (e *evenkeel) join(w *world) (err error) {
 		store.SetPod(pod)
 	}
 	w.watcher = e
-	e.plugin, err = realusage.New(e.policy.Args, &deschedulerapi.Handle{World: stage{w}, By: e}, realusage.Deps{
-		Half: e.evictor, Executor: e, Options: e.policy.Options,
-	})
-	return err
+	return e.plan(e)
+}
+
+// plan makes the strategies' plugins, whose plans executor gets.
+func (e *evenkeel) plan(executor plugin.Executor) error {
+	e.plugins = nil
+	for _, strategy := range e.policy.Strategies {
+		made, err := plugin.New(strategy, &deschedulerapi.Handle{World: stage{e.world}, By: e}, plugin.Deps{
+			Half: e.evictor, Executor: executor, Options: e.policy.Options,
+		})
+		if err != nil {
+			return err
+		}
+		e.plugins = append(e.plugins, made)
+	}
+	return nil
 }
 
 // observe takes a sample at an offset within a step.
@@ -94,16 +107,21 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 	e.err = nil
 	e.observer.Ledger().Expire(e.clock)
 	e.evictor.BeginCycle(ctx)
-	if status := e.plugin.Balance(ctx, e.world.nodes); status != nil && status.Err != nil {
-		return status.Err
+	for _, strategy := range e.plugins {
+		if status := strategy.Balance(ctx, e.world.nodes); status != nil && status.Err != nil {
+			return status.Err
+		}
+		if e.err != nil {
+			return e.err
+		}
 	}
-	return e.err
+	return nil
 }
 
-// Execute implements realusage.Executor: it lets time pass between the steps of
+// Execute implements plugin.Executor: it lets time pass between the steps of
 // the evictor's cycle.
-func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
-	cycle := e.evictor.Begin(ctx, &made.Plan, evict)
+func (e *evenkeel) Execute(ctx context.Context, _ *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
+	cycle := e.evictor.Begin(ctx, &made.Plan, evictor.EvictFunc(evict))
 	defer cycle.End(ctx)
 	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
 		if e.err = e.world.until(at); e.err != nil {

@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
-	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // promised keeps what the first plan with moves says of the crowded node.
@@ -24,13 +22,13 @@ type promised struct {
 	at     time.Time
 }
 
-func (p *promised) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
+func (p *promised) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
 	for i := range made.Plan.Nodes {
 		if r := made.Plan.Nodes[i].Relief; r != nil && p.relief == nil {
 			p.relief, p.at = r, p.clock
 		}
 	}
-	p.evenkeel.Execute(ctx, made, evict)
+	p.evenkeel.Execute(ctx, by, made, evict)
 }
 
 // A packed node is relieved in about the time that the first plan says: by the shipped
@@ -111,10 +109,7 @@ func promise(t *testing.T, c *Config, p *Policy) (said *promised, last time.Time
 		t.Fatal(err)
 	}
 	said = &promised{evenkeel: player.evenkeel}
-	said.plugin, err = realusage.New(p.Args, &deschedulerapi.Handle{World: stage{player.evenkeel.world}, By: player.evenkeel}, realusage.Deps{
-		Half: player.evenkeel.evictor, Executor: said, Options: p.Options,
-	})
-	if err != nil {
+	if err := said.plan(said); err != nil {
 		t.Fatal(err)
 	}
 	for step := range c.Steps {

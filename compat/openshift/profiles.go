@@ -135,7 +135,7 @@ func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) p
 		args["useDeviationThresholds"] = true
 	}
 	at += ".pluginConfig"
-	c.out.Add(at, policy.RealUsageLowNodeUtilizationName+" replaces LowNodeUtilization with a query: it plans where each pod goes; "+
+	c.out.Add(at, policy.DefaultStrategy+" replaces LowNodeUtilization with a query: it plans where each pod goes; "+
 		"usage comes from the LoadPolicy's sources, metrics-server by default")
 	switch text := "nodes were judged by " + strings.TrimPrefix(query, ownQuery) + ", and are by their usage of " + strings.Join(resources, " and ") + " here"; {
 	case query == ioPressure || strings.Contains(query, "PSI") || strings.Contains(query, "Combined"):
@@ -148,7 +148,7 @@ func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) p
 	} else if !slices.Contains(resources, "cpu") {
 		c.out.Add(at, "cpu is judged by the LoadPolicy's lines, too")
 	}
-	return plugin{policy.RealUsageLowNodeUtilizationName, balance, args}
+	return plugin{policy.DefaultStrategy, balance, args}
 }
 
 // thresholds are the arguments that both plugins have.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -72,14 +73,16 @@ func reference(dir string) ([]byte, error) {
 }
 
 // folders returns the folders of the packages policy, in dir, and calendar, and
-// of the settings of sources.
+// of the settings of sources and strategies.
 func folders(dir string) []string {
-	all := []string{dir, filepath.Join(dir, "calendar")}
-	for _, kind := range append(source.Kinds{nil}, kinds.All...) {
-		t := reflect.TypeFor[source.Description]()
-		if kind != nil {
-			t = reflect.TypeOf(kind).Elem()
-		}
+	all, types := []string{dir, filepath.Join(dir, "calendar")}, []reflect.Type{reflect.TypeFor[source.Description]()}
+	for _, kind := range kinds.All {
+		types = append(types, reflect.TypeOf(kind).Elem())
+	}
+	for _, strategy := range registry.All {
+		types = append(types, reflect.TypeOf(strategy).Elem())
+	}
+	for _, t := range types {
 		_, folder, _ := strings.Cut(t.PkgPath(), "/evenkeel/evenkeel/")
 		all = append(all, filepath.Join(dir, "..", filepath.FromSlash(folder)))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -52,7 +53,14 @@ func walk(c comments) (*walker, error) {
 	}
 	w.visit(w.begin("LoadPolicy", "", reflect.ValueOf(policy.Default(kinds.All))))
 	w.known = nil
-	w.visit(w.begin(policy.RealUsageLowNodeUtilizationName, "", reflect.ValueOf(policy.RealUsageLowNodeUtilizationArgs{})))
+	for _, strategy := range registry.All {
+		name := strategy.Describe().Name
+		known, err := registry.New(name)
+		if err != nil {
+			return nil, err
+		}
+		w.visit(w.begin(name, "", reflect.ValueOf(known).Elem()))
+	}
 	return w, errors.Join(w.errs...)
 }
 

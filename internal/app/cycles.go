@@ -101,7 +101,7 @@ func (e *evicting) cycle(ctx context.Context) error {
 // waiting is hopeless.
 func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless func(*observer.Observation) error) bool {
 	g := e.current()
-	reads := g.readsUsage() || e.onlyRealUsage
+	reads := g.readsUsage() || e.onlyOurs
 	if !reads {
 		e.waited = false
 	}

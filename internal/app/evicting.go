@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strconv"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
@@ -21,9 +20,10 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/runner"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // evicting is a process that runs cycles.
@@ -48,7 +48,7 @@ type evicting struct {
 	room       *announce.Room
 	explainer  *live.Explainer
 	// executor returns what executes the plans of a policy.
-	executor func(*generation) realusage.Executor
+	executor func(*generation) plugin.Executor
 	// synced reports whether the observer has the first lists.
 	synced func() bool
 	demand *evictor.Demand
@@ -77,7 +77,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		return nil, err
 	}
 	e := &evicting{process: p, answers: answers, events: log, transitions: policyfile.ReadsTransitions(p.current().profiles)}
-	e.executor = func(g *generation) realusage.Executor {
+	e.executor = func(g *generation) plugin.Executor {
 		return &planExecutor{explainer: e.explainer, room: e.room, nodes: e.nodes, evictor: g.evictor}
 	}
 	e.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slimmer(e.transitions).Transform))
@@ -135,8 +135,8 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 		if err != nil {
 			return err
 		}
-		if e.onlyRealUsage {
-			policyfile.KeepOnlyRealUsage(profiles)
+		if e.onlyOurs {
+			policyfile.KeepOnlyStrategies(profiles)
 		}
 		g.profiles = profiles
 	}
@@ -164,10 +164,9 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 // policy.
 func (e *evicting) plugins(g *generation) pluginregistry.Registry {
 	plugins := maps.Clone(pluginregistry.PluginRegistry)
-	delete(plugins, realusage.Name)
-	realusage.Register(plugins, func() realusage.Deps {
-		return realusage.Deps{
-			Half: g.evictor, Executor: e.executor(g), Options: realusage.OptionsOf(&g.load.Eviction),
+	plugin.Register(plugins, registry.All, func() plugin.Deps {
+		return plugin.Deps{
+			Half: g.evictor, Executor: e.executor(g), Options: plugin.OptionsOf(&g.load.Eviction),
 		}
 	})
 	return plugins
@@ -181,16 +180,16 @@ type planExecutor struct {
 	evictor   *evictor.Evictor
 }
 
-var _ realusage.Executor = (*planExecutor)(nil)
+var _ plugin.Executor = (*planExecutor)(nil)
 
-// Execute implements realusage.Executor.
-func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
-	p.explainer.Judged(ctx, &made)
+// Execute implements plugin.Executor.
+func (p *planExecutor) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
+	p.explainer.Judged(ctx, by, made)
 	if made.Closed == "" {
 		p.room.Planned(&made.Plan)
 		p.nodes.Planned(&made.Plan)
 	}
-	p.evictor.Execute(ctx, &made.Plan, evict)
+	p.evictor.Execute(ctx, &made.Plan, evictor.EvictFunc(evict))
 }
 
 func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {

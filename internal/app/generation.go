@@ -81,9 +81,9 @@ func (g *generation) checkClasses(ctx context.Context, client kubernetes.Interfa
 	return policyfile.CheckPriorityClasses(ctx, client, g.file)
 }
 
-// readsUsage reports whether the policy has Evenkeel's own plugin, which moves
+// readsUsage reports whether the policy has a strategy of Evenkeel's own: they move
 // pods by real usage.
-func (g *generation) readsUsage() bool { return len(policy.RealUsageArgs(g.profiles)) > 0 }
+func (g *generation) readsUsage() bool { return len(policy.Strategies(g.profiles)) > 0 }
 
 // publishesUsage reports whether the policy makes Evenkeel write to nodes.
 func (g *generation) publishesUsage() bool { return g.load.NodeSync.Writes() }
@@ -98,10 +98,8 @@ func (g *generation) usageConfig() usage.Config {
 func (g *generation) terms() *live.Terms {
 	terms := &live.Terms{
 		SamplesNeeded: g.load.Hot.ConsecutiveSamples, Selector: g.profiles.NodeSelector,
-		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(), OtherProfiles: policyfile.Unplanned(g.profiles),
-	}
-	if args := policy.RealUsageArgs(g.profiles); len(args) > 0 {
-		terms.Args = args[0]
+		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(),
+		Shown: policyfile.Planned(g.profiles), OtherProfiles: policyfile.Unplanned(g.profiles),
 	}
 	if measured := settings.Measured(g.load.Scoring.Measured); measured != nil {
 		terms.Limits = measured.Limits

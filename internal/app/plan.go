@@ -17,7 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // Planning is a process that plans one cycle and evicts nothing, for commands
@@ -35,11 +36,11 @@ type Planning struct {
 
 	evicting *evicting
 	progress io.Writer
-	// planned receives the plan of the cycle, which is not executed.
-	planned func(context.Context, *realusage.Made)
+	// planned receives the plan of each strategy, which is not executed.
+	planned func(context.Context, *plugin.Plugin, *strategies.Made)
 }
 
-var _ realusage.Executor = (*Planning)(nil)
+var _ plugin.Executor = (*Planning)(nil)
 
 // OpenPlanning makes a process that plans, without starting it. It reports to
 // progress what takes time, and fails if the API server cannot be reached.
@@ -51,18 +52,18 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 		if err := decodeGiven(g); err != nil {
 			return err
 		}
-		p.Unplanned = policyfile.KeepOnlyRealUsage(g.profiles)
+		p.Unplanned = policyfile.KeepOnlyStrategies(g.profiles)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.notes, s.withholdCredentials, s.onlyRealUsage = progress, !options.SendCredentials, true
+	s.notes, s.withholdCredentials, s.onlyOurs = progress, !options.SendCredentials, true
 	e, err := newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), false)
 	if err != nil {
 		return nil, err
 	}
-	e.executor = func(*generation) realusage.Executor { return p }
+	e.executor = func(*generation) plugin.Executor { return p }
 	if err := e.reach(ctx, e); err != nil {
 		e.stop()
 		return nil, err
@@ -72,10 +73,10 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 	return p, nil
 }
 
-// RunOnce observes and runs one cycle, which passes its plan to planned instead
-// of executing it. It calls check once nodes and pods are known, before it waits
+// RunOnce observes and runs one cycle, which passes the plan of each strategy to
+// planned instead of executing it. It calls check once nodes and pods are known, before it waits
 // for usage.
-func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) error, planned func(context.Context, *realusage.Made)) error {
+func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) error, planned func(context.Context, *plugin.Plugin, *strategies.Made)) error {
 	e := p.evicting
 	p.planned = planned
 	err := e.start(ctx, func(ctx context.Context) error {
@@ -111,9 +112,9 @@ func (p *Planning) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 // ReadLedger reads the stored ledger, so that moves are known without a cycle.
 func (p *Planning) ReadLedger(ctx context.Context) error { return p.evicting.takeLedger(ctx) }
 
-// Execute implements realusage.Executor.
-func (p *Planning) Execute(ctx context.Context, made realusage.Made, _ func(context.Context, *v1.Pod, reasons.Reason) error) {
-	p.planned(ctx, &made)
+// Execute implements plugin.Executor.
+func (p *Planning) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, _ plugin.Evict) {
+	p.planned(ctx, by, made)
 }
 
 // hopeless returns why usage will not come, for as long as nobody installs the

@@ -26,9 +26,9 @@ type setup struct {
 	recorder events.EventRecorder
 	// once reports whether the process ends after one cycle.
 	once bool
-	// onlyRealUsage leaves out all plugins of the policy but the one that moves pods
-	// by real usage.
-	onlyRealUsage bool
+	// onlyOurs leaves out all plugins of the policy that are no strategies of
+	// Evenkeel's own.
+	onlyOurs bool
 	// withholdCredentials keeps the tokens and passwords that the policy names
 	// from its servers.
 	withholdCredentials bool

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // A cycle makes a plan for each profile that moves by real usage. Shown is that of the
@@ -37,8 +39,10 @@ func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
 	}
 	var shown []bool
 	terms := r.first.terms()
-	planning := &Planning{planned: func(_ context.Context, made *realusage.Made) { shown = append(shown, made.By.GoesBy(terms.Args)) }}
-	r.evicting.executor = func(*generation) realusage.Executor { return planning }
+	planning := &Planning{planned: func(_ context.Context, by *plugin.Plugin, _ *strategies.Made) {
+		shown = append(shown, slices.ContainsFunc(terms.Shown, by.Is))
+	}}
+	r.evicting.executor = func(*generation) plugin.Executor { return planning }
 	r.must(r.evicting.complete(t.Context(), r.first))
 	r.nextCycleOf(t)
 	if len(shown) != 2 || !shown[0] || shown[1] {

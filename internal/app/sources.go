@@ -14,7 +14,7 @@ import (
 
 // observing returns the policy's settings for observing.
 func (s *setup) observing(g *generation) (observer.Config, error) {
-	config, err := settings.Observing(g.load, policy.RealUsageArgs(g.profiles))
+	config, err := settings.Observing(g.load, policy.Strategies(g.profiles))
 	if err != nil {
 		return config, policyfile.Invalid(s.options.PolicyFile, err.Error())
 	}

@@ -127,7 +127,7 @@ type examination struct {
 func (e *examination) examine(ctx context.Context, patient *doctor.Patient) error {
 	look, wanted := e.look, e.wanted
 	patient.Load, patient.Sources = look.Load, policyfile.AskedSources(look.File, look.Profiles)
-	patient.MovesByUsage = len(policy.RealUsageArgs(look.Profiles)) > 0
+	patient.MovesByUsage = len(policy.Strategies(look.Profiles)) > 0
 	client, err := look.Kube.As(wanted.As, wanted.AsGroups)
 	if err != nil {
 		return err

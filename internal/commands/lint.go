@@ -125,7 +125,7 @@ func examine(formats *Formats, p rewritten.Policy, now time.Time) (_ PolicyRepor
 				Text: fmt.Sprintf("whether there is a priority class %q is not checked; that takes an API server", class.Name),
 			})
 		}
-		if _, err := settings.Lines(&file.Load, policy.RealUsageArgs(subject.Profiles)); err != nil {
+		if _, err := settings.Lines(&file.Load, policy.Strategies(subject.Profiles)); err != nil {
 			return PolicyReport{}, err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // planOnce observes, plans as a cycle would and returns what is known of the
@@ -31,16 +31,17 @@ func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}
-	var planned *realusage.Made
+	var planned []strategies.Made
 	nothing := func(context.Context) error { return nil }
-	if err := p.RunOnce(ctx, nothing, func(_ context.Context, made *realusage.Made) { planned = made }); err != nil {
+	add := func(_ context.Context, _ *plugin.Plugin, made *strategies.Made) { planned = append(planned, *made) }
+	if err := p.RunOnce(ctx, nothing, add); err != nil {
 		return nil, err
 	}
 	return previewOf(ctx, p, planned, options.Remote()), nil
 }
 
-// previewOf returns what is known of a plan, which is nil if no cycle made one.
-func previewOf(ctx context.Context, p *app.Planning, made *realusage.Made, extender *remote.Extender) *preview.Facts {
+// previewOf returns what is known of the strategies' plans: none if no cycle made any.
+func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, extender *remote.Extender) *preview.Facts {
 	f := &preview.Facts{
 		At: p.Kube.Clock.Now(), Paused: p.Pause.Last().String(), Closed: "a cycle takes two ready nodes",
 		Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, p, extender), OtherProfiles: p.Unplanned,
@@ -48,14 +49,15 @@ func previewOf(ctx context.Context, p *app.Planning, made *realusage.Made, exten
 	if p.ShortOf > 0 {
 		f.Watched, f.ShortOf = p.Load.Usage.ObservationPeriod.Duration, p.ShortOf
 	}
-	if made == nil && len(policy.RealUsageArgs(p.Profiles)) == 0 {
+	made := strategies.TogetherMade(planned)
+	if len(planned) == 0 && len(policy.Strategies(p.Profiles)) == 0 {
 		f.Closed = explain.NothingByUsage
 		if o := p.Observer.Latest(); o != nil {
 			observed := strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines}
-			made = &realusage.Made{Closed: f.Closed, Observed: observed, Plan: preview.Unplanned(&observed)}
+			made = strategies.Made{Closed: f.Closed, Observed: observed, Plan: preview.Unplanned(&observed)}
 		}
 	}
-	if made == nil || made.Observed.View == nil {
+	if made.Observed.View == nil {
 		return f
 	}
 	f.Plan, f.Closed = made.Plan, made.Closed
@@ -111,7 +113,11 @@ func explainOnce(ctx context.Context, options flags.Options, progress io.Writer,
 	}
 	var failed error
 	check := func(ctx context.Context) error { return known(ctx, p, s) }
-	err = p.RunOnce(ctx, check, func(ctx context.Context, made *realusage.Made) { planned, failed = p.Explainer.Study(ctx, made.By, s) })
+	var planners []*plugin.Plugin
+	err = p.RunOnce(ctx, check, func(ctx context.Context, by *plugin.Plugin, _ *strategies.Made) {
+		planners = append(planners, by)
+		planned, failed = p.Explainer.Study(ctx, planners, s)
+	})
 	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type Process struct {
 	Namespace, LeaseName, ConfigMapName, PauseName string
 	// LeaderElect says that a Lease is taken.
 	LeaderElect bool
-	// MovesByUsage says that RealUsageLowNodeUtilization is enabled.
+	// MovesByUsage says that a strategy is enabled that moves pods by usage.
 	MovesByUsage bool
 	// CollectsMetrics says that upstream's plugins read metrics.k8s.io
 	// themselves.

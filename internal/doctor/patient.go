@@ -37,8 +37,8 @@ type Patient struct {
 	// Sources are those that are asked, in order: the policy's, or upstream's
 	// metricsProviders.
 	Sources []policy.Source
-	// MovesByUsage says that a profile of the policy has
-	// RealUsageLowNodeUtilization.
+	// MovesByUsage says that a profile of the policy has a strategy that moves pods by
+	// usage.
 	MovesByUsage bool
 
 	// Unread are the namespaces whose annotation evenkeel.io/evict is neither true

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/usage/source"
@@ -30,10 +31,10 @@ func examinePolicy(p *Patient, n *notes) {
 		n.warning(name, "They are examined because no policy is named. %s needs one, and does not start without.", p.Mode).
 			fix("evenkeel doctor --policy-config-file policy.yaml")
 	case !p.MovesByUsage:
-		n.warning(name, "No profile enables RealUsageLowNodeUtilization, so Evenkeel moves nothing by real usage.").
+		n.warning(name, "No profile enables %s, so Evenkeel moves nothing by real usage.", policy.DefaultStrategy).
 			fix("Enable it in a profile of the DeschedulerPolicy document:\nprofiles:\n  - name: evenkeel\n    pluginConfig:\n" +
-				"      - {name: DefaultEvictor, args: {minReplicas: 2}}\n      - {name: RealUsageLowNodeUtilization, args: {}}\n" +
-				"    plugins:\n      balance:\n        enabled: [RealUsageLowNodeUtilization]")
+				"      - {name: DefaultEvictor, args: {minReplicas: 2}}\n      - {name: " + policy.DefaultStrategy + ", args: {}}\n" +
+				"    plugins:\n      balance:\n        enabled: [" + policy.DefaultStrategy + "]")
 	}
 	for i := range p.Sources {
 		exposed(n, p.Sources[i].Config.Describe())

@@ -113,8 +113,8 @@ func (h *harbor) facts() *Facts {
 func (h *harbor) planned(asked string, refuse ...string) *Facts {
 	h.t.Helper()
 	f := h.facts()
-	f.Planned = &Planned{}
-	in := &f.Planned.Input
+	in := &plan.Input{}
+	f.Planned = &Planned{Basis: in}
 	for i, info := range h.view.Snapshot.Nodes {
 		read := &h.view.Nodes[i]
 		n := plan.Node{

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -25,7 +25,7 @@ import (
 var ErrUnknown = errors.New("not known")
 
 // NothingByUsage says why there is no plan where a policy enables other plugins only.
-const NothingByUsage = "this policy's profiles plan no moves by real usage: none enables RealUsageLowNodeUtilization; what their other plugins evict is not shown"
+const NothingByUsage = "this policy's profiles plan no moves by real usage: none enables " + policy.DefaultStrategy + "; what their other plugins evict is not shown"
 
 // UnknownNode is the error for a node that is not among the known ones.
 func UnknownNode(name string, known int) error {
@@ -71,9 +71,11 @@ type Cycle struct {
 	Closed string
 }
 
-// Planned is a plan and its input.
+// Planned is a plan and what it was made on.
 type Planned struct {
-	Input plan.Input
+	// Basis answers for nodes and pods as the strategies see them; nil if there is no
+	// plan.
+	Basis strategies.Basis
 	Plan  strategies.Plan
 	// Closed is why nothing was planned; empty if something was.
 	Closed string
@@ -82,20 +84,22 @@ type Planned struct {
 	// Landings judge each other node as its destination.
 	Pod        *strategies.Pod
 	Protection string
-	Landings   []plan.Landing
+	Landings   []strategies.Landing
 }
 
-// node returns the planner's view of a node; nil if it has none.
-func (p *Planned) node(name string) *plan.Node {
-	if p == nil {
+// PlannedOf returns what a Study found.
+func PlannedOf(s *strategies.Study) *Planned {
+	return &Planned{
+		Basis: s.Made.Basis, Plan: s.Made.Plan, Closed: s.Made.Closed, Pod: s.Pod, Protection: s.Protection, Landings: s.Landings,
+	}
+}
+
+// node returns a node as the strategies see it; nil if they plan without it.
+func (p *Planned) node(name string) *strategies.NodeBasis {
+	if p == nil || p.Basis == nil {
 		return nil
 	}
-	for i := range p.Input.Nodes {
-		if p.Input.Nodes[i].Name == name {
-			return &p.Input.Nodes[i]
-		}
-	}
-	return nil
+	return p.Basis.Node(name)
 }
 
 // report is what the plan says of a node; empty if it says nothing.

@@ -6,7 +6,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -56,7 +56,7 @@ func (l *Limit) bound() string {
 }
 
 // limited says which limit a node is refused for; empty if none is passed.
-func (f *Facts) limited(l *plan.Landing) string {
+func (f *Facts) limited(l *strategies.Landing) string {
 	i := f.View.Snapshot.Index(l.Node)
 	if i < 0 || l.Refused != reasons.AboveRejectLine {
 		return ""

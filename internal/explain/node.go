@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
@@ -106,13 +105,13 @@ type Recurring struct {
 	PeakAt        time.Time `json:"peakAt"`
 }
 
-func expected(in *plan.Input, n *plan.Node) *Expected {
-	if in.Unforeseen || n.HotLine <= 0 || n.HotLine == math.MaxInt64 {
+func expectedOf(given *strategies.Expected) *Expected {
+	if given == nil {
 		return nil
 	}
-	e := &Expected{HotMinutes: math.Round(n.HotMinutes()), WithinMinutes: forecast.Horizon.Minutes(), UnservedCPUMilli: n.Unserved}
-	if n.WillBeHot(in.Recurs) {
-		e.Recurring = RecurringOf(n.Expect(in.Recurs, in.At))
+	e := &Expected{HotMinutes: math.Round(given.HotMinutes), WithinMinutes: forecast.Horizon.Minutes(), UnservedCPUMilli: given.Unserved}
+	if given.Recurring != nil {
+		e.Recurring = RecurringOf(given.Recurring)
 	}
 	return e
 }

@@ -64,7 +64,7 @@ func (f *Facts) addPlan(n *Node) {
 		n.NoPlan = cmp.Or(n.NoPlan, "the policy's nodeSelector leaves this node out, or it is not ready")
 		return
 	}
-	n.Closed, n.Expected = planned.Closed, expected(&f.Planned.Input, planned)
+	n.Closed, n.Expected = planned.Closed, expectedOf(planned.Expected)
 	if planned.State == thresholds.Hot {
 		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // excludes what left since the node was observed
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -19,7 +18,7 @@ import (
 // addLandings judges the other nodes as destinations of a pod: as the plan does
 // if there is one, else by usage alone.
 func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
-	var landings []plan.Landing
+	var landings []strategies.Landing
 	if f.Planned != nil {
 		landings = f.Planned.Landings
 	}
@@ -42,15 +41,15 @@ func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 }
 
 // byUsage judges destinations without asking kube-scheduler's filters.
-func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landing {
-	var landings []plan.Landing
+func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []strategies.Landing {
+	var landings []strategies.Landing
 	for i := range f.View.Nodes {
 		info := &f.View.Snapshot.Nodes[i].Node
 		predicted, known := f.Board.Predicted(cluster.NodeIndex(i))
 		if info.Name == record.Node || !known {
 			continue
 		}
-		l := plan.Landing{
+		l := strategies.Landing{
 			Node: info.Name, State: f.States[info.Name].State,
 			Before: predicted.PercentOf(info.Allocatable), After: predicted.Plus(used).PercentOf(info.Allocatable),
 		}
@@ -195,19 +194,16 @@ func (f *Facts) refused() string {
 // spared says why the plan does not move a pod that may be moved.
 func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	node := f.Planned.node(record.Node)
-	switch {
-	case node == nil:
+	if node == nil {
 		return reasons.NotPlanned, "the policy's nodeSelector leaves its node out, or the node is not ready"
-	case node.State != thresholds.Hot:
-		detail := fmt.Sprintf("its node %s is %s; pods are moved off hot nodes only", node.Name, node.State)
-		if i := f.View.Snapshot.Index(node.Name); i >= 0 {
+	}
+	if reason, detail := f.Planned.Basis.Stays(record); reason != "" {
+		if i := f.View.Snapshot.Index(node.Name); i >= 0 && reason == reasons.NodeNotHot && node.State != thresholds.Hot {
 			if notHot, _ := f.Bases(i); notHot != nil {
 				detail += " (" + notHot.Text + ")"
 			}
 		}
-		return reasons.NodeNotHot, detail
-	case node.Need.AtLeastZero() == cluster.Amounts{}:
-		return reasons.NodeNotHot, fmt.Sprintf("its node %s is under its evict lines; nothing has to leave", node.Name)
+		return reason, detail
 	}
 	for i := range f.Planned.Plan.Declined {
 		if d := &f.Planned.Plan.Declined[i]; d.UID == record.UID {

@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -82,7 +83,7 @@ func TestPodSummary(t *testing.T) {
 			want: "Whether shop/web-1 would be moved is not known here: this process makes none. It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"its node is left out": {
-			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Input.Nodes = strategies.Plan{}, nil },
+			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Basis = strategies.Plan{}, &plan.Input{} },
 			want: "Whether shop/web-1 would be moved is not known here: the policy's nodeSelector leaves its node out, or the node is not ready. It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"only the ledger knows it": {

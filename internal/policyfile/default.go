@@ -11,11 +11,11 @@ profiles:
     pluginConfig:
       - name: DefaultEvictor
         args: {minReplicas: 2}
-      - name: RealUsageLowNodeUtilization
+      - name: ` + policy.DefaultStrategy + `
         args: {}
     plugins:
       balance:
-        enabled: [RealUsageLowNodeUtilization]
+        enabled: [` + policy.DefaultStrategy + `]
 `
 
 // nothingToRun says why a file without a DeschedulerPolicy runs nothing.

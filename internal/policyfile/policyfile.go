@@ -25,7 +25,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -33,20 +34,20 @@ import (
 // called before anything is decoded.
 var SetupPlugins = sync.OnceFunc(func() {
 	descheduler.SetupPlugins()
-	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
+	plugin.Register(pluginregistry.PluginRegistry, registry.All, func() plugin.Deps { return plugin.Deps{} })
 	quieten(pluginregistry.PluginRegistry)
 })
 
 // quieten makes the DefaultEvictor log at level 4 that it refuses a pod: plans
 // ask it about all pods of hot nodes. It logs by the logger that it was built
 // with.
-func quieten(registry pluginregistry.Registry) {
-	plugin := registry[defaultevictor.PluginName]
+func quieten(plugins pluginregistry.Registry) {
+	plugin := plugins[defaultevictor.PluginName]
 	build := plugin.PluginBuilder
 	plugin.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
 		return build(klog.NewContext(ctx, klog.FromContext(ctx).V(4)), args, handle)
 	}
-	registry[defaultevictor.PluginName] = plugin
+	plugins[defaultevictor.PluginName] = plugin
 }
 
 // Hash identifies the content of a policy file in logs and in the ledger: the

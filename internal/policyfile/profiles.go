@@ -11,26 +11,39 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
 
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// KeepOnlyRealUsage leaves only RealUsageLowNodeUtilization enabled, in the
-// first profile that has it. If none does, no profile is left: what is shown of a
-// policy is what that policy does. It returns the names of the other profiles that
-// have it.
-func KeepOnlyRealUsage(p *api.DeschedulerPolicy) (others []string) {
-	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
+// KeepOnlyStrategies leaves only Evenkeel's own strategies enabled, in the first
+// profile that has any. If none does, no profile is left: what is shown of a policy
+// is what that policy does. It returns the names of the other profiles that have any.
+func KeepOnlyStrategies(p *api.DeschedulerPolicy) (others []string) {
+	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies read the observer
 	for i := range p.Profiles {
-		plugins := &p.Profiles[i].Plugins
-		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
-			plugins.Deschedule.Enabled = nil
-			plugins.Balance.Enabled = []string{realusage.Name}
-			others = Unplanned(p)
-			p.Profiles = p.Profiles[i : i+1]
-			return others
+		ours := policy.StrategiesOf(&p.Profiles[i])
+		if len(ours) == 0 {
+			continue
 		}
+		plugins := &p.Profiles[i].Plugins
+		plugins.Deschedule.Enabled, plugins.Balance.Enabled = nil, nil
+		for _, strategy := range ours {
+			plugins.Balance.Enabled = append(plugins.Balance.Enabled, strategy.Describe().Name)
+		}
+		others = Unplanned(p)
+		p.Profiles = p.Profiles[i : i+1]
+		return others
 	}
 	p.Profiles = nil
+	return nil
+}
+
+// Planned returns the strategies of the first profile that has any. Where one plan is
+// shown, it is theirs.
+func Planned(p *api.DeschedulerPolicy) []policy.Strategy {
+	for i := range p.Profiles {
+		if ours := policy.StrategiesOf(&p.Profiles[i]); len(ours) > 0 {
+			return ours
+		}
+	}
 	return nil
 }
 
@@ -38,7 +51,7 @@ func KeepOnlyRealUsage(p *api.DeschedulerPolicy) (others []string) {
 // usage. Where one plan is shown, it is that of the first.
 func Unplanned(p *api.DeschedulerPolicy) (names []string) {
 	for i := range p.Profiles {
-		if policy.RealUsageArgsOf(&p.Profiles[i]) != nil {
+		if len(policy.StrategiesOf(&p.Profiles[i])) > 0 {
 			names = append(names, p.Profiles[i].Name)
 		}
 	}
@@ -49,7 +62,7 @@ func Unplanned(p *api.DeschedulerPolicy) (names []string) {
 // moves pods by usage.
 func Protection(p *api.DeschedulerPolicy) runtime.Object {
 	for i := range p.Profiles {
-		if policy.RealUsageArgsOf(&p.Profiles[i]) != nil {
+		if len(policy.StrategiesOf(&p.Profiles[i])) > 0 {
 			args, _ := policy.ArgsOf(&p.Profiles[i], defaultevictor.PluginName)
 			return args
 		}

@@ -28,10 +28,10 @@ var resourceNames = map[cluster.Resource]corev1.ResourceName{
 	cluster.Memory: corev1.ResourceMemory,
 }
 
-// Observing returns the settings of the Observer. args are those of the plugin,
-// in every profile that enables it.
-func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizationArgs) (observer.Config, error) {
-	set, err := Lines(load, args)
+// Observing returns the settings of the Observer, for the strategies that the
+// profiles enable.
+func Observing(load *policy.LoadPolicy, strategies []policy.Strategy) (observer.Config, error) {
+	set, err := Lines(load, strategies)
 	if err != nil {
 		return observer.Config{}, err
 	}

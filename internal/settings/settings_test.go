@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -37,7 +38,7 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 	shippedMemory := thresholds.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}
 	cases := map[string]struct {
 		change      func(*policy.LoadPolicy)
-		args        []*policy.RealUsageLowNodeUtilizationArgs
+		args        []policy.Strategy
 		cpu, memory thresholds.Levels
 		wantErr     bool
 	}{
@@ -47,13 +48,13 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 			cpu:    shippedCPU, memory: none,
 		},
 		"thresholds move the evict line and push the reject line down": {
-			args: []*policy.RealUsageLowNodeUtilizationArgs{{
+			args: []policy.Strategy{&realusage.Args{
 				Thresholds: api.ResourceThresholds{"cpu": 20}, TargetThresholds: api.ResourceThresholds{"cpu": 50},
 			}},
 			cpu: thresholds.Levels{Low: 20, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
 		},
 		"deviation thresholds lie around the mean usage of 40 %": {
-			args: []*policy.RealUsageLowNodeUtilizationArgs{{
+			args: []policy.Strategy{&realusage.Args{
 				UseDeviationThresholds: true,
 				Thresholds:             api.ResourceThresholds{"cpu": 10}, TargetThresholds: api.ResourceThresholds{"cpu": 10},
 			}},
@@ -71,8 +72,8 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 			cpu: thresholds.Levels{Low: inf, Reject: inf, Evict: 90, Leave: inf}, memory: none,
 		},
 		"two profiles with different thresholds are refused": {
-			args: []*policy.RealUsageLowNodeUtilizationArgs{
-				{TargetThresholds: api.ResourceThresholds{"cpu": 50}}, {TargetThresholds: api.ResourceThresholds{"cpu": 55}},
+			args: []policy.Strategy{
+				&realusage.Args{TargetThresholds: api.ResourceThresholds{"cpu": 50}}, &realusage.Args{TargetThresholds: api.ResourceThresholds{"cpu": 55}},
 			},
 			wantErr: true,
 		},

@@ -1,9 +1,7 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"math"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,16 +13,23 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Lines returns the one definition of hot. Arguments of the plugin override the
-// LoadPolicy's lines for both halves; two profiles with different ones are a
+// Lines returns the one definition of hot. Thresholds of strategies override the
+// LoadPolicy's lines for both halves; two strategies with different ones are a
 // mistake. Pools keep their own.
-func Lines(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*thresholds.Set, error) {
+func Lines(load *policy.LoadPolicy, all []policy.Strategy) (*thresholds.Set, error) {
 	base := load.Lines
-	for i, args := range all {
-		if i > 0 && !sameLines(all[0], args) {
-			return nil, errors.New("profiles give RealUsageLowNodeUtilization different thresholds; the extender uses the same lines, so there can be only one set")
+	var first *policy.Thresholds
+	for _, strategy := range all {
+		is := strategy.Describe()
+		switch {
+		case is.Thresholds == nil:
+			continue
+		case first == nil:
+			first = is.Thresholds
+		case !first.Equal(is.Thresholds):
+			return nil, fmt.Errorf("profiles give %s different thresholds; the extender uses the same lines, so there can be only one set", is.Name)
 		}
-		laid, err := args.Overlay(load)
+		laid, err := policy.Overlay(load, strategy)
 		if err != nil {
 			return nil, fmt.Errorf("resolving thresholds: %w", err)
 		}
@@ -91,9 +96,4 @@ func levels(given policy.Levels, reversed bool) thresholds.Levels {
 		return *value
 	}
 	return thresholds.Levels{Low: level(given.Low), Reject: level(given.Reject), Evict: level(given.Evict), Leave: level(given.Leave)}
-}
-
-func sameLines(a, b *policy.RealUsageLowNodeUtilizationArgs) bool {
-	return a.UseDeviationThresholds == b.UseDeviationThresholds &&
-		maps.Equal(a.Thresholds, b.Thresholds) && maps.Equal(a.TargetThresholds, b.TargetThresholds)
 }

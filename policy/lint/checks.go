@@ -33,11 +33,13 @@ func (s *survey) scope() {
 		s.note("eviction.defaultProfile", "false, and "+message)
 	case s.Profiles == nil:
 		s.note("", message)
-	case s.args == nil && slices.ContainsFunc(s.metered(), func(m metered) bool { return m.fails == "" }):
+	case !s.moves() && slices.ContainsFunc(s.metered(), func(m metered) bool { return m.fails == "" }):
 		s.note("profiles", "no profile enables %s, which steers where pods land: LowNodeUtilization evicts by measured usage and leaves that to kube-scheduler",
-			policy.RealUsageLowNodeUtilizationName)
-	case s.args == nil:
-		s.note("profiles", "no profile enables %s, so nothing is moved by real usage", policy.RealUsageLowNodeUtilizationName)
+			policy.DefaultStrategy)
+	case !s.moves():
+		s.note("profiles", "no profile enables %s, so nothing is moved by real usage", policy.DefaultStrategy)
+	case !s.relieves:
+		s.note("profiles", "no profile enables %s, so hot nodes are not relieved", policy.DefaultStrategy)
 	}
 	for _, m := range s.metered() {
 		if m.fails != "" {
@@ -64,23 +66,23 @@ func (s *survey) idle() {
 
 // plugins finds plugins that work against each other.
 func (s *survey) plugins() {
-	if s.args == nil {
+	if !s.moves() {
 		return
 	}
 	for i := range s.Profiles.Profiles {
 		profile := &s.Profiles.Profiles[i]
 		enabled := profile.Plugins.Balance.Enabled
 		for _, name := range enabled {
-			if name == "LowNodeUtilization" || name == "HighNodeUtilization" {
+			if s.relieves && (name == "LowNodeUtilization" || name == "HighNodeUtilization") {
 				by := "other measures"
 				if name == lowNodeUtilization && slices.ContainsFunc(s.metered(), func(m metered) bool { return m.profile == i }) {
 					by = "usage that it reads itself, with other lines,"
 				}
 				s.warn(fmt.Sprintf("profiles[%d].plugins.balance.enabled", i),
-					"%s moves pods by %s than %s and may undo its moves", name, by, policy.RealUsageLowNodeUtilizationName)
+					"%s moves pods by %s than %s and may undo its moves", name, by, policy.DefaultStrategy)
 			}
 		}
-		if slices.Contains(enabled, policy.RealUsageLowNodeUtilizationName) && evictorArgs(profile).MinReplicas < 2 {
+		if len(policy.StrategiesOf(profile)) > 0 && evictorArgs(profile).MinReplicas < 2 {
 			s.note(fmt.Sprintf("profiles[%d].pluginConfig", i),
 				"DefaultEvictor has no minReplicas of 2 or more: a workload with one replica is down while it moves")
 		}
@@ -107,7 +109,7 @@ func (s *survey) hot() {
 	windows := s.load.Hot.Windows
 	last := func(w usage.Window) bool { return w.Kind == usage.KindLast }
 	switch {
-	case s.args == nil:
+	case !s.relieves:
 	case !slices.ContainsFunc(windows, func(w usage.Window) bool { return !last(w) }) && s.load.Hot.ConsecutiveSamples < 3:
 		s.warn("hot.windows", "only %s decides, %s: one spike makes a node hot", windowNames(windows), samples(s.load))
 	case !slices.ContainsFunc(windows, func(w usage.Window) bool { return last(w) || w.Kind == usage.KindQuantile }):
@@ -118,7 +120,7 @@ func (s *survey) hot() {
 // recurs finds a period whose parts are too short for how often usage is read.
 func (s *survey) recurs() {
 	period, interval := s.load.Eviction.Recurs(), s.load.Usage.SampleInterval.Duration
-	if part := period / forecast.Parts; s.args != nil && period > 0 && part < interval {
+	if part := period / forecast.Parts; s.relieves && period > 0 && part < interval {
 		s.warn("eviction.forecastPeriod", "%s has %d parts of %s, and usage is read every %s: parts without a sample are not known",
 			span(period), forecast.Parts, part.Round(10*time.Millisecond), span(interval))
 	}
@@ -127,7 +129,7 @@ func (s *survey) recurs() {
 // rising finds lines above which the slowest rise of memory is urgent.
 func (s *survey) rising() {
 	rising := &s.load.Hot.RisingMemory
-	if s.args == nil || rising.Window.Duration == 0 {
+	if !s.relieves || rising.Window.Duration == 0 {
 		return
 	}
 	var reached []string
@@ -169,7 +171,7 @@ func (s *survey) usedAtEvict(metric usage.Metric, lines policy.MetricLines) (hig
 
 // observation finds windows that are longer than a one-shot run observes.
 func (s *survey) observation() {
-	if s.args == nil || slices.ContainsFunc(s.load.Usage.Sources, remembers) {
+	if !s.moves() || slices.ContainsFunc(s.load.Usage.Sources, remembers) {
 		return
 	}
 	const usual = 15 * time.Minute // the longest window of the defaults
@@ -201,14 +203,14 @@ func (s *survey) pace() {
 	if s.Profiles != nil && e.MaxMovesPerHour == intstr.FromInt32(0) {
 		s.warn("eviction.maxMovesPerHour", "0 is no bound: evictions of an hour are not limited")
 	}
-	if s.args != nil && u.MinCoveragePercent < 50 {
+	if s.moves() && u.MinCoveragePercent < 50 {
 		s.warn("usage.minCoveragePercent", "pods are moved while most nodes may be unknown (%s%%)", number(u.MinCoveragePercent))
 	}
 	if u.MaxAge.Duration < 2*u.SampleInterval.Duration {
 		s.warn("usage.maxAge", "%s is less than two samples (sampleInterval %s): one that is late makes its node unknown",
 			span(u.MaxAge.Duration), span(u.SampleInterval.Duration))
 	}
-	if s.args != nil && e.EvictJobs {
+	if s.moves() && e.EvictJobs {
 		s.note("eviction.evictJobs", "each eviction of a Job's pod counts as a failure of the Job")
 	}
 }
@@ -228,7 +230,7 @@ func (s *survey) times() {
 
 // steering finds moves whose destination is left to chance.
 func (s *survey) steering() {
-	if s.args == nil {
+	if !s.moves() {
 		return
 	}
 	if s.load.Eviction.Steering == policy.SteeringNone {

@@ -12,7 +12,7 @@ func Examine(of Subject) (findings []Finding, does []string) {
 	s := newSurvey(of)
 	for _, part := range []func(){
 		s.converted, s.scope, s.idle, s.plugins, s.resources, s.levels, s.hot, s.rising, s.recurs, s.observation, s.pace, s.times, s.steering, s.sources, s.measured,
-		s.readsWords, s.evictsWords, s.worthWords, s.landsWords, s.paceWords, s.timesWords, s.pluginsWords, s.limitsWords, s.schedulingWords, s.syncWords,
+		s.readsWords, s.evictsWords, s.worthWords, s.strategiesWords, s.landsWords, s.paceWords, s.timesWords, s.pluginsWords, s.limitsWords, s.schedulingWords, s.syncWords,
 	} {
 		part()
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -34,8 +35,8 @@ func subject(t *testing.T, load string, balance ...string) Subject {
 	profile := api.DeschedulerProfile{Name: "p", Plugins: api.Plugins{Balance: api.PluginSet{Enabled: balance}}}
 	for _, name := range balance {
 		config := api.PluginConfig{Name: name}
-		if name == policy.RealUsageLowNodeUtilizationName {
-			config.Args = &policy.RealUsageLowNodeUtilizationArgs{}
+		if name == policy.DefaultStrategy {
+			config.Args = &realusage.Args{}
 		}
 		profile.PluginConfigs = append(profile.PluginConfigs, config)
 	}
@@ -43,7 +44,7 @@ func subject(t *testing.T, load string, balance ...string) Subject {
 	return s
 }
 
-const ours = policy.RealUsageLowNodeUtilizationName
+const ours = policy.DefaultStrategy
 
 // A profile whose plugins are null evicts nothing, which nobody means.
 func TestProfilesThatEnableNothing(t *testing.T) {
@@ -292,7 +293,7 @@ scoring:
 func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 	s := subject(t, "eviction: {recreatingControllers: [CloneSet.apps.kruise.io]}\nusage: {sampleInterval: 20s}", ours)
 	profile := &s.Profiles.Profiles[0]
-	profile.PluginConfigs[0].Args = &policy.RealUsageLowNodeUtilizationArgs{EvictableNamespaces: &api.Namespaces{Exclude: []string{"a", "b"}}}
+	profile.PluginConfigs[0].Args = &realusage.Args{EvictableNamespaces: &api.Namespaces{Exclude: []string{"a", "b"}}}
 	only := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
 	profile.PluginConfigs = append(profile.PluginConfigs, api.PluginConfig{Name: "DefaultEvictor", Args: &defaultevictor.DefaultEvictorArgs{
 		LabelSelector: only, NamespaceLabelSelector: only,
@@ -318,7 +319,7 @@ func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 	second := *first
 	second.Name = "q"
 	of := func(namespaces *api.Namespaces) []api.PluginConfig {
-		return []api.PluginConfig{{Name: ours, Args: &policy.RealUsageLowNodeUtilizationArgs{EvictableNamespaces: namespaces}}}
+		return []api.PluginConfig{{Name: ours, Args: &realusage.Args{EvictableNamespaces: namespaces}}}
 	}
 	first.PluginConfigs, second.PluginConfigs = of(&api.Namespaces{Include: []string{"a"}}), of(&api.Namespaces{Exclude: []string{"b", "c"}})
 	s.Profiles.Profiles = append(s.Profiles.Profiles, second)
@@ -336,7 +337,7 @@ func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 // Thresholds given as arguments are what happens, and so what is told.
 func TestWordsGoByThePluginsArguments(t *testing.T) {
 	s := subject(t, "", ours)
-	s.Profiles.Profiles[0].PluginConfigs[0].Args = &policy.RealUsageLowNodeUtilizationArgs{TargetThresholds: api.ResourceThresholds{"cpu": 91}}
+	s.Profiles.Profiles[0].PluginConfigs[0].Args = &realusage.Args{TargetThresholds: api.ResourceThresholds{"cpu": 91}}
 	findings, does := Examine(s)
 	if !strings.Contains(strings.Join(does, "\n"), "whose cpu is above 91% in") {
 		t.Errorf("it does:\n%s", strings.Join(does, "\n"))

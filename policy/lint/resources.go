@@ -32,7 +32,7 @@ func (s *survey) resources() {
 				Thresholds       map[string]float64 `json:"thresholds"`
 				TargetThresholds map[string]float64 `json:"targetThresholds"`
 			}
-			if config.Name == policy.RealUsageLowNodeUtilizationName { // it checks names itself
+			if _, ours := config.Args.(policy.Strategy); ours { // it checks names itself
 				continue
 			}
 			raw, err := json.Marshal(config.Args)

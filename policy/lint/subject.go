@@ -57,10 +57,11 @@ type survey struct {
 	Subject
 
 	load *policy.LoadPolicy
-	// args are those of RealUsageLowNodeUtilization; nil if nothing is moved by
-	// real usage.
-	args *policy.RealUsageLowNodeUtilizationArgs
-	// lines are those of the policy with args laid over.
+	// strategies are those that plan moves by usage; relieves reports whether one of
+	// them moves pods off hot nodes.
+	strategies []policy.Strategy
+	relieves   bool
+	// lines are those of the policy with the strategies' thresholds laid over.
 	lines policy.Lines
 
 	findings []Finding
@@ -72,14 +73,22 @@ func newSurvey(of Subject) *survey {
 	if s.Profiles == nil {
 		return s
 	}
-	if all := policy.RealUsageArgs(s.Profiles); len(all) > 0 {
-		s.args = all[0]
-		if lines, err := s.args.Overlay(s.load); err == nil {
+	s.strategies = policy.Strategies(s.Profiles)
+	s.relieves = policy.Relieves(s.strategies)
+	for _, strategy := range s.strategies {
+		if strategy.Describe().Thresholds == nil {
+			continue
+		}
+		if lines, err := policy.Overlay(s.load, strategy); err == nil {
 			s.lines = lines
 		}
+		break
 	}
 	return s
 }
+
+// moves reports whether anything is moved by usage.
+func (s *survey) moves() bool { return len(s.strategies) > 0 }
 
 func (s *survey) warn(field, format string, args ...any) {
 	s.findings = append(s.findings, Finding{Level: Warning, Field: field, Text: fmt.Sprintf(format, args...)})

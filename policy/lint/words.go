@@ -31,9 +31,9 @@ func sourceName(source *policy.Source) string {
 func (s *survey) evictsWords() {
 	does := "Evicts from"
 	switch sync := &s.load.NodeSync; {
-	case s.args == nil && !sync.Marks():
+	case !s.relieves && !sync.Marks():
 		return
-	case s.args == nil:
+	case !s.relieves:
 		does = "Calls hot those"
 	}
 	before := len(s.does)
@@ -45,7 +45,7 @@ func (s *survey) evictsWords() {
 	if len(s.does) == before {
 		s.say("Calls no node hot: no metric has an evict line.")
 	}
-	if s.args != nil && s.load.Usage.MinCoveragePercent > 0 {
+	if s.moves() && s.load.Usage.MinCoveragePercent > 0 {
 		s.say("Evicts nothing while less than %s%% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent))
 	}
 }
@@ -53,7 +53,7 @@ func (s *survey) evictsWords() {
 // worthWords says what a move has to save, and what usage is expected to be.
 func (s *survey) worthWords() {
 	e := &s.load.Eviction
-	if s.args == nil || e.Forecast == policy.ForecastNone {
+	if !s.relieves || e.Forecast == policy.ForecastNone {
 		return
 	}
 	if saves := e.MinHotTimeSaved.Duration; saves > 0 {
@@ -61,6 +61,13 @@ func (s *survey) worthWords() {
 	}
 	if period := e.Recurs(); period > 0 {
 		s.say("Expects what recurs every %s, and relieves nodes before that makes them hot.", span(period))
+	}
+}
+
+// strategiesWords says what strategies do in their own words.
+func (s *survey) strategiesWords() {
+	for _, strategy := range s.strategies {
+		s.does = append(s.does, strategy.Describe().Does...)
 	}
 }
 
@@ -73,7 +80,7 @@ func (s *survey) hotWords(lines policy.Lines, does string) {
 			continue
 		}
 		text := fmt.Sprintf("%s whose %s is %s for %s", does, m.metric, above, samples(s.load))
-		if m.lines.Evict != nil && s.args != nil {
+		if m.lines.Evict != nil && s.relieves {
 			text += fmt.Sprintf(", until it is predicted %s", m.level(*m.lines.Evict, "at or below", "at or above"))
 		}
 		if m.lines.Leave != nil && m.lines.Evict != nil && *m.lines.Leave != *m.lines.Evict {
@@ -143,7 +150,7 @@ func unitOf(metric usage.Metric) string {
 }
 
 func (s *survey) landsWords() {
-	if s.args == nil {
+	if !s.moves() {
 		return
 	}
 	if startup := s.load.Hot.Startup.Duration; startup > 0 {

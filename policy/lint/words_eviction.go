@@ -23,7 +23,7 @@ func (s *survey) paceWords() {
 		return
 	}
 	var bounds []string
-	if s.args != nil {
+	if s.moves() {
 		bounds = append(bounds, fmt.Sprintf("%s a cycle, which ends after %s", reasons.Count(e.MaxMovesPerCycle, "move"), span(e.CycleDeadline.Duration)))
 	}
 	for _, hourly := range []struct {
@@ -47,7 +47,7 @@ func (s *survey) paceWords() {
 		bounds = append(bounds, "for one namespace half of an hour's evictions, or its share of all pods")
 	}
 	s.sayOf(bounds, "; ", "Makes at most %s.")
-	if s.args != nil {
+	if s.moves() {
 		s.say("Without a PodDisruptionBudget takes at most %s%% of an owner's pods away at once, at least one.", number(e.MaxInFlightPercentOfOwner))
 		s.sayOf(e.RecreatingControllers, ", ", "Moves pods of these controllers, too: %s.")
 	}
@@ -86,22 +86,32 @@ func (s *survey) pluginsWords() {
 		s.say("Runs the default profile, because the file has no DeschedulerPolicy (eviction.defaultProfile).")
 	}
 	runs := "Runs"
-	if s.args != nil {
+	if s.moves() {
 		runs = "Also runs"
 	}
-	several := len(policy.RealUsageArgs(s.Profiles)) > 1
+	several := len(s.strategies) > 1
 	for i := range s.Profiles.Profiles {
 		profile := &s.Profiles.Profiles[i]
-		if args := policy.RealUsageArgsOf(profile); args != nil && args.EvictableNamespaces != nil {
-			moves := "Moves"
+		ours := policy.StrategiesOf(profile)
+		for _, strategy := range ours {
+			is := strategy.Describe()
+			if is.Namespaces == nil {
+				continue
+			}
+			moves, by := "Moves", "real usage"
 			if several {
 				moves = fmt.Sprintf("Profile %s moves", profile.Name)
 			}
-			s.sayOf(args.EvictableNamespaces.Include, ", ", moves+" by real usage only pods of the namespaces %s.")
-			s.sayOf(args.EvictableNamespaces.Exclude, ", ", moves+" by real usage no pods of the namespaces %s.")
+			if !is.Relieves {
+				by = is.Name
+			}
+			s.sayOf(is.Namespaces.Include, ", ", moves+" by "+by+" only pods of the namespaces %s.")
+			s.sayOf(is.Namespaces.Exclude, ", ", moves+" by "+by+" no pods of the namespaces %s.")
 		}
 		names := slices.Concat(profile.Plugins.Deschedule.Enabled, profile.Plugins.Balance.Enabled)
-		names = slices.DeleteFunc(names, func(name string) bool { return name == policy.RealUsageLowNodeUtilizationName })
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.ContainsFunc(ours, func(s policy.Strategy) bool { return s.Describe().Name == name })
+		})
 		if len(names) > 0 {
 			s.say("%s %s (profile %s).", runs, strings.Join(names, ", "), profile.Name)
 		}

@@ -28,7 +28,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/contest"
 	"github.com/evenkeel/evenkeel/sim/report"
 	"github.com/evenkeel/evenkeel/sim/rivals"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -99,7 +100,7 @@ func (o *SimulateOptions) heading() report.Heading {
 // variants returns the comparisons in the given order, then the policies.
 func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	load := policy.Default(kinds.All)
-	own, err := simPolicy(&load)
+	own, err := simPolicy(&load, policy.DefaultStrategy)
 	if err != nil {
 		return nil, err
 	}
@@ -165,14 +166,15 @@ func policyVariant(path string) (_ sim.Variant, err error) {
 	if err != nil {
 		return sim.Variant{}, err
 	}
-	p, err := simPolicy(&file.Load)
-	if err != nil {
-		return sim.Variant{}, exit.Usagef("%s: %w", path, err)
-	}
-	evicts, err := movesByUsage(file)
+	strategies, err := strategiesOf(file)
 	if err != nil {
 		return sim.Variant{}, err
 	}
+	p, err := simPolicy(&file.Load, strategies...)
+	if err != nil {
+		return sim.Variant{}, exit.Usagef("%s: %w", path, err)
+	}
+	evicts := len(strategies) > 0
 	variant := sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: evicts, Steers: true}
 	if evicts {
 		variant.Lines = evictLines(&file.Load)
@@ -180,21 +182,26 @@ func policyVariant(path string) (_ sim.Variant, err error) {
 	return variant, nil
 }
 
-// movesByUsage reports whether a policy moves pods by real usage.
-func movesByUsage(file *policy.File) (bool, error) {
-	if file.Descheduler == nil {
-		return file.DefaultProfile, nil
+// strategiesOf returns the names of the strategies that a policy runs.
+func strategiesOf(file *policy.File) (names []string, err error) {
+	switch {
+	case file.Descheduler == nil && file.DefaultProfile:
+		return []string{policy.DefaultStrategy}, nil
+	case file.Descheduler == nil:
+		return nil, nil
 	}
 	policyfile.SetupPlugins()
 	profiles, _, err := policyfile.OfflineProfiles(file)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if _, err := settings.Lines(&file.Load, policy.RealUsageArgs(profiles)); err != nil { // no process would start with them
-		return false, policyfile.Invalid(policyfile.NameOf(file), err.Error())
+	if _, err := settings.Lines(&file.Load, policy.Strategies(profiles)); err != nil { // no process would start with them
+		return nil, policyfile.Invalid(policyfile.NameOf(file), err.Error())
 	}
-	policyfile.KeepOnlyRealUsage(profiles)
-	return len(profiles.Profiles) > 0, nil
+	for _, strategy := range policyfile.Planned(profiles) {
+		names = append(names, strategy.Describe().Name)
+	}
+	return names, nil
 }
 
 func (o *SimulateOptions) print(out io.Writer, heading report.Heading, results []sim.Result) error {
@@ -221,10 +228,17 @@ func (o *SimulateOptions) writeReport(heading report.Heading, results []sim.Resu
 	return report.HTML(file, heading, results)
 }
 
-// simPolicy makes a LoadPolicy into what a replay needs.
-func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
-	args := &policy.RealUsageLowNodeUtilizationArgs{}
-	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
+// simPolicy makes a LoadPolicy, and strategies with the defaults of their arguments,
+// into what a replay needs.
+func simPolicy(load *policy.LoadPolicy, names ...string) (*sim.Policy, error) {
+	var strategies []plugin.Strategy
+	for _, name := range names {
+		strategy, err := registry.New(name)
+		if err != nil {
+			return nil, err
+		}
+		strategies = append(strategies, strategy)
+	}
 	observing, err := settings.Observing(load, nil)
 	if err != nil {
 		return nil, fmt.Errorf("resolving the lines: %w", err)
@@ -235,9 +249,9 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 		return nil, err
 	}
 	return &sim.Policy{
-		Observer: observing,
-		Args:     args,
-		Options:  realusage.OptionsOf(e),
-		Evicting: evicting,
+		Observer:   observing,
+		Strategies: strategies,
+		Options:    plugin.OptionsOf(e),
+		Evicting:   evicting,
 	}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage/forecast"
 )
@@ -36,8 +38,9 @@ func TestCycleWhereAllAreBusyAtOneHour(t *testing.T) {
 			}
 			f.observed.View.At = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
 			moves := 0
-			plugin := f.plugin(t, f.begin, func(made Made) { moves = len(made.Plan.Moves) })
-			plugin.deps.Options.Recurs, plugin.deps.Options.MinHotTimeSaved = forecast.Clock{Period: 24 * time.Hour}, 10*time.Minute
+			plugin := f.plugin(t, f.begin, func(made strategies.Made) { moves = len(made.Plan.Moves) }, func(o *plugin.Options) {
+				o.Recurs, o.MinHotTimeSaved = forecast.Clock{Period: 24 * time.Hour}, 10*time.Minute
+			})
 			if status := plugin.Balance(klog.NewContext(t.Context(), logr.Discard()), f.nodes); status != nil && status.Err != nil {
 				t.Fatal(status.Err)
 			}

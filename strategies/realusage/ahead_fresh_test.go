@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -13,7 +14,7 @@ import (
 // above 20.8; two make it hot.
 func TestMovesAheadToAFreshNode(t *testing.T) {
 	y := quietYard(t, 16_500)
-	study, err := y.Study(t.Context(), y.nodes, Asked{})
+	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestNoMovesAheadByAPolicyOfMemoryAlone(t *testing.T) {
 	}
 	y.observed.Lines = set.Resolve(y.observed.View)
 	y.observed.Board = scorer.NewBoard(y.observed.View, y.observed.Lines, scorer.Config{})
-	study, err := y.Study(t.Context(), y.nodes, Asked{})
+	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}

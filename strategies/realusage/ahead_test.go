@@ -11,6 +11,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage/forecast"
 )
@@ -37,8 +39,8 @@ func quietYard(t *testing.T, milliCores int64, change ...func(*v1.Pod)) *yard {
 	y := newYard(t, change...)
 	y.observed.States["node-00000"] = thresholds.NodeState{State: thresholds.Unknown}
 	y.observed.View.At = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
-	y.Plugin.deps.Options.Recurs = forecast.Clock{Period: 24 * time.Hour}
-	y.Plugin.deps.Options.MinHotTimeSaved = 10 * time.Minute
+	y.deps.Options.Recurs = forecast.Clock{Period: 24 * time.Hour}
+	y.deps.Options.MinHotTimeSaved = 10 * time.Minute
 	for i := range y.observed.View.Nodes {
 		for k := range y.observed.View.Nodes[i].Pods {
 			pod := &y.observed.View.Nodes[i].Pods[k]
@@ -53,7 +55,7 @@ func quietYard(t *testing.T, milliCores int64, change ...func(*v1.Pod)) *yard {
 
 func (y *yard) movedAhead(t *testing.T) (names []string) {
 	t.Helper()
-	study, err := y.Study(t.Context(), y.nodes, Asked{})
+	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func TestWhatIsRelievedAhead(t *testing.T) {
 		"its owners rest":           {9000, func(y *yard) { refuseAll(y, reasons.OwnerCoolingDown) }, 0},
 		"no more moves may be made": {9000, func(y *yard) {
 			y.observed.MaxMoves = 0
-			y.Plugin.deps.Options.MaxMoves = 0
+			y.deps.Options.MaxMoves = 0
 			refuseAll(y, reasons.MovesPerHour)
 		}, 0},
 		"the destination is cordoned":  {9000, func(y *yard) { y.observed.View.Snapshot.Nodes[2].Node.Schedulable = false }, 0},
@@ -140,7 +142,7 @@ func (h toldHandle) Evictor() frameworktypes.Evictor { return h.evictor }
 
 type evicting struct{ moved int }
 
-func (e *evicting) Execute(ctx context.Context, made Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
+func (e *evicting) Execute(ctx context.Context, _ *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
 	for i := range made.Plan.Moves {
 		pod := &v1.Pod{}
 		pod.Namespace, pod.Name = made.Plan.Moves[i].Namespace, made.Plan.Moves[i].Name
@@ -154,8 +156,8 @@ func (e *evicting) Execute(ctx context.Context, made Made, evict func(context.Co
 func TestAMoveAheadIsCountedAsSuch(t *testing.T) {
 	y := quietYard(t, 9000)
 	told, executor := &toldEvictor{Evictor: passing{y.handle.Evictor()}}, &evicting{}
-	y.Plugin.handle, y.Plugin.deps.Executor = toldHandle{y.handle, told}, executor
-	if status := y.Balance(t.Context(), y.nodes); status != nil && status.Err != nil {
+	y.handle, y.deps.Executor = toldHandle{y.handle, told}, executor
+	if status := y.plugin(t).Balance(t.Context(), y.nodes); status != nil && status.Err != nil {
 		t.Fatal(status.Err)
 	}
 	if executor.moved != 1 || told.reason != string(reasons.NodeHotAhead) {

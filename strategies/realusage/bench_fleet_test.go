@@ -20,9 +20,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -135,16 +135,20 @@ func (f *fleet) store(tb testing.TB) {
 
 // plugin returns Evenkeel's strategy on the fleet; a plan goes to made and no
 // further.
-func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), made func(Made)) *Plugin {
+func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), made func(strategies.Made), change ...func(*plugin.Options)) *plugin.Plugin {
 	tb.Helper()
-	plugin, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, f.handle(tb, false), Deps{
+	options := plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}}
+	for _, c := range change {
+		c(&options)
+	}
+	p, err := plugin.New(&Args{}, f.handle(tb, false), plugin.Deps{
 		Half:    &benchHalf{fakeHalf{observed: &f.observed, disruption: func(pod *v1.Pod) int64 { return int64(len(pod.OwnerReferences)) }}, session},
-		Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(made),
+		Options: options, Executor: executorFunc(made),
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return plugin
+	return p
 }
 
 // handle is the framework's, with its DefaultEvictor.

@@ -68,7 +68,7 @@ var (
 
 func benchEvenkeel(b *testing.B, f *fleet, before func(), session func(context.Context) (*placement.Session, error)) {
 	moves := 0
-	plugin := f.plugin(b, session, func(made Made) { moves = len(made.Plan.Moves) })
+	plugin := f.plugin(b, session, func(made strategies.Made) { moves = len(made.Plan.Moves) })
 	ctx := klog.NewContext(b.Context(), logr.Discard())
 	b.ReportAllocs()
 	for b.Loop() {
@@ -124,8 +124,8 @@ func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 	for name, decorate := range map[string]func(int, *v1.Pod){"plain": plain, "mixed": mixed} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 100, decorate)
-			var made Made
-			plugin := f.plugin(t, f.sync, func(m Made) { made = m })
+			var made strategies.Made
+			plugin := f.plugin(t, f.sync, func(m strategies.Made) { made = m })
 			f.churn()
 			if status := plugin.Balance(t.Context(), f.nodes); status != nil {
 				t.Fatal(status.Err)
@@ -148,7 +148,7 @@ func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 func TestPlanIsTheSameOnMoreProcessors(t *testing.T) {
 	f := newFleet(t, 3*nodesEach, mixed)
 	var plans []strategies.Plan
-	plugin := f.plugin(t, f.begin, func(m Made) { plans = append(plans, m.Plan) })
+	plugin := f.plugin(t, f.begin, func(m strategies.Made) { plans = append(plans, m.Plan) })
 	for _, processors := range []int{1, 3} {
 		before := runtime.GOMAXPROCS(processors)
 		status := plugin.Balance(t.Context(), f.nodes)

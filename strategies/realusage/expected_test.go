@@ -20,10 +20,7 @@ func TestLeavingPodsAreNotExpected(t *testing.T) {
 		}
 	}
 	expected := func() (hot, cool int64) {
-		in, _, err := y.input(y.observed, y.nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := y.input(t)
 		return in.Nodes[0].Load.Lasting(), in.Nodes[1].Load.Lasting()
 	}
 	if hot, cool := expected(); hot != 24_300 || cool != 3000 {

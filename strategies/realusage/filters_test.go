@@ -1,6 +1,7 @@
 package realusage
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // A plan does without the pods that a pre-eviction filter will refuse, and asks
@@ -29,7 +32,7 @@ func TestPlanAsksThePreEvictionFilters(t *testing.T) {
 		t.Errorf("planned %+v", moves)
 	}
 	y.before.asked = nil
-	if _, err := y.Study(t.Context(), y.nodes, Asked{}); err != nil {
+	if _, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(y.before.asked) != 2 {
@@ -55,15 +58,27 @@ const biggest = "app-00001-00000"
 // pod may have come since the plan was made.
 func TestEvictAsksTheFiltersAgain(t *testing.T) {
 	y := newYard(t)
+	var evict plugin.Evict
+	y.deps.Executor = evictorFunc(func(with plugin.Evict) { evict = with })
+	if status := y.plugin(t).Balance(t.Context(), y.nodes); status != nil {
+		t.Fatal(status.Err)
+	}
 	pod := y.pods["node-00000"][0].DeepCopy()
 	y.before.refuses = pod.OwnerReferences[0].UID
 	want := map[string]reasons.Reason{"refused before eviction": reasons.PreEvictionFilter, "protected by now": reasons.ProtectedByDefaultEvictor}
-	got := map[string]reasons.Reason{"refused before eviction": refusedFor(y.evict(t.Context(), pod, reasons.NodeHot))}
+	got := map[string]reasons.Reason{"refused before eviction": refusedFor(evict(t.Context(), pod, reasons.NodeHot))}
 	pod.Spec.Priority = new(int32(2_000_000_000))
-	got["protected by now"] = refusedFor(y.evict(t.Context(), pod, reasons.NodeHot))
+	got["protected by now"] = refusedFor(evict(t.Context(), pod, reasons.NodeHot))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
+}
+
+// evictorFunc is told what evicts.
+type evictorFunc func(plugin.Evict)
+
+func (f evictorFunc) Execute(_ context.Context, _ *plugin.Plugin, _ *strategies.Made, evict plugin.Evict) {
+	f(evict)
 }
 
 func refusedFor(err error) reasons.Reason {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // Nodes that are gathered on several processors give the plan that one gives, with
@@ -13,7 +15,7 @@ func TestProcessorsGatherTheSame(t *testing.T) {
 	f := newFleetOf(t, 2*nodesEach+1, 4, mixed)
 	planned := func(processors int) (moves []string) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		plugin := f.plugin(t, f.sync, func(made Made) {
+		plugin := f.plugin(t, f.sync, func(made strategies.Made) {
 			for i := range made.Plan.Moves {
 				m := &made.Plan.Moves[i]
 				moves = append(moves, m.Name+": "+m.From+" -> "+m.To)

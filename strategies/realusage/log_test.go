@@ -8,8 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // A cycle over 500 hot nodes whose 15,000 pods stay logs a line per reason at
@@ -22,15 +23,15 @@ func TestPodsThatStayAreSummedUp(t *testing.T) {
 		refused[pod.Name] = []reasons.Reason{reasons.OwnerCoolingDown, reasons.PodDisruptionBudgetExhausted, reasons.JobPod}[i%3]
 	}
 	cycle := func(verbosity int) (lines []string) {
-		plugin, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, f.handle(t, false), Deps{
+		p, err := plugin.New(&Args{}, f.handle(t, false), plugin.Deps{
 			Half:    &benchHalf{fakeHalf{observed: &f.observed, refused: refused}, f.begin},
-			Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(Made) {}),
+			Options: plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(strategies.Made) {}),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: verbosity})
-		if status := plugin.Balance(klog.NewContext(t.Context(), logger), f.nodes); status != nil {
+		if status := p.Balance(klog.NewContext(t.Context(), logger), f.nodes); status != nil {
 			t.Fatal(status.Err)
 		}
 		return lines

@@ -29,6 +29,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // movable is the pod of the yard's hot node that is moved only if the others
@@ -39,11 +41,12 @@ const movable = biggest
 // it to work: with the DefaultEvictor itself.
 type ruled struct {
 	*yard
-	client *fake.Clientset
-	shared informers.SharedInformerFactory
-	args   runtime.Object // the DefaultEvictor's
-	made   Made
-	tried  func(context.Context, *v1.Pod, reasons.Reason) error
+	client      *fake.Clientset
+	shared      informers.SharedInformerFactory
+	evictorArgs runtime.Object
+	made        strategies.Made
+	by          *plugin.Plugin
+	tried       plugin.Evict
 }
 
 // newRuled marks all pods of the hot node but movable. All pods are alike to
@@ -87,7 +90,7 @@ func (r *ruled) run(t *testing.T, content string) {
 	descheduler.SetupPlugins()
 	deps := r.deps
 	deps.Executor = r
-	Register(pluginregistry.PluginRegistry, func() Deps { return deps })
+	plugin.Register(pluginregistry.PluginRegistry, []plugin.Strategy{new(Args)}, func() plugin.Deps { return deps })
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -96,14 +99,13 @@ func (r *ruled) run(t *testing.T, content string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.args, _ = policy.ArgsOf(&loaded.Profiles[0], defaultevictor.PluginName)
+	r.evictorArgs, _ = policy.ArgsOf(&loaded.Profiles[0], defaultevictor.PluginName)
 	built := r.profile(t, &loaded.Profiles[0])
 	r.shared.Start(t.Context().Done())
 	r.shared.WaitForCacheSync(t.Context().Done())
 	if status := built.RunBalancePlugins(t.Context(), r.nodes); status != nil && status.Err != nil {
 		t.Fatal(status.Err)
 	}
-	r.Plugin = r.made.By
 }
 
 // balancer is a profile of the framework.
@@ -128,8 +130,8 @@ func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) balancer {
 }
 
 // Execute implements Executor: it keeps the plan.
-func (r *ruled) Execute(_ context.Context, made Made, evict func(context.Context, *v1.Pod, reasons.Reason) error) {
-	r.made, r.tried = made, evict
+func (r *ruled) Execute(_ context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
+	r.made, r.by, r.tried = *made, by, evict
 }
 
 // marked returns the pods of the hot node that are marked.
@@ -145,13 +147,13 @@ func (r *ruled) marked() (pods []*v1.Pod) {
 // explained returns why a pod of the hot node stays, and what says so.
 func (r *ruled) explained(t *testing.T, pod *v1.Pod) (reasons.Reason, string) {
 	t.Helper()
-	asked := Asked{Protection: r.args}
+	asked := strategies.Asked{Protection: r.evictorArgs}
 	for _, record := range r.observed.View.Snapshot.Nodes[0].Pods {
 		if record.UID == string(pod.UID) {
 			asked.Pod = record
 		}
 	}
-	study, err := r.Study(t.Context(), r.nodes, asked)
+	study, err := r.by.Study(t.Context(), r.nodes, asked)
 	if err != nil || study.Pod == nil {
 		t.Fatalf("pod %s: %+v, %v", pod.Name, study, err)
 	}
@@ -190,9 +192,9 @@ func TestSelections(t *testing.T) {
 	}{
 		"labels":                       {"labelSelector: {matchLabels: {tier: batch}}", "", labelled, reasons.ProtectedByDefaultEvictor, byLabels},
 		"labels that pods must lack":   {"labelSelector: {matchExpressions: [{key: tier, operator: NotIn, values: [web]}]}", "", labelled, reasons.ProtectedByDefaultEvictor, byLabels},
-		"labels of namespaces":         {"namespaceLabelSelector: {matchLabels: {team: web}}", "", banked, reasons.PreEvictionFilter, namespaceRefused},
-		"labels namespaces must lack":  {"namespaceLabelSelector: {matchExpressions: [{key: team, operator: NotIn, values: [bank]}]}", "", banked, reasons.PreEvictionFilter, namespaceRefused},
-		"a namespace that is not read": {"namespaceLabelSelector: {matchLabels: {team: web}}", "", func(pod *v1.Pod) { pod.Namespace = "late" }, reasons.PreEvictionFilter, namespaceRefused},
+		"labels of namespaces":         {"namespaceLabelSelector: {matchLabels: {team: web}}", "", banked, reasons.PreEvictionFilter, "pod namespace do not match the namespaceLabelSelector filter in the policy parameter"},
+		"labels namespaces must lack":  {"namespaceLabelSelector: {matchExpressions: [{key: team, operator: NotIn, values: [bank]}]}", "", banked, reasons.PreEvictionFilter, "pod namespace do not match the namespaceLabelSelector filter in the policy parameter"},
+		"a namespace that is not read": {"namespaceLabelSelector: {matchLabels: {team: web}}", "", func(pod *v1.Pod) { pod.Namespace = "late" }, reasons.PreEvictionFilter, "pod namespace do not match the namespaceLabelSelector filter in the policy parameter"},
 		"a priority":                   {"priorityThreshold: {value: 1000}", "", important, reasons.ProtectedByDefaultEvictor, byPriority},
 		"a priority class":             {"priorityThreshold: {name: gold}", "", important, reasons.ProtectedByDefaultEvictor, byPriority},
 		"another node of some":         {"nodeFit: true, nodeSelector: topology.kubernetes.io/zone=zone-1", "", elsewhere, reasons.PreEvictionFilter, byOtherNodes},
@@ -200,7 +202,7 @@ func TestSelections(t *testing.T) {
 		"namespaces excluded":          {"", "evictableNamespaces: {exclude: [bank]}", banked, reasons.NamespaceExcluded, ""},
 		"both, by names and by labels": {
 			"labelSelector: {matchLabels: {tier: batch}}, namespaceLabelSelector: {matchLabels: {team: web}}", "evictableNamespaces: {include: [ns, bank]}",
-			banked, reasons.PreEvictionFilter, namespaceRefused,
+			banked, reasons.PreEvictionFilter, "pod namespace do not match the namespaceLabelSelector filter in the policy parameter",
 		},
 	}
 	for name, tc := range cases {
@@ -265,7 +267,7 @@ func TestSelectionsAndTheEvictAnnotation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRuled(t, tc.evictor, tc.ours, func(pod *v1.Pod) {
 				pod.Labels["tier"], pod.Namespace, pod.Spec.Priority = "web", "bank", new(int32(1000))
-				pod.Annotations = map[string]string{upstreamEvict: "true"}
+				pod.Annotations = map[string]string{"descheduler.alpha.kubernetes.io/evict": "true"}
 			})
 			for _, pod := range r.marked() {
 				if reason, _ := r.explained(t, pod); reason != tc.want {
@@ -312,7 +314,7 @@ func TestNodesThatAreLeftOut(t *testing.T) {
 		"every landing":   {y.nodes[:1], nil},
 		"another landing": {y.nodes[:2], []string{"node-00001"}},
 	} {
-		study, err := y.Study(t.Context(), tc.nodes, Asked{})
+		study, err := y.plugin(t).Study(t.Context(), tc.nodes, strategies.Asked{})
 		if err != nil {
 			t.Fatal(err)
 		}

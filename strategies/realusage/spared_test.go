@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // What the policy spares stays, even where its move alone would do; others of
@@ -65,10 +66,10 @@ func TestWithinGoesByThePolicy(t *testing.T) {
 		"across types":     {acrossTypes: true, oneType: true},
 		"across all there": {acrossZones: true, acrossTypes: true, oneZone: true, oneType: true},
 	} {
-		p := &Plugin{deps: Deps{Options: Options{AcrossZones: tc.acrossZones, AcrossCapacityTypes: tc.acrossTypes}}}
-		here, _ := p.within(cluster.Site{Zone: "a"})
-		zone, _ := p.within(cluster.Site{Zone: "b"})
-		spot, _ := p.within(cluster.Site{Zone: "a", Spot: true})
+		o := &plugin.Options{AcrossZones: tc.acrossZones, AcrossCapacityTypes: tc.acrossTypes}
+		here, _ := o.Within(cluster.Site{Zone: "a"})
+		zone, _ := o.Within(cluster.Site{Zone: "b"})
+		spot, _ := o.Within(cluster.Site{Zone: "a", Spot: true})
 		if (here == zone) != tc.oneZone || (here == spot) != tc.oneType {
 			t.Errorf("%s: domains %q, of another zone %q, of another type %q", name, here, zone, spot)
 		}

@@ -19,10 +19,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -30,7 +31,9 @@ import (
 // yard is a Plugin over three nodes of 32 cores of which node-00000 is hot by
 // what its pods use.
 type yard struct {
-	*Plugin
+	args       *Args
+	deps       plugin.Deps
+	handle     frameworktypes.Handle
 	nodes      []*v1.Node
 	pods       map[string][]*v1.Pod
 	observed   strategies.Observed
@@ -116,18 +119,36 @@ func (y *yard) build(t *testing.T, filters *placement.Filters) {
 	}
 	y.before = &preEviction{EvictorPlugin: evictor.(frameworktypes.EvictorPlugin)}
 	handle.EvictorFilterImpl = y.before
-	y.Plugin, err = New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
+	y.args, y.handle = &Args{}, handle
+	y.deps = plugin.Deps{
 		Half:    &fakeHalf{observed: &y.observed, session: filters.Begin, refused: y.refused},
-		Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(Made) { y.executed++ }),
-	})
-	if err != nil {
-		t.Fatal(err)
+		Options: plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(strategies.Made) { y.executed++ }),
 	}
 }
 
-func (y *yard) study(t *testing.T, node, pod int) Study {
+// plugin returns the plugin by what the yard is now.
+func (y *yard) plugin(t *testing.T) *plugin.Plugin {
 	t.Helper()
-	study, err := y.Study(t.Context(), y.nodes, Asked{Pod: y.observed.View.Snapshot.Nodes[node].Pods[pod], Protection: y.protection})
+	p, err := plugin.New(y.args, y.handle, y.deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// input returns what is planned on.
+func (y *yard) input(t *testing.T) *plan.Input {
+	t.Helper()
+	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return study.Made.Basis.(*plan.Input)
+}
+
+func (y *yard) study(t *testing.T, node, pod int) strategies.Study {
+	t.Helper()
+	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{Pod: y.observed.View.Snapshot.Nodes[node].Pods[pod], Protection: y.protection})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +160,7 @@ func (y *yard) study(t *testing.T, node, pod int) Study {
 func TestStudy(t *testing.T) {
 	y := newYard(t)
 	study := y.study(t, 0, 2)
-	plain, err := y.Study(t.Context(), y.nodes, Asked{})
+	plain, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +170,8 @@ func TestStudy(t *testing.T) {
 	if study.Pod == nil || study.Pod.Refused != "" || len(study.Landings) != 2 || study.Landings[0].Refused != "" {
 		t.Errorf("pod %+v, landings %+v", study.Pod, study.Landings)
 	}
-	if study.Made.Input.Placement != nil || plain.Made.By != y.Plugin {
-		t.Error("the plan keeps a session that is closed, or does not name its maker")
+	if study.Made.Basis.(*plan.Input).Placement != nil {
+		t.Error("the plan keeps a session that is closed")
 	}
 }
 
@@ -171,7 +192,7 @@ func TestStudyWhileClosed(t *testing.T) {
 		t.Errorf("got %+v", study)
 	}
 	y.observed = strategies.Observed{Closed: "NoUsageData"}
-	if _, err := y.Study(t.Context(), y.nodes, Asked{Pod: &cluster.Pod{}}); err != nil {
+	if _, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{Pod: &cluster.Pod{}}); err != nil {
 		t.Errorf("before the first observation: %v", err)
 	}
 }
@@ -218,8 +239,9 @@ func TestProtection(t *testing.T) {
 	if study.Pod == nil || study.Pod.Refused != reasons.ProtectedByDefaultEvictor || !strings.Contains(study.Protection, "critical priority") {
 		t.Errorf("refused for %+v, protected by %q", study.Pod, study.Protection)
 	}
-	if got := y.Plugin.protection(t.Context(), reasons.ProtectedByDefaultEvictor, &v1.Pod{}, y.pods["node-00000"][0]); got != "" {
-		t.Errorf("with strange arguments: %q", got)
+	asked := strategies.Asked{Pod: y.observed.View.Snapshot.Nodes[0].Pods[0], Protection: &v1.Pod{}}
+	if strange, err := y.plugin(t).Study(t.Context(), y.nodes, asked); err != nil || strange.Protection != "" {
+		t.Errorf("with strange arguments: %q, %v", strange.Protection, err)
 	}
 }
 
@@ -229,7 +251,7 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 	for name, pod := range map[string]*cluster.Pod{
 		"gone": {UID: "other", Node: "node-00000"}, "on no node": {UID: "uid-00000-00"}, "on an unknown node": {UID: "uid-00000-00", Node: "x"},
 	} {
-		study, err := y.Study(t.Context(), y.nodes, Asked{Pod: pod})
+		study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{Pod: pod})
 		if err != nil || study.Pod != nil || len(study.Landings) > 0 || len(study.Made.Plan.Moves) != 1 {
 			t.Errorf("%s: %+v, %v", name, study, err)
 		}
@@ -245,7 +267,7 @@ type fakeHalf struct {
 	refused    map[string]reasons.Reason // by pod
 }
 
-var _ Half = (*fakeHalf)(nil)
+var _ plugin.Half = (*fakeHalf)(nil)
 
 func (h *fakeHalf) Observe() strategies.Observed { return *h.observed }
 
@@ -272,8 +294,8 @@ func (h *fakeHalf) Surges(pod *v1.Pod) bool { return h.surges != nil && h.surges
 func (h *fakeHalf) Moving(string) bool { return false }
 
 // executorFunc is told plans.
-type executorFunc func(Made)
+type executorFunc func(strategies.Made)
 
-func (f executorFunc) Execute(_ context.Context, made Made, _ func(context.Context, *v1.Pod, reasons.Reason) error) {
-	f(made)
+func (f executorFunc) Execute(_ context.Context, _ *plugin.Plugin, made *strategies.Made, _ plugin.Evict) {
+	f(*made)
 }

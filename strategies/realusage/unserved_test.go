@@ -39,10 +39,7 @@ func TestPodsOfAFullNodeWantMore(t *testing.T) {
 			read.Pods[0].Used[cluster.CPU] = 4000
 			read.Measured[usage.AtAvg5m][cluster.CPU] = tc.node
 			y.observed.View.Snapshot.Nodes[0].Node.Capacity[cluster.CPU] = tc.capacity
-			in, _, err := y.input(y.observed, y.nodes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := y.input(t)
 			node := &in.Nodes[0]
 			for k, want := range tc.want {
 				pod := &node.Pods[k]

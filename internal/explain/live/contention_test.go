@@ -156,7 +156,7 @@ func (anywhere) Scores(*cluster.Pod, []string) []int64     { return nil }
 func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
 
 // planned is what a cycle would do about an observation.
-func planned(o *observer.Observation) *explain.Planned {
+func plannedBy(o *observer.Observation) *explain.Planned {
 	in := plan.Input{Placement: anywhere{}}
 	for i, info := range o.View.Snapshot.Nodes {
 		node := plan.Node{
@@ -169,7 +169,7 @@ func planned(o *observer.Observation) *explain.Planned {
 		}
 		in.Nodes = append(in.Nodes, node)
 	}
-	return &explain.Planned{Input: in, Plan: plan.New(in)}
+	return &explain.Planned{Basis: &in, Plan: plan.New(in)}
 }
 
 // From a kubelet's summary to the move and its reason: a node whose containers
@@ -193,7 +193,7 @@ func TestContentionFromTheSummaryToTheMove(t *testing.T) {
 	if diff := cmp.Diff(wantStates, states); diff != "" {
 		t.Fatalf("states, unknown for %q (-want +got):\n%s", o.View.Nodes[0].Unknown, diff)
 	}
-	facts := &explain.Facts{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines, SamplesNeeded: 2, Planned: planned(o)}
+	facts := &explain.Facts{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines, SamplesNeeded: 2, Planned: plannedBy(o)}
 	var moves []string
 	for _, move := range facts.Planned.Plan.Moves {
 		moves = append(moves, move.Name+" to "+move.To)

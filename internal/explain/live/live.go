@@ -4,10 +4,12 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,7 +27,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -41,9 +43,9 @@ type Terms struct {
 	Protection runtime.Object
 	// MovesByUsage says that cycles make plans to explain with.
 	MovesByUsage bool
-	// Args are those of the profile whose plans are shown, the same as plan shows; nil
-	// shows all. OtherProfiles are the names of those whose plans are not.
-	Args          *policy.RealUsageLowNodeUtilizationArgs
+	// Shown are the strategies whose plans are shown, the same as plan shows; nil shows
+	// all. OtherProfiles are the names of the profiles whose plans are not.
+	Shown         []policy.Strategy
 	OtherProfiles []string
 }
 
@@ -55,11 +57,17 @@ type Explainer struct {
 	// pause is nil in a process that has no kill switch.
 	pause *pause.Switch
 	terms atomic.Pointer[Terms]
-	// planner makes plans once the process has run a cycle.
-	planner atomic.Pointer[realusage.Plugin]
-	busy    atomic.Bool
-	// last is the last cycle; nil before the first.
-	last atomic.Pointer[explain.Cycle]
+	busy  atomic.Bool
+	// cycles holds what the last cycle of each shown strategy planned, in the order in
+	// which they run: none before the first cycle. It is replaced as a whole.
+	cycles atomic.Pointer[[]planned]
+}
+
+// planned is what a strategy has planned in its last cycle.
+type planned struct {
+	by   *plugin.Plugin
+	at   time.Time
+	made strategies.Made
 }
 
 const (
@@ -80,8 +88,7 @@ func New(from *observer.Observer, nodes listers.NodeLister, killSwitch *pause.Sw
 func (e *Explainer) Follow(terms *Terms) {
 	e.terms.Store(terms)
 	if !terms.MovesByUsage {
-		e.planner.Store(nil)
-		e.last.Store(nil)
+		e.cycles.Store(nil)
 	}
 }
 
@@ -95,7 +102,32 @@ func (e *Explainer) NothingByUsage() string {
 }
 
 // Cycle returns what the last cycle planned; nil if there was none.
-func (e *Explainer) Cycle() *explain.Cycle { return e.last.Load() }
+func (e *Explainer) Cycle() *explain.Cycle {
+	cycles := e.cycles.Load()
+	if cycles == nil {
+		return nil
+	}
+	cycle, all := &explain.Cycle{}, make([]strategies.Made, len(*cycles))
+	for i, c := range *cycles {
+		all[i] = c.made
+		if c.at.After(cycle.At) {
+			cycle.At = c.at
+		}
+	}
+	whole := strategies.TogetherMade(all)
+	cycle.Plan, cycle.Closed = whole.Plan, whole.Closed
+	return cycle
+}
+
+// planners returns what makes the plans that are shown; none before the first cycle.
+func (e *Explainer) planners() (all []*plugin.Plugin) {
+	if cycles := e.cycles.Load(); cycles != nil {
+		for _, c := range *cycles {
+			all = append(all, c.by)
+		}
+	}
+	return all
+}
 
 // OtherProfiles are the profiles whose plans are not shown.
 func (e *Explainer) OtherProfiles() []string { return e.terms.Load().OtherProfiles }
@@ -124,8 +156,8 @@ func (e *Explainer) facts(o strategies.Observed) (*explain.Facts, error) {
 	return f, nil
 }
 
-// Study makes a plan to explain with, which is never carried out.
-func (e *Explainer) Study(ctx context.Context, planner *realusage.Plugin, s explain.Subject) (*explain.Facts, error) {
+// Study makes the strategies' plans to explain with, which are never carried out.
+func (e *Explainer) Study(ctx context.Context, planners []*plugin.Plugin, s explain.Subject) (*explain.Facts, error) {
 	terms := e.terms.Load()
 	selector, err := runner.NodeSelector(terms.Selector)
 	if err != nil {
@@ -135,38 +167,47 @@ func (e *Explainer) Study(ctx context.Context, planner *realusage.Plugin, s expl
 	if err != nil {
 		return nil, err
 	}
-	asked := realusage.Asked{Protection: terms.Protection}
+	asked := strategies.Asked{Protection: terms.Protection}
 	if o := e.observer.Latest(); o != nil && s.Kind == explain.KindPod {
 		asked.Pod = explain.FindPod(o.View, s.Namespace, s.Name)
 	}
-	made, err := planner.Study(ctx, nodes, asked)
-	if err != nil {
-		return nil, fmt.Errorf("planning to explain: %w", err)
+	studies := make([]strategies.Study, len(planners))
+	for i, planner := range planners {
+		if studies[i], err = planner.Study(ctx, nodes, asked); err != nil {
+			return nil, fmt.Errorf("planning to explain: %w", err)
+		}
 	}
-	f, err := e.facts(made.Made.Observed)
+	study := strategies.Together(studies)
+	f, err := e.facts(study.Made.Observed)
 	if err != nil {
 		return nil, err
 	}
-	f.Planned = &explain.Planned{
-		Input: made.Made.Input, Plan: made.Made.Plan, Closed: made.Made.Closed,
-		Pod: made.Pod, Protection: made.Protection, Landings: made.Landings,
-	}
+	f.Planned = explain.PlannedOf(&study)
 	return f, nil
 }
 
-// Judged receives each plan of a cycle, one for each profile that moves pods by real
-// usage. It logs what was judged, and keeps the plan that is shown and its maker.
-func (e *Explainer) Judged(ctx context.Context, made *realusage.Made) {
+// Judged receives each plan of a cycle, one for each strategy of each profile. It logs
+// what was judged, and keeps the plans that are shown and their makers.
+func (e *Explainer) Judged(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	e.logJudged(ctx, made)
-	if args := e.terms.Load().Args; made.By != nil {
-		if args != nil && !made.By.GoesBy(args) {
-			return
-		}
-		e.planner.Store(made.By)
+	shown := e.terms.Load().Shown
+	if shown != nil && !slices.ContainsFunc(shown, by.Is) {
+		return
 	}
+	var cycles []planned
+	if known := e.cycles.Load(); known != nil {
+		cycles = slices.DeleteFunc(slices.Clone(*known), func(p planned) bool {
+			return p.by.Name() == by.Name() || shown != nil && !slices.ContainsFunc(shown, p.by.Is) // of an earlier policy
+		})
+	}
+	latest := planned{by: by, made: *made}
 	if o := e.observer.Latest(); o != nil {
-		e.last.Store(&explain.Cycle{At: o.At, Plan: made.Plan, Closed: made.Closed})
+		latest.at = o.At
 	}
+	cycles = append(cycles, latest)
+	place := func(p planned) int { return slices.IndexFunc(shown, p.by.Is) }
+	slices.SortStableFunc(cycles, func(a, b planned) int { return cmp.Compare(place(a), place(b)) })
+	e.cycles.Store(&cycles)
 }
 
 // Explain answers GET /explain/node/NAME and GET /explain/pod/NAMESPACE/NAME.
@@ -189,9 +230,8 @@ func (e *Explainer) Explain(r *http.Request) (any, error) {
 // knowing returns the facts to explain with, and a plan if this process makes
 // plans.
 func (e *Explainer) knowing(ctx context.Context, s explain.Subject) (*explain.Facts, error) {
-	planner := e.planner.Load()
-	if planner != nil {
-		return e.study(ctx, func(ctx context.Context) (*explain.Facts, error) { return e.Study(ctx, planner, s) })
+	if planners := e.planners(); len(planners) > 0 {
+		return e.study(ctx, func(ctx context.Context) (*explain.Facts, error) { return e.Study(ctx, planners, s) })
 	}
 	f, err := e.Latest()
 	if err != nil {
@@ -241,7 +281,7 @@ func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (
 
 // logJudged logs the hot nodes of a cycle, and those that are above an evict line
 // and not hot.
-func (e *Explainer) logJudged(ctx context.Context, made *realusage.Made) {
+func (e *Explainer) logJudged(ctx context.Context, made *strategies.Made) {
 	logger := klog.FromContext(ctx).V(2)
 	if !logger.Enabled() {
 		return
@@ -250,7 +290,7 @@ func (e *Explainer) logJudged(ctx context.Context, made *realusage.Made) {
 	if err != nil {
 		return // nothing was observed, so nothing was judged
 	}
-	f.Planned = &explain.Planned{Input: made.Input, Plan: made.Plan, Closed: made.Closed}
+	f.Planned = &explain.Planned{Basis: made.Basis, Plan: made.Plan, Closed: made.Closed}
 	logged := 0
 	for i := range f.View.Nodes {
 		name := f.View.Snapshot.Nodes[i].Node.Name

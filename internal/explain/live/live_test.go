@@ -27,9 +27,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -79,7 +79,7 @@ func watching(t *testing.T) *observer.Observer {
 func TestJudgedIsLogged(t *testing.T) {
 	o := watching(t)
 	d, latest := New(o, nil, nil, &Terms{}), o.Latest()
-	made := realusage.Made{Observed: strategies.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]thresholds.NodeState{}}}
+	by, made := newPlugin(t, &realusage.Args{}), strategies.Made{Observed: strategies.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]thresholds.NodeState{}}}
 	for verbosity := range 3 {
 		for _, state := range []thresholds.State{thresholds.Warm, thresholds.Hot} {
 			want := 0
@@ -89,7 +89,7 @@ func TestJudgedIsLogged(t *testing.T) {
 			var out bytes.Buffer
 			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out), textlogger.Verbosity(verbosity)))
 			made.Observed.States["n1"] = thresholds.NodeState{State: state, Since: time.Now()}
-			d.Judged(klog.NewContext(t.Context(), logger), &made)
+			d.Judged(klog.NewContext(t.Context(), logger), by, &made)
 			if got := strings.Count(out.String(), `"Node judged" node="n1" state="hot"`); got != want {
 				t.Errorf("-v=%d, %s: %d lines, want %d:\n%s", verbosity, state, got, want, out.String())
 			}
@@ -111,9 +111,9 @@ func TestCycle(t *testing.T) {
 	if got := e.Cycle(); got != nil {
 		t.Errorf("before the first there is %+v", got)
 	}
-	plan := strategies.Plan{Nodes: []strategies.NodeReport{{Name: "n1", State: thresholds.Hot}}}
+	plan, by := strategies.Plan{Nodes: []strategies.NodeReport{{Name: "n1", State: thresholds.Hot}}}, newPlugin(t, &realusage.Args{})
 	for _, want := range []explain.Cycle{{At: latest.At, Plan: plan}, {At: latest.At, Closed: "the window is shut"}} {
-		e.Judged(t.Context(), &realusage.Made{Plan: want.Plan, Closed: want.Closed})
+		e.Judged(t.Context(), by, &strategies.Made{Plan: want.Plan, Closed: want.Closed})
 		if diff := cmp.Diff(&want, e.Cycle()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -123,34 +123,34 @@ func TestCycle(t *testing.T) {
 // Of several profiles that move by real usage the first one's plan is shown, as plan
 // does, though a cycle judges the others later. A new policy has another first one.
 func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
-	plugin := func() (*policy.RealUsageLowNodeUtilizationArgs, *realusage.Plugin) {
-		args := &policy.RealUsageLowNodeUtilizationArgs{}
-		by, err := realusage.New(args, nil, realusage.Deps{Half: idle{}, Executor: idle{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return args, by
-	}
-	args, first := plugin()
-	later, second := plugin()
+	args, later := &realusage.Args{}, &realusage.Args{}
+	first, second := newPlugin(t, args), newPlugin(t, later)
 	judge := func(e *Explainer) {
-		e.Judged(t.Context(), &realusage.Made{Closed: "first", By: first})
-		e.Judged(t.Context(), &realusage.Made{Closed: "second", By: second})
+		e.Judged(t.Context(), first, &strategies.Made{Closed: "first"})
+		e.Judged(t.Context(), second, &strategies.Made{Closed: "second"})
 	}
-	e := New(watching(t), nil, nil, &Terms{MovesByUsage: true, Args: args, OtherProfiles: []string{"batch"}})
-	if judge(e); e.Cycle().Closed != "first" || e.planner.Load() != first || !slices.Equal(e.OtherProfiles(), []string{"batch"}) {
+	e := New(watching(t), nil, nil, &Terms{MovesByUsage: true, Shown: []policy.Strategy{args}, OtherProfiles: []string{"batch"}})
+	if judge(e); e.Cycle().Closed != "first" || !slices.Equal(e.planners(), []*plugin.Plugin{first}) || !slices.Equal(e.OtherProfiles(), []string{"batch"}) {
 		t.Errorf("shown is the plan of the %s, and not that of %v", e.Cycle().Closed, e.OtherProfiles())
 	}
-	e.Follow(&Terms{MovesByUsage: true, Args: later})
-	if judge(e); e.Cycle().Closed != "second" || e.planner.Load() != second {
+	e.Follow(&Terms{MovesByUsage: true, Shown: []policy.Strategy{later}})
+	if judge(e); e.Cycle().Closed != "second" || !slices.Equal(e.planners(), []*plugin.Plugin{second}) {
 		t.Errorf("after the policy has changed the plan of the %s is shown", e.Cycle().Closed)
 	}
 }
 
 // idle executes nothing.
-type idle struct{ realusage.Half }
+type idle struct{ plugin.Half }
 
-func (idle) Execute(context.Context, realusage.Made, func(context.Context, *v1.Pod, reasons.Reason) error) {
+func (idle) Execute(context.Context, *plugin.Plugin, *strategies.Made, plugin.Evict) {}
+
+func newPlugin(t *testing.T, args plugin.Strategy) *plugin.Plugin {
+	t.Helper()
+	p, err := plugin.New(args, nil, plugin.Deps{Half: idle{}, Executor: idle{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // One plan is made at a time, nobody waits longer than five seconds, and a plan
@@ -220,7 +220,7 @@ func TestOneExplanationAfterTheOther(t *testing.T) {
 func TestNothingByUsage(t *testing.T) {
 	o, nodes := watching(t), listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
 	e := New(o, nodes, nil, &Terms{MovesByUsage: true})
-	e.Judged(t.Context(), &realusage.Made{Plan: strategies.Plan{Nodes: []strategies.NodeReport{{Name: "n1"}}}})
+	e.Judged(t.Context(), newPlugin(t, &realusage.Args{}), &strategies.Made{Plan: strategies.Plan{Nodes: []strategies.NodeReport{{Name: "n1"}}}})
 	if e.NothingByUsage() != "" || e.Cycle() == nil {
 		t.Errorf("%q, cycle %v", e.NothingByUsage(), e.Cycle())
 	}

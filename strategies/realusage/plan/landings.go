@@ -4,29 +4,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// Landing says whether one node would take a pod if nothing else moved.
-type Landing struct {
-	Node  string
-	State thresholds.State
-	// Before and After are the node's predicted usage without and with the pod.
-	Before, After cluster.Percents
-	// Refused is why the node does not take the pod; empty if it does. Detail
-	// explains more to a reader.
-	Refused reasons.Reason
-	Detail  string
-}
-
 // Landings reports for every node but the pod's own whether it would take the
 // pod, or the first reason of the planner why not. Nothing is moved. Without a
 // Placement, filters refuse nothing.
-func Landings(in *Input, pod *strategies.Pod) []Landing {
-	landings := make([]Landing, 0, len(in.Nodes))
+func Landings(in *Input, pod *strategies.Pod) []strategies.Landing {
+	landings := make([]strategies.Landing, 0, len(in.Nodes))
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.Name != pod.Node {
 			landings = append(landings, in.landing(n, pod))
@@ -35,8 +22,8 @@ func Landings(in *Input, pod *strategies.Pod) []Landing {
 	return landings
 }
 
-func (in *Input) landing(n *Node, pod *strategies.Pod) Landing {
-	l := Landing{
+func (in *Input) landing(n *Node, pod *strategies.Pod) strategies.Landing {
+	l := strategies.Landing{
 		Node: n.Name, State: n.State,
 		Before: n.Predicted.PercentOf(n.Allocatable), After: n.Predicted.Plus(pod.Usage).PercentOf(n.Allocatable),
 	}

@@ -25,7 +25,7 @@ func TestLandings(t *testing.T) {
 		}),
 		Placement: &refusing{pairs: []string{"web@tainted"}},
 	}
-	want := []Landing{
+	want := []strategies.Landing{
 		{Node: "a", State: thresholds.Cool, Before: cluster.Percents{20, 10}, After: cluster.Percents{30, 15}},
 		{Node: "brim", State: thresholds.Cool, Before: cluster.Percents{50, 0}, After: cluster.Percents{60, 5}},
 		{Node: "cordoned", State: thresholds.Cool, Before: cluster.Percents{10, 0}, After: cluster.Percents{20, 5}, Refused: reasons.NodeClosed, Detail: "Cordoned"},

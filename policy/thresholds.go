@@ -12,30 +12,50 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Overlay returns the lines the plugin judges nodes by: those of the
-// LoadPolicy, with the arguments laid over. It does not change node pools:
-// lines of a pool were set for that pool.
+// Thresholds are what the arguments of a strategy change of the lines. They are
+// called as in upstream's LowNodeUtilization.
+type Thresholds struct {
+	// Deviation makes both distances from the mean usage of the nodes.
+	Deviation bool
+	// Low and Target take the place of the low and evict lines of the resources that
+	// they name.
+	Low, Target api.ResourceThresholds
+}
+
+// Equal reports whether both change the lines alike.
+func (t *Thresholds) Equal(other *Thresholds) bool {
+	return t.Deviation == other.Deviation && maps.Equal(t.Low, other.Low) && maps.Equal(t.Target, other.Target)
+}
+
+// Overlay returns the lines that nodes are judged by: those of the LoadPolicy, with
+// a strategy's thresholds laid over. It does not change node pools: lines of a pool
+// were set for that pool.
 //
 // An evict line that moves takes the leave line along and lowers the reject
 // line as minGapPercent requires. Nothing ever raises the reject line above the
 // LoadPolicy's, because the scheduling side applies that one. With
 // useDeviationThresholds the metrics that thresholds name become deviations,
 // and reject follows evict: distances from different means do not compare.
-func (a *RealUsageLowNodeUtilizationArgs) Overlay(load *LoadPolicy) (Lines, error) {
+func Overlay(load *LoadPolicy, strategy Strategy) (Lines, error) {
+	of := strategy.Describe()
+	t := of.Thresholds
+	if t == nil {
+		return load.Lines, nil
+	}
 	var errs field.ErrorList
-	errs = append(errs, judged(a.Thresholds, load.Lines, field.NewPath("thresholds"))...)
-	errs = append(errs, judged(a.TargetThresholds, load.Lines, field.NewPath("targetThresholds"))...)
+	errs = append(errs, judged(t.Low, load.Lines, field.NewPath("thresholds"))...)
+	errs = append(errs, judged(t.Target, load.Lines, field.NewPath("targetThresholds"))...)
 	if len(errs) > 0 {
-		return nil, prefixed(errs)
+		return nil, namedErrors(of.Name, errs)
 	}
 	lines := Lines{}
 	for name := range load.Lines {
-		lines[name] = a.metricLines(name, load)
+		lines[name] = t.metricLines(name, load)
 	}
 	changed := *load
 	changed.Lines = lines
 	if errs := validateLines(&changed, field.NewPath("lines")); len(errs) > 0 {
-		return nil, prefixed(errs)
+		return nil, namedErrors(of.Name, errs)
 	}
 	return lines, nil
 }
@@ -55,16 +75,16 @@ func judged(thresholds api.ResourceThresholds, lines Lines, path *field.Path) fi
 	return errs
 }
 
-func (a *RealUsageLowNodeUtilizationArgs) metricLines(name usage.Metric, load *LoadPolicy) MetricLines {
+func (t *Thresholds) metricLines(name usage.Metric, load *LoadPolicy) MetricLines {
 	lines := load.Lines[name].clone()
-	low, hasLow := a.Thresholds[v1.ResourceName(name)]
-	evict, hasEvict := a.TargetThresholds[v1.ResourceName(name)]
+	low, hasLow := t.Low[v1.ResourceName(name)]
+	evict, hasEvict := t.Target[v1.ResourceName(name)]
 	if !hasLow && !hasEvict {
 		return lines
 	}
-	switched := lines.Deviation != a.UseDeviationThresholds
+	switched := lines.Deviation != t.Deviation
 	if switched {
-		lines = plainLines(name, a.UseDeviationThresholds)
+		lines = plainLines(name, t.Deviation)
 	}
 	if hasEvict {
 		lines.moveEvict(float64(evict), load.MinGapPercent)

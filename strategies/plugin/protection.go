@@ -1,4 +1,4 @@
-package realusage
+package plugin
 
 import (
 	"context"

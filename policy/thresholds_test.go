@@ -12,14 +12,14 @@ import (
 
 // The LoadPolicy's CPU lines are low 45, reject 60, leave 60, evict 65 and the
 // least gap is 3.
-func TestRealUsageOverlay(t *testing.T) {
+func TestOverlayOfThresholds(t *testing.T) {
 	cpu := func(percent float64) api.ResourceThresholds {
 		return api.ResourceThresholds{v1.ResourceCPU: api.Percentage(percent)}
 	}
 	deviation := func(l Levels) MetricLines { return MetricLines{Levels: l, Deviation: true} }
 	absolute := MetricLines{Levels: levels(45, 60, 65, 60)}
 	cases := map[string]struct {
-		args RealUsageLowNodeUtilizationArgs
+		args Thresholds
 		base MetricLines
 		want MetricLines
 		err  string
@@ -29,77 +29,77 @@ func TestRealUsageOverlay(t *testing.T) {
 			want: absolute,
 		},
 		"upstream's usual numbers": {
-			args: RealUsageLowNodeUtilizationArgs{Thresholds: cpu(20), TargetThresholds: cpu(50)},
+			args: Thresholds{Low: cpu(20), Target: cpu(50)},
 			base: absolute,
 			// reject: 50 - 3; leave: 5 below evict, as before.
 			want: MetricLines{Levels: levels(20, 47, 50, 45)},
 		},
 		"a higher evict line leaves the scheduler's line where it is": {
-			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(90)},
+			args: Thresholds{Target: cpu(90)},
 			base: absolute,
 			want: MetricLines{Levels: levels(45, 60, 90, 85)},
 		},
 		"a leave line that came down to the low line rests half way": {
-			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(50)},
+			args: Thresholds{Target: cpu(50)},
 			base: absolute,
 			// leave: 60 - 15 = 45 is not above low, so (45 + 50) / 2.
 			want: MetricLines{Levels: levels(45, 47, 50, 47.5)},
 		},
 		"windows keep their own levels": {
-			args: RealUsageLowNodeUtilizationArgs{Thresholds: cpu(20)},
+			args: Thresholds{Low: cpu(20)},
 			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(90.0)}}},
 			want: MetricLines{Levels: levels(20, 60, 65, 60), Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(90.0)}}},
 		},
 		"an evict line below what a window rejects at": {
-			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(60)},
+			args: Thresholds{Target: cpu(60)},
 			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Reject: new(62.0)}}},
 			err:  "RealUsageLowNodeUtilization: lines[cpu].windows[max_avg_1h].reject: Invalid value: 62: must be below the evict line (60) or at it",
 		},
 		"a low line above the reject line": {
-			args: RealUsageLowNodeUtilizationArgs{Thresholds: cpu(62)},
+			args: Thresholds{Low: cpu(62)},
 			base: absolute,
 			err:  "RealUsageLowNodeUtilization: lines[cpu].low: Invalid value: 62: must be below the reject line (60)",
 		},
 		"an evict line below the low line": {
-			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(40)},
+			args: Thresholds{Target: cpu(40)},
 			base: absolute,
 			err:  "RealUsageLowNodeUtilization: lines[cpu].low: Invalid value: 45: must be below the reject line (37)",
 		},
 		"a resource the LoadPolicy does not judge": {
-			args: RealUsageLowNodeUtilizationArgs{Thresholds: api.ResourceThresholds{v1.ResourceMemory: 20}},
+			args: Thresholds{Low: api.ResourceThresholds{v1.ResourceMemory: 20}},
 			base: absolute,
 			err:  `RealUsageLowNodeUtilization: thresholds[memory]: Unsupported value: "memory": supported values: "cpu"`,
 		},
 		"deviations take the place of levels": {
-			args: RealUsageLowNodeUtilizationArgs{UseDeviationThresholds: true, Thresholds: cpu(8), TargetThresholds: cpu(20)},
+			args: Thresholds{Deviation: true, Low: cpu(8), Target: cpu(20)},
 			base: absolute,
 			// reject: 20 - 3; leave: 5 below evict, as in the default
 			// distances.
 			want: deviation(levels(8, 17, 20, 15)),
 		},
 		"a deviation on one side only has the default on the other": {
-			args: RealUsageLowNodeUtilizationArgs{UseDeviationThresholds: true, Thresholds: cpu(8)},
+			args: Thresholds{Deviation: true, Low: cpu(8)},
 			base: absolute,
 			// reject: 15 - 3.
 			want: deviation(levels(8, 12, 15, 10)),
 		},
 		"a deviation so small that leaving is at the mean": {
-			args: RealUsageLowNodeUtilizationArgs{UseDeviationThresholds: true, TargetThresholds: cpu(4)},
+			args: Thresholds{Deviation: true, Target: cpu(4)},
 			base: absolute,
 			want: deviation(levels(10, 1, 4, 0)),
 		},
 		"a deviation smaller than the gap": {
-			args: RealUsageLowNodeUtilizationArgs{UseDeviationThresholds: true, TargetThresholds: cpu(2)},
+			args: Thresholds{Deviation: true, Target: cpu(2)},
 			base: absolute,
 			err:  "RealUsageLowNodeUtilization: lines[cpu].reject: Invalid value: 0: must be at least minGapPercent (3) below the evict line (2)",
 		},
 		"deviations over deviations never raise the reject line": {
-			args: RealUsageLowNodeUtilizationArgs{UseDeviationThresholds: true, TargetThresholds: cpu(30)},
+			args: Thresholds{Deviation: true, Target: cpu(30)},
 			base: deviation(levels(10, 9, 15, 10)),
 			want: deviation(levels(10, 9, 30, 25)),
 		},
 		"levels take the place of deviations and drop windows of distances": {
-			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(70)},
+			args: Thresholds{Target: cpu(70)},
 			base: MetricLines{Levels: levels(10, 9, 15, 10), Deviation: true, Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(20.0)}}},
 			want: MetricLines{Levels: levels(45, 60, 70, 65)},
 		},
@@ -108,7 +108,7 @@ func TestRealUsageOverlay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			load := Default(known)
 			load.Lines = Lines{usage.CPU: tc.base.clone()}
-			got, err := tc.args.Overlay(&load)
+			got, err := Overlay(&load, strategy{thresholds: tc.args})
 			if diff := cmp.Diff(Lines{usage.CPU: tc.base}, load.Lines); diff != "" {
 				t.Errorf("the LoadPolicy's own lines changed (-before +after):\n%s", diff)
 			}
@@ -128,36 +128,12 @@ func TestRealUsageOverlay(t *testing.T) {
 	}
 }
 
-// FuzzRealUsageOverlay verifies that arguments which pass their validator give
-// lines that hold the LoadPolicy's rules or an error, never lines that break
-// them; and that deviations give an error only for a gap that has no room.
-func FuzzRealUsageOverlay(f *testing.F) {
-	f.Add(10.0, 15.0, 3.0, true, false)
-	f.Add(100.0, 0.0, 50.0, true, true)
-	f.Add(20.0, 50.0, 1.0, false, true)
-	f.Add(21.6, 20.166666666666668, 3.5555555555555554, true, true) // evict - (evict - gap) is less than gap
-	f.Fuzz(func(t *testing.T, low, evict, gap float64, deviation, over bool) {
-		load := Default(known)
-		load.MinGapPercent = gap
-		load.Lines = Lines{usage.CPU: {Levels: levels(10, 40, 95, 90), Deviation: over}}
-		args := RealUsageLowNodeUtilizationArgs{
-			UseDeviationThresholds: deviation,
-			Thresholds:             api.ResourceThresholds{v1.ResourceCPU: api.Percentage(low)},
-			TargetThresholds:       api.ResourceThresholds{v1.ResourceCPU: api.Percentage(evict)},
-		}
-		if len(Validate(&load, known)) > 0 || ValidateRealUsageLowNodeUtilizationArgs(&args) != nil {
-			return // not what a policy can hold
-		}
-		lines, err := args.Overlay(&load)
-		if err != nil {
-			if deviation && evict >= gap {
-				t.Fatal(err)
-			}
-			return
-		}
-		load.Lines = lines
-		if errs := Validate(&load, known); len(errs) > 0 {
-			t.Fatalf("lines %+v: %v", lines, errs)
-		}
-	})
+// strategy has thresholds and no other arguments.
+type strategy struct {
+	Strategy
+	thresholds Thresholds
+}
+
+func (s strategy) Describe() StrategyDescription {
+	return StrategyDescription{Name: DefaultStrategy, Thresholds: &s.thresholds}
 }

@@ -1,4 +1,4 @@
-package realusage
+package plugin
 
 import (
 	"testing"
@@ -11,9 +11,6 @@ import (
 	frameworkfake "sigs.k8s.io/descheduler/pkg/framework/fake"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
-
-	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // The one check that a surge makes pointless lets a pod pass, and only that:
@@ -50,13 +47,7 @@ func TestSurgePassesMinReplicas(t *testing.T) {
 		t.Fatalf("%T filters nothing", evictor)
 	}
 	handle.EvictorFilterImpl = filter
-	p, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
-		Half:     &fakeHalf{observed: &strategies.Observed{}, surges: func(pod *v1.Pod) bool { return pod.Annotations["asks"] != "" }},
-		Executor: executorFunc(func(Made) {}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := &Plugin{handle: handle, deps: Deps{Half: surging{}}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", OwnerReferences: controlled("ReplicaSet"), Annotations: asks}}
@@ -74,3 +65,8 @@ func TestSurgePassesMinReplicas(t *testing.T) {
 }
 
 const upstreamEvict = "descheduler.alpha.kubernetes.io/evict"
+
+// surging is an evicting half in which the pods surge that ask for it.
+type surging struct{ Half }
+
+func (surging) Surges(pod *v1.Pod) bool { return pod.Annotations["asks"] != "" }

@@ -1,4 +1,4 @@
-package realusage
+package plugin
 
 import (
 	"context"
@@ -20,14 +20,14 @@ var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
 // Balance plans on the newest observation and has the plan executed. nodes are
 // those that match the policy's nodeSelector.
 func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
-	study, err := p.Study(ctx, nodes, Asked{})
+	study, err := p.Study(ctx, nodes, strategies.Asked{})
 	if err != nil {
 		return &frameworktypes.Status{Err: err}
 	}
-	made, logger := study.Made, klog.FromContext(ctx)
+	made, logger := &study.Made, klog.FromContext(ctx)
 	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
 	logDeclined(logger, made.Plan.Declined)
-	p.deps.Executor.Execute(ctx, made, p.evict)
+	p.deps.Executor.Execute(ctx, p, made, p.evict)
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (p *Plugin) evict(ctx context.Context, pod *v1.Pod, why reasons.Reason) err
 	case !p.handle.Evictor().PreEvictionFilter(pod):
 		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}
 	}
-	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(why)})
+	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: p.Name(), Reason: string(why)})
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", pod.Namespace+"/"+pod.Name, err)
 	}

@@ -1,0 +1,130 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/policy/check"
+)
+
+// DefaultStrategy is the strategy that the shipped profile runs, and that is
+// recommended where a policy runs none.
+const DefaultStrategy = "RealUsageLowNodeUtilization"
+
+// Strategy is the arguments of one of Evenkeel's own strategies: a plugin that plans
+// moves by observed usage, each with a destination. Whoever reads a policy asks the
+// arguments, and knows no strategy by its name.
+type Strategy interface {
+	runtime.Object
+	// SetDefaults fills in what is absent.
+	SetDefaults()
+	// Validate returns everything that is wrong with the arguments. It accepts zero
+	// values, because the framework validates before it sets defaults.
+	Validate() field.ErrorList
+	// Describe returns what others need to know about a strategy with these
+	// arguments.
+	Describe() StrategyDescription
+}
+
+// StrategyDescription is what others need to know about a strategy.
+type StrategyDescription struct {
+	// Name is the plugin's name in a DeschedulerPolicy.
+	Name string
+	// Relieves reports whether it moves pods off hot nodes, so that it matters when a
+	// node is hot.
+	Relieves bool
+	// Thresholds are laid over the lines of the LoadPolicy; nil for a strategy that
+	// takes these as they are.
+	Thresholds *Thresholds
+	// Does says in sentences what it moves and what it leaves alone. lint prints them.
+	Does []string
+	// Namespaces says by namespace whose pods may be moved; nil restricts nothing.
+	Namespaces *api.Namespaces
+}
+
+// Spares reports whether the namespace is excluded.
+func (d *StrategyDescription) Spares(namespace string) bool {
+	given := d.Namespaces
+	if given == nil {
+		return false
+	}
+	return len(given.Include) > 0 && !slices.Contains(given.Include, namespace) || slices.Contains(given.Exclude, namespace)
+}
+
+// Strategies returns the strategies that the profiles enable, in their order.
+func Strategies(p *api.DeschedulerPolicy) (all []Strategy) {
+	for i := range p.Profiles {
+		all = append(all, StrategiesOf(&p.Profiles[i])...)
+	}
+	return all
+}
+
+// StrategiesOf returns the strategies that a profile enables, in the order in which
+// they run.
+func StrategiesOf(profile *api.DeschedulerProfile) (all []Strategy) {
+	for _, name := range profile.Plugins.Balance.Enabled {
+		given, _ := ArgsOf(profile, name)
+		if strategy, ok := given.(Strategy); ok {
+			all = append(all, strategy)
+		}
+	}
+	return all
+}
+
+// Relieves reports whether any of the strategies moves pods off hot nodes.
+func Relieves(all []Strategy) bool {
+	return slices.ContainsFunc(all, func(s Strategy) bool { return s.Describe().Relieves })
+}
+
+// ArgsOf returns a plugin's arguments, and whether the profile has an entry for
+// them.
+func ArgsOf(profile *api.DeschedulerProfile, plugin string) (args runtime.Object, configured bool) {
+	for _, config := range profile.PluginConfigs {
+		if config.Name == plugin {
+			return config.Args, true
+		}
+	}
+	return nil, false
+}
+
+// namedErrors joins field errors into one error whose lines name the strategy.
+func namedErrors(strategy string, errs field.ErrorList) error {
+	joined := make([]error, len(errs))
+	for i, err := range errs {
+		joined[i] = fmt.Errorf("%s: %w", strategy, err)
+	}
+	return errors.Join(joined...)
+}
+
+// ValidateStrategy returns everything that is wrong with a strategy's arguments, one
+// line each; nil if nothing is.
+func ValidateStrategy(s Strategy) error { return namedErrors(s.Describe().Name, s.Validate()) }
+
+// ValidateNamespaces checks which namespaces a strategy is about. It also refuses names that no namespace has, such as patterns:
+// they would restrict nothing, or everything.
+func ValidateNamespaces(given *api.Namespaces, path *field.Path) field.ErrorList {
+	if given == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, list := range []struct {
+		path  *field.Path
+		names []string
+	}{{path.Child("include"), given.Include}, {path.Child("exclude"), given.Exclude}} {
+		for i, name := range list.names {
+			errs = append(errs, check.Valid(list.path.Index(i), name, validation.IsDNS1123Label)...)
+		}
+	}
+	if len(given.Include) > 0 && len(given.Exclude) > 0 {
+		errs = append(errs, field.Invalid(path.Child("exclude"), strings.Join(given.Exclude, ", "),
+			"must be left out where include is set: only one of the two may be"))
+	}
+	return errs
+}

@@ -1,0 +1,181 @@
+// Package plugin makes a strategy a plugin of the descheduler framework. It gathers
+// what strategies plan on, says which pods may be moved at all, and hands the plan
+// to an Executor. A strategy is its arguments: a type with a method that plans.
+// Package registry lists the strategies.
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage/forecast"
+)
+
+// Strategy decides which pods to move where: a pointer to its arguments.
+type Strategy interface {
+	policy.Strategy
+
+	// Plan plans one cycle. It moves only pods that round says may be moved, each to
+	// a node that takes it, and changes nothing.
+	Plan(ctx context.Context, round *Round) (Result, error)
+}
+
+// Result is what a strategy has planned.
+type Result struct {
+	Plan strategies.Plan
+	// Closed is why nothing is planned; empty if something is.
+	Closed string
+	// Basis is what it planned on.
+	Basis strategies.Basis
+	// Landings says for each other node whether it would take the pod asked about.
+	Landings []strategies.Landing
+	// MaxPerNode is how many moves off a node a cycle makes at most; 0 for no bound.
+	MaxPerNode int
+}
+
+// Half is the evicting half as strategies use it: about several pods at once.
+type Half interface {
+	// Observe returns what is known now and whether that suffices to evict.
+	Observe() strategies.Observed
+	// Session opens a what-if session on the current cluster.
+	Session(ctx context.Context) (*placement.Session, error)
+	// Refuse returns why a pod may not be moved, for reasons outside this
+	// package; empty if it may.
+	Refuse(pod *v1.Pod) reasons.Reason
+	// Protection returns why a pod is protected whatever else is moved, and what
+	// says so, such as the key of an annotation; empty if nothing does.
+	Protection(pod *v1.Pod) (reasons.Reason, string)
+	// Disruption is what moving a pod costs.
+	Disruption(pod *v1.Pod) strategies.Disruption
+	// Surges reports whether a pod is evicted only once a second is ready.
+	Surges(pod *v1.Pod) bool
+	// Moving reports whether a pod is already being moved.
+	Moving(podUID string) bool
+}
+
+// Evict takes one pod through the framework's filters and evictor.
+type Evict func(ctx context.Context, pod *v1.Pod, why reasons.Reason) error
+
+// Executor carries out a plan: it makes its moves or prints them.
+type Executor interface {
+	// Execute gets the plan, the plugin that made it, which can explain it, and what
+	// evicts.
+	Execute(ctx context.Context, by *Plugin, made *strategies.Made, evict Evict)
+}
+
+// Deps is what a strategy needs beyond the framework's handle.
+type Deps struct {
+	Half     Half
+	Executor Executor
+	// Options are the policy's rules about pods.
+	Options Options
+}
+
+// Options are a policy's rules about pods and plans.
+type Options struct {
+	MaxMoves       int
+	MinGainPercent float64
+	// MinHotTimeSaved is how much less nodes have to be hot for a move.
+	MinHotTimeSaved time.Duration
+	// Recurs is after how long usage comes back; without a Period no pod is moved
+	// before its node is hot.
+	Recurs forecast.Clock
+	// Unforeseen: nothing is expected, so moves have to save nothing.
+	Unforeseen     bool
+	EvictJobs      bool
+	SchedulerNames []string
+	// AcrossZones and AcrossCapacityTypes allow moves to nodes of another zone,
+	// and between spot and other nodes.
+	AcrossZones, AcrossCapacityTypes bool
+}
+
+// OptionsOf returns what a policy says of pods and plans.
+func OptionsOf(e *policy.Eviction) Options {
+	options := Options{
+		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, MinHotTimeSaved: e.MinHotTimeSaved.Duration, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
+		AcrossZones: e.AcrossZones, AcrossCapacityTypes: e.AcrossCapacityTypes,
+		Recurs: forecast.Clock{Period: e.Recurs()}, Unforeseen: e.Forecast == policy.ForecastNone,
+	}
+	if options.Unforeseen {
+		options.MinHotTimeSaved = 0
+	}
+	return options
+}
+
+// Within returns what pods of a node stay within by the policy, and the zone
+// that they stay within if they can.
+func (o *Options) Within(site cluster.Site) (domain, zone string) {
+	if site.Zone != "" && !o.AcrossZones {
+		domain = "zone " + site.Zone
+	}
+	if site.Spot && !o.AcrossCapacityTypes {
+		domain = strings.TrimSpace(domain + " spot")
+	}
+	return domain, site.Zone
+}
+
+// Register adds strategies to a registry of the framework. deps is called only
+// when a plugin is built: decoding a policy already needs the registration,
+// before the dependencies exist.
+func Register(registry pluginregistry.Registry, all []Strategy, deps func() Deps) {
+	for _, strategy := range all {
+		name := strategy.Describe().Name
+		build := func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
+			return New(args, handle, deps())
+		}
+		validate := func(args runtime.Object) error {
+			given, ok := args.(Strategy)
+			if !ok {
+				return fmt.Errorf("arguments of type %T given to %s", args, name)
+			}
+			return policy.ValidateStrategy(given)
+		}
+		setDefaults := func(args runtime.Object) {
+			if given, ok := args.(Strategy); ok {
+				given.SetDefaults()
+			}
+		}
+		delete(registry, name)
+		pluginregistry.Register(name, build, &Plugin{}, strategy, validate, setDefaults, registry)
+	}
+}
+
+// Plugin is a strategy as a plugin of the framework.
+type Plugin struct {
+	strategy Strategy
+	is       policy.StrategyDescription
+	handle   frameworktypes.Handle
+	deps     Deps
+}
+
+// New returns the plugin of a strategy.
+func New(args runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin, error) {
+	strategy, ok := args.(Strategy)
+	if !ok {
+		return nil, fmt.Errorf("unexpected arguments of type %T: they are no strategy's", args)
+	}
+	if deps.Half == nil || deps.Executor == nil {
+		return nil, errors.New("plugin: Half and Executor must be set")
+	}
+	return &Plugin{strategy: strategy, is: strategy.Describe(), handle: handle, deps: deps}, nil
+}
+
+// Name returns the plugin's name.
+func (p *Plugin) Name() string { return p.is.Name }
+
+// Is reports whether the plugin runs with these very arguments: those of its
+// profile, which may equal another one's.
+func (p *Plugin) Is(args policy.Strategy) bool { return policy.Strategy(p.strategy) == args }

@@ -1,0 +1,246 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	"sigs.k8s.io/descheduler/pkg/utils"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Round is what a strategy plans one cycle on.
+type Round struct {
+	// Observed is what is known of usage.
+	Observed strategies.Observed
+	// Options are the policy's rules.
+	Options Options
+	// Nodes are those that the policy's nodeSelector matches, ordered by name.
+	Nodes []*v1.Node
+	// Asked is the pod that an explanation is about; nil if there is none.
+	Asked *strategies.Pod
+
+	plugin *Plugin
+	asked  *v1.Pod // the object of Asked
+}
+
+// Pods returns what looks up the pods of nodes. Several may be used at once, each by
+// one goroutine.
+func (r *Round) Pods() *Pods {
+	return &Pods{plugin: r.plugin, byUID: map[string]*v1.Pod{}, passing: map[template]bool{}, objects: map[*cluster.Pod]*v1.Pod{}}
+}
+
+// Place opens a what-if session on the current cluster for pods that may be moved, and
+// the pod asked about. The caller closes it.
+func (r *Round) Place(ctx context.Context, pods *Pods) (Placement, error) {
+	session, err := r.plugin.deps.Half.Session(ctx)
+	if err != nil {
+		return Placement{}, fmt.Errorf("opening a placement session: %w", err)
+	}
+	if r.Asked != nil {
+		pods.objects[r.Asked.Pod] = r.asked
+	}
+	return Placement{session, pods.objects}, nil
+}
+
+// Pods looks up the pods of nodes.
+type Pods struct {
+	plugin *Plugin
+	// byUID holds the API objects of the current node's pods.
+	byUID map[string]*v1.Pod
+	// objects holds the API objects of the pods that may be moved, for the
+	// scheduler's filters.
+	objects map[*cluster.Pod]*v1.Pod
+	// passing holds what the pre-eviction filters said of the current node's pods.
+	passing map[template]bool
+}
+
+// Add takes over what others have found.
+func (g *Pods) Add(others *Pods) { maps.Copy(g.objects, others.objects) }
+
+// Movable returns the API objects of the pods that may be moved.
+func (g *Pods) Movable() map[*cluster.Pod]*v1.Pod { return g.objects }
+
+// template is what the pre-eviction filters distinguish pods of a node by: the
+// DefaultEvictor's, the only one that there is, asks for the namespace's labels
+// and for another node that the pod fits on. Pods of one owner are in several
+// namespaces if it is in none.
+type template struct{ namespace, owner, hash string }
+
+// Of returns the pods of a node, each with why it may not be moved, and the usage that has left or is
+// leaving it since the observation, which justifies no further moves. Pods that
+// were already terminating then count as neither, because the node was not
+// judged by them.
+func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage) (pods []strategies.Pod, left cluster.Amounts, err error) {
+	if err := g.list(info.Node.Name); err != nil {
+		return nil, left, err
+	}
+	pods = make([]strategies.Pod, 0, len(info.Pods))
+	for j, record := range info.Pods {
+		if record.Terminating {
+			continue
+		}
+		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: read.Pods[j].Expected, Pattern: read.Pods[j].Pattern, PeakMilliCores: read.Pods[j].PeakMilliCores}
+		object := g.byUID[record.UID]
+		if object == nil || object.DeletionTimestamp != nil || g.plugin.deps.Half.Moving(record.UID) {
+			left = left.Plus(pod.Usage) // a lower bound, until the next sample
+			continue
+		}
+		pod.Refused = g.plugin.refuse(object, record, &read.Pods[j])
+		if pod.Refused == "" && !g.passes(object, record) {
+			pod.Refused = reasons.PreEvictionFilter
+		}
+		if info.Node.Leaving != "" {
+			pod.Refused = reasons.NodeLeaving
+		}
+		if pod.Refused == "" {
+			pod.Disruption = g.plugin.deps.Half.Disruption(object)
+			g.objects[record] = object
+		}
+		pods = append(pods, pod)
+	}
+	return pods, left, nil
+}
+
+// passes asks the pre-eviction filters, once for pods that are alike: they may
+// look at every node for an answer, and they log it.
+func (g *Pods) passes(object *v1.Pod, record *cluster.Pod) bool {
+	like := template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID)}
+	passes, asked := g.passing[like]
+	if !asked {
+		passes = g.plugin.handle.Evictor().PreEvictionFilter(object)
+		g.passing[like] = passes
+	}
+	return passes
+}
+
+// list looks up the objects of the pods on a node, which becomes the current one.
+func (g *Pods) list(node string) error {
+	objects, err := podutil.ListPodsOnANode(node, g.plugin.handle.GetPodsAssignedToNodeFunc(), nil)
+	if err != nil {
+		return fmt.Errorf("listing the pods of node %q: %w", node, err)
+	}
+	clear(g.byUID)
+	clear(g.passing)
+	for _, object := range objects {
+		g.byUID[string(object.UID)] = object
+	}
+	return nil
+}
+
+// refuse returns the most informative reason why a pod may not be moved.
+func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsage) reasons.Reason {
+	switch {
+	case utils.IsMirrorPod(object) || isStatic(object):
+		return reasons.MirrorPod
+	case record.Owner.Kind == "DaemonSet":
+		return reasons.DaemonSetPod
+	case record.Owner.UID == "":
+		return reasons.NoController
+	case record.Owner.Kind == "Job" && !p.deps.Options.EvictJobs && !foreign(object):
+		return reasons.JobPod
+	case !slices.Contains(p.deps.Options.SchedulerNames, object.Spec.SchedulerName):
+		return reasons.SchedulerNotSteered
+	case p.is.Spares(object.Namespace):
+		return reasons.NamespaceExcluded
+	case read.Starting:
+		return reasons.PodStarting
+	case !read.Measured:
+		return reasons.PodUsageUnknown
+	}
+	if reason := p.deps.Half.Refuse(object); reason != "" {
+		return reason
+	}
+	if !p.handle.Evictor().Filter(p.filtered(object)) {
+		return reasons.ProtectedByDefaultEvictor
+	}
+	return ""
+}
+
+// foreign reports whether a pod's controller is of a custom resource. Volcano's Job,
+// for one, is among the policy's recreatingControllers or not moved at all.
+func foreign(object *v1.Pod) bool {
+	ref := metav1.GetControllerOfNoCopy(object)
+	return ref != nil && strings.Contains(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group, ".")
+}
+
+// isStatic is upstream's IsStaticPod without its error for every pod that does
+// not state its source.
+func isStatic(object *v1.Pod) bool {
+	source, ok := object.Annotations[configSource]
+	return ok && source != "api"
+}
+
+// configSource is the annotation in which a kubelet states a pod's source.
+const configSource = "kubernetes.io/config.source"
+
+// filtered returns the pod to show to the framework's filters. The
+// DefaultEvictor's minReplicas spares single pods a gap that a surge does not
+// leave, and no argument exempts pods from this check alone. But the check
+// skips pods with more than one owner, and no other check counts owners.
+func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
+	if len(object.OwnerReferences) == 0 || !p.deps.Half.Surges(object) {
+		return object
+	}
+	twice := *object
+	twice.OwnerReferences = slices.Concat(object.OwnerReferences, object.OwnerReferences)
+	return &twice
+}
+
+// Placement says which nodes would take pods, given the moves that it was told. It
+// holds a what-if session on the cluster.
+type Placement struct {
+	session *placement.Session
+	objects map[*cluster.Pod]*v1.Pod
+}
+
+// Fits reports whether the replacement of pod could run on node, and if not, why.
+func (s Placement) Fits(pod *cluster.Pod, node string) (bool, string) {
+	object := s.objects[pod]
+	if object == nil {
+		return false, "the pod is gone"
+	}
+	result := s.session.Fits(object, node)
+	if result.OK {
+		return true, ""
+	}
+	if result.Plugin == "" {
+		return false, result.Reason
+	}
+	return false, result.Plugin + ": " + result.Reason
+}
+
+// Scores returns how much kube-scheduler would prefer each of some nodes for the
+// replacement, higher for better and below 0 for a node that it could not run on;
+// nil if it has no preference among them.
+func (s Placement) Scores(pod *cluster.Pod, nodes []string) []int64 {
+	return s.session.Scores(s.objects[pod], nodes)
+}
+
+// Move applies a move and returns its undo.
+func (s Placement) Move(pod *cluster.Pod, to string) (func(), error) {
+	object := s.objects[pod]
+	if object == nil {
+		return nil, fmt.Errorf("moving pod %q: it is gone", pod.Key())
+	}
+	undo, err := s.session.Move(object, to)
+	if err != nil {
+		return nil, fmt.Errorf("moving pod %q to %q: %w", pod.Key(), to, err)
+	}
+	return undo, nil
+}
+
+// Close ends the session.
+func (s Placement) Close() { s.session.Close() }

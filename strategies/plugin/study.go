@@ -1,0 +1,114 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Study plans as Balance does but executes nothing. It may be called while
+// Balance runs.
+func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
+	observed := p.deps.Half.Observe()
+	study := strategies.Study{Made: strategies.Made{Observed: observed, Closed: observed.Closed}}
+	var object *v1.Pod
+	if observed.View != nil {
+		object = p.judge(ctx, &study, asked)
+	}
+	if observed.Closed != "" {
+		return study, nil
+	}
+	round := &Round{Observed: observed, Options: p.deps.Options, Nodes: nodes, Asked: study.Pod, plugin: p, asked: object}
+	result, err := p.strategy.Plan(ctx, round)
+	if err != nil {
+		return study, err
+	}
+	study.Made.Plan, study.Made.Closed, study.Made.Basis = result.Plan, result.Closed, result.Basis
+	study.Landings = result.Landings
+	p.pace(&study.Made, result.MaxPerNode)
+	return study, nil
+}
+
+// pace adds to a plan how long the moves off each node take.
+func (p *Plugin) pace(made *strategies.Made, maxPerNode int) {
+	moves := slices.Concat(made.Plan.Moves, made.Plan.Waiting)
+	if made.Observed.Pace == nil || len(moves) == 0 {
+		return
+	}
+	estimated := map[string]bool{}
+	for i := range made.Plan.Waiting {
+		if m := &made.Plan.Waiting[i]; m.To == "" {
+			estimated[m.From] = true
+		}
+	}
+	reliefs := made.Observed.Pace(moves, p.deps.Options.MaxMoves, maxPerNode)
+	for i := range made.Plan.Nodes {
+		n := &made.Plan.Nodes[i]
+		if relief, moved := reliefs[n.Name]; moved {
+			relief.AtLeast = estimated[n.Name]
+			n.Relief = &relief
+		}
+	}
+}
+
+// judge finds the pod asked about and evaluates it as the planner does.
+func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strategies.Asked) *v1.Pod {
+	if asked.Pod == nil {
+		return nil
+	}
+	object, read := p.object(asked.Pod), readingOf(study.Made.Observed.View, asked.Pod)
+	if object == nil || read == nil {
+		return nil
+	}
+	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern}
+	pod.Refused = p.refuse(object, asked.Pod, read)
+	switch {
+	case pod.Refused != "":
+	case !p.handle.Evictor().PreEvictionFilter(object):
+		pod.Refused = reasons.PreEvictionFilter
+	default:
+		pod.Disruption = p.deps.Half.Disruption(object)
+	}
+	study.Protection = p.protection(ctx, pod.Refused, asked.Protection, object)
+	if reason, detail := p.deps.Half.Protection(object); reason == pod.Refused {
+		study.Protection = cmp.Or(study.Protection, detail)
+	}
+	study.Pod = pod
+	return object
+}
+
+// object returns the API object of a pod, nil if it is gone.
+func (p *Plugin) object(pod *cluster.Pod) *v1.Pod {
+	listed, err := podutil.ListPodsOnANode(pod.Node, p.handle.GetPodsAssignedToNodeFunc(), nil)
+	if err != nil {
+		return nil
+	}
+	for _, object := range listed {
+		if string(object.UID) == pod.UID {
+			return object
+		}
+	}
+	return nil
+}
+
+// readingOf returns a pod's measured usage, nil if the view does not have it.
+func readingOf(view *usage.View, pod *cluster.Pod) *usage.PodUsage {
+	i := view.Snapshot.Index(pod.Node)
+	if i < 0 {
+		return nil
+	}
+	for j, other := range view.Snapshot.Nodes[i].Pods {
+		if other.UID == pod.UID {
+			return &view.Nodes[i].Pods[j]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package realusage
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/check"
+)
+
+// Name is the strategy's name in a DeschedulerPolicy.
+const Name = policy.DefaultStrategy
+
+// Args are the plugin's arguments. Their names and meanings are those of upstream's LowNodeUtilization; all are optional, and
+// what is absent is as the LoadPolicy says.
+type Args struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// UseDeviationThresholds makes both thresholds distances from the mean
+	// usage of the nodes instead of levels of usage: of the metrics they name,
+	// what they leave open is as with deviation in the LoadPolicy.
+	UseDeviationThresholds bool `json:"useDeviationThresholds,omitempty"`
+	// Thresholds take the place of the low lines of the resources they name:
+	// percent of allocatable, or percentage points below the mean.
+	Thresholds api.ResourceThresholds `json:"thresholds,omitempty"`
+	// TargetThresholds take the place of the evict lines of the resources they
+	// name: percent of allocatable, or percentage points above the mean.
+	TargetThresholds api.ResourceThresholds `json:"targetThresholds,omitempty"`
+	// NumberOfNodes is the number of cool nodes that must be exceeded before
+	// anything is moved: 0 or more. Nodes that take no pods do not count.
+	NumberOfNodes int `json:"numberOfNodes,omitempty"`
+	// EvictableNamespaces says by namespace whose pods may be moved: those of
+	// include alone, or all but those of exclude. At most one of the two may be
+	// set; an empty list restricts nothing. What the pods of the others use still
+	// counts.
+	EvictableNamespaces *api.Namespaces `json:"evictableNamespaces,omitempty"`
+	// EvictionLimits bounds the evictions from one node in one cycle.
+	EvictionLimits *api.EvictionLimits `json:"evictionLimits,omitempty"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (a *Args) DeepCopyObject() runtime.Object {
+	if a == nil {
+		return nil
+	}
+	return a.DeepCopy()
+}
+
+// DeepCopy returns a copy that shares nothing with a.
+func (a *Args) DeepCopy() *Args {
+	if a == nil {
+		return nil
+	}
+	out := *a
+	out.Thresholds = maps.Clone(a.Thresholds)
+	out.TargetThresholds = maps.Clone(a.TargetThresholds)
+	out.EvictableNamespaces = a.EvictableNamespaces.DeepCopy()
+	out.EvictionLimits = a.EvictionLimits.DeepCopy()
+	return &out
+}
+
+// SetDefaults implements policy.Strategy. It changes nothing: what is absent is as
+// the LoadPolicy says.
+func (a *Args) SetDefaults() {}
+
+// Describe implements policy.Strategy.
+func (a *Args) Describe() policy.StrategyDescription {
+	return policy.StrategyDescription{
+		Name: Name, Relieves: true, Namespaces: a.EvictableNamespaces,
+		Thresholds: &policy.Thresholds{Deviation: a.UseDeviationThresholds, Low: a.Thresholds, Target: a.TargetThresholds},
+	}
+}
+
+// Validate implements policy.Strategy.
+func (a *Args) Validate() field.ErrorList {
+	var errs field.ErrorList
+	thresholds, targets := field.NewPath("thresholds"), field.NewPath("targetThresholds")
+	errs = append(errs, validateThresholds(a.Thresholds, thresholds)...)
+	errs = append(errs, validateThresholds(a.TargetThresholds, targets)...)
+	if a.UseDeviationThresholds {
+		errs = append(errs, validateDeviation(a)...)
+	} else {
+		errs = append(errs, validateOrder(a, thresholds)...)
+	}
+	errs = append(errs, check.Between(field.NewPath("numberOfNodes"), a.NumberOfNodes, 0, 1_000_000)...)
+	return append(errs, policy.ValidateNamespaces(a.EvictableNamespaces, field.NewPath("evictableNamespaces"))...)
+}
+
+func validateThresholds(thresholds api.ResourceThresholds, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(thresholds)) {
+		key := path.Key(string(name))
+		errs = append(errs, check.OneOf(key, name, v1.ResourceCPU, v1.ResourceMemory)...)
+		errs = append(errs, check.Percent(key, float64(thresholds[name]))...)
+	}
+	return errs
+}
+
+func validateDeviation(args *Args) field.ErrorList {
+	if len(args.Thresholds)+len(args.TargetThresholds) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(field.NewPath("thresholds"),
+		"useDeviationThresholds needs thresholds, targetThresholds or both")}
+}
+
+// validateOrder compares thresholds as far as possible without the LoadPolicy.
+func validateOrder(args *Args, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(args.Thresholds)) {
+		target, both := args.TargetThresholds[name]
+		if low := args.Thresholds[name]; both && low >= target {
+			errs = append(errs, field.Invalid(path.Key(string(name)), float64(low),
+				fmt.Sprintf("must be below targetThresholds[%s] (%v)", name, target)))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,46 @@
+package realusage
+
+import (
+	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// openFor counts the cool nodes that take pods. One with taints takes those pods
+// only that tolerate them.
+func openFor(pods map[*cluster.Pod]*v1.Pod, nodes []plan.Node, objects []*v1.Node) (open int) {
+	tainted := map[string][]v1.Taint{}
+	for _, object := range objects {
+		if len(object.Spec.Taints) > 0 {
+			tainted[object.Name] = object.Spec.Taints
+		}
+	}
+	for i := range nodes {
+		if n := &nodes[i]; n.Open() && tolerated(tainted[n.Name], pods) {
+			open++
+		}
+	}
+	return open
+}
+
+// tolerated reports whether no taint keeps pods off, or one of these tolerates
+// all that do.
+func tolerated(taints []v1.Taint, pods map[*cluster.Pod]*v1.Pod) bool {
+	repels := func(taint *v1.Taint) bool { return taint.Effect != v1.TaintEffectPreferNoSchedule }
+	repelled := func(tolerations []v1.Toleration) bool {
+		_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, tolerations, repels, true)
+		return repelled
+	}
+	if !repelled(nil) {
+		return true
+	}
+	for _, pod := range pods {
+		if !repelled(pod.Spec.Tolerations) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,31 @@
+// Package registry lists Evenkeel's strategies. A new one is a package next to this
+// and a line here: policies, lint, plan, explain, doctor, simulate and the policy
+// reference use its description.
+package registry
+
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+)
+
+// All are the strategies, each by its arguments.
+var All = []plugin.Strategy{
+	new(realusage.Args),
+}
+
+// New returns a strategy with the defaults of its arguments.
+func New(name string) (plugin.Strategy, error) {
+	for _, strategy := range All {
+		if strategy.Describe().Name == name {
+			made, ok := strategy.DeepCopyObject().(plugin.Strategy)
+			if !ok {
+				return nil, fmt.Errorf("%s copies to %T, which is no strategy", name, strategy)
+			}
+			made.SetDefaults()
+			return made, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no strategy %q", name)
+}

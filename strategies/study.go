@@ -1,0 +1,206 @@
+package strategies
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
+)
+
+// Made is a plan and what it was made on.
+type Made struct {
+	Plan     Plan
+	Observed Observed
+	// Closed is why no plan was made; empty if one was.
+	Closed string
+	// Basis answers for the nodes and pods that the plan is about; nil if there is no
+	// plan.
+	Basis Basis
+}
+
+// Basis is what a strategy planned on, as far as others ask about it.
+type Basis interface {
+	// Node returns a node as the strategy sees it; nil if the plan leaves it out.
+	Node(name string) *NodeBasis
+	// Stays returns why a pod that may be moved is none of the strategy's business,
+	// such as that its node is not hot; empty if it is.
+	Stays(pod *cluster.Pod) (reasons.Reason, string)
+}
+
+// NodeBasis is a node as a strategy sees it.
+type NodeBasis struct {
+	Name  string
+	State thresholds.State
+	// Closed is why it takes no pods although it is cool; empty if it does.
+	Closed string
+	// Need is what has to leave it; zero or less if nothing has to.
+	Need cluster.Amounts
+	// Expected is for how long it will be hot; nil where that is not known.
+	Expected *Expected
+}
+
+// Expected is for how long a node is expected to be hot by CPU.
+type Expected struct {
+	// HotMinutes are those within forecast.Horizon, if nothing is moved.
+	HotMinutes float64
+	// Unserved is how much more CPU its pods are estimated to want than it has, in
+	// milli-cores.
+	Unserved int64
+	// Recurring is what comes back on it; nil if nothing does that would make it hot.
+	Recurring *Ahead
+}
+
+// Landing says whether one node would take a pod if nothing else moved.
+type Landing struct {
+	Node  string
+	State thresholds.State
+	// Before and After are the node's predicted usage without and with the pod.
+	Before, After cluster.Percents
+	// Refused is why the node does not take the pod; empty if it does. Detail
+	// explains more to a reader.
+	Refused reasons.Reason
+	Detail  string
+}
+
+// Asked is what a Study should answer besides the plan.
+type Asked struct {
+	// Pod is the pod asked about; nil for none.
+	Pod *cluster.Pod
+	// Protection holds the DefaultEvictor's arguments, to find which of its
+	// checks protect the pod; nil skips that.
+	Protection runtime.Object
+}
+
+// Study is a plan and its effect on one pod, as an explanation.
+type Study struct {
+	Made Made
+	// Pod is the pod asked about as the planner sees it, on any node; nil if
+	// none was asked about or it is gone.
+	Pod *Pod
+	// Protection lists the DefaultEvictor checks that protect the pod, in its
+	// words, or says what else does.
+	Protection string
+	// Landings says for each other node whether it would take the pod.
+	Landings []Landing
+}
+
+// Together returns what several strategies of a profile would do as one Study. Each
+// was asked about the same pod and planned by itself: in a cycle a later one plans
+// with the moves of those before it already made.
+func Together(studies []Study) Study {
+	if len(studies) == 0 {
+		return Study{}
+	}
+	whole := studies[0]
+	whole.Made = TogetherMade(madeOf(studies))
+	for i := range studies {
+		s := &studies[i]
+		moved := whole.Pod != nil && slices.ContainsFunc(s.Made.Plan.Moves, func(m Move) bool { return m.UID == whole.Pod.UID })
+		if moved || whole.Landings == nil {
+			whole.Landings = s.Landings
+		}
+		if moved {
+			break
+		}
+	}
+	return whole
+}
+
+func madeOf(studies []Study) []Made {
+	all := make([]Made, len(studies))
+	for i := range studies {
+		all[i] = studies[i].Made
+	}
+	return all
+}
+
+// TogetherMade returns several plans on the same nodes as one. It is closed if all are.
+func TogetherMade(all []Made) Made {
+	if len(all) == 0 {
+		return Made{}
+	}
+	whole := all[0]
+	if len(all) == 1 {
+		return whole
+	}
+	var basis joined
+	moved := map[string]bool{}
+	whole.Plan = Plan{}
+	for i := range all {
+		if all[i].Closed == "" {
+			whole.Closed = ""
+		}
+		if all[i].Basis != nil {
+			basis = append(basis, all[i].Basis)
+		}
+		whole.Plan.join(&all[i].Plan, moved)
+	}
+	whole.Plan.Declined = slices.DeleteFunc(whole.Plan.Declined, func(d Declined) bool { return moved[d.UID] })
+	if whole.Basis = nil; len(basis) > 0 {
+		whole.Basis = basis
+	}
+	return whole
+}
+
+// join adds the moves of another plan on the same nodes, without pods that are moved
+// already, and what it says of nodes.
+func (p *Plan) join(other *Plan, moved map[string]bool) {
+	for _, m := range other.Moves {
+		if !moved[m.UID] {
+			moved[m.UID] = true
+			p.Moves = append(p.Moves, m)
+		}
+	}
+	p.Waiting, p.Declined = append(p.Waiting, other.Waiting...), append(p.Declined, other.Declined...)
+	places := make(map[string]int, len(p.Nodes))
+	for i := range p.Nodes {
+		places[p.Nodes[i].Name] = i
+	}
+	for i := range other.Nodes {
+		n := &other.Nodes[i]
+		at, planned := places[n.Name]
+		if !planned {
+			p.Nodes = append(p.Nodes, *n)
+			continue
+		}
+		known := &p.Nodes[at]
+		for r := range known.After {
+			known.After[r] += n.After[r] - n.Before[r]
+		}
+		if known.Relief == nil {
+			known.Relief = n.Relief
+		}
+	}
+}
+
+// joined is the Basis of several strategies.
+type joined []Basis
+
+// Node implements Basis: the first strategy that plans for the node answers.
+func (j joined) Node(name string) *NodeBasis {
+	for _, basis := range j {
+		if node := basis.Node(name); node != nil {
+			return node
+		}
+	}
+	return nil
+}
+
+// Stays implements Basis: a pod stays if it is the business of no strategy.
+func (j joined) Stays(pod *cluster.Pod) (reason reasons.Reason, detail string) {
+	for i, basis := range j {
+		why, words := basis.Stays(pod)
+		switch {
+		case why == "":
+			return "", ""
+		case i == 0:
+			reason, detail = why, words
+		default:
+			detail += "; " + words
+		}
+	}
+	return reason, detail
+}
