@@ -120,5 +120,24 @@ var sentences = map[Reason]string{
 	EvictionFailed:        "the API server refused the eviction or could not be reached",
 }
 
+// ofNodes explains reasons for which a hot node is not cooled. "It" is the node.
+var ofNodes = map[Reason]string{
+	NoLanding:             "the cool nodes do not take enough of its pods",
+	HotThroughImmovable:   "moving every pod that may be moved would not bring it below its evict line",
+	GainTooSmall:          "only with pods that each take off too little (the policy's eviction.minGainPercent) would it get below its evict line",
+	NotWorthwhile:         "moving pods would save too little hot time for what it disrupts (the policy's eviction.minHotTimeSaved)",
+	MoveLimit:             "the plan has as many moves as a cycle may make, and the rest waits for a later one",
+	OwnerMovesPerHour:     "the moves of this hour of a pod's owner are used up, and the rest waits for a later cycle",
+	NamespaceMovesPerHour: "the moves of this hour of a namespace are used up, and the rest waits for a later cycle",
+}
+
 // Sentence returns words that may follow "because"; empty if there are none.
 func (r Reason) Sentence() string { return sentences[r] }
+
+// SentenceOfNode is Sentence for a node that is not cooled.
+func (r Reason) SentenceOfNode() string {
+	if words := ofNodes[r]; words != "" {
+		return words
+	}
+	return sentences[r]
+}

@@ -199,6 +199,15 @@ type NodeReport struct {
 	Relief *Relief
 }
 
+// Why says in words why a hot node is not cooled; empty if it is.
+func (n *NodeReport) Why() string {
+	why := n.Reason.SentenceOfNode()
+	if n.Pinned != "" {
+		why += "; " + n.Pinned
+	}
+	return why
+}
+
 // Plan is what to do and why, and why not more.
 type Plan struct {
 	Moves []Move

@@ -158,15 +158,9 @@ func stuck(report *strategies.NodeReport) string {
 	case report.State != thresholds.Hot:
 		return ""
 	case report.Reason == reasons.NoLanding:
-		return "no cool node has room for what would have to leave it, " + report.NoRoom.InWords()
-	case report.Reason == reasons.GainTooSmall:
-		return "only with pods that each take off too little (eviction.minGainPercent) would it get below its evict line"
-	case report.Reason == reasons.HotThroughImmovable:
-		why := "moving every pod that may be moved would not bring it below its evict line"
-		if report.Pinned != "" {
-			why += "; " + report.Pinned
-		}
-		return why
+		return report.Why() + ": " + report.NoRoom.InWords() + " would have to leave"
+	case report.Reason == reasons.GainTooSmall, report.Reason == reasons.HotThroughImmovable:
+		return report.Why()
 	}
 	return ""
 }

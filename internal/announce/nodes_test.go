@@ -158,18 +158,20 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 	w.set("a", thresholds.Hot, 0, 9650)
 	w.observe(0, "a")
 	w.want("it is hot", "Warning BecameHot Became hot: cpu 96.5% (avg_5m) is above the 65% evict line.")
-	report := strategies.NodeReport{Name: "a", State: thresholds.Hot, Before: cluster.Percents{96.5, 40}, NoRoom: cluster.Amounts{3150, 0}, Pinned: "those of namespace a"}
+	report := strategies.NodeReport{Name: "a", State: thresholds.Hot, Before: cluster.Percents{96.5, 40}, NoRoom: cluster.Amounts{3150, 0}}
 	for _, step := range []struct {
 		reason reasons.Reason
 		want   string // its beginning; empty for none
 	}{
 		{"", ""},
 		{reasons.MoveLimit, ""},
-		{reasons.NoLanding, "Warning CannotBeCooled Stays hot (cpu 96.5%, memory 40.0%): no cool node has room for what would have to leave it, 3150m cpu"},
+		{reasons.NoLanding, "Warning CannotBeCooled Stays hot (cpu 96.5%, memory 40.0%): the cool nodes do not take enough of its pods: 3150m cpu, 0Mi memory would have to leave."},
 		{reasons.NoLanding, ""},
 		{reasons.HotThroughImmovable, "Warning CannotBeCooled Stays hot (cpu 96.5%, memory 40.0%): moving every pod that may be moved would not bring it below its evict line; those of namespace a"},
 	} {
-		report.Reason = step.reason
+		if report.Reason = step.reason; step.reason == reasons.HotThroughImmovable {
+			report.Pinned = "those of namespace a"
+		}
 		w.Planned(&strategies.Plan{Nodes: []strategies.NodeReport{report, {Name: "unseen", State: thresholds.Hot, Reason: reasons.NoLanding}}})
 		got := ""
 		if len(w.recorder.Events) > 0 {

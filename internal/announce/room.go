@@ -64,7 +64,7 @@ func (r *Room) Planned(plan *strategies.Plan) {
 	switch {
 	case nodes > 0 && !told:
 		r.announcer.tell(v1.EventTypeWarning, roomMissing, fmt.Sprintf(
-			"Hot nodes stay hot, because no cool node has room for enough of their pods: %d; what would have to leave them: %s. More nodes, or higher reject lines, would help.",
+			"Hot nodes stay hot, because the cool nodes do not take enough of their pods: %d; what would have to leave them: %s. More nodes, higher reject lines or looser placement rules of the pods would help.",
 			nodes, missing.InWords()))
 	case nodes == 0 && told:
 		r.announcer.tell(v1.EventTypeNormal, roomFound, "No node stays hot for lack of room any more.")

@@ -33,8 +33,8 @@ func TestMissingRoom(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Warning RoomMissing Hot nodes stay hot, because no cool node has room for enough of their pods: 2; what would have to leave them: 2000m cpu, 1024Mi memory. " +
-			"More nodes, or higher reject lines, would help.",
+		"Warning RoomMissing Hot nodes stay hot, because the cool nodes do not take enough of their pods: 2; what would have to leave them: 2000m cpu, 1024Mi memory. " +
+			"More nodes, higher reject lines or looser placement rules of the pods would help.",
 		"Normal RoomFound No node stays hot for lack of room any more.",
 	}
 	var got []string

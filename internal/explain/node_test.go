@@ -41,12 +41,12 @@ func TestNodeSummary(t *testing.T) {
 		"hot by what is available": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 0, 0, memory(91*gib)) },
 			"n1 is hot since 12:03 UTC: memory.available avg_5m 9.0% is below the evict line 10%. " +
-				"No pod would be moved (HotThroughImmovable: moving every movable pod would not bring the node below its evict line).",
+				"No pod would be moved (HotThroughImmovable: moving every pod that may be moved would not bring it below its evict line).",
 		},
 		"hot, and nobody takes its pods": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6700, 6600); h.pod("a", 500) },
 			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0% and p50_5m 66.0% are above the evict line 65%. " +
-				"No pod would be moved (NoLanding: no cool node would take it).",
+				"No pod would be moved (NoLanding: the cool nodes do not take enough of its pods).",
 		},
 		"held hot by its leave lines": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6200, 5900) },
@@ -98,7 +98,7 @@ func TestNodeSummary(t *testing.T) {
 				h.pod("b", 7900)
 			},
 			"n1 is hot since 12:03 UTC: cpu avg_5m 66.0% and p50_5m 66.0% are above the evict line 65%. " +
-				"No pod would be moved off it (HotThroughImmovable: moving every movable pod would not bring the node below its evict line), and 1 pod here.",
+				"No pod would be moved off it (HotThroughImmovable: moving every pod that may be moved would not bring it below its evict line), and 1 pod here.",
 		},
 		"since another day": {
 			func(h *harbor) {

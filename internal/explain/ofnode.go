@@ -69,7 +69,7 @@ func (f *Facts) addPlan(n *Node) {
 		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // excludes what left since the node was observed
 	}
 	report := f.Planned.report(n.Name)
-	n.LeftAlone, n.Detail, n.Relief = string(report.Reason), report.Reason.Sentence(), ReliefOf(report.Relief)
+	n.LeftAlone, n.Detail, n.Relief = string(report.Reason), report.Why(), ReliefOf(report.Relief)
 	for i := range f.Planned.Plan.Declined {
 		if d := &f.Planned.Plan.Declined[i]; d.Node == n.Name {
 			n.Declined = append(n.Declined, Declined{Namespace: d.Namespace, Pod: d.Name, Reason: string(d.Reason), Detail: cmp.Or(d.Detail, d.Reason.Sentence())})

@@ -143,7 +143,7 @@ func (f *Facts) judge(p *Pod, record *cluster.Pod) {
 	reason, detail := f.stays(record)
 	if reason == reasons.OthersSuffice {
 		p.Instead = f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })
-		detail = instead(p.Instead)
+		detail = instead(p.Instead, f.waiting(func(m *strategies.Move) bool { return m.From == record.Node }))
 		if planned := f.Planned.Pod; planned != nil && planned.Disruption.Cost() != strategies.PlainQuarters {
 			detail += fmt.Sprintf("; this pod counts as %g", planned.Disruption.InPlainPods())
 		}
@@ -210,6 +210,9 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 			return d.Reason, cmp.Or(d.Detail, d.Reason.Sentence())
 		}
 	}
+	if f.waiting(func(m *strategies.Move) bool { return m.UID == record.UID }) > 0 {
+		return reasons.MoveLimit, reasons.MoveLimit.Sentence()
+	}
 	left := f.Planned.report(record.Node).Reason
 	if len(f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })) > 0 || left == "" {
 		return reasons.OthersSuffice, ""
@@ -217,8 +220,19 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	return left, left.Sentence()
 }
 
-// instead lists the moves that make moving a pod unnecessary.
-func instead(moves []PlannedMove) string {
+// waiting counts moves that wait for a later cycle.
+func (f *Facts) waiting(pick func(*strategies.Move) bool) (moves int) {
+	for i := range f.Planned.Plan.Waiting {
+		if pick(&f.Planned.Plan.Waiting[i]) {
+			moves++
+		}
+	}
+	return moves
+}
+
+// instead lists the moves that make moving a pod unnecessary, and counts those that
+// wait for a later cycle.
+func instead(moves []PlannedMove, waiting int) string {
 	const most = 5
 	named := make([]string, 0, most+1)
 	for i := range moves {
@@ -227,6 +241,9 @@ func instead(moves []PlannedMove) string {
 			break
 		}
 		named = append(named, fmt.Sprintf("%s/%s (%s)", moves[i].Namespace, moves[i].Pod, moves[i].Usage))
+	}
+	if waiting > 0 {
+		named = append(named, fmt.Sprintf("%d that wait for a later cycle", waiting))
 	}
 	return "the fewest and least disrupting moves that cool its node are others: " + strings.Join(named, ", ")
 }

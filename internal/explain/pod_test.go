@@ -14,6 +14,13 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
+// oneMove plans again with one move at most.
+func oneMove(f *Facts) {
+	in, _ := f.Planned.Basis.(*plan.Input)
+	in.MaxMoves = 1
+	f.Planned.Plan = plan.New(*in)
+}
+
 // Why a pod would be moved or not, the most telling reason first.
 func TestPodSummary(t *testing.T) {
 	cases := map[string]struct {
@@ -37,6 +44,16 @@ func TestPodSummary(t *testing.T) {
 			asked: "web-3", candidate: true,
 			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
 				"shop/web-1 (900m cpu, 1024Mi memory), shop/web-2 (800m cpu, 1024Mi memory)). It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
+		},
+		"it waits for a later cycle": {
+			asked: "web-2", candidate: true, after: oneMove,
+			want: "shop/web-2 would not be moved (MoveLimit: the plan has as many moves as the policy allows for a cycle; it waits for a later one). " +
+				"It runs on n1 (hot) and uses 800m cpu, 1024Mi memory.",
+		},
+		"others suffice, some of them later": {
+			asked: "web-3", candidate: true, after: oneMove,
+			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
+				"shop/web-1 (900m cpu, 1024Mi memory), 1 that wait for a later cycle). It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
 		},
 		"not measured": {
 			asked: "web-4",

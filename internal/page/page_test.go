@@ -106,7 +106,7 @@ func TestHeadline(t *testing.T) {
 		},
 		"left hot": {
 			func(f *Facts) { f.Cycle = cycle(reasons.NoLanding) },
-			hot("The cycle at 11:59:00 UTC left it hot: " + reasons.NoLanding.Sentence() + " (NoLanding)."),
+			hot("The cycle at 11:59:00 UTC left it hot: " + reasons.NoLanding.SentenceOfNode() + " (NoLanding)."),
 		},
 		"hot since the cycle": {
 			func(f *Facts) { f.Cycle = cycle(""); f.Cycle.Plan.Nodes[1].State = thresholds.Warm },

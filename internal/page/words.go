@@ -78,7 +78,7 @@ func (f *Facts) action(name string) string {
 		case report.State != thresholds.Hot:
 			return fmt.Sprintf("it was not hot at the last cycle, at %s, and the next one decides what is moved", at)
 		case report.Reason != "":
-			return fmt.Sprintf("the cycle at %s left it hot: %s (%s)", at, report.Reason.Sentence(), report.Reason)
+			return fmt.Sprintf("the cycle at %s left it hot: %s (%s)", at, report.Why(), report.Reason)
 		case f.planned(name) > 0:
 			return fmt.Sprintf("the cycle at %s planned %s off it; %d landed", at, reasons.Count(f.planned(name), "move"), f.landed(name, f.Cycle.At))
 		}

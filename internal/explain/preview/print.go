@@ -269,7 +269,7 @@ func (p *printer) hotNode(n *Node, moves []*Move) {
 			reasons.Count(len(moves), "move"), verb, percent(n.After.CPU), percent(n.After.Memory), saves(moves))
 	}
 	if reason := reasons.Reason(n.Reason); reason != "" {
-		words += fmt.Sprintf(" It stays hot: %s (%s).", cmp.Or(stays[reason], reason.Sentence()), reason)
+		words += fmt.Sprintf(" It stays hot: %s (%s).", n.Detail, reason)
 	}
 	words += n.Relief.IfSlow()
 	p.Text(n.Name+": ", layout.Red, indent, words)

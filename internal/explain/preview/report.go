@@ -66,7 +66,7 @@ func New(f *Facts) *Report {
 	}
 	for i := range f.Plan.Nodes {
 		n := &f.Plan.Nodes[i]
-		node := Node{Name: n.Name, State: string(n.State), Reason: string(n.Reason), Relief: explain.ReliefOf(n.Relief), NotHot: f.NotHot[n.Name], NotCool: f.NotCool[n.Name]}
+		node := Node{Name: n.Name, State: string(n.State), Reason: string(n.Reason), Detail: n.Why(), Relief: explain.ReliefOf(n.Relief), NotHot: f.NotHot[n.Name], NotCool: f.NotCool[n.Name]}
 		if n.State != thresholds.Unknown {
 			node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
 			if from := f.CountsFrom[n.Name]; from.After(f.At) {

@@ -81,8 +81,9 @@ type Declined struct {
 type Node struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
-	// Reason is why a hot node is not cooled.
+	// Reason is why a hot node is not cooled; Detail puts it into words.
 	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
 	// Relief is how long the moves off it take; absent if there are none.
 	Relief *explain.Relief `json:"relief,omitempty"`
 	// Exceeded are the evict lines that it is beyond.

@@ -38,18 +38,6 @@ var short = map[reasons.Reason]string{
 	reasons.NodePoolMovesPerHour:  "its node pool's moves of this hour are used up",
 }
 
-// stays are words for why a node is not cooled.
-var stays = map[reasons.Reason]string{
-	reasons.NoLanding:           "the cool nodes have no room for enough of its pods",
-	reasons.HotThroughImmovable: "moving every pod that may be moved would not bring it below its evict line",
-	reasons.GainTooSmall:        "only with pods that each take off too little would it get below its evict line",
-	reasons.NotWorthwhile:       "moving pods would save too little hot time for what it disrupts",
-	reasons.MoveLimit:           "the plan has as many moves as a cycle may make, and the rest waits for a later one",
-
-	reasons.OwnerMovesPerHour:     "the moves of this hour of a pod's owner are used up, and the rest waits for a later cycle",
-	reasons.NamespaceMovesPerHour: "the moves of this hour of a namespace are used up, and the rest waits for a later cycle",
-}
-
 // saves says what the moves off one node are expected to save.
 func saves(moves []*Move) string {
 	total := 0.0
