@@ -48,6 +48,29 @@ func (d *destination) takes(pod cluster.Amounts) bool {
 // headroom returns what a destination has left below its ceiling.
 func (d *destination) headroom() cluster.Amounts { return d.ceiling.Minus(d.predicted) }
 
+// roomFor reports whether what has to leave a node, with any of some pods of it, may
+// find room on all destinations together.
+func (p *destinations) roomFor(pods []*strategies.Pod, need cluster.Amounts) bool {
+	if len(pods) == 0 {
+		return false
+	}
+	left, home := need, p.sites[pods[0].Node]
+	for _, pod := range pods {
+		left[cluster.CPU] -= pod.Unserved // comes to no destination
+	}
+	for i := range p.cool {
+		if p.cool[i].site.domain != home.domain {
+			continue
+		}
+		for r := range left {
+			if left[r] > 0 { // room without a bound is added once
+				left[r] -= max(p.left[i][r], 0)
+			}
+		}
+	}
+	return !positive(left)
+}
+
 // fill returns the fullest resource's share of its ceiling, 1 being full.
 func fill(used, ceiling cluster.Amounts) float64 {
 	highest := 0.0

@@ -13,7 +13,8 @@ import (
 // sufficient priorities that have a destination and together cost least: the
 // fewest, if all disrupt alike. If that cannot cool a node, it is left alone
 // with the reason: partial relief costs evictions, and room that a node which
-// can be cooled needs.
+// can be cooled needs. What is left of that room goes to others, if they get much of
+// the relief that they need.
 //
 // Nodes that come first take the room. So if starting with the hottest leaves a
 // node without destinations, or costs more than cooling each node alone would,
@@ -33,6 +34,7 @@ func New(in Input) strategies.Plan {
 	}
 	best.relievePinned()
 	if !best.relieveSaturated() { // its destinations are others, and nothing is quiet where it moves pods
+		best.relieveCrowded()
 		best.relieveAhead()
 	}
 	return best.plan()

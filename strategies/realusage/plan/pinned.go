@@ -20,67 +20,55 @@ const leastRelief = 0.5
 // be moved: their neighbours would suffer for as long as those run. It comes after
 // all nodes that can be cooled, which have the first choice of destinations.
 func (p *planner) relievePinned() {
-	var pinned []cluster.NodeIndex
+	p.relieveAll(func(at cluster.NodeIndex) bool {
+		return p.notes[at] == reasons.HotThroughImmovable || p.notes[at] == reasons.GainTooSmall
+	})
+}
+
+// relieveCrowded does the same for nodes that stay hot because the cool nodes do not
+// take enough of their pods. Those come last of all.
+func (p *planner) relieveCrowded() {
+	p.relieveAll(func(at cluster.NodeIndex) bool { return p.notes[at] == reasons.NoLanding })
+}
+
+func (p *planner) relieveAll(stays func(cluster.NodeIndex) bool) {
+	var nodes []cluster.NodeIndex
 	for _, at := range p.hot {
-		if p.staysHot(at) && p.in.MinHotMinutesSaved > 0 {
-			pinned = append(pinned, at)
+		if stays(at) && p.in.MinHotMinutesSaved > 0 {
+			nodes = append(nodes, at)
 		}
 	}
-	if len(pinned) == 0 {
+	if len(nodes) == 0 {
 		return
 	}
 	p.add(func() {
-		for _, at := range pinned {
+		for _, at := range nodes {
 			p.landed = append(p.landed, p.relieve(at)...)
 		}
 	})
 }
 
-// staysHot reports whether what may be moved off a node is not enough to cool it.
-func (p *planner) staysHot(at cluster.NodeIndex) bool {
-	return p.notes[at] == reasons.HotThroughImmovable || p.notes[at] == reasons.GainTooSmall
-}
-
-// relieve lands the pods that bring a pinned node as low as the others let it be,
-// if that takes off enough, and if staying above that level is shortened by as
-// much as cooling a node has to shorten hot time. That can be told of nodes that are
-// hot by CPU alone. Of others CPU counts for nothing, because it may be a peak.
+// relieve lands the pods that bring a node as low as the others let it be, if that
+// takes off enough, and if staying above that level is shortened by as much as cooling
+// a node has to shorten hot time. That can be told of nodes that are hot by CPU alone.
+// Of others CPU counts for nothing, because it may be a peak.
 func (p *planner) relieve(at cluster.NodeIndex) []landing {
-	n := p.in.Nodes[at] // a copy, whose line is raised
+	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
 	if !n.ByCPU {
 		need[cluster.CPU] = 0
 	}
-	if !positive(need) {
+	movable, waits := p.relieving(n, need)
+	can := atMostOf(need, sum(movable))
+	if !positive(need) || waits || !mostOf(can, need) || p.budget() == 0 {
 		return nil
 	}
-	least := n.leastGain(need, p.in.MinGainPercent)
-	var movable []*strategies.Pod
-	for i := range n.Pods {
-		pod := &n.Pods[i]
-		if reason, _ := p.exceeds(pod); reason == "" && pod.Refused == "" && gain(pod, &n, need) >= least && p.destinations.takes(pod) {
-			movable = append(movable, pod)
-		}
-	}
-	if !covers(sum(movable), need) && n.waits(need) {
-		return nil
-	}
-	slices.SortFunc(movable, compareKey)
-	can := need
-	for r, most := range sum(movable) {
-		if can[r] = min(can[r], most); float64(can[r]) < leastRelief*float64(need[r]) {
-			return nil
-		}
-	}
-	if p.budget() == 0 {
-		return nil
-	}
-	n.HotLine += need[cluster.CPU] - can[cluster.CPU]
-	landed, _ := p.least(movable, p.scale(&n, can))
+	landed, _ := p.least(movable, p.scale(n.above(need.Minus(can)), can))
 	if landed == nil {
-		return nil
+		landed = p.landMost(movable, can)
+		can = atMostOf(can, wantedBy(landed))
 	}
-	if n.ByCPU && !p.worth(&n, landed).enough() {
+	if !mostOf(can, need) || n.ByCPU && !p.worth(n.above(need.Minus(can)), landed).enough() {
 		p.destinations.takeBack(landed)
 		return nil
 	}
@@ -91,16 +79,76 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	return landed
 }
 
-// waits reports whether the node may be cooled later, with pods that must not be
-// moved for now only.
-func (n *Node) waits(need cluster.Amounts) bool {
+// relieving returns the pods that may leave a node and have a destination. waits
+// reports whether the node may be cooled later, with pods that must not be moved for
+// now only.
+func (p *planner) relieving(n *Node, need cluster.Amounts) (movable []*strategies.Pod, waits bool) {
+	least := n.leastGain(need, p.in.MinGainPercent)
 	var later cluster.Amounts
 	for i := range n.Pods {
-		if pod := &n.Pods[i]; !pod.Refused.Lasts() {
+		pod := &n.Pods[i]
+		switch exceeds, _ := p.exceeds(pod); {
+		case pod.Refused.Lasts():
+		case pod.Refused != "" || exceeds != "":
 			later = later.Plus(pod.Wanted())
+		case gain(pod, n, need) >= least && p.destinations.takes(pod):
+			movable = append(movable, pod)
 		}
 	}
-	return covers(later, need)
+	slices.SortFunc(movable, compareKey)
+	now := sum(movable)
+	return movable, !covers(now, need) && covers(now.Plus(later), need)
+}
+
+// above returns the node with its evict line that much higher.
+func (n *Node) above(by cluster.Amounts) *Node {
+	raised := *n
+	raised.HotLine += by[cluster.CPU]
+	return &raised
+}
+
+// mostOf reports whether leastRelief of what a node needs can leave.
+func mostOf(can, need cluster.Amounts) bool {
+	for r := range need {
+		if float64(can[r]) < leastRelief*float64(need[r]) {
+			return false
+		}
+	}
+	return true
+}
+
+func atMostOf(a, b cluster.Amounts) cluster.Amounts {
+	for r := range a {
+		a[r] = min(a[r], b[r])
+	}
+	return a
+}
+
+// leaving returns what the plan moves off a node.
+func (p *planner) leaving(at cluster.NodeIndex) cluster.Amounts {
+	return wantedBy(slices.DeleteFunc(slices.Clone(p.landed), func(l landing) bool { return l.from != at }))
+}
+
+func wantedBy(landed []landing) (total cluster.Amounts) {
+	for i := range landed {
+		total = total.Plus(landed[i].pod.Wanted())
+	}
+	return total
+}
+
+// landMost lands pods until what has to leave does or no other has a place: those of
+// low priority first, of them those that relieve most for their cost.
+func (p *planner) landMost(pods []*strategies.Pod, need cluster.Amounts) (landed []landing) {
+	left := need
+	for _, pod := range byWorth(pods, need) {
+		if relief(pod, left) <= 0 {
+			continue
+		}
+		if l, ok := p.destinations.landOne(pod, coolestFirst); ok {
+			landed, left = append(landed, l), left.Minus(pod.Wanted())
+		}
+	}
+	return landed
 }
 
 // pinnedBy says what the pods use that must not leave a node, in the resource that

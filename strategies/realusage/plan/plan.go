@@ -172,7 +172,7 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 		p.crowded++
 		p.notes[at] = reasons.NoLanding
 		for _, pod := range landable {
-			p.decline(n, pod, reasons.NoLanding, "the cool nodes have no room for as many pods as cooling the node takes")
+			p.decline(n, pod, reasons.NoLanding, "a cool node would take it, but the cool nodes do not take as many pods together as cooling its node takes")
 		}
 		return
 	}
@@ -211,16 +211,8 @@ func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts, namespac
 	if p.in.Beside == nil {
 		return pods
 	}
-	worth := map[*strategies.Pod]float64{}
-	for _, pod := range pods {
-		worth[pod] = relief(pod, need) / float64(pod.Disruption.Cost())
-	}
-	pods = slices.Clone(pods)
-	slices.SortFunc(pods, func(a, b *strategies.Pod) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(worth[b], worth[a]), compareDisruption(a, b), compareKey(a, b))
-	})
 	more := tally{}
-	for _, pod := range pods {
+	for _, pod := range byWorth(pods, need) {
 		if reason, _ := p.beside(pod, more); reason == "" {
 			allowed = append(allowed, pod)
 			if more.add(pod); !namespaces {
@@ -230,6 +222,20 @@ func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts, namespac
 	}
 	slices.SortFunc(allowed, compareKey)
 	return allowed
+}
+
+// byWorth returns pods of low priority first, of them those that relieve most for
+// their cost.
+func byWorth(pods []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
+	worth := map[*strategies.Pod]float64{}
+	for _, pod := range pods {
+		worth[pod] = relief(pod, need) / float64(pod.Disruption.Cost())
+	}
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b *strategies.Pod) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(worth[b], worth[a]), compareDisruption(a, b), compareKey(a, b))
+	})
+	return pods
 }
 
 // tally counts moves by owner, and by namespace under an Owner without a UID.
@@ -339,8 +345,12 @@ func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategie
 // all of them. If a set does not fit, the next best is tried without its pods
 // that have no place even alone, or else without the first that found none.
 // best says that the first set fitted. Pods that are not chosen are not
-// checked, because some filters take a millisecond per check.
+// checked, because some filters take a millisecond per check, and none is where the
+// cool nodes have no room for what has to leave, however it is shared out.
 func (p *planner) least(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
+	if !p.destinations.roomFor(band, by.need) {
+		return nil, false
+	}
 	for best = true; covers(sum(band), by.need); best = false {
 		chosen := cheapest(band, by)
 		landed, stuck := p.destinations.land(chosen)
@@ -392,16 +402,21 @@ func (p *planner) budget() int {
 // that would have relieved it.
 func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
-	detail := "moving every movable pod would not bring the node below its evict line"
-	if why == reasons.GainTooSmall {
+	detail := ""
+	switch why {
+	case reasons.HotThroughImmovable:
+		detail = "moving every movable pod would not bring the node below its evict line"
+		if by := p.in.Nodes[at].pinnedBy(need); by != "" {
+			detail += ": " + by
+		}
+	case reasons.GainTooSmall:
 		detail = "the node would be cooled only with pods that take off too little"
-	}
-	if by := p.in.Nodes[at].pinnedBy(need); by != "" && why == reasons.HotThroughImmovable {
-		detail += ": " + by
+	case reasons.NoLanding:
+		detail = "a cool node would take it, but not enough of the other pods that would have to leave its node as well"
 	}
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
-			p.decline(&p.in.Nodes[at], pod, reasons.HotThroughImmovable, detail)
+			p.decline(&p.in.Nodes[at], pod, why, detail)
 		}
 	}
 }
@@ -436,7 +451,7 @@ func (p *planner) plan() strategies.Plan {
 			Before: n.used().PercentOf(n.Allocatable), After: after[i].PercentOf(n.Allocatable),
 		}
 		if p.notes[i] == reasons.NoLanding {
-			plan.Nodes[i].NoRoom = n.Need.AtLeastZero()
+			plan.Nodes[i].NoRoom = n.Need.Minus(p.leaving(cluster.NodeIndex(i))).AtLeastZero()
 		}
 		if p.notes[i] == reasons.HotThroughImmovable {
 			plan.Nodes[i].Pinned = n.pinnedBy(n.Need.AtLeastZero())

@@ -127,7 +127,7 @@ func TestPlan(t *testing.T) {
 				hot("h", cluster.Amounts{550}, pods(3, "p", cluster.Amounts{100})...),
 			},
 			refuse: []string{"p1@c", "p2@c"},
-			want:   []string{"p1: NoLanding", "p2: NoLanding", "p0: HotThroughImmovable", "h stays: NoLanding"},
+			want:   []string{"p1: NoLanding", "p2: NoLanding", "p0: NoLanding", "h stays: NoLanding"},
 		},
 		"landings each, but not for all": {
 			// 850: two of 100 have to go, the cool node has room for one
@@ -336,7 +336,7 @@ func TestSmallGainsAreNoMoves(t *testing.T) {
 		},
 		"only they would cool it": {
 			hot("h", at(640), append(pods(3, "p", at(10)), pod("big", at(70)))...), 2,
-			[]string{"p0: GainTooSmall", "p1: GainTooSmall", "p2: GainTooSmall", "big: HotThroughImmovable", "h stays: GainTooSmall"},
+			[]string{"p0: GainTooSmall", "p1: GainTooSmall", "p2: GainTooSmall", "big: GainTooSmall", "h stays: GainTooSmall"},
 		},
 		"not even they would cool it": {
 			hot("h", at(655), append(pods(3, "p", at(10)), pod("big", at(70)))...), 2,

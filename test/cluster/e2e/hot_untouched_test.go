@@ -62,14 +62,14 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 			nodes: []string{"fast-0", "fast-1"}, reason: "NoLanding",
 			pods: []uncoolable{
 				{workload: "pinned", pods: 12, reason: "NoLanding", detail: "of 5 cool nodes, 5: NodeAffinity: "},
-				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would not bring the node below its evict line"},
+				{workload: "web", pods: 2, reason: "NoLanding", detail: "a cool node would take it, but not enough of the other pods"},
 			},
 		},
 		"one giant pod: moving it would only move the heat": {
 			nodes: []string{"giant-0"}, reason: "NoLanding",
 			pods: []uncoolable{
 				{workload: "giant", pods: 1, reason: "NoLanding", detail: "of 5 cool nodes, 5: its predicted usage would exceed the reject line"},
-				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would not bring the node below its evict line"},
+				{workload: "web", pods: 2, reason: "NoLanding", detail: "a cool node would take it, but not enough of the other pods"},
 			},
 		},
 		"hot through what cannot be moved": {
