@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
@@ -13,18 +14,151 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/saved"
+	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/internal/admission/webhook"
 	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/collector"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/runner"
+	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
+
+// Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
+func Run(ctx context.Context, options flags.Options) error {
+	collector.Fill()
+	e, err := newRun(ctx, options)
+	if err != nil {
+		return exit.UnlessStopped(ctx, err)
+	}
+	if !options.Loops() { // its Job counts failures, so it waits for no API server
+		if err := e.reach(ctx, e); err != nil {
+			e.stop()
+			return exit.UnlessStopped(ctx, err)
+		}
+	}
+	return e.start(ctx, e.evict, collector.Settle(e.observer.Store().Synced))
+}
+
+func newRun(ctx context.Context, options flags.Options) (*evicting, error) {
+	s, err := open(options, decodeProfiles)
+	if err != nil {
+		return nil, err
+	}
+	return newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), false)
+}
+
+// Serve is `evenkeel serve`: every replica answers kube-scheduler, and the
+// leader evicts.
+func Serve(ctx context.Context, options flags.Options) error {
+	if !options.Loops() {
+		return exit.Usagef("serve needs --descheduling-interval or --schedule")
+	}
+	collector.Fill()
+	e, answers, err := newServe(ctx, options)
+	if err != nil {
+		return exit.UnlessStopped(ctx, err)
+	}
+	tasks := []func(context.Context) error{answers.server.Run, answers.pages.Run, e.evict, collector.Settle(e.observer.Store().Synced)}
+	if options.WebhookAddress != "" {
+		hook, err := newWebhook(e.process)
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, hook.Run)
+	}
+	return e.start(ctx, tasks...)
+}
+
+func newServe(ctx context.Context, options flags.Options) (*evicting, *answering, error) {
+	s, err := open(options, decodeProfiles)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), true)
+	if err != nil {
+		return nil, nil, err
+	}
+	answers, err := newAnswering(e.process, e.steering.planner, e.explainer)
+	return e, answers, err
+}
+
+func newWebhook(p *process) (*webhook.Server, error) {
+	client, err := p.kube.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	files := certs.Files{CertFile: p.options.WebhookCertFile, KeyFile: p.options.WebhookKeyFile}
+	return webhook.NewServer(p.options.WebhookAddress, files, admission.NewFollowed(client), p.kube.Clock.Now, p.registry)
+}
+
+// evict starts what evicting needs and runs cycles, as leader with
+// --leader-elect.
+func (e *evicting) evict(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	finish, err := e.events.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer finish()
+	if err := e.ready(ctx); err != nil {
+		return exit.UnlessStopped(ctx, err)
+	}
+	e.health.Ready()
+	if e.options.Elects() && e.options.Loops() {
+		e.lease.Stand() // before pods are let go, which is up to who leads
+	}
+	if e.options.LeaderElect {
+		group.Go(func() error { return e.heartbeat(ctx) })
+	}
+	group.Go(func() error { return e.observe(ctx) })
+	group.Go(func() error { return e.steering.watchdog.Run(ctx) })
+	group.Go(func() error {
+		return e.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
+			g.runner.Collect(ctx)
+			return nil
+		})
+	})
+	if e.options.Loops() {
+		group.Go(func() error { return e.watchPolicy(e)(ctx) })
+		group.Go(func() error { return e.authority.WatchPause(ctx) })
+		group.Go(func() error { return e.steering.letGo(ctx, e.options.DryRun) })
+	}
+	if e.options.Follows(e.answers) {
+		group.Go(func() error { return e.authority.Follow(ctx) })
+	}
+	group.Go(func() error {
+		defer cancel()
+		// Legacy Jobs of descheduler have no permission for the Lease and do
+		// not need it: their plugins know of no other process. A process that
+		// moves pods by real usage, or repeats cycles, needs it.
+		needed := e.current().readsUsage() || e.options.Loops()
+		if e.options.Elects() && (needed || !e.lease.Forbidden(ctx)) {
+			return e.lease.Lead(ctx, e.cycles)
+		}
+		return e.cycles(ctx)
+	})
+	return group.Wait()
+}
+
+// ready starts the informers: those of a process that ends at once, because it
+// has reached the API server.
+func (e *evicting) ready(ctx context.Context) error {
+	if e.once {
+		return e.startInformers(ctx)
+	}
+	return e.begin(ctx, e)
+}
 
 // evicting is a process that runs cycles.
 type evicting struct {
@@ -35,7 +169,7 @@ type evicting struct {
 
 	informers informers.SharedInformerFactory
 	// transitions reports whether the informers keep the transition times of pod
-	// conditions.
+	// conditions: only if the policy at the start uses them.
 	transitions bool
 	// podsOnNode serves the framework's plugins from an index, which can only be
 	// added once.
@@ -59,7 +193,7 @@ type evicting struct {
 	waited bool
 }
 
-var _ kind = (*evicting)(nil)
+var _ policyUser = (*evicting)(nil)
 
 // evictingMetrics are registered once, for all policies.
 type evictingMetrics struct {
@@ -80,7 +214,11 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	e.executor = func(g *generation) plugin.Executor {
 		return &planExecutor{explainer: e.explainer, room: e.room, nodes: e.nodes, evictor: g.evictor}
 	}
-	e.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slimmer(e.transitions).Transform))
+	slimmer := slim.New()
+	if !e.transitions { // they would take a tenth of a pod's memory
+		slimmer = slimmer.WithoutTransitions()
+	}
+	e.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slimmer.Transform))
 	p.stops = append(p.stops, e.informers.Shutdown, log.Shutdown)
 	if e.synced, err = p.observer.Store().Attach(e.informers); err != nil {
 		return nil, fmt.Errorf("feeding the observer: %w", err)
@@ -124,7 +262,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	return e, nil
 }
 
-// complete implements kind: it makes what evicts by the policy.
+// complete implements policyUser: it makes what evicts by the policy.
 func (e *evicting) complete(ctx context.Context, g *generation) error {
 	if err := e.process.complete(ctx, g); err != nil {
 		return err
@@ -216,7 +354,7 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 	return made, nil
 }
 
-// startInformers implements kind.
+// startInformers implements policyUser.
 func (e *evicting) startInformers(ctx context.Context) error {
 	e.demand.Start(ctx)
 	return e.kube.Start(ctx, e.informers, e.synced, e.demand.HasSynced)
@@ -253,16 +391,6 @@ func (e *evicting) observe(ctx context.Context) error {
 		}
 		return e.observer.Run(ctx)
 	})
-}
-
-// slimmer makes pods small. They keep the transition times of their conditions
-// only if the policy at the start uses these, because they would take a tenth
-// of a pod's memory.
-func slimmer(transitions bool) *slim.Slimmer {
-	if transitions {
-		return slim.New()
-	}
-	return slim.New().WithoutTransitions()
 }
 
 // transitionsUnknown is the error of a policy that needs all pods to be read

@@ -165,11 +165,7 @@ func boardAt(t *testing.T, a *process, snapshot *cluster.Snapshot, at func() tim
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := a.makeSources(a.current())
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, err := sources[0].Sample(t.Context(), snapshot)
+	batch, err := a.current().observing.Sources[0].Sample(t.Context(), snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}

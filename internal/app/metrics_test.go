@@ -85,11 +85,11 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 			t.Fatal(err)
 		}
 	}
-	s, err := open(optionsApart(t, server, byUsage), func(g *generation) error { return decodeMarking(g, &flags.NodeSync{}) })
+	s, err := open(optionsApart(t, server, byUsage), func(g *generation) error { return decodePublishing(g, &flags.NodeSync{}) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	marking, err := newMarking(t.Context(), s)
+	marking, err := newPublishing(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func (u use) of(content []byte) (_ *used, err error) {
 	if err := u.evicting.startInformers(u.ctx); err != nil {
 		return nil, err
 	}
-	if err := u.yield(); err != nil {
+	if err := u.swap(); err != nil {
 		return nil, err
 	}
 	g := u.current()

@@ -4,8 +4,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
@@ -20,12 +23,65 @@ import (
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
+
+// setup is what a process is made from.
+type setup struct {
+	options flags.Options
+	kube    *kube.Connection
+	file    *policy.File
+	content []byte // of the policy file; nil for a policy without one
+
+	// decode reads what the kind of process runs.
+	decode decoder
+	// recorder records Events; nil in a process that does not evict.
+	recorder events.EventRecorder
+	// once reports whether the process ends after one cycle.
+	once bool
+	// onlyOurs leaves out all plugins of the policy that are no strategies of
+	// Evenkeel's own.
+	onlyOurs bool
+	// withholdCredentials keeps the tokens and passwords that the policy names
+	// from its servers.
+	withholdCredentials bool
+	// notes is where to print how a legacy policy was converted; nil for the log.
+	notes io.Writer
+}
+
+// open checks the flags, reads the policy and prepares the connection to the API
+// server, without a request.
+func open(options flags.Options, decode decoder) (s setup, err error) {
+	defer policyfile.Recover(options.PolicyFile, &err)
+	if err := options.Validate(); err != nil {
+		return setup{}, err
+	}
+	s = setup{options: options, decode: decode, file: options.Given}
+	if s.file == nil {
+		if s.file, s.content, err = policyfile.Read(options.PolicyFile, options.Converters...); err != nil {
+			return setup{}, err
+		}
+	}
+	s.kube, err = options.Connect()
+	return s, err
+}
+
+// namespace is where the ledger, the pause switch and the Lease are.
+func (s *setup) namespace() string { return cmp.Or(s.options.Namespace, flags.DefaultNamespace) }
+
+func (s *setup) leaseConfig(progress func()) authority.LeaseConfig {
+	o := &s.options
+	return authority.LeaseConfig{
+		Client: s.kube.Client, Namespace: o.Namespace, Name: o.LeaseName, Elect: o.Elects(), Once: s.once,
+		Duration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Progress: progress,
+	}
+}
 
 // process is what every process has, whatever it does: it observes by the policy
 // in effect. Processes of each kind embed it.
@@ -56,18 +112,18 @@ type process struct {
 	stops []func()
 }
 
-// kind is how a kind of process uses policies. The process itself is the kind
+// policyUser acts by policies: an evicting or a publishing process, or a process
 // that only observes.
-type kind interface {
-	// complete makes what the process needs to act by a policy, and requests the
-	// informers for it. It may be repeated until it succeeds.
+type policyUser interface {
+	// complete makes what acting by a policy takes, and requests the informers for
+	// it. It may be repeated until it succeeds.
 	complete(ctx context.Context, g *generation) error
 	// startInformers starts the informers requested since, and waits for their
 	// first lists.
 	startInformers(ctx context.Context) error
 }
 
-var _ kind = (*process)(nil)
+var _ policyUser = (*process)(nil)
 
 // newProcess makes what every process has, without a request to the API server.
 // It reports mistakes in the policy.
@@ -86,10 +142,7 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	p.announcer = announce.NewAnnouncer(s.recorder, s.options.Namespace)
 	p.policies = announce.NewPolicies(s.options.PolicyFile, policyfile.Hash(s.content), p.announcer, clock.Now, p.registry)
 	p.outcomes, p.nodes = metrics.NewOutcomes(p.registry), announce.NewNodes(p.announcer)
-	config, err := p.observing(g)
-	if err != nil {
-		return nil, err
-	}
+	config := g.observing
 	config.Listener = struct {
 		*metrics.Outcomes
 		*announce.Announcer
@@ -154,37 +207,43 @@ func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *ge
 }
 
 // begin waits until the API server is reached and the informers have synced,
-// however long that takes: the process answers kube-scheduler meanwhile, by
-// nothing known.
-func (p *process) begin(ctx context.Context, k kind) error {
-	err := kube.Persist(ctx, p.health.Progress, func(ctx context.Context) error { return p.reach(ctx, k) })
+// however long that takes. Meanwhile the process answers kube-scheduler
+// neutrally.
+func (p *process) begin(ctx context.Context, u policyUser) error {
+	err := kube.Persist(ctx, p.health.Progress, func(ctx context.Context) error { return p.reach(ctx, u) })
 	if err != nil {
 		return err
 	}
-	return kube.Persist(ctx, p.health.Progress, k.startInformers)
+	return kube.Persist(ctx, p.health.Progress, u.startInformers)
 }
 
-// reach does what making the process left out: it reaches the API server and
-// completes the policy. It may be repeated until it succeeds.
-func (p *process) reach(ctx context.Context, k kind) (err error) {
+// reach does what newProcess cannot do without the API server: it completes the
+// policy. It may be repeated until it succeeds.
+func (p *process) reach(ctx context.Context, u policyUser) (err error) {
 	defer policyfile.Recover(p.options.PolicyFile, &err)
 	if err := p.kube.Reach(ctx); err != nil {
 		return err
 	}
 	g := p.current()
-	if err := k.complete(ctx, g); err != nil {
+	if err := u.complete(ctx, g); err != nil {
 		return err
 	}
 	p.tell(g)
 	return nil
 }
 
-// complete implements kind.
+// complete implements policyUser: it reports the priority classes that the policy names
+// and the cluster lacks.
 func (p *process) complete(ctx context.Context, g *generation) error {
-	return g.checkClasses(ctx, p.kube.Client)
+	if len(g.classes) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
+	defer cancel()
+	return policyfile.CheckPriorityClasses(ctx, p.kube.Client, g.file)
 }
 
-// startInformers implements kind.
+// startInformers implements policyUser.
 func (p *process) startInformers(context.Context) error { return nil }
 
 // start runs the process's tasks until one of them returns or the context ends,
@@ -231,8 +290,8 @@ func (p *process) heartbeat(ctx context.Context) error {
 	return p.observer.Heartbeat(ctx, p.health.Progress)
 }
 
-// untilStopped is a task that does nothing but last, because a task that
-// returns ends the process.
+// untilStopped waits for the context to end. Tasks end with it if they have
+// nothing left to do, because the first task that returns ends the process.
 func untilStopped(ctx context.Context) error {
 	<-ctx.Done()
 	return nil

@@ -61,7 +61,7 @@ func newReloading(t testing.TB, content string) *reloading {
 		o.PolicyFile, o.Interval, o.Namespace, o.DryRun = path, time.Minute, "kube-system", true
 	})
 	r.evicting = evictingOffline(t, s, r.sent)
-	r.process, r.kind, r.first = r.evicting.process, r.evicting, r.evicting.current()
+	r.process, r.user, r.first = r.evicting.process, r.evicting, r.evicting.current()
 	r.must(r.evicting.complete(t.Context(), r.first))
 	r.must(r.evicting.startInformers(t.Context()))
 	r.announcer.Evicting(r.authority)
@@ -283,8 +283,7 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 // The policy's nodeSelector says who takes part, also in what is observed.
 func TestTheNodeSelectorReachesTheObserver(t *testing.T) {
 	takesPart := func(r *reloading) string {
-		config, err := r.process.observing(r.current())
-		r.must(err)
+		config := r.current().observing
 		var members []string
 		for _, pool := range []string{"core", "edge"} {
 			node := cluster.Node{Ready: true, Schedulable: true, Labels: map[string]string{"pool": pool}}
@@ -355,7 +354,7 @@ func TestWatchPolicy(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- r.watchPolicy(r.kind)(ctx) }()
+	go func() { ended <- r.watchPolicy(r.user)(ctx) }()
 	r.must(os.WriteFile(r.options.PolicyFile, []byte(byUsage+evictAt(45)), 0o600))
 	deadline := time.Now().Add(time.Minute)
 	for r.evictLine() != 45 && time.Now().Before(deadline) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -26,12 +27,15 @@ func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newReloading(t, tc.policy)
-			at := metav1.Unix(1_900_000_000, 0)
-			out, err := slimmer(r.evicting.transitions).Transform(&v1.Pod{Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, LastTransitionTime: at}}}})
-			if err != nil {
-				t.Fatal(err)
+			conditions := []v1.PodCondition{{Type: v1.PodReady, LastTransitionTime: metav1.Unix(1_900_000_000, 0)}}
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}, Status: v1.PodStatus{Conditions: conditions}}
+			_, err := r.client.CoreV1().Pods("ns").Create(t.Context(), pod, metav1.CreateOptions{})
+			r.must(err)
+			var stored *v1.Pod
+			for ; stored == nil; time.Sleep(time.Millisecond) {
+				stored = r.evicting.cluster.Pod("ns", "pod")
 			}
-			if got := !out.(*v1.Pod).Status.Conditions[0].LastTransitionTime.IsZero(); got != tc.kept {
+			if got := !stored.Status.Conditions[0].LastTransitionTime.IsZero(); got != tc.kept {
 				t.Errorf("times kept %t, want %t", got, tc.kept)
 			}
 			r.changed(t.Context(), []byte(policyWith("reason: Completed, minTimeSinceLastTransitionSeconds: 60")), nil)

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/pause"
@@ -241,16 +243,12 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	}
 	e.steps.Begin("Listing nodes and pods")
 	still, arrived := kube.Patience[int64]{Now: look.Kube.Clock.Local}, look.Kube.FirstPods(look.Observer.Store().Synced)
-	snapshot := look.List(ctx, func() bool { return still.Over(arrived(), listTimeout) || !waitFor(ctx, kube.ListsPoll) })
+	snapshot := list(ctx, look, func() bool { return still.Over(arrived(), listTimeout) || !waitFor(ctx, kube.ListsPoll) })
 	if snapshot == nil {
 		patient.Unlisted = fmt.Sprintf("for %v the API server's lists of nodes and pods delivered nothing.", listTimeout)
 		return nil
 	}
-	sources, err := look.Sources()
-	if err != nil {
-		return err
-	}
-	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Usage: look.Usage, Now: look.Kube.Clock.Now})
+	panel, err := probe.NewPanel(probe.PanelConfig{Sources: look.Sources, Usage: look.Usage, Now: look.Kube.Clock.Now})
 	if err != nil {
 		return fmt.Errorf("asking the usage sources: %w", err)
 	}
@@ -266,6 +264,27 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	}
 	patient.Readings = panel.Ask(ctx, snapshot)
 	return nil
+}
+
+// list returns one snapshot of nodes and pods, listed as the inspected process
+// does. It polls late, and returns nil if that is true before they have come.
+func list(ctx context.Context, look *app.Look, late func() bool) *cluster.Snapshot {
+	listing, cancel := context.WithCancel(ctx)
+	group := errgroup.Group{}
+	group.Go(func() error { return look.Feed(listing) })
+	defer func() {
+		cancel()
+		_ = group.Wait() // always nil
+		look.Close()
+	}()
+	for !look.Fed() {
+		if late() {
+			return nil
+		}
+	}
+	var snapshot *cluster.Snapshot
+	look.Observer.Store().Observe(func(s *cluster.Snapshot) { snapshot = s })
+	return snapshot
 }
 
 // mayNotList returns why nodes and pods cannot be listed; empty if they can.

@@ -91,7 +91,7 @@ func Top(ctx context.Context, options flags.Options, wanted TopOptions, out io.W
 		return err
 	}
 	observe := func(ctx context.Context) error { return shown.observe(ctx, look) }
-	if err := look.Run(ctx, look.Reflect, observe); err != nil || wanted.Watch {
+	if err := look.Run(ctx, look.Feed, observe); err != nil || wanted.Watch {
 		return err
 	}
 	return ctx.Err()

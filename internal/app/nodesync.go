@@ -17,18 +17,39 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal"
 )
 
-// marking is a process that only publishes usage on nodes.
-type marking struct {
+// NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
+func NodeSync(ctx context.Context, options flags.Options) error {
+	s, err := open(options, func(g *generation) error { return decodePublishing(g, options.NodeSync) })
+	if err != nil {
+		return exit.UnlessStopped(ctx, err)
+	}
+	m, err := newPublishing(ctx, s)
+	if err != nil {
+		return exit.UnlessStopped(ctx, err)
+	}
+	if !m.current().publishesUsage() {
+		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
+			options.PolicyFile)
+	}
+	tasks := []func(context.Context) error{m.serve, m.mark, m.watchPolicy(m)}
+	if options.NodeSync.Progress != nil {
+		tasks = append(tasks, m.tellProgress)
+	}
+	return m.start(ctx, tasks...)
+}
+
+// publishing is a process that only publishes usage on nodes.
+type publishing struct {
 	*process
 	informers informers.SharedInformerFactory // of nodes
 	synced    func() bool
 }
 
-var _ kind = (*marking)(nil)
+var _ policyUser = (*publishing)(nil)
 
-// decodeMarking applies the flags to the policy, and reads which nodes are
+// decodePublishing applies the flags to the policy, and reads which nodes are
 // published.
-func decodeMarking(g *generation, given *flags.NodeSync) error {
+func decodePublishing(g *generation, given *flags.NodeSync) error {
 	if err := given.Amend(g.file); err != nil {
 		return err
 	}
@@ -36,14 +57,14 @@ func decodeMarking(g *generation, given *flags.NodeSync) error {
 	return decodeGiven(g)
 }
 
-// newMarking makes a process that publishes.
-func newMarking(ctx context.Context, s setup) (*marking, error) {
+// newPublishing makes a process that publishes.
+func newPublishing(ctx context.Context, s setup) (*publishing, error) {
 	p, err := newProcess(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	p.lease.Export(p.registry)
-	m := &marking{process: p}
+	m := &publishing{process: p}
 	m.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slim.New().Transform))
 	p.stops = append(p.stops, m.informers.Shutdown)
 	if m.synced, err = p.observer.Store().AttachNodes(m.informers); err != nil {
@@ -52,15 +73,15 @@ func newMarking(ctx context.Context, s setup) (*marking, error) {
 	return m, m.publishBy(p.current())
 }
 
-// complete implements kind.
-func (m *marking) complete(ctx context.Context, g *generation) error {
+// complete implements policyUser.
+func (m *publishing) complete(ctx context.Context, g *generation) error {
 	if err := m.process.complete(ctx, g); err != nil || g.nodeSync != nil {
 		return err
 	}
 	return m.publishBy(g)
 }
 
-func (m *marking) publishBy(g *generation) (err error) {
+func (m *publishing) publishBy(g *generation) (err error) {
 	g.nodeSync, err = newNodeSync(m.process, g, m.informers, nodesync.ApartRecordKey)
 	return err
 }
@@ -89,13 +110,13 @@ func newNodeSync(p *process, g *generation, watched informers.SharedInformerFact
 	return syncer, nil
 }
 
-// startInformers implements kind.
-func (m *marking) startInformers(ctx context.Context) error {
+// startInformers implements policyUser.
+func (m *publishing) startInformers(ctx context.Context) error {
 	return m.kube.Start(ctx, m.informers, m.synced)
 }
 
 // mark observes and publishes, as leader with --leader-elect.
-func (m *marking) mark(ctx context.Context) error {
+func (m *publishing) mark(ctx context.Context) error {
 	if err := m.begin(ctx, m); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
@@ -125,7 +146,7 @@ func (p *process) publish(ctx context.Context) error {
 
 // feedPods feeds the observer with pods, if the policy uses anything that
 // depends on them.
-func (m *marking) feedPods(ctx context.Context, g *generation) error {
+func (m *publishing) feedPods(ctx context.Context, g *generation) error {
 	if g.signalsOnly {
 		m.observer.Store().WithoutPods()
 		return nil
@@ -135,7 +156,7 @@ func (m *marking) feedPods(ctx context.Context, g *generation) error {
 }
 
 // serve serves /nodes and /status until the context ends.
-func (m *marking) serve(ctx context.Context) error {
+func (m *publishing) serve(ctx context.Context) error {
 	given := m.options.NodeSync
 	return serve.Listen(ctx, given.WebAddress, "/nodes and /status", given.Pages(func() (string, []string, error) {
 		label := &m.current().load.NodeSync.Label
@@ -145,7 +166,7 @@ func (m *marking) serve(ctx context.Context) error {
 }
 
 // tellProgress says how far it is, where a person has started it.
-func (m *marking) tellProgress(ctx context.Context) error {
+func (m *publishing) tellProgress(ctx context.Context) error {
 	told := terminal.NewProgress(m.options.NodeSync.Progress, m.kube.Clock.Local())
 	defer told.Done()
 	nodesync.Say(ctx, m.observer.Latest, func() *nodesync.Syncer { return m.current().nodeSync },

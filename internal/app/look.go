@@ -3,10 +3,8 @@ package app
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
@@ -24,12 +22,14 @@ type Look struct {
 	Load     *policy.LoadPolicy
 	Profiles *api.DeschedulerPolicy
 	Usage    usage.Config
+	// Sources are the policy's usage sources, in order.
+	Sources []observer.Source
+	// Feed feeds the observer with nodes and pods as the inspected process does,
+	// until the context ends, and Fed reports whether it has them.
+	Feed func(context.Context) error
+	Fed  func() bool
 
 	process *process
-	// feed feeds the observer with nodes and pods as the inspected process does,
-	// and fed reports whether it has them.
-	feed func(context.Context) error
-	fed  func() bool
 }
 
 // Open makes a process that observes, without starting it. It fails if the API
@@ -37,7 +37,7 @@ type Look struct {
 func Open(ctx context.Context, options flags.Options) (*Look, error) {
 	options.LeaderElect, options.MetricsAddress = false, "0"
 	if options.NodeSync != nil {
-		return openMarking(ctx, options)
+		return openPublishing(ctx, options)
 	}
 	s, err := open(options, decodeGiven)
 	if err != nil {
@@ -49,28 +49,28 @@ func Open(ctx context.Context, options flags.Options) (*Look, error) {
 		return nil, err
 	}
 	look := lookInto(p)
-	look.feed, look.fed = p.reflect, p.observer.Store().Synced
+	look.Feed, look.Fed = p.reflect, p.observer.Store().Synced
 	return look, look.reach(ctx, p)
 }
 
-// openMarking makes a process that observes as `evenkeel nodesync` does.
-func openMarking(ctx context.Context, options flags.Options) (*Look, error) {
+// openPublishing makes a process that observes as `evenkeel nodesync` does.
+func openPublishing(ctx context.Context, options flags.Options) (*Look, error) {
 	options.DryRun = true
-	s, err := open(options, func(g *generation) error { return decodeMarking(g, options.NodeSync) })
+	s, err := open(options, func(g *generation) error { return decodePublishing(g, options.NodeSync) })
 	if err != nil {
 		return nil, err
 	}
 	s.withholdCredentials = !options.SendCredentials
-	m, err := newMarking(ctx, s)
+	m, err := newPublishing(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	look := lookInto(m.process)
-	look.feed = func(ctx context.Context) error {
+	look.Feed = func(ctx context.Context) error {
 		m.informers.Start(ctx.Done())
 		return m.feedPods(ctx, m.current())
 	}
-	look.fed = func() bool {
+	look.Fed = func() bool {
 		m.synced() // which marks the store as synced
 		return m.observer.Store().Synced()
 	}
@@ -80,21 +80,16 @@ func openMarking(ctx context.Context, options flags.Options) (*Look, error) {
 func lookInto(p *process) *Look {
 	g := p.current()
 	return &Look{
-		Kube: p.kube, Observer: p.observer, Pause: p.pause, File: g.file, Load: g.load, Profiles: g.profiles, Usage: g.usageConfig(), process: p,
+		Kube: p.kube, Observer: p.observer, Pause: p.pause, File: g.file, Load: g.load, Profiles: g.profiles, Usage: g.observing.Usage, Sources: g.observing.Sources, process: p,
 	}
 }
 
-func (l *Look) reach(ctx context.Context, k kind) error {
-	err := l.process.reach(ctx, k)
+func (l *Look) reach(ctx context.Context, u policyUser) error {
+	err := l.process.reach(ctx, u)
 	if err != nil {
 		l.process.stop()
 	}
 	return err
-}
-
-// Sources makes the readers of the policy's usage sources.
-func (l *Look) Sources() ([]observer.Source, error) {
-	return l.process.makeSources(l.process.current())
 }
 
 // Run observes and runs tasks until one of them ends.
@@ -102,26 +97,5 @@ func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) er
 	return l.process.start(ctx, append(tasks, l.process.observe)...)
 }
 
-// Reflect feeds the observer with nodes and pods, until the context ends.
-func (l *Look) Reflect(ctx context.Context) error { return l.feed(ctx) }
-
-// List returns one snapshot of nodes and pods, listed as the inspected process
-// does. It polls late, and returns nil if that is true before they have come.
-func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
-	listing, cancel := context.WithCancel(ctx)
-	group := errgroup.Group{}
-	group.Go(func() error { return l.feed(listing) })
-	defer func() {
-		cancel()
-		_ = group.Wait() // always nil
-		l.process.stop()
-	}()
-	for !l.fed() {
-		if late() {
-			return nil
-		}
-	}
-	var snapshot *cluster.Snapshot
-	l.Observer.Store().Observe(func(s *cluster.Snapshot) { snapshot = s })
-	return snapshot
-}
+// Close ends what Open started, for commands that do not Run.
+func (l *Look) Close() { l.process.stop() }

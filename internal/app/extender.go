@@ -6,13 +6,49 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/collector"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
+
+// Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
+func Extender(ctx context.Context, options flags.Options) error {
+	collector.Fill()
+	options.LeaderElect = false
+	p, answers, err := newExtender(ctx, options)
+	if err != nil {
+		return exit.UnlessStopped(ctx, err)
+	}
+	reached := func(ctx context.Context) error {
+		if err := p.begin(ctx, p); err != nil {
+			return err
+		}
+		return untilStopped(ctx)
+	}
+	p.health.Ready() // an extender without usage answers neutrally, which is better than not at all
+	return p.start(ctx, answers.server.Run, answers.pages.Run, p.reflect, p.observe, p.authority.Follow, p.heartbeat, answers.compare,
+		p.watchPolicy(p), reached, collector.Settle(p.observer.Store().Synced))
+}
+
+func newExtender(ctx context.Context, options flags.Options) (*process, *answering, error) {
+	s, err := open(options, decodeGiven)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := newProcess(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	explainer := live.New(p.observer, nil, p.pause, p.current().terms())
+	p.follow(func(g *generation) { explainer.Follow(g.terms()) })
+	answers, err := newAnswering(p, steering.NewAnswerer(p.observer, p.kube.Clock.Now), explainer)
+	return p, answers, err
+}
 
 // answering is how a process answers kube-scheduler and people.
 type answering struct {

@@ -49,15 +49,15 @@ func newSteerings(p *process, client dynamic.Interface, watched informers.Shared
 	}, nil
 }
 
-// knowing leads only once it knows the moves in flight: keys without moves are
-// cleared.
+// knowing leads only once it knows the moves in flight, because keys without moves
+// are cleared.
 type knowing struct{ authority *authority.Authority }
 
 // Leads implements evictor.Leader.
 func (k knowing) Leads() error { return k.authority.Knows() }
 
-// letGo lets the pods go that the API server holds, until the context ends. A
-// dry run changes none: it does not know their plan.
+// letGo releases the pods that the API server holds, until the context ends. A
+// dry run releases none, because it does not know their plan.
 func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
 	if dryRun {
 		return untilStopped(ctx)
@@ -65,8 +65,9 @@ func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
 	return s.gates.Run(ctx, s.planner.Land)
 }
 
-// once makes one cycle, and lets the pods go that are held for it, for at most
-// so long. A process that ends knows its moves only from then on, when it leads.
+// once runs one cycle and releases the pods that are held because of it, for up to
+// atMost. It releases none before the cycle, because a process that ends after one
+// knows its moves only while it leads.
 func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration, cycle func(context.Context) error) error {
 	holding, stop := context.WithCancel(ctx)
 	defer stop()

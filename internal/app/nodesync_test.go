@@ -4,10 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/kubernetes/fake"
+
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
@@ -17,7 +20,7 @@ const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
 // unmeasured usage for zero.
 func TestSignalsOnly(t *testing.T) {
 	policyfile.SetupPlugins()
-	marks := func(g *generation) error { return decodeMarking(g, &flags.NodeSync{}) }
+	marks := func(g *generation) error { return decodePublishing(g, &flags.NodeSync{}) }
 	const figures = "\nnodesync: {annotations: {enabled: true}}\n"
 	own := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n" +
 		"  sources: [{type: Prometheus, prometheus: {address: 'http://p', queries: {nodes: {busy: {expr: busy}}}}}]\n" +
@@ -41,11 +44,16 @@ func TestSignalsOnly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := (&setup{decode: tc.decode}).read(file, nil, 1)
+			if rules, ok := file.Load.Usage.Sources[0].Config.(*prometheus.Config); ok && rules.Address == "" {
+				rules.Address = "http://p" // as --prom gives it
+			}
+			s := offline(t, fake.NewClientset(), byUsage)
+			s.decode = tc.decode
+			g, err := s.read(file, nil, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := g.signalsOnly; got != tc.want || g.usageConfig().SignalsOnly != tc.want {
+			if got := g.signalsOnly; got != tc.want || g.observing.Usage.SignalsOnly != tc.want {
 				t.Errorf("signals only: %v, want %v", got, tc.want)
 			}
 		})
