@@ -35,15 +35,20 @@ func (e *Evictor) pace(moves []strategies.Move, perCycle, perNode int) map[strin
 	if calendar := e.config.Settings.Calendar; calendar != nil {
 		queue.Open = calendar.Open
 	}
-	landed, known := landedIn(facts.Ended), map[string]safeguards.Queued{}
+	landed, groups, known := landedIn(facts.Ended), map[ownerKey]string{}, map[string]safeguards.Queued{}
 	for i := range moves {
 		m := &moves[i]
 		q := safeguards.Queued{}
 		if pod := e.config.Cluster.Pod(m.Namespace, m.Name); pod != nil {
-			owner, budgets := e.config.Cluster.Owner(pod), e.config.Cluster.Budgets(pod)
-			group := sharing(pod, budgets)
-			if _, asked := known[group]; !asked {
-				known[group] = e.atOnce(pod, &owner, budgets)
+			owner, of := e.config.Cluster.Owner(pod), ownerKey{pod.Namespace, types.UID(controllerUID(pod))}
+			group, asked := groups[of]
+			if !asked { // the budgets of one pod are those of the others
+				budgets := e.config.Cluster.Budgets(pod)
+				group = sharing(pod, budgets)
+				groups[of] = group
+				if _, asked = known[group]; !asked {
+					known[group] = e.atOnce(pod, &owner, budgets)
+				}
 			}
 			q = known[group]
 			q.Group, q.Takes = group, e.takes(pod, &owner, landed)
@@ -85,21 +90,36 @@ const mostAtOnce = 500
 // atOnce finds out how many of the pods that share a bound with a pod may be away at
 // once, and why no more: it asks about the pod as if so many of its siblings were.
 func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.PodDisruptionBudget) (q safeguards.Queued) {
-	siblings, surge := e.config.Cluster.Siblings(pod), surges(pod, owner) != ""
+	none, surge, now := e.rememberedTally(pod), surges(pod, owner) != "", e.config.Clock.Now()
+	others := none.Available
+	if owner.Available(pod, now) {
+		others--
+	}
+	var siblings []*v1.Pod
+	if owner.Ordered { // then it matters which ones are away
+		siblings = e.config.Cluster.Siblings(pod)
+	}
 	refused := func(away int) reasons.Reason {
-		less := withAway(budgets, away)
-		leaving := map[string]bool{}
-		for _, sibling := range siblings {
-			if len(leaving) < away && sibling.UID != pod.UID && owner.Available(sibling, e.config.Clock.Now()) {
-				leaving[string(sibling.UID)] = true
-			}
+		less, n := withAway(budgets, away), none.WithAway(min(away, others))
+		if owner.Ordered {
+			n = owner.Count(siblings, e.firstAway(siblings, pod, owner, away), now)
 		}
-		n := owner.Count(siblings, func(uid string) bool { return leaving[uid] || e.ledger().Leaving(uid) }, e.config.Clock.Now())
 		return cmp.Or(refuseByBudgets(less, surge), owner.Recreates(pod, n), e.refuseByAvailability(pod, owner, n, less, surge))
 	}
-	q.AtOnce = sort.Search(min(len(siblings), mostAtOnce), func(away int) bool { return refused(away) != "" })
+	q.AtOnce = sort.Search(min(none.Available+none.Missing, mostAtOnce), func(away int) bool { return refused(away) != "" })
 	q.Reason = refused(q.AtOnce)
 	return q
+}
+
+// firstAway reports which pods leave if so many of a pod's available siblings do, too.
+func (e *Evictor) firstAway(siblings []*v1.Pod, pod *v1.Pod, owner *owners.Owner, away int) func(uid string) bool {
+	leaving := map[string]bool{}
+	for _, sibling := range siblings {
+		if len(leaving) < away && sibling.UID != pod.UID && owner.Available(sibling, e.config.Clock.Now()) {
+			leaving[string(sibling.UID)] = true
+		}
+	}
+	return func(uid string) bool { return leaving[uid] || e.ledger().Leaving(uid) }
 }
 
 // withAway returns budgets as they are while so many more of their pods are away.

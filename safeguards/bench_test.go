@@ -50,3 +50,24 @@ func BenchmarkRefuse5000(b *testing.B) {
 	}
 	b.ReportMetric(float64(refused), "refused")
 }
+
+// The pace of 2,000 moves off 100 nodes: as many as an hour allows, and in a day far from
+// all of them, so that they are followed for as long as moves are.
+func BenchmarkPace(b *testing.B) {
+	for _, perHour := range []int{2000, 50} {
+		rules, f := New(config(func(c *Config) { c.MaxPerHour = perHour })), crowd()
+		q := &Queue{Interval: 200 * time.Millisecond, Deadline: 10 * time.Minute, PerCycle: 100, Next: func(ended time.Time) time.Time { return ended.Add(5 * time.Minute) }}
+		for i := range 2000 {
+			owner := fmt.Sprintf("rs-%d", i%700)
+			in := move(10_000+i, owned(owner), in(fmt.Sprintf("ns-%d", i%50)), from(fmt.Sprintf("node-%d", i%100))).Intent
+			q.Moves = append(q.Moves, Queued{Intent: in, Group: owner, AtOnce: 1, Takes: time.Duration(20+i%7) * time.Second, Reason: "OwnerPodsUnavailable"})
+		}
+		b.Run(fmt.Sprintf("hourly=%d", perHour), func(b *testing.B) {
+			for b.Loop() {
+				if got := rules.Pace(f, q, noon); len(got) != 100 {
+					b.Fatal(len(got))
+				}
+			}
+		})
+	}
+}

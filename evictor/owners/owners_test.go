@@ -284,3 +284,31 @@ func TestOwnersDoNotSettleForAWrongClock(t *testing.T) {
 		}
 	}
 }
+
+// Pods that would be away count as those do that leave.
+func TestTallyWithPodsAway(t *testing.T) {
+	o := &Owner{MinReady: time.Minute}
+	var pods []*v1.Pod
+	for i, change := range []func(*v1.Pod){
+		readyFor(time.Hour), readyFor(time.Hour), readyFor(time.Hour), readyFor(time.Second), // the last is young
+		failed, down,
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("web-", i), UID: types.UID(fmt.Sprint("web-", i))}}
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+		change(pod)
+		pods = append(pods, pod)
+	}
+	none := o.Count(pods, func(string) bool { return false }, noon)
+	if none.Available != 3 || none.Missing != 2 {
+		t.Fatalf("%d are available and %d missing, want 3 and 2", none.Available, none.Missing)
+	}
+	for away := range 3 + 1 {
+		want := o.Count(pods, func(uid string) bool { return uid < fmt.Sprint("web-", away) }, noon)
+		if got := none.WithAway(away); got != want {
+			t.Errorf("with %d away %+v, want %+v", away, got, want)
+		}
+	}
+	if got, want := none.WithAway(99), none.WithAway(3); got != want {
+		t.Errorf("with more away than there are %+v, want %+v", got, want)
+	}
+}

@@ -67,6 +67,15 @@ func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Ti
 	return n
 }
 
+// WithAway returns the tally as if so many more pods were leaving, of those that are
+// available. It does not know which, so it is none of an owner that creates its pods
+// in order.
+func (n Tally) WithAway(pods int) Tally {
+	pods = min(max(pods, 0), n.Available)
+	n.Available, n.Missing, n.leaving = n.Available-pods, n.Missing+pods, n.leaving+pods
+	return n
+}
+
 // state is that of the pod of one ordinal.
 type state byte
 
