@@ -40,7 +40,7 @@ func examinePause(p *Patient, n *notes) {
 	case pause.Reason == reasons.PauseUnreadable:
 		n.problem("", "Nothing is evicted: %s.", pause.Says).fix("See under permissions.")
 	case pause.ByAnnotation:
-		n.warning("", "Nothing is evicted: %s. The annotation goes with a deleted ledger, and will not count after two more versions.", pause.Says).
+		n.warning("", "Nothing is evicted: %s. The annotation disappears if the ledger is deleted, and versions after the next two ignore it.", pause.Says).
 			fix(fmt.Sprintf("To pause by the kill switch instead: %s create configmap %s\nTo go on: %s annotate configmap %s %s-",
 				object, pause.Name, object, pause.Ledger, pause.Annotation))
 	case pause.Reason != "":

@@ -312,7 +312,7 @@ func TestPause(t *testing.T) {
 		"paused by annotation": {
 			mode:  doctor.ModeRun,
 			pause: doctor.Pause{Reason: reasons.Paused, Says: "annotated", ByAnnotation: true},
-			want:  []string{"warning: Nothing is evicted: annotated. The annotation goes with a deleted ledger, and will not count after two more versions."},
+			want:  []string{"warning: Nothing is evicted: annotated. The annotation disappears if the ledger is deleted, and versions after the next two ignore it."},
 			mend:  "create configmap evenkeel-pause\nTo go on: kubectl -n evenkeel annotate configmap evenkeel-ledger evenkeel.io/paused-",
 		},
 		"unreadable": {

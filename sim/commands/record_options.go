@@ -48,7 +48,7 @@ func (o *RecordOptions) validate() error {
 	case o.For < 0 || o.For > 0 && o.For < o.Interval:
 		return fmt.Errorf("--for %v: must be 0, which records until stopped, or at least the interval of %v", o.For, o.Interval)
 	case o.Salt != "" && !o.HashNames:
-		return errors.New("--salt goes with --hash-names")
+		return errors.New("--salt requires --hash-names")
 	}
 	if _, err := os.Stat(o.Out); err == nil && !o.Force {
 		return fmt.Errorf("--out: %s is there already; --force overwrites it", o.Out)

@@ -403,9 +403,9 @@ func TestSimulateRefusesRecordings(t *testing.T) {
 		"one that is not there": {[]string{"--recording", filepath.Join(dir, "none")}, "none"},
 		"another version":       {[]string{"--recording", broken}, "broken.evenkeel.gz: line 1: version 9"},
 		"one that is too short": {[]string{"--recording", short}, "short.evenkeel.gz: 2 readings, 1m0s apart"},
-		"one beside a trace":    {[]string{"--recording", short, "--trace", "day.csv"}, "--trace does not go with --recording"},
-		"one of other nodes":    {[]string{"--recording", short, "--nodes", "7"}, "--nodes does not go with --recording"},
-		"stretching nothing":    {[]string{"--stretch"}, "--stretch goes with --recording"},
+		"one beside a trace":    {[]string{"--recording", short, "--trace", "day.csv"}, "--trace cannot be combined with --recording"},
+		"one of other nodes":    {[]string{"--recording", short, "--nodes", "7"}, "--nodes cannot be combined with --recording"},
+		"stretching nothing":    {[]string{"--stretch"}, "--stretch requires --recording"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := NewSimulateOptions()

@@ -41,14 +41,14 @@ func (o *SimulateOptions) fleet() error {
 		return o.recordedFleet()
 	}
 	if o.Stretch {
-		return errors.New("--stretch goes with --recording")
+		return errors.New("--stretch requires --recording")
 	}
 	if o.Trace == "" && o.Generate == generators[3] {
 		return o.denseFleet()
 	}
-	err := o.without(denseShape, "goes with --generate=dense")
+	err := o.without(denseShape, "requires --generate=dense")
 	if err == nil && o.Trace != "" {
-		err = o.without([]string{"generate", "generate-series"}, "does not go with --trace")
+		err = o.without([]string{"generate", "generate-series"}, "cannot be combined with --trace")
 	}
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (o *SimulateOptions) fleet() error {
 
 // denseFleet makes one crowded node among empty ones.
 func (o *SimulateOptions) denseFleet() (err error) {
-	if err := o.without(otherShape, "does not go with --generate=dense, which has its own nodes and pods"); err != nil {
+	if err := o.without(otherShape, "cannot be combined with --generate=dense, which has its own nodes and pods"); err != nil {
 		return err
 	}
 	d := o.Dense
@@ -88,7 +88,7 @@ func (o *SimulateOptions) denseFleet() (err error) {
 }
 
 func (o *SimulateOptions) recordedFleet() error {
-	if err := o.without(ownShape, "does not go with --recording, which has its own nodes and pods"); err != nil {
+	if err := o.without(ownShape, "cannot be combined with --recording, which has its own nodes and pods"); err != nil {
 		return err
 	}
 	rec, err := openRecording(o.Recording)

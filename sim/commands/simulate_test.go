@@ -183,21 +183,21 @@ func writeText(t *testing.T, path, text string) {
 // Flags that would have no effect are refused: what is played would not be what was
 // asked for.
 func TestFlagsWithoutEffectAreRefused(t *testing.T) {
-	const dense = " does not go with --generate=dense, which has its own nodes and pods"
+	const dense = " cannot be combined with --generate=dense, which has its own nodes and pods"
 	for args, want := range map[string]string{
-		"--dense-load=80":                            "--dense-load goes with --generate=dense",
-		"--generate=daily-bursts --dense-sigma=1":    "--dense-sigma goes with --generate=dense",
-		"--trace=day.csv --dense-pods=old":           "--dense-pods goes with --generate=dense",
-		"--trace=day.csv --generate=dense":           "--generate does not go with --trace",
-		"--trace=day.csv --generate-series=3":        "--generate-series does not go with --trace",
+		"--dense-load=80":                            "--dense-load requires --generate=dense",
+		"--generate=daily-bursts --dense-sigma=1":    "--dense-sigma requires --generate=dense",
+		"--trace=day.csv --dense-pods=old":           "--dense-pods requires --generate=dense",
+		"--trace=day.csv --generate=dense":           "--generate cannot be combined with --trace",
+		"--trace=day.csv --generate-series=3":        "--generate-series cannot be combined with --trace",
 		"--generate=dense --mean-cpu=50":             "--mean-cpu" + dense,
 		"--generate=dense --mean-memory=50":          "--mean-memory" + dense,
 		"--generate=dense --requested=50":            "--requested" + dense,
 		"--generate=dense --pods=50":                 "--pods" + dense,
 		"--generate=dense --generate-series=50":      "--generate-series" + dense,
 		"--generate=dense --memory-trace=day.csv":    "--memory-trace" + dense,
-		"--recording=day.evenkeel --dense-load=80":   "--dense-load does not go with --recording, which has its own nodes and pods",
-		"--recording=day.evenkeel --generate=bursts": "--generate does not go with --recording, which has its own nodes and pods",
+		"--recording=day.evenkeel --dense-load=80":   "--dense-load cannot be combined with --recording, which has its own nodes and pods",
+		"--recording=day.evenkeel --generate=bursts": "--generate cannot be combined with --recording, which has its own nodes and pods",
 		"--generate=dense --pods-per-node=NaN":       "--pods-per-node: NaN: must be a whole number from 1 to 500000 with --generate=dense",
 		"--generate=dense --pods-per-node=20.5":      "--pods-per-node: 20.5: must be a whole number from 1 to 500000 with --generate=dense",
 	} {
