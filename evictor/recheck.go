@@ -52,7 +52,7 @@ func (q *question) unmeasured(context.Context) ruling {
 // relieved refuses a move off a node that needs none any more.
 func (q *question) relieved(context.Context) ruling {
 	switch {
-	case q.move.Reason == reasons.NodeHotAhead:
+	case q.move.Reason == reasons.NodeHotAhead || !q.move.Reason.Relieves():
 		return ruling{}
 	case q.move.Reason == reasons.NodeFull && !isFull(q.latest, q.from), !q.e.stillHot(q.latest, q.from, q.move.Wanted):
 		return refusing(reasons.SourceNoLongerHot)

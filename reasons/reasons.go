@@ -8,6 +8,17 @@ package reasons
 // Reason is why something is not done; empty for no reason.
 type Reason string
 
+// Relieves reports whether a pod that is moved for this reason relieves its node, which
+// is hot or will be; an old version's moves have no reason.
+func (r Reason) Relieves() bool {
+	switch r { //nolint:exhaustive // all others do not
+	case "", NodeHot, NodeHotAhead, NodeFull:
+		return true
+	default:
+		return false
+	}
+}
+
 // Why a node's usage is not known.
 const (
 	NoUsageSample      Reason = "NoUsageSample"
@@ -105,8 +116,13 @@ const NodeHotAhead Reason = "NodeHotAhead"
 // to one that is asked for less.
 const NodeFull Reason = "NodeFull"
 
+// PreferredNode is why a pod is moved to a node that its preferred node affinity rates
+// higher.
+const PreferredNode Reason = "PreferredNode"
+
 // Why a node does not take a pod.
 const (
+	NotPreferred    Reason = "NotPreferred"
 	NodeNotCool     Reason = "NodeNotCool"
 	NodeClosed      Reason = "NodeClosed"
 	OtherDomain     Reason = "OtherDomain"

@@ -70,6 +70,9 @@ var sentences = map[Reason]string{
 	NodeFull:     "its node is asked for more CPU than it has, the cool nodes cannot take enough of its pods to cool it, and its destination is asked for less",
 	NodeHotAhead: "its node is expected to be hot again at a time at which it was before",
 
+	PreferredNode: "its preferred node affinity rates its destination higher, and that is cool and has room",
+
+	NotPreferred:    "its preferred node affinity does not rate it higher than the node that it is on",
 	NodeNotCool:     "it is not cool, and other nodes take pods off full nodes only",
 	NodeClosed:      "it takes no pods",
 	OtherDomain:     "it is of another zone or capacity type, and the policy moves no pods to such",

@@ -90,6 +90,9 @@ type Move struct {
 	Pod
 	From, To string
 	Reason   reasons.Reason
+	// Why says in a sentence why the pod is moved, in place of what is known of its hot
+	// node; empty for moves off hot nodes.
+	Why string
 	// The usage of source and destination before and after this move, in the
 	// order of the plan.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
@@ -117,8 +120,12 @@ type Ahead struct {
 // Sentence explains with numbers why the pod is moved. It becomes the pod's
 // Event.
 func (m *Move) Sentence(evidence []thresholds.Evidence) string {
-	if m.Ahead != nil {
+	switch {
+	case m.Ahead != nil:
 		return m.aheadSentence()
+	case m.Why != "":
+		return fmt.Sprintf("%s Pod uses %s. Planned destination: %s (cpu %.1f%% → %.1f%%, memory %.1f%% → %.1f%%).", m.Why, m.Usage.InWords(), m.To,
+			m.ToBefore[cluster.CPU], m.ToAfter[cluster.CPU], m.ToBefore[cluster.Memory], m.ToAfter[cluster.Memory])
 	}
 	hottest := cluster.CPU
 	if m.FromBefore[cluster.Memory]-m.FromAfter[cluster.Memory] > m.FromBefore[cluster.CPU]-m.FromAfter[cluster.CPU] {

@@ -323,7 +323,7 @@ var _ plugin.Executor = (*planExecutor)(nil)
 // Execute implements plugin.Executor.
 func (p *planExecutor) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
 	p.explainer.Judged(ctx, by, made)
-	if made.Closed == "" {
+	if made.Closed == "" && by.Describe().Relieves {
 		p.room.Planned(&made.Plan)
 		p.nodes.Planned(&made.Plan)
 	}

@@ -283,6 +283,36 @@ data:
 	}
 }
 
+// A strategy says itself what it does. One that relieves no hot node does not stand in for
+// one that does.
+func TestLintTellsWhatStrategiesDo(t *testing.T) {
+	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [ReturnPodsToPreferredNodes]}}\n"+
+		"  pluginConfig:\n  - {name: ReturnPodsToPreferredNodes, args: {minWeightGained: 20, evictableNamespaces: {exclude: [batch]}}}\n"+
+		"  - {name: DefaultEvictor, args: {minReplicas: 2}}\n")
+	if err != nil {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	does := strings.Join(report.Policies[0].Does, "\n")
+	for _, want := range []string{
+		"Returns pods to cool nodes that their preferred node affinity rates higher, by a weight of 20 or more.",
+		"Moves by ReturnPodsToPreferredNodes no pods of the namespaces batch.",
+		"Evicts nothing while less than 80% of the ready nodes are known.",
+	} {
+		if !strings.Contains(does, want) {
+			t.Errorf("it does not say %q:\n%s", want, does)
+		}
+	}
+	for _, other := range []string{"Evicts from nodes", "Also runs", "Runs "} {
+		if strings.Contains(does, other) {
+			t.Errorf("it says %q:\n%s", other, does)
+		}
+	}
+	want := lint.Finding{Level: lint.Note, Field: "profiles", Text: "no profile enables RealUsageLowNodeUtilization, so hot nodes are not relieved"}
+	if !slices.Contains(report.Policies[0].Findings, want) {
+		t.Errorf("findings %+v, want %+v", report.Policies[0].Findings, want)
+	}
+}
+
 // What a policy selects pods by is told.
 func TestLintTellsSelections(t *testing.T) {
 	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"+

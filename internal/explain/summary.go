@@ -72,6 +72,8 @@ func (n *Node) todo() string {
 	switch {
 	case n.NoPlan != "":
 		return Sentence(n.NoPlan)
+	case thresholds.State(n.State) != thresholds.Hot && len(n.Leave) > 0 && !reasons.Reason(n.Leave[0].Reason).Relieves():
+		return fmt.Sprintf("%s would be moved: %s.", reasons.Count(len(n.Leave), "pod"), reasons.Reason(n.Leave[0].Reason).Sentence())
 	case thresholds.State(n.State) != thresholds.Hot && len(n.Leave) > 0:
 		return fmt.Sprintf("%s would be moved before that: it is expected to be %s.", reasons.Count(len(n.Leave), "pod"), n.Expected)
 	case thresholds.State(n.State) != thresholds.Hot && len(n.Arrive) > 0:

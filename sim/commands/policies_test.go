@@ -44,6 +44,7 @@ func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 		quick:          true,
 		quick + "eviction: {defaultProfile: false}\n":                                         false,
 		strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "RealUsageLowNodeUtilization"): true,
+		strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "ReturnPodsToPreferredNodes"):  true,
 	} {
 		file := filepath.Join(t.TempDir(), "policy.yaml")
 		writeText(t, file, text)

@@ -173,6 +173,9 @@ func New(args runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin,
 	return &Plugin{strategy: strategy, is: strategy.Describe(), handle: handle, deps: deps}, nil
 }
 
+// Describe returns what others need to know about the strategy.
+func (p *Plugin) Describe() policy.StrategyDescription { return p.is }
+
 // Name returns the plugin's name.
 func (p *Plugin) Name() string { return p.is.Name }
 

@@ -42,6 +42,9 @@ func (r *Round) Pods() *Pods {
 	return &Pods{plugin: r.plugin, byUID: map[string]*v1.Pod{}, passing: map[template]bool{}, objects: map[*cluster.Pod]*v1.Pod{}}
 }
 
+// AskedObject returns the API object of Asked.
+func (r *Round) AskedObject() *v1.Pod { return r.asked }
+
 // Place opens a what-if session on the current cluster for pods that may be moved, and
 // the pod asked about. The caller closes it.
 func (r *Round) Place(ctx context.Context, pods *Pods) (Placement, error) {
@@ -79,11 +82,11 @@ func (g *Pods) Movable() map[*cluster.Pod]*v1.Pod { return g.objects }
 // namespaces if it is in none.
 type template struct{ namespace, owner, hash string }
 
-// Of returns the pods of a node, each with why it may not be moved, and the usage that has left or is
-// leaving it since the observation, which justifies no further moves. Pods that
-// were already terminating then count as neither, because the node was not
-// judged by them.
-func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage) (pods []strategies.Pod, left cluster.Amounts, err error) {
+// Of returns the pods of a node, each with why it may not be moved, and the usage that
+// has left or is leaving it since the observation, which justifies no further moves.
+// Pods that were already terminating then count as neither, because the node was not
+// judged by them. about picks pods; nil picks all.
+func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	if err := g.list(info.Node.Name); err != nil {
 		return nil, left, err
 	}
@@ -96,6 +99,9 @@ func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage) (pods []strateg
 		object := g.byUID[record.UID]
 		if object == nil || object.DeletionTimestamp != nil || g.plugin.deps.Half.Moving(record.UID) {
 			left = left.Plus(pod.Usage) // a lower bound, until the next sample
+			continue
+		}
+		if about != nil && !about(record, object) {
 			continue
 		}
 		pod.Refused = g.plugin.refuse(object, record, &read.Pods[j])

@@ -154,7 +154,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		g.expect(&node, i, rest)
 		return node, g.ahead(&node, info, read)
 	}
-	pods, left, err := g.Of(info, read)
+	pods, left, err := g.Of(info, read, nil)
 	if err != nil {
 		return plan.Node{}, err
 	}
@@ -198,7 +198,7 @@ func (g *gathering) ahead(node *plan.Node, info *cluster.NodePods, read *usage.N
 	if !node.WillBeHot(g.Options.Recurs) {
 		return nil
 	}
-	if node.Pods, _, err = g.Of(info, read); err != nil {
+	if node.Pods, _, err = g.Of(info, read, nil); err != nil {
 		return err
 	}
 	k := 0

@@ -7,12 +7,14 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/preferred"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
 // All are the strategies, each by its arguments.
 var All = []plugin.Strategy{
 	new(realusage.Args),
+	new(preferred.Args),
 }
 
 // New returns a strategy with the defaults of its arguments.

@@ -272,6 +272,27 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	}
 }
 
+// Moves that have nothing to do with hot nodes are listed by their reason, and cool
+// no node.
+func TestOtherMovesAreListed(t *testing.T) {
+	f := idle()
+	pod := strategies.Pod{Pod: &cluster.Pod{Namespace: "shop", Name: "web-1", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"}}}
+	f.Closed = ""
+	f.Plan.Moves = []strategies.Move{{Pod: pod, From: "dear", To: "cheap", Reason: reasons.PreferredNode, Why: "It is preferred."}}
+	got := printed(f, layout.Style{Width: 200}, false)
+	for _, want := range []string{"OTHER MOVES", "PreferredNode: its preferred node affinity rates its destination higher", "shop/web-1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "WILL BE HOT") || len(New(f).leave()) > 0 {
+		t.Errorf("a node is relieved:\n%s", got)
+	}
+	if move := New(f).Moves[0]; !strings.HasPrefix(move.Message, "It is preferred. Pod uses ") {
+		t.Errorf("message %q", move.Message)
+	}
+}
+
 // How long the moves off a node take is said where they are not all made at once, and
 // always as values.
 func TestRelief(t *testing.T) {

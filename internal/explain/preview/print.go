@@ -35,6 +35,7 @@ func (r *Report) Print(page *layout.Page) {
 	p.summary(r)
 	p.hotNodes(r)
 	p.aheadNodes(r)
+	p.otherMoves(r)
 	p.declined(r)
 	if p.Wide {
 		p.nodes(r)
@@ -252,6 +253,29 @@ func (p *printer) aheadNodes(r *Report) {
 		}
 		p.Text(n.Name+": ", layout.Yellow, indent, words)
 		p.moves(moves)
+	}
+}
+
+// otherMoves prints the moves that have nothing to do with hot nodes.
+func (p *printer) otherMoves(r *Report) {
+	var why []string
+	moves := map[string][]*Move{}
+	for i := range r.Moves {
+		m := &r.Moves[i]
+		if reasons.Reason(m.Reason).Relieves() {
+			continue
+		}
+		if moves[m.Reason] == nil {
+			why = append(why, m.Reason)
+		}
+		moves[m.Reason] = append(moves[m.Reason], m)
+	}
+	if len(why) > 0 {
+		p.heading("OTHER MOVES")
+	}
+	for _, reason := range why {
+		p.Text(reason+": ", "", indent, reasons.Reason(reason).Sentence()+".")
+		p.moves(moves[reason])
 	}
 }
 

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -46,11 +47,13 @@ func (h *Highest) with(node string, measured, after float64) *Highest {
 	return h
 }
 
-// leave returns the moves by the node that they leave.
+// leave returns the moves that relieve a node, by that node.
 func (r *Report) leave() map[string][]*Move {
 	leave := map[string][]*Move{}
 	for i := range r.Moves {
-		leave[r.Moves[i].From] = append(leave[r.Moves[i].From], &r.Moves[i])
+		if m := &r.Moves[i]; reasons.Reason(m.Reason).Relieves() {
+			leave[m.From] = append(leave[m.From], m)
+		}
 	}
 	return leave
 }
