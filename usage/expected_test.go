@@ -41,6 +41,44 @@ func TestExpected(t *testing.T) {
 	}
 }
 
+// The least that a node used, its reserve included, is known after hours; a node that was
+// not read for a while, or is read for the first time, has none.
+func TestLeastThatANodeUsed(t *testing.T) {
+	const hour = 3600
+	for name, tc := range map[string]struct {
+		hours      int
+		idle, gone func(second int) bool
+		want       int64
+	}{
+		"four hours":             {hours: 4, want: 4000},
+		"one reading":            {hours: 0},
+		"an hour":                {hours: 1},
+		"ten minutes of less":    {hours: 4, idle: func(s int) bool { return s >= 3*hour && s < 3*hour+600 }, want: 1000},
+		"less, eight hours ago":  {hours: 12, idle: func(s int) bool { return s < 4*hour }, want: 4000},
+		"half an hour not read":  {hours: 4, gone: func(s int) bool { return s >= 3*hour && s < 3*hour+1800 }},
+		"two minutes not read":   {hours: 4, gone: func(s int) bool { return s >= 3*hour && s < 3*hour+120 }, want: 4000},
+		"back since eight hours": {hours: 12, gone: func(s int) bool { return s >= 3*hour && s < 4*hour }, want: 4000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
+			snapshot.Nodes[0].Node.Capacity = amounts(4000, 1000)
+			snapshot.Nodes[0].Node.Allocatable = amounts(3500, 1000)
+			for second := 0; second <= tc.hours*hour; second += 15 {
+				if used := amounts(4000, 100); tc.gone == nil || !tc.gone(second) {
+					if tc.idle != nil && tc.idle(second) {
+						used = amounts(1000, 100)
+					}
+					store.Ingest(snapshot, readAt(second).node("n1", used).Batch)
+				}
+				store.View(snapshot, at(second), nil)
+			}
+			if got := store.View(snapshot, at(tc.hours*hour), nil).Nodes[0].LeastMilliCores; got != tc.want {
+				t.Errorf("%d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 // A pod of the same name that follows another starts without its past.
 func TestExpectedOfANamesake(t *testing.T) {
 	store := newStore(t)

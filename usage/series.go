@@ -90,6 +90,8 @@ type nodeSeries struct {
 	pods cluster.Amounts
 	// trend is how its usage varies.
 	trend forecast.Trend
+	// trough is the least CPU that the whole machine used lately.
+	trough forecast.Trough
 }
 
 // reach returns the earliest second that the next sample may reach back to. It is a

@@ -91,6 +91,9 @@ type NodeUsage struct {
 	Predicted []cluster.Amounts
 	// Expected is the CPU that the node would use if its pods stayed the same.
 	Expected forecast.Expected
+	// LeastMilliCores is the least CPU that the whole machine used in the last hours; 0
+	// if it has not been measured for that long.
+	LeastMilliCores int64
 	// Signals holds one row per Signal of the View, NaN where unknown.
 	Signals [][]float64
 	Pods    []PodUsage

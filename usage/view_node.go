@@ -30,7 +30,8 @@ func (r *reading) node(view *View, i int) {
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
 	if usage.Known() {
 		ns.trend.Add(ns.newest.second, usage.Measured[AtAvg5m][cluster.CPU])
-		usage.Expected = ns.trend.Expect()
+		ns.trough.Add(ns.newest.second, usage.Measured[AtAvg5m][cluster.CPU])
+		usage.Expected, usage.LeastMilliCores = ns.trend.Expect(), ns.trough.MilliCores()
 	}
 	r.readReported(ns, usage)
 	reported := r.podsReported(ns, node.Pods, usage.Pods)

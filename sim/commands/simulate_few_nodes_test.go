@@ -18,7 +18,7 @@ const stepsADay = 288
 
 // onFewNodes replays pods of log-normal sizes, 20 to a node, that vary by so much around
 // what they use; in a wave of a day, too, if they are to.
-func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bool) map[string]sim.Result {
+func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bool, change ...func(*SimulateOptions)) map[string]sim.Result {
 	t.Helper()
 	const perNode, sigma, keeps = 20, 0.7, 0.7
 	var table strings.Builder
@@ -46,6 +46,9 @@ func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bo
 	return simulated(t, func(o *SimulateOptions) {
 		o.Trace, o.Compare, o.Report = file, []string{"none", "evenkeel"}, os.DevNull
 		o.Shape.Nodes, o.Shape.MeanCPUPercent, o.Run.MeasureServed = nodes, meanCPU, true
+		for _, c := range change {
+			c(o)
+		}
 	})
 }
 
@@ -113,6 +116,36 @@ func TestAFullNodeAmongBusyOnesIsRelieved(t *testing.T) {
 			}
 			if got.Evictions == 0 || got.Evictions > 2 || got.Boomerangs > 0 {
 				t.Errorf("%d evictions, %d of pods that came back; want 1 or 2, and none", got.Evictions, got.Boomerangs)
+			}
+		})
+	}
+}
+
+// A node that stays full is relieved once it is known to stay so, although nothing shows
+// what its pods want. It takes a few moves, and none is made back. It works where the usage
+// of some pods is never reported, or samples are lost; without usage of pods nothing moves.
+func TestNodesThatStayFullAreRelieved(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hidden, lost float64
+		most         float64 // of the demand that stays unserved if nothing moves
+		moves        bool
+	}{
+		"all is reported":      {most: 0.25, moves: true},
+		"some pods are hidden": {hidden: 30, most: 0.75, moves: true},
+		"samples are lost":     {lost: 20, most: 0.5, moves: true},
+		"all pods are hidden":  {hidden: 100, most: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			results := onFewNodes(t, 2, 2, 95, 0.02, false, func(o *SimulateOptions) {
+				o.Run.Blind.HiddenPodsPercent, o.Run.Blind.LostSamplesPercent = tc.hidden, tc.lost
+			})
+			idle, got := results["none"], results["evenkeel"]
+			t.Logf("unserved %.3f%% without moves, %.3f%% with %d", idle.UnservedPercent, got.UnservedPercent, got.Evictions)
+			if idle.UnservedPercent < 1 || got.UnservedPercent > tc.most*idle.UnservedPercent {
+				t.Errorf("%.3f%% of %.3f%% stays unserved, want at most %.0f%% of it", got.UnservedPercent, idle.UnservedPercent, 100*tc.most)
+			}
+			if moves := got.Evictions > 0; moves != tc.moves || got.Evictions > 4 || got.Boomerangs > 0 {
+				t.Errorf("%d evictions, %d of pods that came back; want at most 4, and none", got.Evictions, got.Boomerangs)
 			}
 		})
 	}

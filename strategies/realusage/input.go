@@ -172,6 +172,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	node.Need = g.Observed.Lines.Need(i, left)
 	node.Full = !g.Options.Unforeseen && strategies.Full(&info.Node, read.Whole(usage.AtAvg5m))
 	if node.Full {
+		node.FullForHours = strategies.Full(&info.Node, cluster.Amounts{cluster.CPU: read.LeastMilliCores})
 		node.Unserved = strategies.EstimateUnserved(pods)
 	}
 	node.ByCPU = g.Observed.Lines.OverOnly(i, usage.CPU)

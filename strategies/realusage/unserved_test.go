@@ -53,3 +53,30 @@ func TestPodsOfAFullNodeWantMore(t *testing.T) {
 		})
 	}
 }
+
+// A node stays full that is full now and was at each reading of the last hours. How long
+// it was is not known of one that was first read lately.
+func TestNodesThatStayFull(t *testing.T) {
+	for name, tc := range map[string]struct {
+		now, least int64
+		unforeseen bool
+		want       bool
+	}{
+		"for hours":                      {now: 31_400, least: 31_100, want: true},
+		"was less once":                  {now: 31_400, least: 30_900},
+		"first read lately":              {now: 31_400},
+		"full no more":                   {now: 30_900, least: 31_100},
+		"for hours, nothing is expected": {now: 31_400, least: 31_100, unforeseen: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t)
+			y.deps.Options.Unforeseen = tc.unforeseen
+			read := &y.observed.View.Nodes[0]
+			read.Measured[usage.AtAvg5m][cluster.CPU], read.LeastMilliCores = tc.now, tc.least
+			in := y.input(t)
+			if got := in.Nodes[0].FullForHours; got != tc.want {
+				t.Errorf("full for hours: %v", got)
+			}
+		})
+	}
+}

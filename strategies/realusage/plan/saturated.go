@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -22,9 +23,17 @@ const (
 	// comes and goes, peaks show what pods want, and the node that is full now is not asked
 	// for more than the others are at other times.
 	fullForHours = 0.95
+	// alwaysFull is the same share of a node that, in addition, was not below full once as
+	// long as peaks are remembered. It takes half a day of that to come up to it from 70%,
+	// so a node that is full by turns of a day seldom does.
+	alwaysFull = 0.98
 	// comparedWorth is how many times as much hot time such a move must save as another:
 	// it makes its destination hotter, and the plan cannot cool the source with it.
 	comparedWorth = 20
+	// servedWorth takes its place off a node that is always full, where a move has to serve
+	// more. A pod there serves at most twelve times what a plain one is asked for, so one
+	// that costs twice as much is worth moving, and one that costs three times as much is not.
+	servedWorth = 5
 	// mostCompared bounds the moves off a full node in a plan, because what its pods want
 	// is an estimate, and comparedPods how many pods are tried for each of them.
 	mostCompared, comparedPods = 4, 16
@@ -40,6 +49,7 @@ type saturated struct {
 	node  Node
 	pods  []*strategies.Pod
 	asked int64 // for how much CPU the node is asked, without the pods that were moved
+	stays bool  // it is always full
 }
 
 // relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
@@ -114,7 +124,9 @@ func (p *planner) leaves(at cluster.NodeIndex) bool {
 func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
 	s := &saturated{planner: p, at: at, node: p.in.Nodes[at]}
 	unserved := s.node.Unserved
-	if share(s.node.Load.Lasting(), s.node.Allocatable[cluster.CPU]) >= fullForHours {
+	used := share(s.node.Load.Lasting(), s.node.Allocatable[cluster.CPU])
+	s.stays = s.node.FullForHours && used >= alwaysFull
+	if used >= fullForHours {
 		unserved = max(unserved, int64(leastUnserved*float64(s.node.Allocatable[cluster.CPU])))
 	}
 	s.asked = s.node.Current[cluster.CPU] + unserved
@@ -191,9 +203,8 @@ func (s *saturated) relieve(to *destinations) (landing, bool) {
 			continue
 		}
 		one := []landing{l}
-		w := s.worth(&s.node, one)
-		w.asked *= comparedWorth
-		below := s.isAbove(&l)
+		w := s.compare(one)
+		below := s.isAbove(&l) && (!s.stays || s.in.Nodes[l.to.at].hasRoomForHours(&l.to.load))
 		to.takeBack(one)
 		if per := w.saved / w.asked; below && w.enough() && (best.pod == nil || per > most) {
 			best, most = one[0], per
@@ -216,12 +227,44 @@ func (s *saturated) relieve(to *destinations) (landing, bool) {
 	return l, true
 }
 
+// compare judges a move. Off a node that is always full it has to serve more: the node
+// stays hot in any case, and its pods have no peaks that would show what else they want.
+// Others follow it as long as the node stays full, so a small one costs its part of them.
+// Off other nodes it has to save hot minutes, so destinations that are not hot mostly stay so.
+func (s *saturated) compare(one []landing) worth {
+	w := s.worth(&s.node, one)
+	if !s.stays {
+		w.asked *= comparedWorth
+		return w
+	}
+	l, to := &one[0], &s.in.Nodes[one[0].to.at]
+	left, before := s.node.Load, l.to.load
+	left.Remove(l.pod.Expected)
+	before.Remove(l.pod.Expected)
+	w.saved = s.node.unserved(&s.node.Load) - s.node.unserved(&left) + to.unserved(&before) - to.unserved(&l.to.load)
+	w.asked = servedWorth * s.in.MinHotMinutesSaved * s.node.inPlainPods(l.pod)
+	return w
+}
+
+// unserved returns what is expected to be asked of a node beyond its CPU under a load, in
+// hot minutes that count as much.
+func (n *Node) unserved(load *forecast.Load) float64 {
+	return load.HotMinutes(math.MaxInt64, n.Allocatable[cluster.CPU])
+}
+
 // isAbove reports whether the node will be asked for more than the destination of a
 // landing, by comparedMargin.
 func (s *saturated) isAbove(l *landing) bool {
 	there := share(l.to.predicted[cluster.CPU], s.in.Nodes[l.to.at].Allocatable[cluster.CPU])
 	left := share(s.asked-l.pod.Wanted()[cluster.CPU], s.node.Allocatable[cluster.CPU])
 	return there <= left-comparedMargin
+}
+
+// hasRoomForHours reports whether a load leaves a node below strategies.FullCeiling for as
+// long as one can see. A node that stays full can wait for that: what has room at the
+// moment only would be full itself by the next wave.
+func (n *Node) hasRoomForHours(load *forecast.Load) bool {
+	return float64(load.Lasting()) <= strategies.FullCeiling*float64(n.Allocatable[cluster.CPU])
 }
 
 // forget takes a pod that is moved after all out of those that are declined.

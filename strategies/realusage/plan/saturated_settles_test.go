@@ -90,7 +90,7 @@ func (d *demands) input() Input {
 			node.Pods[k].Created = d.created[node.Pods[k].Name]
 		}
 		if node.ByCPU = true; total >= 970 {
-			node = saturating(node)
+			node = stayingFull(node)
 		}
 		if node.Current[cluster.CPU] <= 650 {
 			node.State, node.Pods = thresholds.Warm, nil

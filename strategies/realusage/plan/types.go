@@ -28,6 +28,9 @@ type Node struct {
 	Unserved int64
 	// Full: it is asked for more CPU than it has.
 	Full bool
+	// FullForHours: it was Full at each reading for as long as peaks of pods are remembered,
+	// so these do not show what its pods want.
+	FullForHours bool
 	// Predicted is what a landing has to allow for: all pods, with estimates,
 	// and moves in flight. Ceiling is the most of it that keeps the node under
 	// its reject lines.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
@@ -49,11 +50,16 @@ const wholePod = 0.05
 func asked(n *Node, landed []landing) (plain float64) {
 	dearest := 0.0
 	for _, l := range landed {
-		part := share(l.pod.Wanted()[cluster.CPU], n.Allocatable[cluster.CPU]) / wholePod
-		plain += min(max(part, 0), 1) * l.pod.Disruption.InPlainPods()
+		plain += n.inPlainPods(l.pod)
 		dearest = max(dearest, l.pod.Disruption.InPlainPods())
 	}
 	return max(plain, dearest)
+}
+
+// inPlainPods returns as how many plain pods one counts that leaves the node with others.
+func (n *Node) inPlainPods(pod *strategies.Pod) float64 {
+	part := share(pod.Wanted()[cluster.CPU], n.Allocatable[cluster.CPU]) / wholePod
+	return min(max(part, 0), 1) * pod.Disruption.InPlainPods()
 }
 
 // saves returns for how much less, in minutes, a node and the destinations of its
