@@ -41,13 +41,14 @@ func TestCrowdedNodesGetWhatReliefThereIs(t *testing.T) {
 		"room for 20 of 25 points":              {busy(dense(90*640, 90, 1), 40), 20, reasons.NoLanding},
 		"on two nodes":                          {busy(dense(90*640, 90, 2), 50, 50), 20, reasons.NoLanding},
 		"of many pods":                          {busy(dense(90*640, 450, 1), 40), 100, reasons.NoLanding},
-		"at 130 %":                              {busy(dense(130*640, 130, 1), 20), 40, reasons.NoLanding},
+		"at 130 %":                              {dense(130*640, 130, 1), 60, reasons.NoLanding},
 		"of pods that cost as much as any":      {busy(dense(90*640, 90, 1, costing(31)), 40), 20, reasons.NoLanding},
-		"exactly half":                          {busy(dense(85*640, 85, 1), 50), 10, reasons.NoLanding},
-		"less than half":                        {busy(dense(90*640, 90, 1), 50), 0, reasons.NoLanding},
+		"exactly half":                          {busy(dense(75*640, 75, 1), 55), 5, reasons.NoLanding},
+		"less than half":                        {busy(dense(73*640, 73, 1), 57), 0, reasons.NoLanding},
 		"pods that filters keep where they are": {refuses(dense(90*640, 90, 1), 0, 70), 20, reasons.NoLanding},
 		"too many of them":                      {refuses(dense(90*640, 90, 1), 0, 80), 0, reasons.NoLanding},
-		"filters, and room for fewer than they let off": {refuses(busy(dense(90*640, 90, 1), 45), 0, 70), 15, reasons.NoLanding},
+		"filters, and room for fewer than they let off":        {refuses(busy(dense(90*640, 90, 2), 45, 60), 0, 70), 15, reasons.NoLanding},
+		"nodes that are asked for more than their lines allow": {busy(dense(90*640, 90, 1), 41), 0, reasons.NoLanding},
 		"room for all": {busy(dense(90*640, 90, 1), 30), 25, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +75,7 @@ func TestCrowdedNodesGetWhatReliefThereIs(t *testing.T) {
 
 // Nodes that can be cooled have the first choice of the room.
 func TestCrowdedNodesComeLast(t *testing.T) {
-	in := busy(dense(95*640, 95, 1), 35)
+	in := busy(dense(90*640, 90, 1), 35)
 	second := dense(70*640, 70, 0).Nodes[0]
 	second.Name = "second"
 	for i := range second.Pods {

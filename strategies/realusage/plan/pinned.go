@@ -26,8 +26,13 @@ func (p *planner) relievePinned() {
 }
 
 // relieveCrowded does the same for nodes that stay hot because the cool nodes do not
-// take enough of their pods. Those come last of all.
+// take enough of their pods. Those come last of all. Where the nodes together are asked
+// for more than keeps them at their lines it brings nothing: what room becomes free there
+// is better kept for a whole node.
 func (p *planner) relieveCrowded() {
+	if p.beyondLines() {
+		return
+	}
 	p.relieveAll(func(at cluster.NodeIndex) bool { return p.notes[at] == reasons.NoLanding })
 }
 
