@@ -27,8 +27,15 @@ func sourceName(source *policy.Source) string {
 	return source.Type
 }
 
-// evictsWords says what makes a node hot and what ends that.
+// evictsWords says what makes a node hot, what ends that, and how much has to be known.
 func (s *survey) evictsWords() {
+	s.hotNodesWords()
+	if s.moves() && s.load.Usage.MinCoveragePercent > 0 {
+		s.say("Evicts nothing while less than %s%% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent))
+	}
+}
+
+func (s *survey) hotNodesWords() {
 	does := "Evicts from"
 	switch sync := &s.load.NodeSync; {
 	case !s.relieves && !sync.Marks():
@@ -44,9 +51,6 @@ func (s *survey) evictsWords() {
 	}
 	if len(s.does) == before {
 		s.say("Calls no node hot: no metric has an evict line.")
-	}
-	if s.moves() && s.load.Usage.MinCoveragePercent > 0 {
-		s.say("Evicts nothing while less than %s%% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent))
 	}
 }
 
