@@ -128,7 +128,7 @@ test-unit: ## Run unit and property tests, with the race detector where it matte
 ifdef RACE
 	go test $(TEST_FLAGS) $$(go list ./... | grep -vxF "$$(go list $(RACE_PACKAGES))")
 	go test $(TEST_FLAGS) $(RACE) $(RACE_PACKAGES)
-	go test $(TEST_FLAGS) $$(grep -rl --include='*_test.go' '^//go:build !race' . | xargs -n1 dirname | sort -u)
+	go test $(TEST_FLAGS) $$(grep -rl --include='*_test.go' --exclude-dir=_build '^//go:build !race' . | xargs -n1 dirname | sort -u)
 else
 	@echo 'no gcc: the race detector is left out'
 	go test $(TEST_FLAGS) ./...
