@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -63,7 +64,18 @@ type Evictions interface {
 	Evicted(podUID string) bool
 	// DryRun reports whether evictions are only logged.
 	DryRun() bool
+	// Read returns a pod as the API server has it now.
+	Read(ctx context.Context, namespace, name string) (*v1.Pod, error)
+	// Evict makes the eviction of a move whose pod was just read.
+	Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error
+	// Made counts the evictions of this cycle.
+	Made(node, namespace string) Made
+	// NotifyFailure records an Event on a pod whose eviction failed.
+	NotifyFailure(pod *v1.Pod, failure error)
 }
+
+// Made counts the evictions of a cycle: all, off a node, and of a namespace.
+type Made struct{ Total, OfNode, OfNamespace uint }
 
 // Proof says whether kube-scheduler was steered when it placed a replacement.
 type Proof int

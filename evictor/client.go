@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -37,11 +36,10 @@ type ClientConfig struct {
 	// DryRun makes the Client report success for every eviction without a call
 	// that changes anything.
 	DryRun bool
-	// Timeout bounds an eviction with all its calls, CallTimeout the eviction
-	// call alone; 5s if zero.
+	// Timeout bounds each step of an eviction, CallTimeout the eviction call alone;
+	// 5s if zero.
 	Timeout, CallTimeout time.Duration
 	Clock                Clock
-	Metrics              *metrics.Metrics
 }
 
 // Client makes evictions, under any policy. It is safe for concurrent use.
@@ -50,28 +48,15 @@ type Client struct {
 
 	mu sync.Mutex
 	// evicted holds the UIDs of the pods that were evicted in this cycle, or
-	// would have been without the dry run.
+	// would have been without the dry run; of counts them by node and namespace.
 	evicted map[string]bool
+	of      map[origin]uint
 }
+
+// origin is where pods were evicted: on a node or in a namespace.
+type origin struct{ node, namespace string }
 
 var _ Evictions = (*Client)(nil)
-
-// attempt is one eviction on its way through the framework, and its result. The
-// framework flattens errors, so err returns the original.
-type attempt struct {
-	move Move
-	// unplanned: the eviction is an upstream plugin's.
-	unplanned bool
-	made      bool
-	err       error
-}
-
-type attemptKey struct{}
-
-// withAttempt carries a move and its intent through the framework.
-func withAttempt(ctx context.Context, a *attempt) context.Context {
-	return context.WithValue(ctx, attemptKey{}, a)
-}
 
 // NewClient returns a Client.
 func NewClient(config ClientConfig) (*Client, error) {
@@ -82,7 +67,9 @@ func NewClient(config ClientConfig) (*Client, error) {
 		config.CallTimeout = 5 * time.Second
 	}
 	config.CallTimeout = min(config.Timeout, config.CallTimeout)
-	return &Client{config: config, evicted: map[string]bool{}}, nil
+	c := &Client{config: config}
+	c.ResetCycle()
+	return c, nil
 }
 
 // DryRun implements Evictions.
@@ -99,65 +86,52 @@ func (c *Client) Evicted(podUID string) bool {
 func (c *Client) ResetCycle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.evicted = map[string]bool{}
+	c.evicted, c.of = map[string]bool{}, map[origin]uint{}
 }
 
-// evict is the only place where Evenkeel evicts.
-func (c *Client) evict(ctx context.Context, e *Evictor, eviction *policyv1.Eviction) error {
-	a, planned := ctx.Value(attemptKey{}).(*attempt)
-	if !planned {
-		a = &attempt{unplanned: true}
-	}
-	a.err = c.try(ctx, e, eviction, a)
-	var refused reasons.Reason
-	if a.err != nil {
-		refused = reasonOf(a.err)
-	}
-	c.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], refused)
-	return a.err
+// Made implements Evictions.
+func (c *Client) Made(node, namespace string) Made {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Made{Total: uint(len(c.evicted)), OfNode: c.of[origin{node: node}], OfNamespace: c.of[origin{namespace: namespace}]}
 }
 
-func (c *Client) try(ctx context.Context, e *Evictor, eviction *policyv1.Eviction, a *attempt) error {
+// Read implements Evictions.
+func (c *Client) Read(ctx context.Context, namespace, name string) (*v1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
-	if err := c.config.Authority.Paused(ctx); err != nil {
-		return err
+	pod, err := c.config.Kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it is gone"}
+	case err != nil:
+		return nil, fmt.Errorf("reading pod %q again: %w", namespace+"/"+name, err)
 	}
-	pod, err := c.config.Kube.CoreV1().Pods(eviction.Namespace).Get(ctx, eviction.Name, metav1.GetOptions{})
-	if err != nil {
-		if apierrors.IsNotFound(err) {
-			return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it is gone"}
-		}
-		return fmt.Errorf("reading pod %q again: %w", eviction.Namespace+"/"+eviction.Name, err)
-	}
-	if a.unplanned {
-		a.move = e.unplanned(pod, eviction)
-	} else if err := unchanged(pod, &a.move); err != nil {
-		return err
-	}
-	if reason, detail := e.Allow(&a.move.Intent); reason != "" {
-		return &reasons.Refusal{Reason: reason, Detail: detail}
-	}
-	if c.config.DryRun {
-		c.remember(a.move.PodUID)
-		e.trial.Add(&a.move.Intent, c.config.Clock.Now())
-		history.LogEviction(ctx, &a.move.Intent, c.config.Clock.Now(), true)
+	return pod, nil
+}
+
+// Evict implements Evictions. It is the only place where Evenkeel evicts.
+func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	switch {
+	case c.config.DryRun:
+		c.remember(&move.Intent)
+		history.LogEviction(ctx, &move.Intent, c.config.Clock.Now(), true)
 		return nil
+	case podutil.IsPodTerminal(pod):
+		return c.remove(ctx, eviction, pod, &move.Intent)
 	}
-	if podutil.IsPodTerminal(pod) {
-		return c.remove(ctx, eviction, pod, a)
-	}
-	return c.call(ctx, eviction, pod, a)
+	return c.call(ctx, eviction, pod, &move.Intent)
 }
 
 // remove makes the eviction call for a pod that has ended. Nothing replaces it,
 // so it is recorded afterwards, only for those who ask why it is gone.
-func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
+func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
 	if err := c.leads(); err != nil {
 		return err
 	}
-	intent := &a.move.Intent
-	err := c.postOnce(ctx, eviction, pod, a)
+	err := c.postOnce(ctx, eviction, pod, intent)
 	if refusal, ours := errors.AsType[*reasons.Refusal](err); ours && refusal.Reason == reasons.EvictionDenied {
 		c.config.Ledger.Finished(*intent, refusal.Detail, c.config.Clock.Now())
 	}
@@ -165,46 +139,44 @@ func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v
 		return fmt.Errorf("evicting pod %q, which has ended: %w", intent.Namespace+"/"+intent.Pod, err)
 	}
 	c.config.Ledger.Finished(*intent, "", c.config.Clock.Now())
-	c.tell(ctx, pod, a)
-	a.made = true
-	c.remember(intent.PodUID)
+	c.tell(ctx, pod, intent)
+	c.remember(intent)
 	return nil
 }
 
 // call makes the eviction call for a recorded move. An upstream plugin's move
 // is recorded here. A planned move was recorded with its plan; if it is no
 // longer in flight, it was cancelled or has expired and is not made.
-func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
-	recorded := c.config.Ledger.Moving(a.move.PodUID)
-	if a.unplanned && !recorded {
-		c.config.Ledger.Record(c.config.Clock.Now(), a.move.Intent)
+func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
+	recorded, unplanned := c.config.Ledger.Moving(intent.PodUID), intent.To == ""
+	if unplanned && !recorded {
+		c.config.Ledger.Record(c.config.Clock.Now(), *intent)
 	}
-	if a.unplanned && !recorded || !c.config.Authority.Stored() {
+	if unplanned && !recorded || !c.config.Authority.Stored() {
 		if err := c.Commit(ctx); err != nil {
-			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
+			c.config.Ledger.Cancel(intent.PodUID, c.config.Clock.Now())
 			return err
 		}
 	}
 	if err := c.leads(); err != nil {
 		return err
 	}
-	if !c.config.Ledger.Moving(a.move.PodUID) {
+	if !c.config.Ledger.Moving(intent.PodUID) {
 		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
 	}
-	err := c.postOnce(ctx, eviction, pod, a)
+	err := c.postOnce(ctx, eviction, pod, intent)
 	if err != nil && refused(err) {
 		if !recorded {
-			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
+			c.config.Ledger.Cancel(intent.PodUID, c.config.Clock.Now())
 		}
 		return err
 	}
-	c.config.Ledger.Accepted(a.move.PodUID, c.config.Clock.Now()) // if the answer got lost, the eviction may have happened
+	c.config.Ledger.Accepted(intent.PodUID, c.config.Clock.Now()) // if the answer got lost, the eviction may have happened
 	if err != nil {
-		return fmt.Errorf("evicting pod %q: %w", a.move.Namespace+"/"+a.move.Pod, err)
+		return fmt.Errorf("evicting pod %q: %w", intent.Namespace+"/"+intent.Pod, err)
 	}
-	c.tell(ctx, pod, a)
-	a.made = true
-	c.remember(a.move.PodUID)
+	c.tell(ctx, pod, intent)
+	c.remember(intent)
 	return nil
 }
 
@@ -218,23 +190,23 @@ func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
 }
 
 // tell puts an eviction in the log and in an Event.
-func (c *Client) tell(ctx context.Context, pod *v1.Pod, a *attempt) {
-	history.LogEviction(ctx, &a.move.Intent, c.config.Clock.Now(), false)
-	if c.config.Events != nil && !a.unplanned { // the framework records those of upstream's plugins
-		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Decision.Message)
+func (c *Client) tell(ctx context.Context, pod *v1.Pod, intent *ledger.Intent) {
+	history.LogEviction(ctx, intent, c.config.Clock.Now(), false)
+	if c.config.Events != nil && intent.To != "" { // the framework records those of upstream's plugins
+		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", intent.Decision.Message)
 	}
 }
 
 // postOnce posts an eviction and remembers the answer. A denial ends the move;
 // a webhook's answer says nothing about the evictions of others.
-func (c *Client) postOnce(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
+func (c *Client) postOnce(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
 	err := c.post(ctx, eviction, pod)
 	if words, denied := safeguards.Denial(err); denied {
-		c.config.Ledger.Deny(a.move.PodUID, words, c.config.Clock.Now())
+		c.config.Ledger.Deny(intent.PodUID, words, c.config.Clock.Now())
 		return &reasons.Refusal{Reason: reasons.EvictionDenied, Detail: words}
 	}
 	if !safeguards.PutOff(err) {
-		c.ended(&a.move.Intent, err)
+		c.ended(intent, err)
 	}
 	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
 		return nil // it was made, for the framework's limits and for the probe as well
@@ -329,6 +301,9 @@ func (c *Client) Permits(ctx context.Context) error {
 	if err := c.config.Authority.Paused(ctx); err != nil {
 		return err
 	}
+	if c.config.DryRun {
+		return nil
+	}
 	if err := c.leads(); err != nil {
 		return err
 	}
@@ -338,22 +313,36 @@ func (c *Client) Permits(ctx context.Context) error {
 	return nil
 }
 
-func (c *Client) remember(podUID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.evicted[podUID] = true
+// NotifyFailure implements Evictions, in the framework's words.
+func (c *Client) NotifyFailure(pod *v1.Pod, failure error) {
+	if c.config.Events != nil {
+		c.config.Events.Eventf(pod, nil, v1.EventTypeWarning, "EvictionFailed", "Descheduled",
+			"pod eviction from %v node by sigs.k8s.io/descheduler failed: %v", pod.Spec.NodeName, failure)
+	}
 }
 
-func unchanged(pod *v1.Pod, move *Move) error {
+// remember counts an eviction.
+func (c *Client) remember(intent *ledger.Intent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.evicted[intent.PodUID] = true
+	if intent.From != "" {
+		c.of[origin{node: intent.From}]++
+	}
+	c.of[origin{namespace: intent.Namespace}]++
+}
+
+// unchanged refuses a pod that is not the one that was planned with, where it was.
+func unchanged(pod *v1.Pod, move *Move) ruling {
 	switch {
 	case string(pod.UID) != move.PodUID:
-		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "another pod has its name"}
+		return ruling{reason: reasons.PodChanged, detail: "another pod has its name"}
 	case pod.Spec.NodeName != move.From:
-		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it runs on another node"}
+		return ruling{reason: reasons.PodChanged, detail: "it runs on another node"}
 	case podutil.IsPodTerminal(pod):
-		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it has ended"}
+		return ruling{reason: reasons.PodChanged, detail: "it has ended"}
 	case pod.DeletionTimestamp != nil:
-		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it is terminating"}
+		return ruling{reason: reasons.PodChanged, detail: "it is terminating"}
 	}
-	return nil
+	return ruling{}
 }

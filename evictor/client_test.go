@@ -64,8 +64,8 @@ func (g *gate) clientset() kubernetes.Interface { return g.Clientset(g.evictor) 
 
 func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 	t.Helper()
-	p := &play{t: t, ledger: ledger.New(ledger.Config{})}
-	p.config = script{now: time.Now, pod: func(string, string) *v1.Pod { return nil }}
+	p := &play{t: t, ledger: ledger.New(ledger.Config{}), budgets: byNamespace()}
+	p.config = script{now: time.Now, pod: func(string, string) *v1.Pod { return nil }, replicas: func(*v1.Pod) int { return 100 }}
 	config := ClientConfig{
 		Kube: a.client, Ledger: p.ledger, Authority: &allowing{api: a}, Timeout: 5 * time.Second, Clock: p,
 	}
@@ -78,7 +78,7 @@ func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 	}
 	e, err := New(Config{
 		Observer: p, Cluster: p, Evictions: client, Clock: p,
-		Settings: Settings{Deadline: time.Minute, MoveTTL: 5 * time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
+		Settings: Settings{Deadline: time.Minute, OwnerPercent: 10, MoveTTL: 5 * time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -111,20 +111,17 @@ func evictionOf(name string) *policyv1.Eviction {
 	}
 }
 
-// planned takes a move through the Gate that was recorded with its plan.
-func planned(t *testing.T, gate *gate, move Move) (*attempt, error) {
+// planned has a move made that was recorded with its plan.
+func planned(t *testing.T, gate *gate, move Move) error {
 	t.Helper()
 	gate.config.Ledger.Record(time.Now(), move.Intent)
-	return through(t, gate, move)
+	return through(t.Context(), gate, move)
 }
 
-// through takes a move through the Gate as the framework would, by the
-// clientset.
-func through(t *testing.T, gate *gate, move Move) (*attempt, error) {
-	t.Helper()
-	a, eviction := &attempt{move: move}, evictionOf(move.Pod)
-	eviction.Namespace = move.Namespace
-	return a, gate.clientset().PolicyV1().Evictions(move.Namespace).Evict(withAttempt(t.Context(), a), eviction)
+// through has a move made as a cycle does.
+func through(ctx context.Context, gate *gate, move Move) error {
+	pod := aPod(move.Pod, func(p *v1.Pod) { p.Namespace = move.Namespace })
+	return gate.evictor.evictPlanned(ctx, &move, pod, nil)
 }
 
 // A move is evicted under its pod's UID, recorded before and in flight after.
@@ -137,8 +134,7 @@ func TestClientEvicts(t *testing.T) {
 		recorded = gate.config.Ledger.Moving("uid-web-1")
 		status(w, http.StatusCreated, "")
 	}
-	attempt, err := planned(t, gate, moveOf("web-1"))
-	if err != nil {
+	if err := planned(t, gate, moveOf("web-1")); err != nil {
 		t.Fatal(err)
 	}
 	if !recorded {
@@ -147,7 +143,7 @@ func TestClientEvicts(t *testing.T) {
 	if got := a.evicted[0]; got.DeleteOptions.Preconditions == nil || *got.DeleteOptions.Preconditions.UID != "uid-web-1" || got.Name != "web-1" {
 		t.Errorf("evicted with %+v, want the pod's UID as a precondition", got.DeleteOptions)
 	}
-	move, _ := gate.config.Ledger.Get(attempt.move.PodUID)
+	move, _ := gate.config.Ledger.Get("uid-web-1")
 	if move.State != ledger.Evicted || move.Node != "cool" || !gate.Evicted("uid-web-1") {
 		t.Errorf("move %+v, want it evicted and reserved on its destination", move)
 	}
@@ -186,7 +182,7 @@ func TestClientRefuses(t *testing.T) {
 				a.pods["ns/web-1"] = tc.pod
 			}
 			gate := newGate(t, a)
-			_, err := planned(t, gate, moveOf("web-1"))
+			err := planned(t, gate, moveOf("web-1"))
 			if tc.want == "" {
 				if err != nil || len(a.evicted) != 1 {
 					t.Errorf("not evicted: %v", err)
@@ -211,7 +207,7 @@ func TestOnlyTheLeaderEvicts(t *testing.T) {
 	gate := newGate(t, a, func(c *ClientConfig) {
 		c.Authority = &allowing{api: a, leads: func() error { return errors.New("the Lease is lost") }}
 	})
-	_, err := planned(t, gate, moveOf("web-1"))
+	err := planned(t, gate, moveOf("web-1"))
 	if got := reasonOf(err); got != reasons.NotLeader {
 		t.Errorf("a planned move: reason %q, want %q", got, reasons.NotLeader)
 	}
@@ -250,7 +246,7 @@ func TestClientRefusesMovesThatEnded(t *testing.T) {
 			gate := newGate(t, a)
 			gate.config.Ledger.Record(time.Now(), moveOf("web-1").Intent)
 			end(gate.config.Ledger)
-			if _, err := through(t, gate, moveOf("web-1")); reasonOf(err) != reasons.MoveCancelled {
+			if err := through(t.Context(), gate, moveOf("web-1")); reasonOf(err) != reasons.MoveCancelled {
 				t.Errorf("error %v, want %q", err, reasons.MoveCancelled)
 			}
 			inFlight, ended := gate.config.Ledger.Moves()
@@ -270,7 +266,7 @@ func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 			return nil
 		}}
 	})
-	if _, err := planned(t, gate, moveOf("web-1")); reasonOf(err) != reasons.MoveCancelled || len(a.evicted) > 0 {
+	if err := planned(t, gate, moveOf("web-1")); reasonOf(err) != reasons.MoveCancelled || len(a.evicted) > 0 {
 		t.Errorf("error %v, %d calls", err, len(a.evicted))
 	}
 }
@@ -310,10 +306,7 @@ func TestClientByAnswer(t *testing.T) {
 				if unplanned {
 					err = gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1"))
 				} else {
-					var attempt *attempt
-					if attempt, err = planned(t, gate, moveOf("web-1")); attempt.err == nil {
-						t.Error("the answer is not handed back")
-					}
+					err = planned(t, gate, moveOf("web-1"))
 					if want == ledger.Cancelled {
 						want = ledger.Intended
 					}
@@ -390,10 +383,10 @@ func TestClientRemembersDenials(t *testing.T) {
 				})
 			}
 			gate := newGate(t, a)
-			attempt, _ := planned(t, gate, moveOf("web-1"))
+			err := planned(t, gate, moveOf("web-1"))
 			move, _ := gate.config.Ledger.Get("uid-web-1")
-			if denied := reasonOf(attempt.err) == reasons.EvictionDenied; denied != tc.denied || (move.Denied == tc.message) != tc.denied {
-				t.Errorf("error %v, the move says %q, want a denial: %v", attempt.err, move.Denied, tc.denied)
+			if denied := reasonOf(err) == reasons.EvictionDenied; denied != tc.denied || (move.Denied == tc.message) != tc.denied {
+				t.Errorf("error %v, the move says %q, want a denial: %v", err, move.Denied, tc.denied)
 			}
 			ofWebhook := strings.Contains(tc.message, "webhook") // whose answers say nothing about others
 			if (move.State == ledger.Cancelled) != tc.denied || (len(gate.config.Ledger.Calls()) == 0) != (tc.denied || ofWebhook) {
@@ -426,7 +419,7 @@ func TestADeadWebhookHoldsUpItsNamespaceAlone(t *testing.T) {
 		move.Namespace, _, _ = strings.Cut(name, "/")
 		move.Owner.UID, move.From = "rs-"+name, "hot-"+name
 		a.pods[name] = aPod(move.Pod, func(p *v1.Pod) { p.Namespace, p.Spec.NodeName = move.Namespace, move.From })
-		_, err := planned(t, gate, move)
+		err := planned(t, gate, move)
 		if vault := move.Namespace == "vault"; (reasonOf(err) == reasons.EvictionDenied) != vault || (err != nil) != vault {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -454,13 +447,13 @@ func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 	breaker.MaxRefusedPercent, breaker.Rest = 50, 5*time.Minute
 	gate.evictor.config.Settings.Safeguards = safeguards.New(safeguards.Config{Breaker: breaker})
 	for range 10 { // a cycle asks again each second, for half a minute
-		if _, err := planned(t, gate, moveOf("mine")); err == nil {
+		if err := planned(t, gate, moveOf("mine")); err == nil {
 			t.Fatal("evicted against the webhook's word")
 		}
 	}
 	other := moveOf("other")
 	other.Owner.UID = "rs-2"
-	if _, err := planned(t, gate, other); err != nil {
+	if err := planned(t, gate, other); err != nil {
 		t.Errorf("another owner's pod: %v", err)
 	}
 }
@@ -471,7 +464,7 @@ func TestAMoveThatIsNotStoredIsNotMade(t *testing.T) {
 	gate := newGate(t, a, func(c *ClientConfig) {
 		c.Authority = &allowing{api: a, stored: func() bool { return false }, commit: func(context.Context) error { return errSilence }}
 	})
-	_, err := planned(t, gate, moveOf("web-1"))
+	err := planned(t, gate, moveOf("web-1"))
 	upstream := gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-2"))
 	if reasonOf(err) != reasons.LedgerUnwritable || reasonOf(upstream) != reasons.LedgerUnwritable || len(a.evicted) > 0 {
 		t.Errorf("planned: %v, upstream's: %v, %d calls", err, upstream, len(a.evicted))
@@ -485,11 +478,11 @@ func TestClientTimeout(t *testing.T) {
 	defer close(release)
 	a.answer = func(http.ResponseWriter, *http.Request) { <-release }
 	gate := newGate(t, a, func(c *ClientConfig) { c.Timeout = 50 * time.Millisecond })
-	attempt, err := planned(t, gate, moveOf("web-1"))
+	err := planned(t, gate, moveOf("web-1"))
 	if err == nil || reasonOf(err) != reasons.EvictionFailed {
 		t.Errorf("error %v", err)
 	}
-	if move, _ := gate.config.Ledger.Get(attempt.move.PodUID); move.State != ledger.Evicted {
+	if move, _ := gate.config.Ledger.Get("uid-web-1"); move.State != ledger.Evicted {
 		t.Errorf("move is %q, want %q", move.State, ledger.Evicted)
 	}
 }
@@ -515,7 +508,7 @@ func TestLostAnswersAreTold(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 			gate := newGate(t, a, func(c *ClientConfig) { c.Events = recorder })
-			if _, err := planned(t, gate, moveOf("web-1")); (err == nil) != (tc.want > 0) {
+			if err := planned(t, gate, moveOf("web-1")); (err == nil) != (tc.want > 0) {
 				t.Errorf("error %v", err)
 			}
 			if got := len(recorder.Events); got != tc.want {
@@ -532,7 +525,7 @@ func TestClientDryRun(t *testing.T) {
 	gate := newGate(t, a, dryRun, func(c *ClientConfig) {
 		c.Authority = &allowing{api: a, commit: func(context.Context) error { return errors.New("the ledger is written") }}
 	})
-	if _, err := through(t, gate, moveOf("web-1")); err != nil {
+	if err := through(t.Context(), gate, moveOf("web-1")); err != nil {
 		t.Fatal(err)
 	}
 	if err := gate.Commit(t.Context()); err != nil {

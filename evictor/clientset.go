@@ -9,16 +9,13 @@ import (
 )
 
 // Clientset returns a clientset for the framework's PodEvictor. It is the given
-// one, except that eviction calls go through the Client, under a policy.
+// one, except that evictions pass the gate of a policy.
 func (c *Client) Clientset(e *Evictor) kubernetes.Interface {
-	return checkedClientset{c.config.Kube, checked{c, e}}
+	return checkedClientset{c.config.Kube, checked{e}}
 }
 
-// checked is a Client under a policy.
-type checked struct {
-	client  *Client
-	evictor *Evictor
-}
+// checked asks the gate of a policy.
+type checked struct{ evictor *Evictor }
 
 type checkedClientset struct {
 	kubernetes.Interface
@@ -44,5 +41,5 @@ type checkedEvictions struct {
 }
 
 func (e checkedEvictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
-	return e.client.evict(ctx, e.evictor, eviction)
+	return e.evictor.evictHosted(ctx, eviction)
 }

@@ -2,14 +2,11 @@ package evictor
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
@@ -37,16 +34,12 @@ const (
 	settleTimeout = 5 * time.Second
 )
 
-// EvictFunc takes one pod through the framework's filters and its evictor, which
-// counts it by the reason.
-type EvictFunc = func(ctx context.Context, pod *v1.Pod, why reasons.Reason) error
-
 // Cycle makes the moves of one plan, a step at a time. It must not be used
 // concurrently.
 type Cycle struct {
 	*Evictor
 
-	evict    EvictFunc
+	profile  *strategies.Profile
 	left     []Move
 	outcomes []Outcome
 	// deadline and all times below are from Clock.Local.
@@ -58,9 +51,6 @@ type Cycle struct {
 	// probeBy. Before probeFails its pod may still terminate.
 	probe               string
 	probeBy, probeFails time.Time
-	// exhausted holds the DeschedulerPolicy limits that are reached, by
-	// "node/…" or "namespace/…".
-	exhausted map[string]bool
 	// unsteered holds, by namespace, why a replacement in this cycle counts as not
 	// steered.
 	unsteered map[string]reasons.Reason
@@ -94,19 +84,18 @@ func (e *Evictor) BeginCycle(ctx context.Context) {
 }
 
 // Begin records a plan's moves, for Step to make them.
-func (e *Evictor) Begin(ctx context.Context, p *strategies.Plan, evict EvictFunc) *Cycle {
+func (e *Evictor) Begin(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) *Cycle {
 	moves := make([]Move, 0, len(p.Moves))
 	for i := range p.Moves {
 		moves = append(moves, e.move(&p.Moves[i]))
 	}
-	return e.begin(ctx, moves, evict)
+	return e.begin(ctx, moves, profile)
 }
 
-func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cycle {
+func (e *Evictor) begin(ctx context.Context, moves []Move, profile *strategies.Profile) *Cycle {
 	c := &Cycle{
-		Evictor: e, evict: evict, left: moves, began: e.config.Clock.Now(),
+		Evictor: e, profile: profile, left: moves, began: e.config.Clock.Now(),
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
-		exhausted:  map[string]bool{},
 		unsteered:  map[string]reasons.Reason{},
 		backingOff: map[string]backoff{},
 		surges:     map[string]*surge{},
@@ -293,14 +282,6 @@ func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, w
 	return "", false
 }
 
-// limited refuses what the framework's limits have refused in this cycle.
-func (q *question) limited(context.Context) ruling {
-	if q.cycle.exhausted["node/"+q.move.From] || q.cycle.exhausted["namespace/"+q.move.Namespace] {
-		return refusing(reasons.EvictionLimit)
-	}
-	return ruling{}
-}
-
 // unsteered refuses pods of a namespace whose replacements were not steered in this
 // cycle.
 func (q *question) unsteered(context.Context) ruling {
@@ -313,7 +294,7 @@ func (q *question) backingOff(context.Context) ruling {
 	return ruling{wait: refused && !r.over(q.budgetsOf(), q.e.config.Clock.Local())}
 }
 
-// make takes one move through the framework. It returns again if the move has
+// make makes one move. It returns again if the move has
 // to wait, or if the API server's answer asks for a retry.
 func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again bool) {
 	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
@@ -323,13 +304,9 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 	if reason, wait := c.ready(ctx, &move, pod); wait || reason != "" {
 		return Outcome{Move: move, Reason: reason}, wait
 	}
-	a := &attempt{move: move}
-	err := c.evict(withAttempt(ctx, a), pod, move.Reason)
-	if a.err != nil {
-		err = a.err // the original, which the framework flattened
-	}
+	err := c.evictPlanned(ctx, &move, pod, c.profile)
 	if err == nil {
-		if a.made && move.Surge == "" { // a surge was its own probe when it landed
+		if move.Surge == "" { // a surge was its own probe when it landed
 			c.startProbe(pod)
 		}
 		return Outcome{Move: move}, false
@@ -345,18 +322,6 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 // classify returns the reason for a failed eviction and notes its effect on the
 // other moves.
 func (c *Cycle) classify(err error, move *Move) reasons.Reason {
-	if _, ok := errors.AsType[*evictions.EvictionTotalLimitError](err); ok {
-		c.stop = reasons.EvictionLimit
-		return reasons.EvictionLimit
-	}
-	if _, ok := errors.AsType[*evictions.EvictionNodeLimitError](err); ok {
-		c.exhausted["node/"+move.From] = true
-		return reasons.EvictionLimit
-	}
-	if _, ok := errors.AsType[*evictions.EvictionNamespaceLimitError](err); ok {
-		c.exhausted["namespace/"+move.Namespace] = true
-		return reasons.EvictionLimit
-	}
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{
 		reasons.Paused, reasons.PauseUnreadable, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.Stopping,

@@ -9,19 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
-
-// limits reports whether an error is one of the framework's limits.
-func limits(err error) (reasons.Reason, bool) {
-	_, total := errors.AsType[*evictions.EvictionTotalLimitError](err)
-	_, node := errors.AsType[*evictions.EvictionNodeLimitError](err)
-	_, namespace := errors.AsType[*evictions.EvictionNamespaceLimitError](err)
-	return reasons.EvictionLimit, total || node || namespace
-}
 
 // scene is what became of the moves of a cycle, and which evictions were tried
 // when ("!" for refused).
@@ -194,22 +185,29 @@ func TestExecutor(t *testing.T) {
 			evicted: []string{"a@0.0", "c@0.2"},
 		},
 		"the total limit ends the cycle": {
-			play:    func(p *play) { p.answers["b"] = []error{evictions.NewEvictionTotalLimitError()} },
+			play:    func(p *play) { p.config.limits.Total = new(uint(1)) },
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b: EvictionLimit", "c: EvictionLimit"},
-			evicted: []string{"a@0.0", "!b@0.2"},
+			evicted: []string{"a@0.0"},
 		},
 		"a node's limit ends the node": {
-			play:    func(p *play) { p.answers["a"] = []error{evictions.NewEvictionNodeLimitError("hot")} },
-			moves:   []string{"a", "b"},
-			want:    []string{"a: EvictionLimit", "b: EvictionLimit"},
-			evicted: []string{"!a@0.0"},
+			play:    func(p *play) { p.config.limits.PerNode = new(uint(2)) },
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b", "c: EvictionLimit"},
+			evicted: []string{"a@0.0", "b@0.2"},
 		},
 		"a namespace's limit ends the namespace": {
-			play:    func(p *play) { p.answers["a"] = []error{evictions.NewEvictionNamespaceLimitError("ns")} },
-			moves:   []string{"a", "b"},
-			want:    []string{"a: EvictionLimit", "b: EvictionLimit"},
-			evicted: []string{"!a@0.0"},
+			play: func(p *play) {
+				p.config.limits.PerNamespace = new(uint(1))
+				p.config.change = func(m *Move) {
+					if m.Pod == "c" {
+						m.Namespace = "other"
+					}
+				}
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: EvictionLimit", "c"},
+			evicted: []string{"a@0.0", "c@0.2"},
 		},
 		"the kill switch in the middle of a cycle": {
 			play:    func(p *play) { p.answers["b"] = []error{&reasons.Refusal{Reason: reasons.Paused, Detail: "by hand"}} },
@@ -390,8 +388,8 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 			name := string(rune('a' + i))
 			moves[i], p.pods[name] = moveOf(name), aPod(name)
 		}
-		outcomes := executor.begin(t.Context(), moves, func(ctx context.Context, pod *v1.Pod, why reasons.Reason) error {
-			err := evict(ctx, pod, why)
+		p.evict = func(pod *v1.Pod, move *Move) error {
+			err := evict(pod, move)
 			inFlight, _ := p.ledger.Moves()
 			onTheMove := 0
 			for i := range inFlight {
@@ -405,7 +403,8 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 			})
 			worst = max(worst, onTheMove)
 			return err
-		}).run(t.Context())
+		}
+		outcomes := executor.begin(t.Context(), moves, nil).run(t.Context())
 		if worst > atOnce || len(outcomes) != len(moves) {
 			t.Errorf("%d of %d outcomes, up to %d pods on the move, want at most %d", len(outcomes), len(moves), worst, atOnce)
 		}
@@ -455,7 +454,7 @@ func TestExecutorStops(t *testing.T) {
 		p.after(3*time.Second, cancel)
 		executor := p.evictor()
 		p.pods["a"] = aPod("a")
-		outcomes := executor.begin(ctx, []Move{moveOf("a")}, p.evict).run(ctx)
+		outcomes := executor.begin(ctx, []Move{moveOf("a")}, nil).run(ctx)
 		if len(outcomes) != 1 || outcomes[0].Reason == "" || time.Since(p.start) != 3*time.Second {
 			t.Errorf("outcomes %v after %v", outcomes, time.Since(p.start))
 		}
@@ -516,7 +515,7 @@ func TestExecutorDryRun(t *testing.T) {
 		executor := p.evictor()
 		moves := []Move{moveOf("a"), moveOf("b")}
 		p.pods["a"], p.pods["b"] = aPod("a"), aPod("b")
-		outcomes := executor.begin(t.Context(), moves, func(context.Context, *v1.Pod, reasons.Reason) error { return nil }).run(t.Context())
+		outcomes := executor.begin(t.Context(), moves, nil).run(t.Context())
 		for _, outcome := range outcomes {
 			if outcome.Reason != "" {
 				t.Errorf("outcome %+v", outcome)
@@ -537,7 +536,8 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 		p.pods["a"] = aPod("a")
 		p.ledger.Record(time.Now(), move.Intent)
 		refusal := &reasons.Refusal{Reason: reasons.PodChanged}
-		outcomes := p.evictor().begin(t.Context(), []Move{move}, func(context.Context, *v1.Pod, reasons.Reason) error { return refusal }).run(t.Context())
+		p.evict = func(*v1.Pod, *Move) error { return refusal }
+		outcomes := p.evictor().begin(t.Context(), []Move{move}, nil).run(t.Context())
 		if len(outcomes) != 1 || outcomes[0].Reason != reasons.PodChanged || !p.ledger.Moving("uid-a") {
 			t.Errorf("outcomes %+v, still moving %v", outcomes, p.ledger.Moving("uid-a"))
 		}
@@ -567,7 +567,7 @@ func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 		p.config.proven = func() (bool, error) { return true, nil }
 		p.pods["a"] = aPod("a")
 		ctx, stop := context.WithCancel(t.Context())
-		c := p.evictor().begin(ctx, []Move{moveOf("a")}, func(context.Context, *v1.Pod, reasons.Reason) error { return nil })
+		c := p.evictor().begin(ctx, []Move{moveOf("a")}, nil)
 		stop()
 		c.End(ctx)
 		if p.settled != 1 {
@@ -597,7 +597,7 @@ func TestResultsAreStoredSlowly(t *testing.T) {
 					}
 				}
 				began := time.Now()
-				p.evictor().begin(t.Context(), nil, func(context.Context, *v1.Pod, reasons.Reason) error { return nil }).End(t.Context())
+				p.evictor().begin(t.Context(), nil, nil).End(t.Context())
 				if took := time.Since(began); took != tc.want || stored != (took == tc.takes) {
 					t.Errorf("took %v, want %v; stored: %v", took, tc.want, stored)
 				}

@@ -77,6 +77,9 @@ type Settings struct {
 	// Recreating are further controllers that start another pod in place of an
 	// evicted one.
 	Recreating []schema.GroupKind
+	Limits     Limits
+	// NotifyFailures: an Event reports each eviction that failed.
+	NotifyFailures bool
 	// Calendar says when evicting is allowed; nil means always.
 	Calendar *calendar.Calendar
 	// NextCycle returns when a cycle begins after one that has ended; nil: after

@@ -9,11 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Execute makes the moves of a plan, driven by the clock, and logs the
-// outcomes.
-func (e *Evictor) Execute(ctx context.Context, p *strategies.Plan, evict EvictFunc) {
+// Execute makes the moves of a plan for a profile, driven by the clock, and logs
+// the outcomes.
+func (e *Evictor) Execute(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) {
 	logger, done := klog.FromContext(ctx), 0
-	for _, outcome := range e.Begin(ctx, p, evict).run(ctx) {
+	for _, outcome := range e.Begin(ctx, p, profile).run(ctx) {
 		if outcome.Reason == "" {
 			done++
 			continue

@@ -74,7 +74,7 @@ func TestFinishedPodsNeedNoReplacement(t *testing.T) {
 func TestAPodThatHasEndedIsNotMoved(t *testing.T) {
 	a := newAPI(t, aPod("web-1", func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	gate := newGate(t, a)
-	if _, err := planned(t, gate, moveOf("web-1")); reasonOf(err) != reasons.PodChanged || len(a.evicted) != 0 {
+	if err := planned(t, gate, moveOf("web-1")); reasonOf(err) != reasons.PodChanged || len(a.evicted) != 0 {
 		t.Errorf("error %v, %d evicted", err, len(a.evicted))
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // The gate answers one question: may this pod go now? It is an ordered list of
@@ -46,7 +46,9 @@ type check struct {
 // refuses gives the reason. Cheap and specific checks come first. To add a rule, add
 // an element and its function.
 var checks = []check{
-	{"the framework's limits are not reached", recheckPhase | surgePhase, (*question).limited},
+	{"the framework's limits are not reached", recheckPhase | surgePhase | callPhase | hostedPhase, (*question).limited},
+	{"this process may evict", callPhase | hostedPhase, (*question).forbidden},
+	{"the pod is still as planned", callPhase | hostedPhase, (*question).changed},
 	{"replacements in the namespace are steered", recheckPhase | surgePhase, (*question).unsteered},
 	{"the pod still exists", recheckPhase | surgePhase, (*question).gone},
 	{"the move is not cancelled", recheckPhase | surgePhase, (*question).cancelled},
@@ -68,19 +70,30 @@ var checks = []check{
 	{"a surge can begin", recheckPhase, (*question).surgeHeld},
 	{"the API server may be asked again", recheckPhase, (*question).backingOff},
 	{"the destination accepts the pod", recheckPhase, (*question).rejected},
+	{"the profile's filters let the pod go", callPhase, (*question).filtered},
+	{"its pre-eviction filters let the pod go", callPhase, (*question).filteredLate},
 }
 
 // ruling is the result of a check; the zero value lets the pod go.
 type ruling struct {
 	reason reasons.Reason
 	detail string
+	// err is the error behind the reason, if it is not a rule of ours that refuses.
+	err error
 	// wait: the answer may soon be another one. There may be no reason then.
 	wait bool
 }
 
 func refusing(reason reasons.Reason) ruling { return ruling{reason: reason} }
 
-func (a ruling) refuses() bool { return a.reason != "" || a.wait }
+func (r ruling) refuses() bool { return r.reason != "" || r.wait }
+
+func (r ruling) error() error {
+	if r.err != nil || r.reason == "" {
+		return r.err
+	}
+	return &reasons.Refusal{Reason: r.reason, Detail: r.detail}
+}
 
 // question is asked about one pod in one phase. Its methods look up what checks
 // need, once.
@@ -92,6 +105,12 @@ type question struct {
 	// move is nil while planning, cycle unless a cycle asks.
 	move  *Move
 	cycle *Cycle
+	// profile is nil unless a planned move is to be called for.
+	profile *strategies.Profile
+	// eviction is what an upstream plugin asks for; object is the pod that was read
+	// again.
+	eviction *policyv1.Eviction
+	object   *v1.Pod
 
 	known    bool // whether owner and surge are
 	owner    owners.Owner
@@ -156,15 +175,4 @@ func (q *question) tally() owners.Tally {
 func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	q := question{e: e, at: planPhase, pod: pod}
 	return q.ask(context.Background(), checks).reason
-}
-
-// Allow returns why an eviction must not be called for: the last question before
-// the call.
-func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
-	q := question{e: e, at: callPhase, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
-	if intent.To == "" || q.pod == nil {
-		q.at = hostedPhase
-	}
-	a := q.ask(context.Background(), checks)
-	return a.reason, a.detail
 }

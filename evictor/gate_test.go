@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -45,49 +46,77 @@ func TestTheFirstCheckOfThePhaseDecides(t *testing.T) {
 	}
 }
 
-// What is asked in each phase, in this order.
-func TestChecksOfEachPhase(t *testing.T) {
+// What keeps a pod in which phases, and which reason is given where there are two.
+func TestWhatRefusesInEachPhase(t *testing.T) {
+	protect := func(p *play) { p.pods["a"].Annotations = map[string]string{"evenkeel.io/evict": "false"} }
+	full := func(p *play) { p.budget("web", 0, "1") }
+	cool := func(p *play) { p.config.cooled = func() bool { return true } }
+	limit := func(p *play) { p.config.limits.Total = new(uint(0)) }
+	type kept map[phase]reasons.Reason
 	for name, tc := range map[string]struct {
-		at   phase
-		want []string
+		change []func(*play)
+		want   kept
 	}{
-		"planning": {planPhase, []string{
-			"the pod is not leaving already", "nothing protects the pod", "its budget has room", "its owner is at rest", "its owner will replace it",
-			"enough pods of its owner are available", "scaling for a surge is permitted", "quotas admit its replacement", "earlier moves have settled",
+		"nothing": {nil, kept{}},
+		"the pod is protected": {[]func(*play){protect}, kept{
+			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.EvictionDeclined, callPhase: reasons.EvictionDeclined,
 		}},
-		"rechecking": {recheckPhase, []string{
-			"the framework's limits are not reached", "replacements in the namespace are steered", "the pod still exists", "the move is not cancelled",
-			"the usage of both nodes is known", "the source still has to be relieved", "a pod moved ahead of time is quiet", "the destination stays below its line",
-			"the safeguards allow the eviction", "the pod is not leaving already", "nothing protects the pod", "its budget has room", "its owner is at rest",
-			"its owner will replace it", "enough pods of its owner are available", "its owner was not scaled down", "quotas admit its replacement",
-			"a surge can begin", "the API server may be asked again", "the destination accepts the pod",
+		"its budget has no room": {[]func(*play){full}, kept{planPhase: reasons.PodDisruptionBudgetExhausted, recheckPhase: reasons.PodDisruptionBudgetExhausted}},
+		"its node is not hot":    {[]func(*play){cool}, kept{recheckPhase: reasons.SourceNoLongerHot, surgePhase: reasons.SourceNoLongerHot}},
+		"no more may be evicted": {[]func(*play){limit}, kept{
+			recheckPhase: reasons.EvictionLimit, surgePhase: reasons.EvictionLimit, callPhase: reasons.EvictionLimit, hostedPhase: reasons.EvictionLimit,
 		}},
-		"surging": {surgePhase, []string{
-			"the framework's limits are not reached", "replacements in the namespace are steered", "the pod still exists", "the move is not cancelled",
-			"the usage of both nodes is known", "the source still has to be relieved", "a pod moved ahead of time is quiet", "the destination stays below its line",
-			"the safeguards allow the eviction",
+		"evicting is paused": {[]func(*play){func(p *play) {
+			p.config.paused = func(context.Context) error { return &reasons.Refusal{Reason: reasons.Paused} }
+		}}, kept{callPhase: reasons.Paused, hostedPhase: reasons.Paused}},
+		"it is protected, and the budget has no room": {[]func(*play){protect, full}, kept{
+			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.EvictionDeclined, callPhase: reasons.EvictionDeclined,
 		}},
-		"calling": {callPhase, []string{
-			"the safeguards allow the eviction", "nothing protects the pod", "its owner will replace it", "enough pods of its owner are available",
+		"it is protected, and its node is not hot": {[]func(*play){protect, cool}, kept{
+			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.SourceNoLongerHot, surgePhase: reasons.SourceNoLongerHot, callPhase: reasons.EvictionDeclined,
 		}},
-		"hosted": {hostedPhase, []string{"the safeguards allow the eviction"}},
 	} {
-		var got []string
-		for _, c := range checks {
-			if c.phases&tc.at != 0 {
-				got = append(got, c.name)
-			}
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				p.pods["a"] = aPod("a")
+				for _, change := range tc.change {
+					change(p)
+				}
+				e, got := p.evictor(), kept{}
+				cycle := e.begin(t.Context(), []Move{moveOf("a")}, nil)
+				for _, at := range []phase{planPhase, recheckPhase, surgePhase, callPhase, hostedPhase} {
+					move := cycle.left[0]
+					q := question{e: e, at: at, pod: p.pods["a"], move: &move, cycle: cycle, eviction: evictionOf("a")}
+					if reason := q.ask(t.Context(), checks).reason; reason != "" {
+						got[at] = reason
+					}
+				}
+				cycle.closeSession()
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("refused (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
 }
 
 // recheck asks the checks of a move's usage and of the safeguards.
 func (e *Evictor) recheck(move *Move) reasons.Reason {
-	first := slices.IndexFunc(checks, func(c check) bool { return c.name == "the usage of both nodes is known" })
-	last := slices.IndexFunc(checks, func(c check) bool { return c.name == "the safeguards allow the eviction" })
 	q := question{e: e, at: recheckPhase, move: move}
-	return q.ask(context.Background(), checks[first:last+1]).reason
+	return q.ask(context.Background(), between("the usage of both nodes is known", "the safeguards allow the eviction")).reason
+}
+
+// Allow asks what is asked before a call, except what needs the API server.
+func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
+	q := question{e: e, at: callPhase, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
+	if intent.To == "" || q.pod == nil {
+		q.at = hostedPhase
+	}
+	a := q.ask(context.Background(), between("the safeguards allow the eviction", checks[len(checks)-1].name))
+	return a.reason, a.detail
+}
+
+func between(first, last string) []check {
+	at := func(name string) int { return slices.IndexFunc(checks, func(c check) bool { return c.name == name }) }
+	return checks[at(first) : at(last)+1]
 }

@@ -40,7 +40,7 @@ func TestDoubtfulEvictionsAreTold(t *testing.T) {
 				respond(stop, w)
 			}
 			gate.config.Ledger.Record(time.Now(), moveOf("web-1").Intent)
-			err := gate.clientset().PolicyV1().Evictions("ns").Evict(withAttempt(ctx, &attempt{move: moveOf("web-1")}), evictionOf("web-1"))
+			err := through(ctx, gate, moveOf("web-1"))
 			if err != nil || !gate.Evicted("uid-web-1") {
 				t.Errorf("does not count as evicted: %v", err)
 			}

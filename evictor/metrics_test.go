@@ -19,7 +19,8 @@ import (
 // the name that they had before.
 func TestEvictionsAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	gate := newGate(t, newAPI(t, aPod("web-1")), func(c *ClientConfig) { c.Metrics = metrics.New(registry) })
+	gate := newGate(t, newAPI(t, aPod("web-1")))
+	gate.evictor.config.Metrics = metrics.New(registry)
 	for _, name := range []string{"web-1", "web-2"} {
 		eviction := evictionOf(name)
 		eviction.Annotations = map[string]string{"reason": "triggered by default/RemoveDuplicates: RemoveDuplicates"}

@@ -3,7 +3,6 @@ package evictor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -66,6 +65,7 @@ type script struct {
 
 	interval, deadline, probeTimeout time.Duration
 	ownerPercent                     float64
+	limits                           Limits
 }
 
 // play is a cluster for a cycle, in the time of a bubble: evictions succeed
@@ -94,6 +94,30 @@ type play struct {
 	landsAs func(name string) (namespace, owner string, bound bool)
 	undone  []string
 	settled int
+	// evict is the API server.
+	evict func(*v1.Pod, *Move) error
+}
+
+// playClient is a Client whose eviction calls are played.
+type playClient struct {
+	*Client
+	play *play
+}
+
+func (c playClient) Read(_ context.Context, namespace, name string) (*v1.Pod, error) {
+	pod := c.play.config.pod(namespace, name)
+	if pod == nil {
+		return nil, &reasons.Refusal{Reason: reasons.PodChanged, Detail: ""}
+	}
+	return pod, nil
+}
+
+func (c playClient) Evict(_ context.Context, pod *v1.Pod, move *Move, _ *policyv1.Eviction) error {
+	err := c.play.evict(pod, move)
+	if err == nil {
+		c.remember(&move.Intent)
+	}
+	return err
 }
 
 // playing runs a test in a bubble.
@@ -106,7 +130,7 @@ func playing(t *testing.T, test func(*testing.T, *play)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &play{
 			t: t, filters: filters, start: time.Now(), ledger: ledger.New(ledger.Config{}), pods: map[string]*v1.Pod{}, answers: map[string][]error{},
-			budgets: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+			budgets: byNamespace(),
 			landsIn: 1900 * time.Millisecond, // between two looks
 		}
 		p.config = script{
@@ -115,8 +139,13 @@ func playing(t *testing.T, test func(*testing.T, *play)) {
 			now:      time.Now,
 			interval: 200 * time.Millisecond, deadline: time.Minute, probeTimeout: 20 * time.Second, ownerPercent: 10,
 		}
+		p.evict = p.evictPod
 		test(t, p)
 	})
+}
+
+func byNamespace() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
 // evictor makes the Evictor that the script is played with.
@@ -129,10 +158,10 @@ func (p *play) evictor() *Evictor {
 		p.t.Fatal(err)
 	}
 	config := Config{
-		Observer: p, Cluster: p, Evictions: client, Scaler: p.config.scaler, Clock: p, Progress: p.config.progress,
+		Observer: p, Cluster: p, Evictions: playClient{client, p}, Scaler: p.config.scaler, Clock: p, Progress: p.config.progress,
 		Settings: Settings{
 			Interval: p.config.interval, Deadline: p.config.deadline, ProbeTimeout: p.config.probeTimeout,
-			OwnerPercent: p.config.ownerPercent, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}),
+			OwnerPercent: p.config.ownerPercent, Limits: p.config.limits, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}),
 		},
 	}
 	if p.config.steered != nil {
@@ -362,26 +391,22 @@ func (p *play) after(d time.Duration, do func()) {
 	}()
 }
 
-// evict is the framework down to the API server.
-func (p *play) evict(ctx context.Context, pod *v1.Pod, _ reasons.Reason) error {
-	a := ctx.Value(attemptKey{}).(*attempt)
+// evictPod answers an eviction as scripted.
+func (p *play) evictPod(pod *v1.Pod, move *Move) error {
+	if p.config.dryRun {
+		return nil
+	}
 	if answers := p.answers[pod.Name]; len(answers) > 0 {
 		p.answers[pod.Name] = answers[1:]
 		if answers[0] != nil {
 			p.note("!"+pod.Name, time.Now())
-			if _, limit := limits(answers[0]); !limit {
-				a.err = answers[0]
-				return errors.New("flattened by the framework")
-			}
-			return answers[0] // the framework's own, before the Gate
+			return answers[0]
 		}
 	}
-	if !p.ledger.Moving(a.move.PodUID) {
-		a.err = &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: ""}
-		return errors.New("flattened by the framework")
+	if !p.ledger.Moving(move.PodUID) {
+		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: ""}
 	}
-	p.ledger.Leaves(a.move.PodUID, time.Now())
-	a.made = true
+	p.ledger.Leaves(move.PodUID, time.Now())
 	p.note(pod.Name, time.Now())
 	if delete(p.pods, pod.Name); p.config.lingers {
 		leaving := pod.DeepCopy()
@@ -389,7 +414,7 @@ func (p *play) evict(ctx context.Context, pod *v1.Pod, _ reasons.Reason) error {
 		p.pods[pod.Name] = leaving
 	}
 	p.away.Store(pod.Name, true)
-	p.land(pod.Name, a.move.To)
+	p.land(pod.Name, move.To)
 	return nil
 }
 
@@ -447,7 +472,7 @@ func (p *play) runWith(executor *Evictor, names ...string) []string {
 		}
 	}
 	var got []string
-	for _, outcome := range executor.begin(p.t.Context(), moves, p.evict).run(p.t.Context()) {
+	for _, outcome := range executor.begin(p.t.Context(), moves, nil).run(p.t.Context()) {
 		if outcome.Reason == "" {
 			got = append(got, outcome.Move.Pod)
 			continue

@@ -89,7 +89,7 @@ func TestASlowNamespaceHoldsNobodyElseUp(t *testing.T) {
 							planned = append(planned, name)
 						}
 					}
-					e.begin(t.Context(), p.tenants(planned...), p.evict).run(t.Context())
+					e.begin(t.Context(), p.tenants(planned...), nil).run(t.Context())
 					time.Sleep(interval)
 				}
 				i := slices.IndexFunc(p.evicted, func(note string) bool { return strings.HasPrefix(note, "b1@") })

@@ -59,6 +59,7 @@ func surging(t *testing.T, test func(*testing.T, *surgePlay)) {
 		p.config.lost = true
 		p.config.announce = func(ctx context.Context) { Sleep(ctx, 500*time.Millisecond) }
 		p.readyIn = 3 * time.Second
+		p.evict = s.evictOne
 		test(t, s)
 	})
 }
@@ -189,27 +190,23 @@ func (p *surgePlay) all() []*v1.Pod {
 	return slices.Collect(maps.Values(p.alive))
 }
 
-// evictOne is the framework down to the API server.
-func (p *surgePlay) evictOne(ctx context.Context, pod *v1.Pod, _ reasons.Reason) error {
-	a := ctx.Value(attemptKey{}).(*attempt)
+// evictOne answers an eviction as scripted.
+func (p *surgePlay) evictOne(pod *v1.Pod, move *Move) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answers := p.answers[pod.Name]
 	answer := next(&answers)
 	if p.answers[pod.Name] = answers; answer != nil {
 		p.say("!evict " + pod.Name)
-		a.err = answer
-		return errors.New("flattened by the framework")
+		return answer
 	}
-	if !p.config.dryRun && !p.ledger.Moving(a.move.PodUID) {
-		a.err = &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: ""}
-		return errors.New("flattened by the framework")
+	if !p.config.dryRun && !p.ledger.Moving(move.PodUID) {
+		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: ""}
 	}
-	p.ledger.Accepted(a.move.PodUID, time.Now())
-	a.made = true
+	p.ledger.Accepted(move.PodUID, time.Now())
 	p.say("evict " + pod.Name)
 	delete(p.alive, pod.Name)
-	p.ledger.Leaves(a.move.PodUID, time.Now())
+	p.ledger.Leaves(move.PodUID, time.Now())
 	return nil
 }
 
@@ -237,7 +234,7 @@ func (p *surgePlay) run(ctx context.Context, names ...string) []string {
 	}
 	p.mu.Unlock()
 	var got []string
-	for _, outcome := range executor.begin(ctx, moves, p.evictOne).run(ctx) {
+	for _, outcome := range executor.begin(ctx, moves, nil).run(ctx) {
 		if outcome.Reason == "" {
 			got = append(got, outcome.Move.Pod)
 			continue

@@ -276,7 +276,7 @@ func TestSurgeThatWasNotSteeredStopsTheOthers(t *testing.T) {
 		p.wants["web-a"], p.alive["a"], p.alive["b"] = 1, aPod("a"), aPod("b")
 		other := surgeOf("b")
 		other.Surge = ""
-		for _, outcome := range executor.begin(t.Context(), []Move{surgeOf("a"), other}, p.evictOne).run(t.Context()) {
+		for _, outcome := range executor.begin(t.Context(), []Move{surgeOf("a"), other}, nil).run(t.Context()) {
 			if outcome.Reason != reasons.SteeringAbsent {
 				t.Errorf("%s: %q, want it left for %s", outcome.Move.Pod, outcome.Reason, reasons.SteeringAbsent)
 			}
@@ -301,7 +301,7 @@ func TestSurgeHoldsNobodyUp(t *testing.T) {
 			move.Surge = ""
 			return move
 		}
-		for _, outcome := range executor.begin(t.Context(), []Move{surgeOf("a"), other("b"), other("c")}, p.evictOne).run(t.Context()) {
+		for _, outcome := range executor.begin(t.Context(), []Move{surgeOf("a"), other("b"), other("c")}, nil).run(t.Context()) {
 			if outcome.Reason != "" {
 				t.Errorf("%s: %s", outcome.Move.Pod, outcome.Reason)
 			}
@@ -321,7 +321,7 @@ func TestSurgeOfAPodWithALongGrace(t *testing.T) {
 		p.wants["web-a"], p.alive["a"], p.readyIn = 1, aPod("a"), -1
 		move := surgeOf("a")
 		move.TTL += 9 * time.Minute
-		outcomes := p.evictor().begin(t.Context(), []Move{move}, p.evictOne).run(t.Context())
+		outcomes := p.evictor().begin(t.Context(), []Move{move}, nil).run(t.Context())
 		if len(outcomes) != 1 || outcomes[0].Reason != reasons.SurgeFailed {
 			t.Errorf("outcomes %+v, want %s", outcomes, reasons.SurgeFailed)
 		}
@@ -401,7 +401,7 @@ func TestClientEvictsAfterASurge(t *testing.T) {
 	if _, ok := moves.Bound(pod, "cool", time.Unix(101, 0)); !ok {
 		t.Fatal("the replacement was not recognised")
 	}
-	if _, err := through(t, gate, move); err != nil {
+	if err := through(t.Context(), gate, move); err != nil {
 		t.Fatal(err)
 	}
 	inFlight, ended := moves.Moves()

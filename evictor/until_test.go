@@ -1,13 +1,11 @@
 package evictor
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -68,7 +66,7 @@ func TestDryRunSaysWouldEvict(t *testing.T) {
 			From: move.From, To: move.To,
 		}}
 		ctx, log := logging(t)
-		p.evictor().Execute(ctx, &plan, func(context.Context, *v1.Pod, reasons.Reason) error { return nil })
+		p.evictor().Execute(ctx, &plan, nil)
 		if said := log.String(); !strings.Contains(said, "wouldEvict=1") || strings.Contains(said, "evicted=") {
 			t.Errorf("the log of a dry run:\n%s", said)
 		}

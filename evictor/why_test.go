@@ -78,7 +78,7 @@ func TestWhyIsKept(t *testing.T) {
 	}
 	ctx, log := logging(t)
 	gate.config.Ledger.Record(time.Now(), move.Intent)
-	err := gate.clientset().PolicyV1().Evictions("ns").Evict(withAttempt(ctx, &attempt{move: move}), evictionOf("web-1"))
+	err := through(ctx, gate, move)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,7 @@ func TestDryRunIsRecordedAndJudged(t *testing.T) {
 	began := time.Now()
 	for n, name := range []string{"web-1", "web-2", "web-1"} {
 		gate.evictor.config.Cluster.(*play).config.now = func() time.Time { return began.Add(time.Duration(n) * time.Minute) }
-		at := &attempt{move: moveOf(name)}
-		if err := gate.clientset().PolicyV1().Evictions("ns").Evict(withAttempt(ctx, at), evictionOf(name)); err != nil {
+		if err := through(ctx, gate, moveOf(name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,7 +19,8 @@ type Config struct {
 	// on the same Informers, which keep indexes under this name for ever.
 	Instance string
 	Registry pluginregistry.Registry
-	// Client is what plugins read and evict through: the evictor's Clientset.
+	// Client is what plugins read and evict through: the evictor's Clientset, which
+	// keeps the policy's limits as well.
 	Client kubernetes.Interface
 	// REST reaches metrics.k8s.io, for upstream plugins that read it.
 	REST *rest.Config
@@ -31,6 +32,8 @@ type Config struct {
 	// Evicted reports whether a pod was evicted in this cycle and is to be
 	// hidden from plugins.
 	Evicted func(podUID string) bool
+	// Total counts the evictions of this cycle.
+	Total   func() uint
 	DryRun  bool
 	Metrics *Metrics
 	Now     func() time.Time

@@ -9,12 +9,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
@@ -23,6 +25,7 @@ import (
 	nodeutil "sigs.k8s.io/descheduler/pkg/descheduler/node"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/features"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/profile"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
@@ -58,8 +61,8 @@ func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssigne
 
 // New builds the profiles and requests the informers of the enabled plugins.
 func New(ctx context.Context, config Config) (*Runner, error) {
-	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.PodsOnNode == nil || config.Now == nil {
-		return nil, errors.New("runner: Policy, Client, Informers, PodsOnNode and Now must be set")
+	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.PodsOnNode == nil || config.Total == nil || config.Now == nil {
+		return nil, errors.New("runner: Policy, Client, Informers, PodsOnNode, Total and Now must be set")
 	}
 	selector, err := NodeSelector(config.Policy.NodeSelector)
 	if err != nil {
@@ -70,12 +73,12 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 		return nil, err
 	}
 	pods := config.Informers.Core().V1().Pods().Informer()
-	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.limits())
+	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.options())
 	if err != nil {
 		return nil, fmt.Errorf("making the pod evictor: %w", err)
 	}
 	for i, p := range config.Policy.Profiles {
-		built, err := profile.NewProfile(ctx, p, config.Registry,
+		built, err := profile.NewProfile(ctx, p, inProfile(config.Registry, p.Name),
 			profile.WithClientSet(config.Client),
 			profile.WithSharedInformerFactory(config.Informers),
 			profile.WithPodEvictor(r.podEvictor),
@@ -91,18 +94,39 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 	return r, nil
 }
 
-func (r *Runner) limits() *evictions.Options {
+// options are those of the framework's evictor for upstream's plugins. The limits of
+// the policy are kept behind it, where moves of ours count as well.
+func (r *Runner) options() *evictions.Options {
 	p := r.config.Policy
 	return evictions.NewOptions().
 		WithPolicyGroupVersion("policy/v1").
-		WithMaxPodsToEvictPerNode(p.MaxNoOfPodsToEvictPerNode).
-		WithMaxPodsToEvictPerNamespace(p.MaxNoOfPodsToEvictPerNamespace).
-		WithMaxPodsToEvictTotal(p.MaxNoOfPodsToEvictTotal).
 		WithEvictionFailureEventNotification(p.EvictionFailureEventNotification).
 		WithGracePeriodSeconds(p.GracePeriodSeconds).
 		WithDryRun(r.config.DryRun).
 		WithMetricsEnabled(true)
 }
+
+// inProfile returns a registry whose plugins can ask their handle for the name of
+// their profile.
+func inProfile(registry pluginregistry.Registry, name string) pluginregistry.Registry {
+	in := maps.Clone(registry)
+	for plugin, utilities := range in {
+		build := utilities.PluginBuilder
+		utilities.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
+			return build(ctx, args, named{handle, name})
+		}
+		in[plugin] = utilities
+	}
+	return in
+}
+
+// named is a handle that knows the profile.
+type named struct {
+	frameworktypes.Handle
+	profile string
+}
+
+func (n named) ProfileName() string { return n.profile }
 
 // unevicted hides the pods that were evicted in this cycle: the watch may not
 // have reported them yet, and in a dry run never will.
@@ -159,7 +183,7 @@ func (r *Runner) Cycle(ctx context.Context) error {
 	if r.config.DryRun {
 		evicted = "wouldEvict"
 	}
-	logger.Info("Cycle ended", "duration", took, evicted, r.podEvictor.TotalEvicted(), "failed", err != nil)
+	logger.Info("Cycle ended", "duration", took, evicted, r.config.Total(), "failed", err != nil)
 	return err
 }
 

@@ -91,7 +91,7 @@ func lifetime(team string) *api.DeschedulerPolicy {
 func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
 	return Config{
 		Policy: policy, Instance: instance, Registry: pluginregistry.PluginRegistry, Client: w.client, Informers: w.factory,
-		Events: events.NewFakeRecorder(100), Now: time.Now,
+		Events: events.NewFakeRecorder(100), Total: func() uint { return uint(len(w.evicted)) }, Now: time.Now,
 	}
 }
 
@@ -189,3 +189,33 @@ type panics struct{}
 func (panics) Name() string { return "Panics" }
 
 func (panics) Deschedule(context.Context, []*v1.Node) *frameworktypes.Status { panic("no such luck") }
+
+// Plugins learn the name of their profile, which the framework keeps to itself.
+func TestPluginsKnowTheirProfile(t *testing.T) {
+	descheduler.SetupPlugins()
+	w := newWorld(t)
+	find, err := PodsOnNode(w.factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	registry := maps.Clone(pluginregistry.PluginRegistry)
+	asking := registry[podlifetime.PluginName]
+	build := asking.PluginBuilder
+	asking.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
+		names = append(names, handle.(interface{ ProfileName() string }).ProfileName())
+		return build(ctx, args, handle)
+	}
+	registry[podlifetime.PluginName] = asking
+	p := lifetime("red")
+	p.Profiles = append(p.Profiles, p.Profiles[0])
+	p.Profiles[1].Name = "second"
+	config := w.config("1", p)
+	config.PodsOnNode, config.Registry = find, registry
+	if _, err := New(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"default", "second"}, names); diff != "" {
+		t.Errorf("profiles (-want +got):\n%s", diff)
+	}
+}

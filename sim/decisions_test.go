@@ -181,9 +181,9 @@ type witness struct {
 	evenkeel  *evenkeel
 }
 
-func (w witness) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
+func (w witness) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	w.chronicle.plan(made)
-	w.evenkeel.Execute(ctx, by, made, evict)
+	w.evenkeel.Execute(ctx, by, made)
 }
 
 // decisions plays a variant and returns what was decided.

@@ -6,14 +6,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
@@ -56,7 +54,7 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 	settings := p.Evicting
 	settings.GracePeriodSeconds = new(int64(0)) // an eviction ends its pod at once
 	e.evictor, err = evictor.New(evictor.Config{
-		Observer: e.observer, Cluster: e, Evictions: unattended{}, Clock: e, Settings: settings,
+		Observer: e.observer, Cluster: e, Evictions: unattended{e}, Clock: e, Settings: settings,
 	})
 	return e, err
 }
@@ -85,7 +83,7 @@ func (e *evenkeel) join(w *world) error {
 func (e *evenkeel) plan(executor plugin.Executor) error {
 	e.plugins = nil
 	for _, strategy := range e.policy.Strategies {
-		made, err := plugin.New(strategy, &deschedulerapi.Handle{World: stage{e.world}, By: e}, plugin.Deps{
+		made, err := plugin.New(strategy, &deschedulerapi.Handle{World: stage{e.world}}, plugin.Deps{
 			Half: e.evictor, Executor: executor, Options: e.policy.Options,
 		})
 		if err != nil {
@@ -120,8 +118,8 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 
 // Execute implements plugin.Executor: it lets time pass between the steps of
 // the evictor's cycle.
-func (e *evenkeel) Execute(ctx context.Context, _ *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
-	cycle := e.evictor.Begin(ctx, &made.Plan, evictor.EvictFunc(evict))
+func (e *evenkeel) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
+	cycle := e.evictor.Begin(ctx, &made.Plan, by.Profile())
 	defer cycle.End(ctx)
 	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
 		if e.err = e.world.until(at); e.err != nil {
@@ -156,24 +154,4 @@ func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
 		}
 	}
 	return at
-}
-
-// Evict implements deschedulerapi.Evicting: it ends a pod and has its
-// replacement placed, as the API server and the controllers would.
-func (e *evenkeel) Evict(_ context.Context, pod *v1.Pod) error {
-	move, _ := e.observer.Ledger().Get(string(pod.UID))
-	if reason, detail := e.evictor.Allow(&move.Intent); reason != "" {
-		return &reasons.Refusal{Reason: reason, Detail: detail}
-	}
-	replica := e.world.byUID[pod.UID]
-	node, err := e.world.evict(pod.UID, e.clock)
-	switch {
-	case err == nil:
-		e.tally.moved(move.From, node, move.To, replica)
-	case apierrors.IsTooManyRequests(err):
-		e.tally.Refused++
-	default:
-		e.err = fmt.Errorf("evicting pod %q: %w", move.Pod, err)
-	}
-	return err
 }

@@ -22,13 +22,13 @@ type promised struct {
 	at     time.Time
 }
 
-func (p *promised) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
+func (p *promised) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	for i := range made.Plan.Nodes {
 		if r := made.Plan.Nodes[i].Relief; r != nil && p.relief == nil {
 			p.relief, p.at = r, p.clock
 		}
 	}
-	p.evenkeel.Execute(ctx, by, made, evict)
+	p.evenkeel.Execute(ctx, by, made)
 }
 
 // A packed node is relieved in about the time that the first plan says: by the shipped

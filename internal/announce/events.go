@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -31,8 +30,6 @@ type Log struct {
 	recorded, answered atomic.Int64
 	// last is when the last Event was recorded.
 	last atomic.Pointer[time.Time]
-	// explained is the pod that the last Event with why it was evicted is about.
-	explained atomic.Pointer[types.UID]
 }
 
 var (
@@ -93,32 +90,8 @@ func (l *Log) Start(ctx context.Context) (finish func(), err error) {
 	}, nil
 }
 
-// frameworkAction is the action of the Event that the framework's PodEvictor
-// records on each pod that it has evicted.
-const frameworkAction = "Descheduled"
-
-// repeats reports whether an Event is the framework's on a pod on which there is
-// one that says why it was evicted. The PodEvictor evicts one pod at a time, and
-// its own Event comes next.
-func (l *Log) repeats(regarding runtime.Object, kind, reason, action string) bool {
-	pod, ok := regarding.(*v1.Pod)
-	if !ok {
-		return false
-	}
-	if reason == evictor.EventReason {
-		l.explained.Store(new(pod.UID))
-		return false
-	}
-	explained := l.explained.Load()
-	return kind == v1.EventTypeNormal && action == frameworkAction && explained != nil && *explained == pod.UID
-}
-
-// Eventf records an Event, one of each eviction: where Evenkeel says why, the
-// framework's is left out.
+// Eventf records an Event.
 func (l *Log) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	if l.repeats(regarding, kind, reason, action) {
-		return
-	}
 	now := time.Now()
 	l.last.Store(&now)
 	l.recorded.Add(1)

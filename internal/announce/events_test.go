@@ -19,8 +19,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 	"sigs.k8s.io/descheduler/pkg/features"
-
-	"github.com/evenkeel/evenkeel/evictor"
 )
 
 // eventsClient is a client whose API server takes its time for each Event, and
@@ -65,22 +63,18 @@ func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// Each eviction has one Event: where Evenkeel says why, the framework's is left
-// out; evictions by upstream's plugins keep it, and failures are told.
-func TestOneEventPerEviction(t *testing.T) {
-	client, l := fake.NewClientset(), (*Log)(nil)
-	explained := map[string]bool{"moved-0": true, "moved-1": true}
+// The framework records its Events on the pods that upstream's plugins evict, or
+// fail to.
+func TestEventsOfUpstreamEvictions(t *testing.T) {
+	client := fake.NewClientset()
 	client.PrependReactor("create", "pods/eviction", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		eviction := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction)
 		if eviction.Name == "refused" {
 			return true, nil, errors.New("refused")
 		}
-		if explained[eviction.Name] { // as Evenkeel's client does before it returns
-			l.Eventf(podNamed(eviction.Name), nil, v1.EventTypeNormal, evictor.EventReason, "Evicting", "%s", "hot")
-		}
 		return true, nil, nil
 	})
-	l = NewLog(client)
+	l := NewLog(client)
 	finish, err := l.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +85,7 @@ func TestOneEventPerEviction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"moved-0", "upstream-0", "moved-1", "refused", "upstream-1"} {
+	for _, name := range []string{"upstream-0", "refused", "upstream-1"} {
 		_ = framework.EvictPod(t.Context(), podNamed(name), evictions.EvictOptions{Reason: "NodeHot"})
 	}
 	finish()
@@ -104,9 +98,7 @@ func TestOneEventPerEviction(t *testing.T) {
 	for _, e := range list.Items {
 		got[e.Regarding.Name] += e.Reason + ";"
 	}
-	want := map[string]string{
-		"moved-0": "EvictedFromHotNode;", "upstream-0": "NodeHot;", "moved-1": "EvictedFromHotNode;", "refused": "EvictionFailed;", "upstream-1": "NodeHot;",
-	}
+	want := map[string]string{"upstream-0": "NodeHot;", "refused": "EvictionFailed;", "upstream-1": "NodeHot;"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}

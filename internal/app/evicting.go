@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
+	"k8s.io/utils/ptr"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
@@ -246,7 +247,6 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		// A call must end before another process could hold the Lease.
 		CallTimeout: p.lease.Margin(),
 		Clock:       p.kube.Clock,
-		Metrics:     e.metrics.evictor,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the evicting client: %w", err)
@@ -321,13 +321,13 @@ type planExecutor struct {
 var _ plugin.Executor = (*planExecutor)(nil)
 
 // Execute implements plugin.Executor.
-func (p *planExecutor) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
+func (p *planExecutor) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	p.explainer.Judged(ctx, by, made)
 	if made.Closed == "" && by.Describe().Relieves {
 		p.room.Planned(&made.Plan)
 		p.nodes.Planned(&made.Plan)
 	}
-	p.evictor.Execute(ctx, &made.Plan, evictor.EvictFunc(evict))
+	p.evictor.Execute(ctx, &made.Plan, by.Profile())
 }
 
 func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
@@ -336,6 +336,10 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 		return nil, exit.Usagef("%s: %w", e.options.PolicyFile, err)
 	}
 	evicting.GracePeriodSeconds, evicting.Policy = g.profiles.GracePeriodSeconds, policyfile.Hash(g.content)
+	evicting.Limits = evictor.Limits{
+		Total: g.profiles.MaxNoOfPodsToEvictTotal, PerNode: g.profiles.MaxNoOfPodsToEvictPerNode, PerNamespace: g.profiles.MaxNoOfPodsToEvictPerNamespace,
+	}
+	evicting.NotifyFailures = ptr.Deref(g.profiles.EvictionFailureEventNotification, false)
 	if e.options.Loops() {
 		schedule, err := e.options.Cycles()
 		if err != nil {
@@ -373,6 +377,7 @@ func (e *evicting) newRunner(ctx context.Context, g *generation, plugins pluginr
 		PodsOnNode: e.podsOnNode,
 		Events:     e.events,
 		Evicted:    e.evictions.Evicted,
+		Total:      func() uint { return e.evictions.Made("", "").Total },
 		DryRun:     e.options.DryRun,
 		Metrics:    e.metrics.runner,
 		Now:        e.kube.Clock.Local, // it only measures the duration of cycles

@@ -113,7 +113,7 @@ func (p *Planning) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 func (p *Planning) ReadLedger(ctx context.Context) error { return p.evicting.takeLedger(ctx) }
 
 // Execute implements plugin.Executor.
-func (p *Planning) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made, _ plugin.Evict) {
+func (p *Planning) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	p.planned(ctx, by, made)
 }
 

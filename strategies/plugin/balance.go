@@ -2,13 +2,11 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/reasons"
@@ -27,7 +25,7 @@ func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.
 	made, logger := &study.Made, klog.FromContext(ctx)
 	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
 	logDeclined(logger, made.Plan.Declined)
-	p.deps.Executor.Execute(ctx, p, made, p.evict)
+	p.deps.Executor.Execute(ctx, p, made)
 	return nil
 }
 
@@ -48,18 +46,11 @@ func logDeclined(logger klog.Logger, declined []strategies.Declined) {
 	}
 }
 
-// evict takes one pod through the framework: its filters, as the pod is now, its
-// limits and its eviction.
-func (p *Plugin) evict(ctx context.Context, pod *v1.Pod, why reasons.Reason) error {
-	switch {
-	case !p.handle.Evictor().Filter(p.filtered(pod)):
-		return &reasons.Refusal{Reason: reasons.ProtectedByDefaultEvictor}
-	case !p.handle.Evictor().PreEvictionFilter(pod):
-		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}
+// Profile returns the profile that the plugin plans for.
+func (p *Plugin) Profile() *strategies.Profile {
+	profile := &strategies.Profile{Strategy: p.Name(), Filter: p.handle.Evictor().Filter, PreEvictionFilter: p.handle.Evictor().PreEvictionFilter}
+	if named, ok := p.handle.(interface{ ProfileName() string }); ok { // the framework's own handle keeps it to itself
+		profile.Name = named.ProfileName()
 	}
-	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: p.Name(), Reason: string(why)})
-	if err != nil {
-		return fmt.Errorf("evicting pod %q: %w", pod.Namespace+"/"+pod.Name, err)
-	}
-	return nil
+	return profile
 }

@@ -66,14 +66,11 @@ type Half interface {
 	Moving(podUID string) bool
 }
 
-// Evict takes one pod through the framework's filters and evictor.
-type Evict func(ctx context.Context, pod *v1.Pod, why reasons.Reason) error
-
 // Executor carries out a plan: it makes its moves or prints them.
 type Executor interface {
-	// Execute gets the plan, the plugin that made it, which can explain it, and what
-	// evicts.
-	Execute(ctx context.Context, by *Plugin, made *strategies.Made, evict Evict)
+	// Execute gets the plan and the plugin that made it, which can explain it and
+	// knows its profile.
+	Execute(ctx context.Context, by *Plugin, made *strategies.Made)
 }
 
 // Deps is what a strategy needs beyond the framework's handle.

@@ -192,17 +192,12 @@ func isStatic(object *v1.Pod) bool {
 // configSource is the annotation in which a kubelet states a pod's source.
 const configSource = "kubernetes.io/config.source"
 
-// filtered returns the pod to show to the framework's filters. The
-// DefaultEvictor's minReplicas spares single pods a gap that a surge does not
-// leave, and no argument exempts pods from this check alone. But the check
-// skips pods with more than one owner, and no other check counts owners.
+// filtered returns the pod to show to the framework's filters.
 func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
 	if len(object.OwnerReferences) == 0 || !p.deps.Half.Surges(object) {
 		return object
 	}
-	twice := *object
-	twice.OwnerReferences = slices.Concat(object.OwnerReferences, object.OwnerReferences)
-	return &twice
+	return strategies.WithSurge(object)
 }
 
 // Placement says which nodes would take pods, given the moves that it was told. It

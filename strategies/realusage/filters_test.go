@@ -1,8 +1,6 @@
 package realusage
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // A plan does without the pods that a pre-eviction filter will refuse, and asks
@@ -54,37 +51,28 @@ func TestPlanDoesWithoutABudgetThatHasNoRoom(t *testing.T) {
 // biggest is the pod of the yard's hot node that uses most.
 const biggest = "app-00001-00000"
 
-// Just before the call the framework's filters are asked again: what protects a
-// pod may have come since the plan was made.
-func TestEvictAsksTheFiltersAgain(t *testing.T) {
+// With a plan go the framework's filters, for what protects a pod only since the
+// plan was made.
+func TestThePlanGoesWithTheFilters(t *testing.T) {
 	y := newYard(t)
-	var evict plugin.Evict
-	y.deps.Executor = evictorFunc(func(with plugin.Evict) { evict = with })
-	if status := y.plugin(t).Balance(t.Context(), y.nodes); status != nil {
-		t.Fatal(status.Err)
-	}
+	profile := y.plugin(t).Profile()
 	pod := y.pods["node-00000"][0].DeepCopy()
 	y.before.refuses = pod.OwnerReferences[0].UID
-	want := map[string]reasons.Reason{"refused before eviction": reasons.PreEvictionFilter, "protected by now": reasons.ProtectedByDefaultEvictor}
-	got := map[string]reasons.Reason{"refused before eviction": refusedFor(evict(t.Context(), pod, reasons.NodeHot))}
+	got := []reasons.Reason{refusedBy(profile, pod)}
 	pod.Spec.Priority = new(int32(2_000_000_000))
-	got["protected by now"] = refusedFor(evict(t.Context(), pod, reasons.NodeHot))
-	if diff := cmp.Diff(want, got); diff != "" {
+	got = append(got, refusedBy(profile, pod))
+	if diff := cmp.Diff([]reasons.Reason{reasons.PreEvictionFilter, reasons.ProtectedByDefaultEvictor}, got); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 }
 
-// evictorFunc is told what evicts.
-type evictorFunc func(plugin.Evict)
-
-func (f evictorFunc) Execute(_ context.Context, _ *plugin.Plugin, _ *strategies.Made, evict plugin.Evict) {
-	f(evict)
-}
-
-func refusedFor(err error) reasons.Reason {
-	refusal, ok := errors.AsType[*reasons.Refusal](err)
-	if !ok {
-		return ""
+// refusedBy asks the filters of a profile as the gate does.
+func refusedBy(profile *strategies.Profile, pod *v1.Pod) reasons.Reason {
+	switch {
+	case !profile.Filter(pod):
+		return reasons.ProtectedByDefaultEvictor
+	case !profile.PreEvictionFilter(pod):
+		return reasons.PreEvictionFilter
 	}
-	return refusal.Reason
+	return ""
 }

@@ -46,7 +46,6 @@ type ruled struct {
 	evictorArgs runtime.Object
 	made        strategies.Made
 	by          *plugin.Plugin
-	tried       plugin.Evict
 }
 
 // newRuled marks all pods of the hot node but movable. All pods are alike to
@@ -130,8 +129,8 @@ func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) balancer {
 }
 
 // Execute implements Executor: it keeps the plan.
-func (r *ruled) Execute(_ context.Context, by *plugin.Plugin, made *strategies.Made, evict plugin.Evict) {
-	r.made, r.by, r.tried = *made, by, evict
+func (r *ruled) Execute(_ context.Context, by *plugin.Plugin, made *strategies.Made) {
+	r.made, r.by = *made, by
 }
 
 // marked returns the pods of the hot node that are marked.
@@ -211,8 +210,8 @@ func TestSelections(t *testing.T) {
 			if diff := cmp.Diff([]string{movable}, r.planned()); diff != "" {
 				t.Errorf("planned (-want +got):\n%s", diff)
 			}
-			if err := r.tried(t.Context(), r.pods["node-00000"][2], reasons.NodeHot); err != nil {
-				t.Errorf("evicting %s: %v", movable, err)
+			if why := refusedBy(r.by.Profile(), r.pods["node-00000"][2]); why != "" {
+				t.Errorf("%s is refused for %q before the call", movable, why)
 			}
 			for _, pod := range r.marked() {
 				if reason, words := r.explained(t, pod); reason != tc.reason || !strings.Contains(words, tc.words) {
@@ -221,7 +220,7 @@ func TestSelections(t *testing.T) {
 				if tc.ours != "" {
 					continue // a pod does not change its namespace
 				}
-				if got := refusedFor(r.tried(t.Context(), pod, reasons.NodeHot)); got != tc.reason {
+				if got := refusedBy(r.by.Profile(), pod); got != tc.reason {
 					t.Errorf("%s is refused for %q before the call, want %q", pod.Name, got, tc.reason)
 				}
 			}

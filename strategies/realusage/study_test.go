@@ -296,6 +296,6 @@ func (h *fakeHalf) Moving(string) bool { return false }
 // executorFunc is told plans.
 type executorFunc func(strategies.Made)
 
-func (f executorFunc) Execute(_ context.Context, _ *plugin.Plugin, made *strategies.Made, _ plugin.Evict) {
+func (f executorFunc) Execute(_ context.Context, _ *plugin.Plugin, made *strategies.Made) {
 	f(*made)
 }

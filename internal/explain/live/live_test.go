@@ -142,7 +142,7 @@ func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
 // idle executes nothing.
 type idle struct{ plugin.Half }
 
-func (idle) Execute(context.Context, *plugin.Plugin, *strategies.Made, plugin.Evict) {}
+func (idle) Execute(context.Context, *plugin.Plugin, *strategies.Made) {}
 
 func newPlugin(t *testing.T, args plugin.Strategy) *plugin.Plugin {
 	t.Helper()

@@ -1,0 +1,133 @@
+package evictor
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// Limits are how many pods the DeschedulerPolicy allows to evict in one cycle,
+// whoever evicts them; nil for no limit.
+type Limits struct{ Total, PerNode, PerNamespace *uint }
+
+// evictPlanned evicts the pod of a planned move.
+func (e *Evictor) evictPlanned(ctx context.Context, move *Move, pod *v1.Pod, profile *strategies.Profile) error {
+	err := e.evict(ctx, &question{e: e, at: callPhase, move: move, pod: pod, profile: profile}, e.request(move, profile))
+	if err != nil && e.config.Settings.NotifyFailures {
+		e.config.Evictions.NotifyFailure(pod, err)
+	}
+	return err
+}
+
+// evictHosted evicts a pod for an upstream plugin.
+func (e *Evictor) evictHosted(ctx context.Context, eviction *policyv1.Eviction) error {
+	q := &question{e: e, at: hostedPhase, move: &Move{}, pod: e.config.Cluster.Pod(eviction.Namespace, eviction.Name), eviction: eviction}
+	q.move.Namespace, q.move.Pod = eviction.Namespace, eviction.Name
+	if q.pod != nil {
+		q.move.From = q.pod.Spec.NodeName
+	}
+	return e.evict(ctx, q, eviction)
+}
+
+// evict asks the gate a last time, and has the client make the call. It is the only
+// way to an eviction.
+func (e *Evictor) evict(ctx context.Context, q *question, eviction *policyv1.Eviction) error {
+	err := q.ask(ctx, checks).error()
+	if err == nil {
+		if e.config.Evictions.DryRun() {
+			e.trial.Add(&q.move.Intent, e.config.Clock.Now())
+		}
+		err = e.config.Evictions.Evict(ctx, q.object, q.move, eviction)
+	}
+	switch reason := reasonOf(err); reason {
+	case reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter:
+		// The framework asks these before it attempts an eviction.
+	default:
+		e.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], reason)
+	}
+	return err
+}
+
+// request returns the eviction of a planned move in the framework's form and words.
+func (e *Evictor) request(move *Move, profile *strategies.Profile) *policyv1.Eviction {
+	by := strategies.Profile{}
+	if profile != nil {
+		by = *profile
+	}
+	return &policyv1.Eviction{
+		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: move.Namespace, Name: move.Pod, Annotations: map[string]string{
+			"reason": fmt.Sprintf("triggered by %s/%s: %s", by.Name, by.Strategy, move.Reason), "requested-by": "sigs.k8s.io/descheduler",
+		}},
+		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: e.config.Settings.GracePeriodSeconds},
+	}
+}
+
+// limited keeps the limits of the DeschedulerPolicy. Upstream's plugins know its
+// errors and go on with other nodes or namespaces.
+func (q *question) limited(context.Context) ruling {
+	limits, made := &q.e.config.Settings.Limits, q.e.config.Evictions.Made(q.move.From, q.move.Namespace)
+	reached := func(limit *uint, made uint) bool { return limit != nil && made >= *limit }
+	var err error
+	switch {
+	case reached(limits.Total, made.Total):
+		err = evictions.NewEvictionTotalLimitError()
+	case q.move.From != "" && reached(limits.PerNode, made.OfNode):
+		err = evictions.NewEvictionNodeLimitError(q.move.From)
+	case reached(limits.PerNamespace, made.OfNamespace):
+		err = evictions.NewEvictionNamespaceLimitError(q.move.Namespace)
+	default:
+		return ruling{}
+	}
+	return ruling{reason: reasons.EvictionLimit, err: err}
+}
+
+// forbidden asks whether this process may evict at all.
+func (q *question) forbidden(ctx context.Context) ruling {
+	err := q.e.config.Evictions.Permits(ctx)
+	return ruling{reason: reasonOf(err), err: err}
+}
+
+// changed reads the pod again, which the watch may show as it was.
+func (q *question) changed(ctx context.Context) ruling {
+	object, err := q.e.config.Evictions.Read(ctx, q.move.Namespace, q.move.Pod)
+	if err != nil {
+		return ruling{reason: reasonOf(err), err: err}
+	}
+	q.object = object
+	if q.at == hostedPhase {
+		*q.move = q.e.unplanned(object, q.eviction)
+		return ruling{}
+	}
+	return unchanged(object, q.move)
+}
+
+// filtered asks the filters of the profile, as the pod is now.
+func (q *question) filtered(context.Context) ruling {
+	if q.profile == nil {
+		return ruling{}
+	}
+	pod := q.pod
+	if q.surges() {
+		pod = strategies.WithSurge(pod)
+	}
+	if !q.profile.Filter(pod) {
+		return refusing(reasons.ProtectedByDefaultEvictor)
+	}
+	return ruling{}
+}
+
+// filteredLate asks the profile's pre-eviction filters.
+func (q *question) filteredLate(context.Context) ruling {
+	if q.profile == nil || q.profile.PreEvictionFilter(q.pod) {
+		return ruling{}
+	}
+	return refusing(reasons.PreEvictionFilter)
+}
