@@ -110,44 +110,22 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (*v1.Pod, err
 	return pod, nil
 }
 
-// Evict implements Evictions. It is the only place where Evenkeel evicts.
+// Evict implements Evictions. It is the only place where Evenkeel evicts. An
+// upstream plugin's move is recorded here. A planned move was recorded with its
+// plan; if it is no longer in flight, it was cancelled or has expired and is not
+// made.
 func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
+	intent := &move.Intent
 	switch {
 	case c.config.DryRun:
-		c.remember(&move.Intent)
-		history.LogEviction(ctx, &move.Intent, c.config.Clock.Now(), true)
+		c.remember(intent)
+		history.LogEviction(ctx, intent, c.config.Clock.Now(), true)
 		return nil
 	case podutil.IsPodTerminal(pod):
-		return c.remove(ctx, eviction, pod, &move.Intent)
+		return c.remove(ctx, eviction, pod, intent)
 	}
-	return c.call(ctx, eviction, pod, &move.Intent)
-}
-
-// remove makes the eviction call for a pod that has ended. Nothing replaces it,
-// so it is recorded afterwards, only for those who ask why it is gone.
-func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
-	if err := c.leads(); err != nil {
-		return err
-	}
-	err := c.postOnce(ctx, eviction, pod, intent)
-	if refusal, ours := errors.AsType[*reasons.Refusal](err); ours && refusal.Reason == reasons.EvictionDenied {
-		c.config.Ledger.Finished(*intent, refusal.Detail, c.config.Clock.Now())
-	}
-	if err != nil {
-		return fmt.Errorf("evicting pod %q, which has ended: %w", intent.Namespace+"/"+intent.Pod, err)
-	}
-	c.config.Ledger.Finished(*intent, "", c.config.Clock.Now())
-	c.tell(ctx, pod, intent)
-	c.remember(intent)
-	return nil
-}
-
-// call makes the eviction call for a recorded move. An upstream plugin's move
-// is recorded here. A planned move was recorded with its plan; if it is no
-// longer in flight, it was cancelled or has expired and is not made.
-func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
 	recorded, unplanned := c.config.Ledger.Moving(intent.PodUID), intent.To == ""
 	if unplanned && !recorded {
 		c.config.Ledger.Record(c.config.Clock.Now(), *intent)
@@ -164,7 +142,7 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 	if !c.config.Ledger.Moving(intent.PodUID) {
 		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
 	}
-	err := c.postOnce(ctx, eviction, pod, intent)
+	err := c.post(ctx, eviction, pod, intent)
 	if err != nil && refused(err) {
 		if !recorded {
 			c.config.Ledger.Cancel(intent.PodUID, c.config.Clock.Now())
@@ -175,6 +153,25 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", intent.Namespace+"/"+intent.Pod, err)
 	}
+	c.tell(ctx, pod, intent)
+	c.remember(intent)
+	return nil
+}
+
+// remove makes the eviction call for a pod that has ended. Nothing replaces it,
+// so it is recorded afterwards, only for those who ask why it is gone.
+func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
+	if err := c.leads(); err != nil {
+		return err
+	}
+	err := c.post(ctx, eviction, pod, intent)
+	if refusal, ours := errors.AsType[*reasons.Refusal](err); ours && refusal.Reason == reasons.EvictionDenied {
+		c.config.Ledger.Finished(*intent, refusal.Detail, c.config.Clock.Now())
+	}
+	if err != nil {
+		return fmt.Errorf("evicting pod %q, which has ended: %w", intent.Namespace+"/"+intent.Pod, err)
+	}
+	c.config.Ledger.Finished(*intent, "", c.config.Clock.Now())
 	c.tell(ctx, pod, intent)
 	c.remember(intent)
 	return nil
@@ -195,23 +192,6 @@ func (c *Client) tell(ctx context.Context, pod *v1.Pod, intent *ledger.Intent) {
 	if c.config.Events != nil && intent.To != "" { // the framework records those of upstream's plugins
 		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", intent.Decision.Message)
 	}
-}
-
-// postOnce posts an eviction and remembers the answer. A denial ends the move;
-// a webhook's answer says nothing about the evictions of others.
-func (c *Client) postOnce(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
-	err := c.post(ctx, eviction, pod)
-	if words, denied := safeguards.Denial(err); denied {
-		c.config.Ledger.Deny(intent.PodUID, words, c.config.Clock.Now())
-		return &reasons.Refusal{Reason: reasons.EvictionDenied, Detail: words}
-	}
-	if !safeguards.PutOff(err) {
-		c.ended(intent, err)
-	}
-	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
-		return nil // it was made, for the framework's limits and for the probe as well
-	}
-	return err
 }
 
 // Commit implements Evictions.
@@ -262,25 +242,37 @@ func doubtful(err error) bool {
 }
 
 // post creates the eviction with the pod's UID as a precondition, so that it
-// never hits a namesake. It disables client-go's hidden retries on 429, because
-// Cycle waits for PodDisruptionBudgets. When the process is told to stop, a
-// call in progress still gets its answer; its timeout is shorter than a Lease
-// takeover.
-func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod) error {
+// never hits a namesake, and remembers the answer. It disables client-go's hidden
+// retries on 429, because Cycle waits for PodDisruptionBudgets. When the process is
+// told to stop, a call in progress still gets its answer; its timeout is shorter than
+// a Lease takeover. A denial ends the move; a webhook's answer says nothing about the
+// evictions of others.
+func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
 	if err := ctx.Err(); err != nil {
 		return &reasons.Refusal{Reason: reasons.Stopping, Detail: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CallTimeout)
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CallTimeout)
 	defer cancel()
 	eviction = eviction.DeepCopy()
 	if eviction.DeleteOptions == nil {
 		eviction.DeleteOptions = &metav1.DeleteOptions{}
 	}
 	eviction.DeleteOptions.Preconditions = &metav1.Preconditions{UID: &pod.UID}
-	return c.config.Kube.CoreV1().RESTClient().Post().
+	err := c.config.Kube.CoreV1().RESTClient().Post().
 		Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").
 		MaxRetries(0).VersionedParams(&metav1.CreateOptions{}, scheme.ParameterCodec).
-		Body(eviction).Do(ctx).Error()
+		Body(eviction).Do(call).Error()
+	if words, denied := safeguards.Denial(err); denied {
+		c.config.Ledger.Deny(intent.PodUID, words, c.config.Clock.Now())
+		return &reasons.Refusal{Reason: reasons.EvictionDenied, Detail: words}
+	}
+	if !safeguards.PutOff(err) {
+		c.ended(intent, err)
+	}
+	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
+		return nil // it was made, for the limits and for the probe as well
+	}
+	return err
 }
 
 // Announced implements Evictions.

@@ -22,6 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // allowing is an Authority that agrees, as the kill switch says.
@@ -118,10 +119,13 @@ func planned(t *testing.T, gate *gate, move Move) error {
 	return through(t.Context(), gate, move)
 }
 
-// through has a move made as a cycle does.
-func through(ctx context.Context, gate *gate, move Move) error {
-	pod := aPod(move.Pod, func(p *v1.Pod) { p.Namespace = move.Namespace })
-	return gate.evictor.evictPlanned(ctx, &move, pod, nil)
+// through has a move made that is in the ledger.
+func through(ctx context.Context, gate *gate, move Move) error { return made(ctx, gate, move, nil) }
+
+// made has a move made as a cycle for a profile does.
+func made(ctx context.Context, gate *gate, move Move, profile *strategies.Profile) error {
+	e, pod := gate.evictor, aPod(move.Pod, func(p *v1.Pod) { p.Namespace = move.Namespace })
+	return e.evict(ctx, &question{e: e, at: callPhase, cycle: &Cycle{e: e, profile: profile}, move: &move, pod: pod}, e.request(&move, profile))
 }
 
 // A move is evicted under its pod's UID, recorded before and in flight after.

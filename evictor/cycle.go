@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
@@ -37,7 +38,7 @@ const (
 // Cycle makes the moves of one plan, a step at a time. It must not be used
 // concurrently.
 type Cycle struct {
-	*Evictor
+	e *Evictor
 
 	profile  *strategies.Profile
 	left     []Move
@@ -94,7 +95,7 @@ func (e *Evictor) Begin(ctx context.Context, p *strategies.Plan, profile *strate
 
 func (e *Evictor) begin(ctx context.Context, moves []Move, profile *strategies.Profile) *Cycle {
 	c := &Cycle{
-		Evictor: e, profile: profile, left: moves, began: e.config.Clock.Now(),
+		e: e, profile: profile, left: moves, began: e.config.Clock.Now(),
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
 		unsteered:  map[string]reasons.Reason{},
 		backingOff: map[string]backoff{},
@@ -117,19 +118,19 @@ func (e *Evictor) begin(ctx context.Context, moves []Move, profile *strategies.P
 // record enters the moves in the ledger, stores it and gives the processes that
 // answer kube-scheduler time to read it.
 func (c *Cycle) record(ctx context.Context) reasons.Reason {
-	if c.config.Evictions.DryRun() || len(c.left) == 0 {
+	if c.e.config.Evictions.DryRun() || len(c.left) == 0 {
 		return ""
 	}
 	intents := make([]ledger.Intent, len(c.left))
 	for i := range c.left {
 		intents[i] = c.left[i].Intent
 	}
-	c.ledger().Record(c.config.Clock.Now(), intents...)
-	if err := c.config.Evictions.Commit(ctx); err != nil {
+	c.e.ledger().Record(c.e.config.Clock.Now(), intents...)
+	if err := c.e.config.Evictions.Commit(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Storing the ledger failed, so nothing is evicted")
 		return reasonOf(err)
 	}
-	c.config.Evictions.Announced(ctx)
+	c.e.config.Evictions.Announced(ctx)
 	return ""
 }
 
@@ -149,14 +150,14 @@ type Next struct {
 // Step makes at most one move. Time passes between two Steps, on a clock or in
 // a replay.
 func (c *Cycle) Step(ctx context.Context) Next {
-	c.progress()
+	c.e.progress()
 	switch {
 	case c.stop != "":
 		c.leaveAll(c.stop)
 		return Next{Over: true}
 	case len(c.left) == 0 && c.probe == "":
 		return Next{Over: true}
-	case !c.config.Clock.Local().Before(c.deadline): // of a probe, too
+	case !c.e.config.Clock.Local().Before(c.deadline): // of a probe, too
 		c.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}
 	case c.probe != "" && !c.probed(ctx):
@@ -168,7 +169,7 @@ func (c *Cycle) Step(ctx context.Context) Next {
 		return Next{}
 	case made:
 		c.waits = time.Time{}
-		return Next{Wait: c.config.Settings.Interval}
+		return Next{Wait: c.e.config.Settings.Interval}
 	}
 	return c.wait()
 }
@@ -177,7 +178,7 @@ func (c *Cycle) Step(ctx context.Context) Next {
 // wait for the end of the cycle, and the next one plans again what is left. A
 // surge ends without this limit.
 func (c *Cycle) wait() Next {
-	now := c.config.Clock.Local()
+	now := c.e.config.Clock.Local()
 	if len(c.surges) > 0 {
 		c.waits = time.Time{}
 		return Next{Wait: tick, Blocked: true, Until: c.deadline}
@@ -186,7 +187,7 @@ func (c *Cycle) wait() Next {
 		c.waits = now
 	}
 	limit := waitLimit
-	if slices.ContainsFunc(c.left, func(m Move) bool { return c.comesSoon(m.Namespace, m.Owner.UID) }) {
+	if slices.ContainsFunc(c.left, func(m Move) bool { return c.e.comesSoon(m.Namespace, m.Owner.UID) }) {
 		limit = landingLimit
 	}
 	until := slices.MinFunc([]time.Time{c.waits.Add(limit), c.deadline}, time.Time.Compare)
@@ -208,20 +209,20 @@ func (c *Cycle) End(ctx context.Context) []Outcome {
 	c.endSurges(ctx)
 	c.keep(ctx)
 	for i := range c.outcomes {
-		c.config.Metrics.Skipped(c.outcomes[i].Reason)
+		c.e.config.Metrics.Skipped(c.outcomes[i].Reason)
 	}
-	if c.config.Evictions.DryRun() {
+	if c.e.config.Evictions.DryRun() {
 		return c.outcomes
 	}
-	c.ledger().CancelIntended(c.config.Clock.Now())
+	c.e.ledger().CancelIntended(c.e.config.Clock.Now())
 	ctx = context.WithoutCancel(ctx)
 	bounded(ctx, storeTimeout, func(ctx context.Context) {
-		if err := c.config.Evictions.Commit(ctx); err != nil {
+		if err := c.e.config.Evictions.Commit(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
 		}
 	})
-	if c.config.Steering != nil {
-		bounded(ctx, settleTimeout, c.config.Steering.Settle)
+	if c.e.config.Steering != nil {
+		bounded(ctx, settleTimeout, c.e.config.Steering.Settle)
 	}
 	return c.outcomes
 }
@@ -236,23 +237,12 @@ func bounded(ctx context.Context, limit time.Duration, call func(context.Context
 // to wait.
 func (c *Cycle) next(ctx context.Context) bool {
 	defer c.closeSession()
-	c.mu.Lock()
-	c.tallies = nil
-	c.mu.Unlock()
+	c.e.mu.Lock()
+	c.e.tallies = nil
+	c.e.mu.Unlock()
 	for i := 0; i < len(c.left) && c.stop == "" && ctx.Err() == nil; {
-		move := c.left[i]
-		reason, wait := c.check(ctx, &move)
+		outcome, wait := c.make(ctx, c.left[i])
 		if wait {
-			i++
-			continue
-		}
-		if reason != "" {
-			c.drop(ctx, i, Outcome{Move: move, Reason: reason})
-			continue
-		}
-		c.closeSession()
-		outcome, again := c.make(ctx, move)
-		if again {
 			i++
 			continue
 		}
@@ -264,9 +254,36 @@ func (c *Cycle) next(ctx context.Context) bool {
 	return false
 }
 
+// make makes one move. It returns wait if the move has to wait, or if the API
+// server's answer asks for a retry.
+func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool) {
+	pod := c.e.config.Cluster.Pod(move.Namespace, move.Pod)
+	reason, wait := c.check(ctx, &move, pod)
+	if !wait && reason == "" {
+		c.closeSession()
+		reason, wait = c.ready(ctx, &move, pod)
+	}
+	if wait || reason != "" {
+		return Outcome{Move: move, Reason: reason}, wait
+	}
+	err := c.e.evict(ctx, &question{e: c.e, at: callPhase, cycle: c, move: &move, pod: pod}, c.e.request(&move, c.profile))
+	switch {
+	case err == nil:
+		if move.Surge == "" { // a surge was its own probe when it landed
+			c.startProbe(pod)
+		}
+		return Outcome{Move: move}, false
+	case apierrors.IsTooManyRequests(err):
+		c.undo(ctx, &move)
+		c.backingOff[move.PodUID] = newBackoff(err, c.e.config.Cluster.Budgets(pod), c.e.config.Clock.Local())
+		return Outcome{}, true
+	}
+	return Outcome{Move: move, Reason: c.classify(err, &move), Err: err}, false
+}
+
 // check returns why a move must not be made, or that it has to wait.
-func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
-	q := question{e: c.Evictor, at: recheckPhase, cycle: c, move: move, pod: c.config.Cluster.Pod(move.Namespace, move.Pod)}
+func (c *Cycle) check(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
+	q := question{e: c.e, at: recheckPhase, cycle: c, move: move, pod: pod}
 	surge := c.surges[move.PodUID]
 	if surge != nil {
 		q.at = surgePhase
@@ -275,8 +292,8 @@ func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, w
 	case a.refuses():
 		return a.reason, a.wait || passes(a.reason)
 	case surge != nil:
-		return c.surge(ctx, surge, q.pod)
-	case move.Surge != "" && !c.config.Evictions.DryRun():
+		return c.surge(ctx, surge, pod)
+	case move.Surge != "" && !c.e.config.Evictions.DryRun():
 		return c.beginSurge(ctx, move)
 	}
 	return "", false
@@ -292,31 +309,6 @@ func (q *question) unsteered(context.Context) ruling {
 func (q *question) backingOff(context.Context) ruling {
 	r, refused := q.cycle.backingOff[q.move.PodUID]
 	return ruling{wait: refused && !r.over(q.budgetsOf(), q.e.config.Clock.Local())}
-}
-
-// make makes one move. It returns again if the move has
-// to wait, or if the API server's answer asks for a retry.
-func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again bool) {
-	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
-	if pod == nil {
-		return Outcome{Move: move, Reason: reasons.PodChanged}, false
-	}
-	if reason, wait := c.ready(ctx, &move, pod); wait || reason != "" {
-		return Outcome{Move: move, Reason: reason}, wait
-	}
-	err := c.evictPlanned(ctx, &move, pod, c.profile)
-	if err == nil {
-		if move.Surge == "" { // a surge was its own probe when it landed
-			c.startProbe(pod)
-		}
-		return Outcome{Move: move}, false
-	}
-	if apierrors.IsTooManyRequests(err) {
-		c.undo(ctx, &move)
-		c.backingOff[move.PodUID] = newBackoff(err, c.config.Cluster.Budgets(pod), c.config.Clock.Local())
-		return Outcome{}, true
-	}
-	return Outcome{Move: move, Reason: c.classify(err, &move), Err: err}, false
 }
 
 // classify returns the reason for a failed eviction and notes its effect on the
@@ -336,8 +328,8 @@ func (c *Cycle) drop(ctx context.Context, i int, outcome Outcome) {
 		klog.FromContext(ctx).V(2).Info("Deployment was not scaled back yet", "error", err.Error())
 	}
 	c.left = append(c.left[:i:i], c.left[i+1:]...)
-	if outcome.Reason != "" && !c.config.Evictions.DryRun() { // which recorded none, so one there would be another's
-		c.ledger().Cancel(outcome.Move.PodUID, c.config.Clock.Now())
+	if outcome.Reason != "" && !c.e.config.Evictions.DryRun() { // which recorded none, so one there would be another's
+		c.e.ledger().Cancel(outcome.Move.PodUID, c.e.config.Clock.Now())
 		c.undo(ctx, &outcome.Move)
 	}
 	c.outcomes = append(c.outcomes, outcome)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
@@ -16,15 +15,6 @@ import (
 // Limits are how many pods the DeschedulerPolicy allows to evict in one cycle,
 // whoever evicts them; nil for no limit.
 type Limits struct{ Total, PerNode, PerNamespace *uint }
-
-// evictPlanned evicts the pod of a planned move.
-func (e *Evictor) evictPlanned(ctx context.Context, move *Move, pod *v1.Pod, profile *strategies.Profile) error {
-	err := e.evict(ctx, &question{e: e, at: callPhase, move: move, pod: pod, profile: profile}, e.request(move, profile))
-	if err != nil && e.config.Settings.NotifyFailures {
-		e.config.Evictions.NotifyFailure(pod, err)
-	}
-	return err
-}
 
 // evictHosted evicts a pod for an upstream plugin.
 func (e *Evictor) evictHosted(ctx context.Context, eviction *policyv1.Eviction) error {
@@ -51,6 +41,9 @@ func (e *Evictor) evict(ctx context.Context, q *question, eviction *policyv1.Evi
 		// The framework asks these before it attempts an eviction.
 	default:
 		e.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], reason)
+	}
+	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does it for upstream's plugins
+		e.config.Evictions.NotifyFailure(q.pod, err)
 	}
 	return err
 }
@@ -111,14 +104,15 @@ func (q *question) changed(ctx context.Context) ruling {
 
 // filtered asks the filters of the profile, as the pod is now.
 func (q *question) filtered(context.Context) ruling {
-	if q.profile == nil {
+	profile := q.cycle.profile
+	if profile == nil {
 		return ruling{}
 	}
 	pod := q.pod
 	if q.surges() {
 		pod = strategies.WithSurge(pod)
 	}
-	if !q.profile.Filter(pod) {
+	if !profile.Filter(pod) {
 		return refusing(reasons.ProtectedByDefaultEvictor)
 	}
 	return ruling{}
@@ -126,7 +120,7 @@ func (q *question) filtered(context.Context) ruling {
 
 // filteredLate asks the profile's pre-eviction filters.
 func (q *question) filteredLate(context.Context) ruling {
-	if q.profile == nil || q.profile.PreEvictionFilter(q.pod) {
+	if profile := q.cycle.profile; profile == nil || profile.PreEvictionFilter(q.pod) {
 		return ruling{}
 	}
 	return refusing(reasons.PreEvictionFilter)

@@ -83,7 +83,7 @@ func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 			profile := &strategies.Profile{
 				Filter: func(*v1.Pod) bool { return tc.filters.passes }, PreEvictionFilter: func(*v1.Pod) bool { return tc.filters.passesLate },
 			}
-			err := gate.evictor.evictPlanned(t.Context(), &move, aPod("web-1"), profile)
+			err := made(t.Context(), gate, move, profile)
 			if got := reasonOf(err); got != tc.want || (len(a.evicted) == 1) != (tc.want == "") {
 				t.Errorf("refused for %q, want %q; %d calls", got, tc.want, len(a.evicted))
 			}
@@ -99,10 +99,10 @@ func TestFiltersSeeThePodOfASurge(t *testing.T) {
 		pod.Annotations = map[string]string{surgeAnnotation: "true"}
 		p.config.owner = func(o *owners.Owner) { o.Deployment = "web-a" }
 		move := surgeOf("a")
-		q := question{e: p.evictor(), at: callPhase, move: &move, pod: pod, profile: &strategies.Profile{Filter: func(shown *v1.Pod) bool {
+		q := question{e: p.evictor(), at: callPhase, move: &move, pod: pod, cycle: &Cycle{profile: &strategies.Profile{Filter: func(shown *v1.Pod) bool {
 			seen = len(shown.OwnerReferences)
 			return true
-		}}}
+		}}}}
 		if q.filtered(t.Context()).refuses() || seen != 2*len(pod.OwnerReferences) || len(pod.OwnerReferences) != 1 {
 			t.Errorf("shown with %d owners, now has %d", seen, len(pod.OwnerReferences))
 		}
@@ -120,7 +120,7 @@ func TestAPlannedMoveIsRequestedInTheFrameworksWords(t *testing.T) {
 	gate.config.Ledger.Record(time.Now(), move.Intent)
 	passes := func(*v1.Pod) bool { return true }
 	profile := &strategies.Profile{Name: "default", Strategy: "RealUsageLowNodeUtilization", Filter: passes, PreEvictionFilter: passes}
-	if err := gate.evictor.evictPlanned(t.Context(), &move, aPod("web-1"), profile); err != nil {
+	if err := made(t.Context(), gate, move, profile); err != nil {
 		t.Fatal(err)
 	}
 	got := a.evicted[0]

@@ -9,7 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // The gate answers one question: may this pod go now? It is an ordered list of
@@ -102,11 +101,9 @@ type question struct {
 	at phase
 	// pod is the pod in the watch, nil if it is gone.
 	pod *v1.Pod
-	// move is nil while planning, cycle unless a cycle asks.
+	// move and cycle are nil while planning, and cycle for an upstream plugin.
 	move  *Move
 	cycle *Cycle
-	// profile is nil unless a planned move is to be called for.
-	profile *strategies.Profile
 	// eviction is what an upstream plugin asks for; object is the pod that was read
 	// again.
 	eviction *policyv1.Eviction

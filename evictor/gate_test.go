@@ -108,7 +108,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 
 // Allow asks what is asked before a call, except what needs the API server.
 func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
-	q := question{e: e, at: callPhase, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
+	q := question{e: e, at: callPhase, cycle: &Cycle{}, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
 	if intent.To == "" || q.pod == nil {
 		q.at = hostedPhase
 	}

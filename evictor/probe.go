@@ -22,16 +22,16 @@ const probeAgainAfter = safeguards.UnsteeredFor
 // steered finds out how replacements are steered, and returns why they are not.
 // What is proven needs no probe.
 func (c *Cycle) steered(ctx context.Context) reasons.Reason {
-	if c.config.Steering == nil || c.config.Evictions.DryRun() || len(c.left) == 0 {
+	if c.e.config.Steering == nil || c.e.config.Evictions.DryRun() || len(c.left) == 0 {
 		return ""
 	}
-	proven, err := c.config.Steering.Proven(ctx)
+	proven, err := c.e.config.Steering.Proven(ctx)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Nothing is evicted, because replacements would not be steered", "reason", reasons.SteeringAbsent)
 		return reasons.SteeringAbsent
 	}
 	if c.probing = !proven; proven {
-		c.ledger().SetHold(ledger.Hold{})
+		c.e.ledger().SetHold(ledger.Hold{})
 	}
 	return ""
 }
@@ -40,14 +40,14 @@ func (c *Cycle) steered(ctx context.Context) reasons.Reason {
 // With a surge it came before.
 func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
 	s := c.surges[move.PodUID]
-	if c.config.Steering == nil || c.config.Evictions.DryRun() || s != nil && s.scaled {
+	if c.e.config.Steering == nil || c.e.config.Evictions.DryRun() || s != nil && s.scaled {
 		return "", false
 	}
 	leaving := &Leaving{Intent: &move.Intent, Pod: pod}
-	if c.config.Steering.Restricts(leaving) {
+	if c.e.config.Steering.Restricts(leaving) {
 		leaving.Nodes = c.landings(ctx, move, pod)
 	}
-	reason, wait = c.config.Steering.Ready(ctx, leaving)
+	reason, wait = c.e.config.Steering.Ready(ctx, leaving)
 	if reason == reasons.SteeringAbsent {
 		c.stop = reason
 	}
@@ -55,8 +55,8 @@ func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reas
 }
 
 func (c *Cycle) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
-	latest := c.config.Observer.Latest()
-	session, err := c.Session(ctx)
+	latest := c.e.config.Observer.Latest()
+	session, err := c.e.Session(ctx)
 	if err != nil || latest == nil {
 		klog.FromContext(ctx).Error(err, "Looking for alternates failed", "pod", klog.KObj(pod))
 		return nil
@@ -66,8 +66,8 @@ func (c *Cycle) landings(ctx context.Context, move *Move, pod *v1.Pod) []string 
 }
 
 func (c *Cycle) undo(ctx context.Context, move *Move) {
-	if c.config.Steering != nil && !c.config.Evictions.DryRun() {
-		c.config.Steering.Undo(ctx, &move.Intent)
+	if c.e.config.Steering != nil && !c.e.config.Evictions.DryRun() {
+		c.e.config.Steering.Undo(ctx, &move.Intent)
 	}
 }
 
@@ -76,11 +76,11 @@ func (c *Cycle) undo(ctx context.Context, move *Move) {
 // A probe in every cycle would keep evicting one pod per interval without
 // cooling anything.
 func (c *Cycle) held(ctx context.Context) reasons.Reason {
-	hold := c.ledger().Hold()
+	hold := c.e.ledger().Hold()
 	if hold.Reason == "" || hold.Partial || len(c.left) == 0 { // the safeguards hold the namespaces of a partial one
 		return ""
 	}
-	reason := Holds(hold, c.config.Clock.Now(), c.asked(ctx))
+	reason := Holds(hold, c.e.config.Clock.Now(), c.e.asked(ctx))
 	if reason != "" {
 		klog.FromContext(ctx).Info("Evictions on hold until kube-scheduler asks the extender", "reason", reason,
 			"since", hold.Since, "probeAgainAt", hold.Until)
@@ -110,10 +110,10 @@ func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 // land: those of its namespace, and all once that has happened to several owners
 // in several namespaces. One template cannot stop everybody by that.
 func (c *Cycle) failed(ctx context.Context, move *ledger.Move, reason reasons.Reason) {
-	c.ledger().Unsteered(move.PodUID, string(reason))
+	c.e.ledger().Unsteered(move.PodUID, string(reason))
 	c.unsteered[move.Namespace] = reason
 	c.hold(ctx, reason, true)
-	if c.allowance().Unsteered() {
+	if c.e.allowance().Unsteered() {
 		c.stop = reason
 	}
 }
@@ -126,9 +126,9 @@ func (c *Cycle) keep(ctx context.Context) {
 }
 
 func (c *Cycle) hold(ctx context.Context, reason reasons.Reason, partial bool) {
-	now := c.config.Clock.Now()
-	hold := ledger.Hold{Reason: string(reason), Since: now, Until: now.Add(probeAgainAfter), Asked: c.asked(ctx), Partial: partial}
-	c.ledger().SetHold(hold)
+	now := c.e.config.Clock.Now()
+	hold := ledger.Hold{Reason: string(reason), Since: now, Until: now.Add(probeAgainAfter), Asked: c.e.asked(ctx), Partial: partial}
+	c.e.ledger().SetHold(hold)
 	message := "Replacements are not steered, so kube-scheduler places them by requests alone"
 	if reason == reasons.ProbeNotLanded {
 		message = "The replacement of the first evicted pod was not bound in time"
@@ -150,8 +150,8 @@ func (c *Cycle) startProbe(pod *v1.Pod) {
 	if !c.probing {
 		return
 	}
-	timeout := c.config.Settings.ProbeTimeout
-	c.probe, c.probeBy = string(pod.UID), c.config.Clock.Local().Add(timeout)
+	timeout := c.e.config.Settings.ProbeTimeout
+	c.probe, c.probeBy = string(pod.UID), c.e.config.Clock.Local().Add(timeout)
 	c.probeFails = c.probeBy.Add(c.comesWithin(pod))
 	if c.comesWithin(pod) <= timeout {
 		c.probeBy = c.probeFails
@@ -161,7 +161,7 @@ func (c *Cycle) startProbe(pod *v1.Pod) {
 // comesWithin returns how long after a pod's eviction its replacement may take to
 // be created: the pod has its grace period, and its owner may wait beyond that.
 func (c *Cycle) comesWithin(pod *v1.Pod) time.Duration {
-	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.config.Settings.GracePeriodSeconds}) + c.config.Cluster.Owner(pod).Backoff
+	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.e.config.Settings.GracePeriodSeconds}) + c.e.config.Cluster.Owner(pod).Backoff
 }
 
 // quickFirst has the replacement that is the probe come soon: at once by the
@@ -171,8 +171,8 @@ func (c *Cycle) quickFirst() {
 		return
 	}
 	slow := func(m *Move) int {
-		pod := c.config.Cluster.Pod(m.Namespace, m.Pod)
-		if m.Owner.Kind == "ReplicaSet" || m.Owner.Kind == "ReplicationController" || pod == nil || c.comesWithin(pod) <= c.config.Settings.ProbeTimeout {
+		pod := c.e.config.Cluster.Pod(m.Namespace, m.Pod)
+		if m.Owner.Kind == "ReplicaSet" || m.Owner.Kind == "ReplicationController" || pod == nil || c.comesWithin(pod) <= c.e.config.Settings.ProbeTimeout {
 			return 0
 		}
 		return 1
@@ -184,12 +184,12 @@ func (c *Cycle) quickFirst() {
 // terminate says nothing yet: only its namespace has to wait for the next cycle,
 // and another one's move is the next probe.
 func (c *Cycle) overdue(ctx context.Context, move *ledger.Move) (over bool) {
-	now := c.config.Clock.Local()
+	now := c.e.config.Clock.Local()
 	switch {
 	case !move.InFlight() || !now.Before(c.probeFails):
 		c.failed(ctx, move, reasons.ProbeNotLanded)
 	case move.Replacement != "": // now nothing but kube-scheduler keeps it from landing
-		c.probeBy = now.Add(c.config.Settings.ProbeTimeout)
+		c.probeBy = now.Add(c.e.config.Settings.ProbeTimeout)
 		c.probeFails = c.probeBy
 		return false
 	default:
@@ -203,7 +203,7 @@ func (c *Cycle) overdue(ctx context.Context, move *ledger.Move) (over bool) {
 
 // probed reports whether the probe is over; a failed one sets stop.
 func (c *Cycle) probed(ctx context.Context) bool {
-	move, ok := c.ledger().Get(c.probe)
+	move, ok := c.e.ledger().Get(c.probe)
 	switch {
 	case ok && move.State == ledger.Landed:
 		c.probe = ""
@@ -212,7 +212,7 @@ func (c *Cycle) probed(ctx context.Context) bool {
 	case ok && move.State == ledger.Cancelled: // its owner wants no replacement, so the next move is the probe
 		c.probe = ""
 		return true
-	case !ok || !move.InFlight() || c.config.Clock.Local().After(c.probeBy):
+	case !ok || !move.InFlight() || c.e.config.Clock.Local().After(c.probeBy):
 		if !ok { // nobody knows whose it was
 			c.probe, c.stop = "", reasons.ProbeNotLanded
 			return true
@@ -226,10 +226,10 @@ func (c *Cycle) probed(ctx context.Context) bool {
 // node proves nothing, wherever that is.
 func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
 	if move.CameBound {
-		c.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))
+		c.e.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))
 		return
 	}
-	switch c.config.Steering.Proves(ctx, move) {
+	switch c.e.config.Steering.Proves(ctx, move) {
 	case Steered:
 		c.probing = false
 	case NotSteered:

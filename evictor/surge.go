@@ -58,7 +58,7 @@ func (q *question) surgeHeld(context.Context) ruling {
 // is none yet, and neither reason nor wait once the pod may be evicted.
 func (c *Cycle) surge(ctx context.Context, s *surge, pod *v1.Pod) (reason reasons.Reason, wait bool) {
 	switch {
-	case !c.config.Clock.Local().Before(s.until):
+	case !c.e.config.Clock.Local().Before(s.until):
 		return c.surgeFailed(ctx, s, errSurgeTime), false
 	case !s.scaled:
 		return c.scaleUp(ctx, s, pod)
@@ -66,13 +66,13 @@ func (c *Cycle) surge(ctx context.Context, s *surge, pod *v1.Pod) (reason reason
 	if reason, wait := c.surged(ctx, s); wait || reason != "" {
 		return reason, wait
 	}
-	budgets, owner := c.config.Cluster.Budgets(pod), c.config.Cluster.Owner(pod)
+	budgets, owner := c.e.config.Cluster.Budgets(pod), c.e.config.Cluster.Owner(pod)
 	if reason := refuseByBudgets(budgets, false); owner.Missing || reason != "" && !passes(reason) {
 		return cmp.Or(reason, reasons.OwnerUnknown), false
 	} else if reason != "" || owner.RollingOut {
 		return "", true
 	}
-	if r, refused := c.backingOff[s.move.PodUID]; refused && !r.over(budgets, c.config.Clock.Local()) {
+	if r, refused := c.backingOff[s.move.PodUID]; refused && !r.over(budgets, c.e.config.Clock.Local()) {
 		return "", true
 	}
 	return c.checkScale(ctx, s, 0)
@@ -89,21 +89,21 @@ var (
 // beginSurge records the surge, so that a successor can scale back if this
 // process does not.
 func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, bool) {
-	if !c.ledger().BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
+	if !c.e.ledger().BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
 		return reasons.PodChanged, false
 	}
 	announcing, cancel := context.WithCancel(ctx)
 	// Its pod's grace does not count: whoever creates a pod chooses it, and everybody
 	// else's next moves wait for the end of the surge.
-	s := &surge{move: *move, until: c.config.Clock.Local().Add(move.Margin), announced: make(chan struct{}), cancel: cancel}
+	s := &surge{move: *move, until: c.e.config.Clock.Local().Add(move.Margin), announced: make(chan struct{}), cancel: cancel}
 	c.surges[move.PodUID] = s
-	if err := c.config.Evictions.Commit(ctx); err != nil {
+	if err := c.e.config.Evictions.Commit(ctx); err != nil {
 		close(s.announced)
 		return c.classify(err, move), false
 	}
 	go func() { // endSurge waits for it
 		defer close(s.announced)
-		c.config.Evictions.Announced(announcing)
+		c.e.config.Evictions.Announced(announcing)
 	}()
 	return "", true
 }
@@ -115,7 +115,7 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge, pod *v1.Pod) (reasons.Rea
 	default:
 		return "", true
 	}
-	if err := c.config.Evictions.Permits(ctx); err != nil {
+	if err := c.e.config.Evictions.Permits(ctx); err != nil {
 		return c.classify(err, &s.move), false
 	}
 	to, err := c.scale(ctx, s)
@@ -132,7 +132,7 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge, pod *v1.Pod) (reasons.Rea
 	err = c.setScale(ctx, s, to)
 	switch {
 	case err == nil:
-		s.called, s.scaled, s.checked = true, true, c.config.Clock.Local()
+		s.called, s.scaled, s.checked = true, true, c.e.config.Clock.Local()
 		klog.FromContext(ctx).Info("Scaled up for a move", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
 			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "node", s.move.From, "destination", s.move.To)
 		return "", true
@@ -149,7 +149,7 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge, pod *v1.Pod) (reasons.Rea
 
 // surged waits until the replacement has landed and is ready.
 func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
-	move, ok := c.ledger().Get(s.move.PodUID)
+	move, ok := c.e.ledger().Get(s.move.PodUID)
 	switch {
 	case !ok || move.State == ledger.Cancelled || move.State == ledger.Expired:
 		return c.surgeFailed(ctx, s, errSurgeMove), false
@@ -163,7 +163,7 @@ func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	if reason := c.unsteered[move.Namespace]; reason != "" {
 		return reason, false
 	}
-	switch r := c.config.Cluster.Replacement(&move); {
+	switch r := c.e.config.Cluster.Replacement(&move); {
 	case !r.Exists || r.Terminating:
 		return c.surgeFailed(ctx, s, errSurgeGone), false
 	case !r.Ready || !c.takesOver(&move):
@@ -176,12 +176,12 @@ func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 // takesOver reports whether a surge's second pod has been ready for as long as its
 // owner requires.
 func (c *Cycle) takesOver(move *ledger.Move) bool {
-	second := c.config.Cluster.Pod(move.Namespace, move.ReplacementName)
+	second := c.e.config.Cluster.Pod(move.Namespace, move.ReplacementName)
 	if second == nil {
 		return false
 	}
-	owner := c.config.Cluster.Owner(second)
-	return owner.MinReady <= 0 || owner.Available(second, c.config.Clock.Now())
+	owner := c.e.config.Cluster.Owner(second)
+	return owner.MinReady <= 0 || owner.Available(second, c.e.config.Clock.Now())
 }
 
 // proves uses the landing as the probe, which costs no eviction.
@@ -196,7 +196,7 @@ func (c *Cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 // checkScale fails the surge if somebody else has scaled the Deployment. It
 // reads the scale at most once per interval; if that fails, it waits.
 func (c *Cycle) checkScale(ctx context.Context, s *surge, interval time.Duration) (reason reasons.Reason, wait bool) {
-	now := c.config.Clock.Local()
+	now := c.e.config.Clock.Local()
 	if interval > 0 && now.Sub(s.checked) < interval {
 		return "", false
 	}
@@ -220,8 +220,8 @@ func (c *Cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Re
 	if !apierrors.IsForbidden(err) {
 		logger.Info("Surge failed", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
 			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "error", err.Error())
-	} else if !c.forbiddenLogged {
-		c.forbiddenLogged = true
+	} else if !c.e.forbiddenLogged {
+		c.e.forbiddenLogged = true
 		logger.Error(err, "Scaling Deployments is forbidden, so pods that request a surge are not moved")
 	}
 	return reasons.SurgeFailed
@@ -239,7 +239,7 @@ func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 	if s.called {
 		ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 		defer cancel()
-		scale, err := ScaleBack(ctx, c.config.Scaler, s.move.Namespace, ledger.Surge{Deployment: s.move.Surge, Replicas: surgedReplicas})
+		scale, err := ScaleBack(ctx, c.e.config.Scaler, s.move.Namespace, ledger.Surge{Deployment: s.move.Surge, Replicas: surgedReplicas})
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 		}
 	}
 	delete(c.surges, podUID)
-	c.ledger().EndSurge(podUID, c.config.Clock.Now())
+	c.e.ledger().EndSurge(podUID, c.e.config.Clock.Now())
 	return nil
 }
 
@@ -272,11 +272,11 @@ func (c *Cycle) endSurges(ctx context.Context) {
 func (c *Cycle) setScale(ctx context.Context, s *surge, to Scale) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleTimeout)
 	defer cancel()
-	return c.config.Scaler.SetScale(ctx, s.move.Namespace, s.move.Surge, to)
+	return c.e.config.Scaler.SetScale(ctx, s.move.Namespace, s.move.Surge, to)
 }
 
 func (c *Cycle) scale(ctx context.Context, s *surge) (Scale, error) {
 	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 	defer cancel()
-	return c.config.Scaler.Scale(ctx, s.move.Namespace, s.move.Surge)
+	return c.e.config.Scaler.Scale(ctx, s.move.Namespace, s.move.Surge)
 }
