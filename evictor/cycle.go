@@ -274,6 +274,7 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool
 		}
 		return Outcome{Move: move}, false
 	case apierrors.IsTooManyRequests(err):
+		klog.FromContext(ctx).V(2).Info("Eviction was refused for now", "pod", klog.KObj(pod), "error", err.Error())
 		c.undo(ctx, &move)
 		c.backingOff[move.PodUID] = newBackoff(err, c.e.config.Cluster.Budgets(pod), c.e.config.Clock.Local())
 		return Outcome{}, true

@@ -34,14 +34,14 @@ func (e *Evictor) evict(ctx context.Context, q *question, eviction *policyv1.Evi
 		if e.config.Evictions.DryRun() {
 			e.trial.Add(&q.move.Intent, e.config.Clock.Now())
 		}
-		err = e.config.Evictions.Evict(ctx, q.object, q.move, eviction)
+		err = e.config.Evictions.Evict(ctx, q.pod, q.move, eviction)
 	}
-	switch reason := reasonOf(err); reason {
+	reason := reasonOf(err)
+	switch reason {
 	case reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter:
-		// The framework asks these before it attempts an eviction.
-	default:
-		e.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], reason)
+		return err // the policy rules it out, so it is no attempt that failed
 	}
+	e.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], reason)
 	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does it for upstream's plugins
 		e.config.Evictions.NotifyFailure(q.pod, err)
 	}
@@ -88,13 +88,14 @@ func (q *question) forbidden(ctx context.Context) ruling {
 	return ruling{reason: reasonOf(err), err: err}
 }
 
-// changed reads the pod again, which the watch may show as it was.
+// changed reads the pod again, because the watch may show an earlier state. The
+// checks after it judge what was read.
 func (q *question) changed(ctx context.Context) ruling {
 	object, err := q.e.config.Evictions.Read(ctx, q.move.Namespace, q.move.Pod)
 	if err != nil {
 		return ruling{reason: reasonOf(err), err: err}
 	}
-	q.object = object
+	q.pod = object
 	if q.at == hostedPhase {
 		*q.move = q.e.unplanned(object, q.eviction)
 		return ruling{}

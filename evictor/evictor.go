@@ -6,10 +6,10 @@
 // PodDisruptionBudgets and owners allow, and stops when it finds that
 // kube-scheduler is not steered. A Cycle is its step function: given the time,
 // it does the next thing or says how long to wait, so a clock drives it in
-// production and virtual time in a replay. A Client sits between the
-// descheduler framework and the API server, so that upstream plugins' evictions
-// pass the same pause switch, recheck, ledger record and dry run. Other
-// packages plan which moves to make.
+// production and virtual time in a replay. A Client makes the eviction calls. Its
+// Clientset stands between the descheduler framework and the API server, so that
+// upstream plugins' evictions pass the same pause switch, limits, safeguards,
+// ledger record and dry run. Other packages plan which moves to make.
 package evictor
 
 import (

@@ -99,15 +99,13 @@ func (r ruling) error() error {
 type question struct {
 	e  *Evictor
 	at phase
-	// pod is the pod in the watch, nil if it is gone.
+	// pod is the pod in the watch, nil if it is gone. Before a call it is read again.
 	pod *v1.Pod
 	// move and cycle are nil while planning, and cycle for an upstream plugin.
 	move  *Move
 	cycle *Cycle
-	// eviction is what an upstream plugin asks for; object is the pod that was read
-	// again.
+	// eviction is what an upstream plugin asks for.
 	eviction *policyv1.Eviction
-	object   *v1.Pod
 
 	known    bool // whether owner and surge are
 	owner    owners.Owner

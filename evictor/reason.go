@@ -3,6 +3,8 @@ package evictor
 import (
 	"errors"
 
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -15,5 +17,16 @@ func reasonOf(err error) reasons.Reason {
 	if refusal, ok := errors.AsType[*reasons.Refusal](err); ok {
 		return refusal.Reason
 	}
+	if limits(err) {
+		return reasons.EvictionLimit
+	}
 	return reasons.EvictionFailed
+}
+
+// limits reports whether an error is one of the framework's limits.
+func limits(err error) bool {
+	_, total := errors.AsType[*evictions.EvictionTotalLimitError](err)
+	_, node := errors.AsType[*evictions.EvictionNodeLimitError](err)
+	_, namespace := errors.AsType[*evictions.EvictionNamespaceLimitError](err)
+	return total || node || namespace
 }

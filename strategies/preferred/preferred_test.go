@@ -155,7 +155,7 @@ func (h half) Moving(string) bool                                  { return fals
 // nobody executes nothing.
 type nobody struct{}
 
-func (nobody) Execute(context.Context, *plugin.Plugin, *strategies.Made, plugin.Evict) {}
+func (nobody) Execute(context.Context, *plugin.Plugin, *strategies.Made) {}
 
 // Pods go to a cool node that they prefer, and stay where that is not known, not cool,
 // has no room for their peak, or is not preferred by enough.
