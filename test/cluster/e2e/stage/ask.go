@@ -74,7 +74,7 @@ func (f *Fixture) Are(state string, nodes ...string) bool {
 // Planned is the output of `plan -o json`, as far as cases read it.
 type Planned struct {
 	Closed   string
-	Moves    []struct{ Pod, From, To string }
+	Moves    []struct{ Pod, From, To, Reason string }
 	Declined []struct{ Pod, Node, Reason, Detail string }
 	Nodes    []struct {
 		Name, State, Reason string
