@@ -279,7 +279,7 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool
 		c.backingOff[move.PodUID] = newBackoff(err, c.e.config.Cluster.Budgets(pod), c.e.config.Clock.Local())
 		return Outcome{}, true
 	}
-	return Outcome{Move: move, Reason: c.classify(err, &move), Err: err}, false
+	return Outcome{Move: move, Reason: c.classify(err), Err: err}, false
 }
 
 // check returns why a move must not be made, or that it has to wait.
@@ -314,7 +314,7 @@ func (q *question) backingOff(context.Context) ruling {
 
 // classify returns the reason for a failed eviction and notes its effect on the
 // other moves.
-func (c *Cycle) classify(err error, move *Move) reasons.Reason {
+func (c *Cycle) classify(err error) reasons.Reason {
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{
 		reasons.Paused, reasons.PauseUnreadable, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.Stopping,

@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,8 +38,7 @@ func (e *Evictor) evict(ctx context.Context, q *question, eviction *policyv1.Evi
 		err = e.config.Evictions.Evict(ctx, q.pod, q.move, eviction)
 	}
 	reason := reasonOf(err)
-	switch reason {
-	case reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter:
+	if slices.Contains([]reasons.Reason{reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter}, reason) {
 		return err // the policy rules it out, so it is no attempt that failed
 	}
 	e.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], reason)

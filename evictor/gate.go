@@ -107,9 +107,8 @@ type question struct {
 	// eviction is what an upstream plugin asks for.
 	eviction *policyv1.Eviction
 
-	known    bool // whether owner and surge are
+	known    bool // whether owner is
 	owner    owners.Owner
-	surge    bool
 	budgeted bool // whether budgets are known
 	budgets  []*policyv1.PodDisruptionBudget
 	// latest is the newest observation, from and to are the nodes' indexes in it.
@@ -169,5 +168,5 @@ func (q *question) tally() owners.Tally {
 // budget or a safeguard forbids it. It is empty for a pod that may be moved.
 func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	q := question{e: e, at: planPhase, pod: pod}
-	return q.ask(context.Background(), checks).reason
+	return q.ask(context.Background(), checks).reason //nolint:forbidigo // no check of this phase waits for anything
 }

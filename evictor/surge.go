@@ -99,7 +99,7 @@ func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, boo
 	c.surges[move.PodUID] = s
 	if err := c.e.config.Evictions.Commit(ctx); err != nil {
 		close(s.announced)
-		return c.classify(err, move), false
+		return c.classify(err), false
 	}
 	go func() { // endSurge waits for it
 		defer close(s.announced)
@@ -116,7 +116,7 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge, pod *v1.Pod) (reasons.Rea
 		return "", true
 	}
 	if err := c.e.config.Evictions.Permits(ctx); err != nil {
-		return c.classify(err, &s.move), false
+		return c.classify(err), false
 	}
 	to, err := c.scale(ctx, s)
 	if err != nil {

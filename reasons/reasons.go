@@ -11,7 +11,7 @@ type Reason string
 // Relieves reports whether a pod that is moved for this reason relieves its node, which
 // is hot or will be; an old version's moves have no reason.
 func (r Reason) Relieves() bool {
-	switch r { //nolint:exhaustive // all others do not
+	switch r {
 	case "", NodeHot, NodeHotAhead, NodeFull:
 		return true
 	default:

@@ -413,6 +413,7 @@ func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strate
 		detail = "the node would be cooled only with pods that take off too little"
 	case reasons.NoLanding:
 		detail = "a cool node would take it, but not enough of the other pods that would have to leave its node as well"
+	default: // the reason says it
 	}
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
