@@ -32,7 +32,7 @@ func (e *Evictor) Observe() strategies.Observed {
 	observed := strategies.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
 		MaxMoves: allowance.Left(), Beside: alongside(allowance), Pace: e.pace, Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
-		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()),
+		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()), Moved: incoming.Moved(ended, e.config.Clock.Now()),
 	}
 	if reason, detail := allowance.Closed(); reason != "" && observed.Closed == "" {
 		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)

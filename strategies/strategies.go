@@ -34,6 +34,8 @@ type Observed struct {
 	// Begun names the nodes that moves have left lately. Those that are still hot
 	// are finished first.
 	Begun map[string]bool
+	// Moved names, by UID, the pods that moves have brought to their nodes within a day.
+	Moved map[string]bool
 	// MaxMoves bounds the moves in addition to the policy's own bound; negative
 	// for no additional bound.
 	MaxMoves int

@@ -97,3 +97,18 @@ func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	}
 	return begun
 }
+
+// movedFor is how long a pod counts as moved: what it wants differs by day and night, so
+// a move has shown its effect only after a day.
+const movedFor = 24 * time.Hour
+
+// Moved names, by UID, the pods that planned moves have brought to their nodes lately.
+func Moved(ended []ledger.Move, now time.Time) map[string]bool {
+	moved := map[string]bool{}
+	for i := range ended {
+		if m := &ended[i]; m.To != "" && m.State == ledger.Landed && m.Replacement != "" && now.Sub(m.Ended) < movedFor {
+			moved[m.Replacement] = true
+		}
+	}
+	return moved
+}

@@ -72,3 +72,20 @@ func TestNobodyIsFirstForEver(t *testing.T) {
 		t.Errorf("it is first in %d of 60 plans, want half of them at most", firsts)
 	}
 }
+
+// Pods count as moved for a day: those that planned moves have brought, wherever they
+// landed, and no pod that was only evicted or whose move came to nothing.
+func TestMoved(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	move := func(replacement, to, node string, state ledger.State, ended time.Time) ledger.Move {
+		return ledger.Move{Intent: ledger.Intent{PodUID: "of " + replacement, To: to}, Node: node, Replacement: replacement, State: state, Ended: ended}
+	}
+	got := Moved([]ledger.Move{
+		move("now", "a", "a", ledger.Landed, noon), move("elsewhere", "a", "b", ledger.Landed, noon.Add(-23*time.Hour)),
+		move("a day ago", "a", "a", ledger.Landed, noon.Add(-24*time.Hour)), move("unplanned", "", "a", ledger.Landed, noon),
+		move("expired", "a", "", ledger.Expired, noon), move("", "a", "a", ledger.Landed, noon),
+	}, noon)
+	if diff := cmp.Diff(map[string]bool{"now": true, "elsewhere": true}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -166,6 +166,59 @@ func TestStays(t *testing.T) {
 	}
 }
 
+// Spikes of several pods that happen to follow each other are over with the last of them,
+// however long the node was quiet before. A step is believed in part after 20 minutes.
+func TestSpikesDoNotStay(t *testing.T) {
+	const pods, base, whole, quiet = 20, 18, 1000, 24 * 12
+	for name, tc := range map[string]struct {
+		used            func(pod, sample int) int64 // from the end of the quiet day on
+		samples         int
+		atLeast, atMost float64
+	}{
+		"one spike":                {func(pod, sample int) int64 { return times(8, pod == sample) }, 1, 0, 0},
+		"a spike that is over":     {func(pod, sample int) int64 { return times(8, pod == sample && pod == 0) }, 2, 0, 0},
+		"three spikes in a row":    {func(pod, sample int) int64 { return times(8, pod == sample) }, 3, 0, 0},
+		"pairs of spikes in a row": {func(pod, sample int) int64 { return times(8, pod/2 == sample) }, 3, 0, 0},
+		"three spikes, one apart":  {func(pod, sample int) int64 { return times(8, sample%2 == 0 && pod == sample) }, 5, 0, 0},
+		"a step of one pod":        {func(pod, _ int) int64 { return times(20, pod == 0) }, 5, 0.5, 1},
+		"a step of all":            {func(_, _ int) int64 { return times(2, true) }, 5, 0.5, 1},
+		"a step of all, still new": {func(_, _ int) int64 { return times(2, true) }, 4, 0.3, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var load Load
+			var node Trend
+			trends := make([]Trend, pods)
+			for sample := range quiet + tc.samples {
+				total := int64(0)
+				for i := range trends {
+					used := int64(base)
+					if sample >= quiet {
+						used *= tc.used(i, sample-quiet)
+					}
+					trends[i].Add(uint32(sampleSeconds*(sample+1)), used)
+					total += used
+				}
+				node.Add(uint32(sampleSeconds*(sample+1)), total)
+			}
+			for i := range trends {
+				load.Add(trends[i].Expect())
+			}
+			load.Correlate(node.Expect())
+			if got := load.Stays(whole)[Spans-1]; got < tc.atLeast || got > tc.atMost {
+				t.Errorf("%.2f of it is believed to stay, want %v to %v", got, tc.atLeast, tc.atMost)
+			}
+		})
+	}
+}
+
+// times is how many times its base a pod uses.
+func times(factor int64, spikes bool) int64 {
+	if spikes {
+		return factor
+	}
+	return 1
+}
+
 // Whatever is measured, nothing that is expected is negative or not a number, and
 // a load without a pod that was added is as before.
 func FuzzForecast(f *testing.F) {

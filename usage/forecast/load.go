@@ -57,6 +57,9 @@ const (
 	// A mean of 15 minutes that is usual deviations above what is expected later
 	// may well come down to that; one that is unheard of deviations above does not.
 	usual, unheardOf = 3, 5
+	// meanVaries is the share of the variance of samples, each a mean of five minutes,
+	// that their exponential mean of 15 minutes has.
+	meanVaries = sampleSeconds / (2 * 15 * 60.0)
 	// unservedPerMinute is how much of a node, as a share, is asked for and not
 	// served where a minute of that counts as one more hot minute.
 	unservedPerMinute = 0.1
@@ -66,11 +69,14 @@ const (
 )
 
 // Stays returns how much of each span is believed to be as the first one, 0 to 1:
-// the more, the less usual it is for the node to be as far above the rest.
+// the more, the less usual it is for the node to be as far above the rest. How far means
+// of 15 minutes usually are is forgotten within hours, so one that comes of a few spikes
+// looks unheard of after hours without. But its samples differ, unlike those of a step:
+// such a mean is known no better than these let it be.
 func (l *Load) Stays(allocatable int64) (believed [Spans]float64) {
 	least := leastDeviation * float64(max(allocatable, 1))
 	for s := range l {
-		above := (l[0].mean - l[s].mean) / max(math.Sqrt(l[s].drift), least)
+		above := (l[0].mean - l[s].mean) / max(math.Sqrt(max(l[s].drift, meanVaries*l[0].variance)), least)
 		believed[s] = min(max((above-usual)/(unheardOf-usual), 0), 1)
 	}
 	return believed

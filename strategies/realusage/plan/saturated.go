@@ -151,11 +151,12 @@ func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
 	return s
 }
 
-// hasStayed reports whether a pod has run for as long as moves are judged ahead, so that
-// one that was moved off a full node does not go on, or back, when its new node is full too.
+// hasStayed reports whether a pod has run for as long as moves are judged ahead, and was
+// not moved within a day. Where every node is full by turns, the node that is asked for
+// least is another one some hours later, so pods would go on, or back, with each turn.
 // A pod without a creation time is an old one.
 func (p *planner) hasStayed(pod *strategies.Pod) bool {
-	return pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon
+	return !p.in.Moved[pod.UID] && (pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon)
 }
 
 // perCost is how much CPU a move takes off a full node for what it disrupts.

@@ -330,3 +330,36 @@ func TestNodesThatStayFullAreRelieved(t *testing.T) {
 		})
 	}
 }
+
+// Pods that were moved lately stay where they are while their node is full, so that none
+// goes on, or back, with each turn of the load. Others that are as young may leave it.
+func TestMovedPodsStayOnFullNodes(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	full := stayingFull(hot("full", cluster.Amounts{}, pods(10, "p", cluster.Amounts{100, 1})...))
+	in := Input{
+		Nodes: lined([]Node{full, hot("a", cluster.Amounts{660, 100}), hot("b", cluster.Amounts{700, 100})}), Placement: &refusing{},
+		MinHotMinutesSaved: 10, At: now, Moved: map[string]bool{},
+	}
+	for k := range in.Nodes[0].Pods {
+		pod := &in.Nodes[0].Pods[k]
+		pod.UID, pod.Created = pod.Name, now.Add(-forecast.Horizon)
+	}
+	plan := New(in)
+	if len(plan.Moves) == 0 {
+		t.Fatal("no pod leaves the full node")
+	}
+	for _, m := range plan.Moves {
+		in.Moved[m.UID] = true
+	}
+	for _, m := range New(in).Moves {
+		if in.Moved[m.UID] {
+			t.Errorf("%s is moved again", m.Name)
+		}
+	}
+	for k := range in.Nodes[0].Pods {
+		in.Moved[in.Nodes[0].Pods[k].UID] = true
+	}
+	if again := New(in).Moves; len(again) != 0 {
+		t.Errorf("%d pods leave the full node, all of which were moved to it within a day", len(again))
+	}
+}
