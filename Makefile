@@ -22,7 +22,7 @@ BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6
 # compiler, and nothing is tested both with it and without, but packages with
 # files that the race detector leaves out. The rest has no goroutines of ours, or
 # costs minutes to instrument because it compiles kube-scheduler in.
-RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/schedulerplugin/... ./internal/steering/... ./ledger/... ./runner/... ./scorer/... ./usage/...
+RACE_PACKAGES := ./cluster/... ./evictor/... ./observe/observer/... ./observe/usage/... ./ledger/... ./scorer/...
 RACE := $(if $(shell command -v gcc),-race)
 # Relative to test/cluster: what needs a cluster is left to test-e2e, and what
 # needs a browser that is not kept waiting to test-browser.

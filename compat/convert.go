@@ -3,9 +3,9 @@ package compat
 import (
 	"fmt"
 
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/rewritten"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // ConvertFile converts a file. fileName is used in messages only. The error, if

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // bomb is a list of eight lists of eight lists: a hundred million strings on

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/rewritten"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // mustConvert returns a file in the current format, and makes sure that

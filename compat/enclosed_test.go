@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/compat/descheduler"
 	"github.com/evenkeel/evenkeel/compat/openshift"
 	"github.com/evenkeel/evenkeel/compat/pressure"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // convertFunc converts a document of one legacy format into the current one, or

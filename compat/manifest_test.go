@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/rewritten"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // value returns data[key] of a ConfigMap that is the only document of a text.

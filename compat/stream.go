@@ -9,10 +9,10 @@ import (
 
 	"github.com/evenkeel/evenkeel/compat/scheduler"
 	"github.com/evenkeel/evenkeel/compat/schedulerconfig"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/policy/rewritten"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // converter gathers the results for one file.

@@ -1,6 +1,6 @@
 package evictor
 
-import "github.com/evenkeel/evenkeel/safeguards"
+import "github.com/evenkeel/evenkeel/evictor/safeguards"
 
 // census counts the pods of the latest observation, once for each, because a
 // verdict is asked for after every move. Pods that terminate are not counted:

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/events"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"github.com/evenkeel/evenkeel/internal/history"
+	"github.com/evenkeel/evenkeel/evictor/history"
+	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // EventReason is the reason of the Event on an evicted pod.

@@ -230,20 +230,20 @@ func TestExecutor(t *testing.T) {
 			evicted: []string{"!a@0.0", "b@0.0"},
 		},
 		"the first move is a probe; once its replacement proved steering the others follow": {
-			play:    func(p *play) { p.steered(Steered) },
+			play:    func(p *play) { p.steered(ledger.Steered) },
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b", "c"},
 			evicted: []string{"a@0.0", "b@2.0", "c@2.2"},
 		},
 		"a probe that proves nothing is followed by another": {
-			play:    func(p *play) { p.steered(Unproven, Steered) },
+			play:    func(p *play) { p.steered(ledger.Unproven, ledger.Steered) },
 			moves:   []string{"a", "b", "c", "d"},
 			want:    []string{"a", "b", "c", "d"},
 			evicted: []string{"a@0.0", "b@2.0", "c@4.0", "d@4.2"},
 		},
 		"a probe that nobody asked about ends the cycle": {
 			play: func(p *play) {
-				p.steered(NotSteered)
+				p.steered(ledger.NotSteered)
 				p.notAsked, p.landsOn = true, "hot"
 			},
 			moves:   []string{"a", "b", "c"},
@@ -252,7 +252,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"a probe that does not land in its grace and twenty seconds ends the cycle": {
 			play: func(p *play) {
-				p.steered(Steered)
+				p.steered(ledger.Steered)
 				p.landsIn = 31 * time.Second
 			},
 			moves:   []string{"a", "b"},
@@ -261,7 +261,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"a probe whose owner wants no replacement is followed by another": {
 			play: func(p *play) {
-				p.steered(Steered)
+				p.steered(ledger.Steered)
 				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: it is the one instead of a that proves b
 				p.after(900*time.Millisecond, func() { p.ledger.CancelOwner("ns", "rs-1", 1, time.Now()) })
 			},
@@ -271,7 +271,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"a refused first move is no probe": {
 			play: func(p *play) {
-				p.steered(Steered)
+				p.steered(ledger.Steered)
 				p.answers["a"] = []error{errors.New("connection refused")}
 			},
 			moves:   []string{"a", "b", "c"},
@@ -280,7 +280,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"steering that is proven needs no probe": {
 			play: func(p *play) {
-				p.steered(Unproven)
+				p.steered(ledger.Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
 			},
 			moves:   []string{"a", "b", "c"},
@@ -289,7 +289,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"proven steering ends a hold": {
 			play: func(p *play) {
-				p.steered(Unproven)
+				p.steered(ledger.Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
 				p.ledger.SetHold(ledger.Hold{Reason: string(reasons.SteeringAbsent), Since: time.Now(), Until: time.Now().Add(time.Hour)})
 			},
@@ -299,7 +299,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"the API server does not steer": {
 			play: func(p *play) {
-				p.steered(Steered)
+				p.steered(ledger.Steered)
 				p.config.proven = func() (bool, error) { return false, errors.New("no kind Steering") }
 			},
 			moves: []string{"a", "b"},
@@ -307,9 +307,9 @@ func TestExecutor(t *testing.T) {
 		},
 		"a replacement that cannot be steered yet holds nobody else up": {
 			play: func(p *play) {
-				p.steered(Unproven)
+				p.steered(ledger.Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
-				p.config.ready = func(move *Leaving) (reasons.Reason, bool) {
+				p.config.ready = func(move *ledger.Leaving) (reasons.Reason, bool) {
 					return "", move.Intent.Pod == "a" && time.Since(p.start) < 900*time.Millisecond
 				}
 			},
@@ -319,9 +319,9 @@ func TestExecutor(t *testing.T) {
 		},
 		"a replacement that is restricted gets the nodes that take it": {
 			play: func(p *play) {
-				p.steered(Unproven)
+				p.steered(ledger.Unproven)
 				p.config.proven, p.config.restricts = func() (bool, error) { return true, nil }, true
-				p.config.ready = func(move *Leaving) (reasons.Reason, bool) {
+				p.config.ready = func(move *ledger.Leaving) (reasons.Reason, bool) {
 					if diff := cmp.Diff([]string{"cool"}, move.Nodes); diff != "" {
 						p.t.Errorf("nodes (-want +got):\n%s", diff)
 					}
@@ -337,9 +337,9 @@ func TestExecutor(t *testing.T) {
 		},
 		"steering that goes in the middle of a cycle ends it": {
 			play: func(p *play) {
-				p.steered(Unproven)
+				p.steered(ledger.Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
-				p.config.ready = func(move *Leaving) (reasons.Reason, bool) {
+				p.config.ready = func(move *ledger.Leaving) (reasons.Reason, bool) {
 					if move.Intent.Pod == "b" {
 						return reasons.SteeringAbsent, false
 					}
@@ -350,7 +350,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b: SteeringAbsent", "c: SteeringAbsent"},
 			evicted: []string{"a@0.0"},
 		},
-		"no moves": {play: func(p *play) { p.steered(NotSteered) }},
+		"no moves": {play: func(p *play) { p.steered(ledger.NotSteered) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, tc.test)
@@ -362,7 +362,7 @@ func TestExecutor(t *testing.T) {
 func TestAProbeIsWaitedForUntilTheDeadline(t *testing.T) {
 	for _, moves := range [][]string{{"a"}, {"a", "b"}} {
 		playing(t, func(t *testing.T, p *play) {
-			p.steered(Steered)
+			p.steered(ledger.Steered)
 			p.landsIn = -1
 			p.pods["a"] = aPod("a", dyingFor(24*3600))
 			p.runWith(p.evictor(), moves...)
@@ -416,7 +416,7 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 // of or half an hour has passed.
 func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
-		p.steered(NotSteered)
+		p.steered(ledger.NotSteered)
 		p.notAsked = true
 		asked := int64(7)
 		p.config.asked = func() int64 { return asked }
@@ -499,7 +499,7 @@ func TestExecutorWhileTheClockIsSet(t *testing.T) {
 }
 
 func neverLanding(p *play) {
-	p.steered(Steered)
+	p.steered(ledger.Steered)
 	p.landsIn = -1
 }
 
@@ -507,7 +507,7 @@ func noRoom(p *play) { p.budget("full", 0, "1") }
 
 func TestExecutorDryRun(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
-		p.steered(NotSteered)
+		p.steered(ledger.NotSteered)
 		p.config.dryRun = true
 		progress := 0
 		p.config.progress = func() { progress++ }
@@ -547,7 +547,7 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 // What was prepared for a move that is not made, or not yet, is taken back.
 func TestUnmadeMovesAreNotSteered(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
-		p.steered(Unproven)
+		p.steered(ledger.Unproven)
 		p.config.proven = func() (bool, error) { return true, nil }
 		p.answers["a"] = []error{errors.New("connection refused")}
 		p.landsIn = -1
@@ -563,7 +563,7 @@ func TestUnmadeMovesAreNotSteered(t *testing.T) {
 // A cycle that is told to stop takes back what it prepared all the same.
 func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
-		p.steered(Unproven)
+		p.steered(ledger.Unproven)
 		p.config.proven = func() (bool, error) { return true, nil }
 		p.pods["a"] = aPod("a")
 		ctx, stop := context.WithCancel(t.Context())

@@ -23,12 +23,12 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/owners"
+	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/evictor/saved"
 	"github.com/evenkeel/evenkeel/evictor/trial"
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/policy/calendar"
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // Config is what an Evictor depends on.
@@ -38,7 +38,7 @@ type Config struct {
 	Evictions Evictions
 	// Steering proves that kube-scheduler is steered; nil if the policy does
 	// not require it.
-	Steering Steering
+	Steering ledger.Steering
 	// Scaler serves moves that request a surge; if nil, they are refused.
 	Scaler   Scaler
 	Clock    Clock

@@ -7,7 +7,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
-	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 

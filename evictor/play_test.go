@@ -21,11 +21,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/evictor/owners"
-	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // script is what a test says of the world that a cycle is made in; what it does
@@ -43,9 +43,9 @@ type script struct {
 	// any more.
 	change  func(*Move)
 	cooled  func() bool
-	steered func(*ledger.Move) Proof
+	steered func(*ledger.Move) ledger.Proof
 	proven  func() (bool, error)
-	ready   func(*Leaving) (reasons.Reason, bool)
+	ready   func(*ledger.Leaving) (reasons.Reason, bool)
 	asked   func() int64
 	// restricts: replacements are restricted to a few nodes.
 	restricts bool
@@ -314,9 +314,9 @@ func (p *play) Proven(context.Context) (bool, error) {
 	return p.config.proven()
 }
 
-func (p *play) Restricts(*Leaving) bool { return p.config.restricts }
+func (p *play) Restricts(*ledger.Leaving) bool { return p.config.restricts }
 
-func (p *play) Ready(_ context.Context, leaving *Leaving) (reasons.Reason, bool) {
+func (p *play) Ready(_ context.Context, leaving *ledger.Leaving) (reasons.Reason, bool) {
 	if p.config.ready == nil {
 		return "", false
 	}
@@ -332,7 +332,9 @@ func (p *play) Settle(ctx context.Context) {
 	p.settled++
 }
 
-func (p *play) Proves(_ context.Context, move *ledger.Move) Proof { return p.config.steered(move) }
+func (p *play) Proves(_ context.Context, move *ledger.Move) ledger.Proof {
+	return p.config.steered(move)
+}
 
 func (p *play) Asked(context.Context) int64 {
 	if p.config.asked == nil {
@@ -358,8 +360,8 @@ func requesting(cpu string) func(*v1.Pod) {
 
 // steered makes the Executor probe and answers its question with these in turn,
 // then with the last.
-func (p *play) steered(answers ...Proof) {
-	p.config.steered = func(move *ledger.Move) Proof {
+func (p *play) steered(answers ...ledger.Proof) {
+	p.config.steered = func(move *ledger.Move) ledger.Proof {
 		if p.notAsked == move.Asked {
 			p.t.Errorf("move of %q says asked=%v", move.Pod, move.Asked)
 		}

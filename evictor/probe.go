@@ -10,9 +10,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor/landings"
+	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // probeAgainAfter is how long evictions stay on hold after a failed probe
@@ -43,7 +43,7 @@ func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reas
 	if c.e.config.Steering == nil || c.e.config.Evictions.DryRun() || s != nil && s.scaled {
 		return "", false
 	}
-	leaving := &Leaving{Intent: &move.Intent, Pod: pod}
+	leaving := &ledger.Leaving{Intent: &move.Intent, Pod: pod}
 	if c.e.config.Steering.Restricts(leaving) {
 		leaving.Nodes = c.landings(ctx, move, pod)
 	}
@@ -230,10 +230,10 @@ func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
 		return
 	}
 	switch c.e.config.Steering.Proves(ctx, move) {
-	case Steered:
+	case ledger.Steered:
 		c.probing = false
-	case NotSteered:
+	case ledger.NotSteered:
 		c.failed(ctx, move, reasons.SteeringAbsent)
-	case Unproven:
+	case ledger.Unproven:
 	}
 }

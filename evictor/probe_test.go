@@ -56,7 +56,7 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			playing(t, func(t *testing.T, p *play) {
 				p.config.asked = func() int64 { return 0 }
-				p.config.steered = func(*ledger.Move) Proof { return Steered }
+				p.config.steered = func(*ledger.Move) ledger.Proof { return ledger.Steered }
 				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
 				p.config.deadline = 10 * time.Minute
 				p.config.owner = func(o *owners.Owner) { o.Backoff = tc.backoff }

@@ -269,7 +269,7 @@ func TestSurgeLooksSeldom(t *testing.T) {
 // any more, not even in the same pass.
 func TestSurgeThatWasNotSteeredStopsTheOthers(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
-		p.config.steered = func(*ledger.Move) Proof { return NotSteered }
+		p.config.steered = func(*ledger.Move) ledger.Proof { return ledger.NotSteered }
 		p.budget("web", 0, "1")
 		p.after(3050*time.Millisecond, func() { p.budget("web", 1, "2") }) // it lands at 3.0 s and is looked at at 3.1 s
 		executor := p.evictor()
@@ -335,19 +335,19 @@ func TestSurgeOfAPodWithALongGrace(t *testing.T) {
 // A landing is a probe for which nobody had to be evicted.
 func TestSurgeAsAProbe(t *testing.T) {
 	cases := map[string]struct {
-		steered Proof
+		steered ledger.Proof
 		want    []string
 		calls   []string
 	}{
-		"steered":  {Steered, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
-		"unproven": {Unproven, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
-		"absent":   {NotSteered, []string{"a: SteeringAbsent"}, []string{"web-a to 2@1.1", "web-a to 1@3.1"}},
+		"steered":  {ledger.Steered, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
+		"unproven": {ledger.Unproven, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
+		"absent":   {ledger.NotSteered, []string{"a: SteeringAbsent"}, []string{"web-a to 2@1.1", "web-a to 1@3.1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			surging(t, func(t *testing.T, p *surgePlay) {
 				asked := 0
-				p.config.steered = func(move *ledger.Move) Proof {
+				p.config.steered = func(move *ledger.Move) ledger.Proof {
 					asked++
 					if move.State != ledger.Landed {
 						t.Errorf("asked about a move that is %s", move.State)

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // fullNode observes a node that is asked for more than it has.

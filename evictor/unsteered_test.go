@@ -44,35 +44,35 @@ func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		moves   []string
-		proofs  map[string]Proof // by namespace
+		proofs  map[string]ledger.Proof // by namespace
 		bound   map[string]bool
 		want    []string
 		partial bool
 		again   []string // of the same owners, five minutes later
 	}{
 		"one namespace": {
-			moves: []string{"a1", "a2", "b1", "b2"}, proofs: map[string]Proof{"a": NotSteered, "b": Steered},
+			moves: []string{"a1", "a2", "b1", "b2"}, proofs: map[string]ledger.Proof{"a": ledger.NotSteered, "b": ledger.Steered},
 			want: append([]string{"a1"}, append(absent("a2"), "b1", "b2")...), partial: true,
 			again: append(absent("a3"), "b3"),
 		},
 		"two namespaces": {
-			moves: []string{"a1", "b1", "c1", "c2"}, proofs: map[string]Proof{"a": NotSteered, "b": NotSteered, "c": Steered},
+			moves: []string{"a1", "b1", "c1", "c2"}, proofs: map[string]ledger.Proof{"a": ledger.NotSteered, "b": ledger.NotSteered, "c": ledger.Steered},
 			want: []string{"a1", "b1", "c1", "c2"}, partial: true, again: append(absent("a3", "b3"), "c3"),
 		},
 		"three namespaces": {
-			moves: []string{"a1", "b1", "c1", "d1"}, proofs: map[string]Proof{"a": NotSteered, "b": NotSteered, "c": NotSteered, "d": Steered},
+			moves: []string{"a1", "b1", "c1", "d1"}, proofs: map[string]ledger.Proof{"a": ledger.NotSteered, "b": ledger.NotSteered, "c": ledger.NotSteered, "d": ledger.Steered},
 			want: append([]string{"a1", "b1", "c1"}, absent("d1")...), again: absent("a3", "b3", "c3", "d3"),
 		},
 		"replacements that come with a node prove nothing": {
 			moves: []string{"a1", "b1", "c1", "d1", "d2"}, bound: map[string]bool{"a": true, "b": true, "c": true},
-			proofs: map[string]Proof{"a": NotSteered, "b": NotSteered, "c": NotSteered, "d": Steered},
+			proofs: map[string]ledger.Proof{"a": ledger.NotSteered, "b": ledger.NotSteered, "c": ledger.NotSteered, "d": ledger.Steered},
 			want:   []string{"a1", "b1", "c1", "d1", "d2"}, again: []string{"a3: Unsteerable", "b3: Unsteerable", "c3: Unsteerable", "d3"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			playing(t, func(t *testing.T, p *play) {
 				p.config.asked = func() int64 { return 0 }
-				p.config.steered = func(m *ledger.Move) Proof { return tc.proofs[m.Namespace] }
+				p.config.steered = func(m *ledger.Move) ledger.Proof { return tc.proofs[m.Namespace] }
 				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
 				p.landsAs = func(name string) (namespace, owner string, bound bool) {
 					return name[:1], "rs-" + name[:1], tc.bound[name[:1]]
@@ -113,7 +113,7 @@ func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		asked := int64(0)
 		p.config.asked = func() int64 { return asked }
-		p.config.steered = func(*ledger.Move) Proof { return NotSteered }
+		p.config.steered = func(*ledger.Move) ledger.Proof { return ledger.NotSteered }
 		p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
 		p.landsAs = func(name string) (namespace, owner string, bound bool) { return name[:1], "rs-" + name[:1], false }
 		e := p.evictor()
@@ -141,7 +141,7 @@ func TestOwnersWhoseReplacementsComeWithANode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			playing(t, func(t *testing.T, p *play) {
 				p.config.asked = func() int64 { return 0 }
-				p.config.steered = func(*ledger.Move) Proof { return Steered }
+				p.config.steered = func(*ledger.Move) ledger.Proof { return ledger.Steered }
 				p.config.proven = func() (bool, error) { return proven, nil }
 				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
 				p.config.interval = 3 * time.Second // each lands before the next
@@ -169,11 +169,11 @@ func TestOwnersWhoseReplacementsComeWithANode(t *testing.T) {
 func TestAReplacementThatCameWithItsNodeIsNoProof(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.config.asked = func() int64 { return 0 }
-		p.config.steered = func(m *ledger.Move) Proof {
+		p.config.steered = func(m *ledger.Move) ledger.Proof {
 			if m.CameBound {
-				return Steered // by where it is
+				return ledger.Steered // by where it is
 			}
-			return NotSteered
+			return ledger.NotSteered
 		}
 		p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
 		p.landsAs = func(name string) (namespace, owner string, bound bool) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/evictor/safeguards"
 )
 
 // Waiting implements Cluster.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/history"
+	"github.com/evenkeel/evenkeel/evictor/history"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/strategies"
 )

@@ -57,6 +57,10 @@ func OneLine(text string) string {
 	}, text)
 }
 
+// Mistake marks the error as one that the user has to correct, for which a command
+// ends with exit code 2.
+func (*Error) Mistake() {}
+
 // Error returns one line per mistake, each starting with the file name.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))

@@ -1,12 +1,12 @@
 package policy
 
 import (
-	"github.com/evenkeel/evenkeel/usage/annotations"
-	"github.com/evenkeel/evenkeel/usage/kubelet"
-	"github.com/evenkeel/evenkeel/usage/metricsserver"
-	"github.com/evenkeel/evenkeel/usage/nodemetrics"
-	"github.com/evenkeel/evenkeel/usage/prometheus"
-	"github.com/evenkeel/evenkeel/usage/source"
+	"github.com/evenkeel/evenkeel/observe/usage/annotations"
+	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
+	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/observe/usage/nodemetrics"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
 // known are the kinds that these tests know, whatever others there are: their

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/policy/shape"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // deschedulerPolicyKind is the kind of upstream's policy document.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages in testdata")

@@ -1,6 +1,6 @@
 package policy
 
-import "github.com/evenkeel/evenkeel/usage"
+import "github.com/evenkeel/evenkeel/observe/usage"
 
 // Formula selects how measured usage becomes a score.
 type Formula string

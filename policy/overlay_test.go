@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/annotations"
-	"github.com/evenkeel/evenkeel/usage/nodemetrics"
-	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/annotations"
+	"github.com/evenkeel/evenkeel/observe/usage/nodemetrics"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
 )
 
 func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/policy/check"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // The methods below answer questions that take more than one field. They expect

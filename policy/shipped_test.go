@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/registry"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 func loadShipped(t *testing.T) *policy.File {

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // The LoadPolicy's CPU lines are low 45, reject 60, leave 60, evict 65 and the

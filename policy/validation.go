@@ -9,9 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy/check"
-	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const (

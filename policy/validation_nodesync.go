@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy/check"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {

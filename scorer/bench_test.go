@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 func fleet(nodes int) *usage.View {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // A move may fill its destination to a ceiling of CPU instead of to the reject line of

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // Formula is how measured usage becomes a score; see policy.Formula.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // Whatever a board is made of, scores stay on the wire's scale and the coolest

@@ -9,7 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/sim/contest"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )

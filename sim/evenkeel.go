@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // evenkeel observes a world, steers its kube-scheduler and evicts, as its
@@ -26,7 +26,7 @@ type evenkeel struct {
 	source   *source
 	tally    *tally
 	observer *observer.Observer
-	answerer *steering.Answerer
+	answerer *answer.Answerer
 	filters  *placement.Filters
 	// synced: the filters know the pods but for those that have changed or gone.
 	synced        bool
@@ -47,7 +47,7 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 	if e.observer, err = observer.New(config); err != nil {
 		return nil, fmt.Errorf("making the observer: %w", err)
 	}
-	e.answerer = steering.NewAnswerer(e.observer, e.Now)
+	e.answerer = answer.NewAnswerer(e.observer, e.Now)
 	if e.filters, err = placement.New(ctx, placement.Config{}); err != nil {
 		return nil, fmt.Errorf("building kube-scheduler's filters: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // source reports what was measured of the world up to the end of the last step,

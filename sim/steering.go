@@ -4,14 +4,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
 // directExtender is the extender as kube-scheduler calls it, without HTTP in
 // between.
-type directExtender struct{ answerer *steering.Answerer }
+type directExtender struct{ answerer *answer.Answerer }
 
 var _ kubescheduler.Extender = directExtender{}
 
@@ -20,7 +20,7 @@ var _ kubescheduler.Extender = directExtender{}
 func (a directExtender) Filter(pod *v1.Pod, nodes []string) []int {
 	round := a.answerer.Begin()
 	reasons := make([]extender.Reject, len(nodes))
-	round.Filter(steering.Describe(pod), places(round, nodes), reasons)
+	round.Filter(answer.Describe(pod), places(round, nodes), reasons)
 	kept := make([]int, 0, len(nodes))
 	for k, reason := range reasons {
 		if reason == extender.RejectNone {
@@ -39,7 +39,7 @@ func (a directExtender) Filter(pod *v1.Pod, nodes []string) []int {
 func (a directExtender) Prioritize(pod *v1.Pod, nodes []string) []int64 {
 	round := a.answerer.Begin()
 	scores := make([]int8, len(nodes))
-	round.Prioritize(steering.Describe(pod), places(round, nodes), scores)
+	round.Prioritize(answer.Describe(pod), places(round, nodes), scores)
 	points := make([]int64, len(nodes))
 	for k, score := range scores {
 		points[k] = int64(score)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage/forecast"
+	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
 // boomerangTime is how long a replica must not return to a node it was moved

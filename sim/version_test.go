@@ -10,8 +10,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
-	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 func kinOf(pod *v1.Pod) usage.Kin {

@@ -2,7 +2,7 @@ package strategies
 
 import (
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage/contention"
+	"github.com/evenkeel/evenkeel/observe/usage/contention"
 )
 
 const (

@@ -20,40 +20,40 @@ import (
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/compat/process"
 	"github.com/evenkeel/evenkeel/internal/app"
-	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
+	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	sides := schedulerplugin.NewSides(newSide, readLegacy)
+	sides := plugin.NewSides(newSide, readLegacy)
 	code := cli.Run(scheduler.NewSchedulerCommand(plugins(sides)...))
 	sides.Wait()
 	return code
 }
 
 // newSide makes the half that observes for the plugins of one policy.
-func newSide(ctx context.Context, config schedulerplugin.SideConfig) (schedulerplugin.Side, error) {
+func newSide(ctx context.Context, config plugin.SideConfig) (plugin.Side, error) {
 	return app.NewInside(ctx, config, compat.Convert)
 }
 
 // readLegacy reads the args of a plugin of an earlier system.
-func readLegacy(name string, args map[string]any) (schedulerplugin.Policy, error) {
+func readLegacy(name string, args map[string]any) (plugin.Policy, error) {
 	asked, err := process.ReadPlugin(name, args)
-	return schedulerplugin.Policy(asked), err
+	return plugin.Policy(asked), err
 }
 
 // plugins registers the plugin under all its names.
-func plugins(sides *schedulerplugin.Sides) []scheduler.Option {
+func plugins(sides *plugin.Sides) []scheduler.Option {
 	var options []scheduler.Option
-	for _, name := range append(process.PluginNames(), schedulerplugin.EvenkeelLoad) {
+	for _, name := range append(process.PluginNames(), plugin.EvenkeelLoad) {
 		options = append(options, scheduler.WithPlugin(name, factory(sides, name)))
 	}
 	return options
 }
 
 // factory makes one plugin for each profile that enables its name.
-func factory(sides *schedulerplugin.Sides, name string) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+func factory(sides *plugin.Sides, name string) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return sides.New(ctx, name, args, handle)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
+	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
 // The plugins of earlier systems take their own args, and their policy files
@@ -21,7 +21,7 @@ func TestPluginsOfEarlierSystems(t *testing.T) {
 	if err != nil || asked.File != path {
 		t.Fatalf("asked for %+v, error %v", asked, err)
 	}
-	_, err = newSide(t.Context(), schedulerplugin.SideConfig{PolicyFile: asked.File})
+	_, err = newSide(t.Context(), plugin.SideConfig{PolicyFile: asked.File})
 	if err == nil || !strings.Contains(err.Error(), "spec.noSuchField") {
 		t.Errorf("error %v, want one about the field", err)
 	}

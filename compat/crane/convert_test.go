@@ -11,11 +11,11 @@ import (
 
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/annotations"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/annotations"
-	"github.com/evenkeel/evenkeel/usage/kinds"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const head = "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\n"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/compat"
-	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 )
 
 func TestHostileRules(t *testing.T) {

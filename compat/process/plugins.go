@@ -2,8 +2,8 @@ package process
 
 import (
 	"github.com/evenkeel/evenkeel/compat/presets"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // PluginNames returns the names of legacy kube-scheduler plugins, whose args

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/evenkeel/evenkeel/internal/slim"
+	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
 // Controllers are the custom resources that are watched. Whatever keeps one from

@@ -64,7 +64,7 @@ type Owner struct {
 	Unsteerable bool
 }
 
-// steeredAnnotation is internal/admission/names.Annotation, which marks pods that
+// steeredAnnotation is scorer/admission/names.Annotation, which marks pods that
 // were steered: none with it is steered again.
 const steeredAnnotation = "evenkeel.io/steered"
 

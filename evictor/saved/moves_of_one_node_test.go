@@ -7,7 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // world is nodes with what they use and the pods on them, in percent of a node.

@@ -9,8 +9,8 @@ import (
 
 // The packages that measure.
 const (
-	steering     = "internal/steering"
-	observing    = "internal/observer"
+	steering     = "scorer/answer"
+	observing    = "observe/observer"
 	purePlanning = "strategies/realusage/plan"
 	planning     = "strategies/realusage"
 	memory       = "hack/footprint"

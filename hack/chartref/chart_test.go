@@ -21,9 +21,9 @@ import (
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
-	"github.com/evenkeel/evenkeel/internal/patterns"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
-	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/patterns"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 )
 
 // sameAs are the manifests that do the same as the chart with values of ci.

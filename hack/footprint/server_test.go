@@ -16,12 +16,12 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
-	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage"
-	lend "github.com/evenkeel/evenkeel/usage/access"
-	"github.com/evenkeel/evenkeel/usage/metricsserver"
-	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	lend "github.com/evenkeel/evenkeel/observe/usage/access"
+	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
 )
 
 func newFake(t *testing.T, watchList bool) string {

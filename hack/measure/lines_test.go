@@ -17,7 +17,7 @@ func TestParseLines(t *testing.T) {
 pkg: github.com/evenkeel/evenkeel/scorer
 BenchmarkScore/nodes=100-2    	    1000	      1234 ns/op	       0 B/op
 PASS
-pkg: github.com/evenkeel/evenkeel/thresholds
+pkg: github.com/evenkeel/evenkeel/observe/thresholds
 BenchmarkScore/nodes=100-2    	    1000	      7 ns/op
 pkg: github.com/evenkeel/evenkeel/scorer
 BenchmarkScore/nodes=100-2    	    1000	      1300.5 ns/op	       0 B/op

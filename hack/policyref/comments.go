@@ -10,8 +10,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // comments holds the comments of types, as "package.Type", and of their fields,

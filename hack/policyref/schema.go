@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
 
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // schema is a JSON schema, or a part of one. It has no references, which some

@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/registry"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // section is a struct of the policy: a table of the reference, an object of the

@@ -8,12 +8,12 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/collector"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/serve"
-	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
+	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
@@ -46,7 +46,7 @@ func newExtender(ctx context.Context, options flags.Options) (*process, *answeri
 	}
 	explainer := live.New(p.observer, nil, p.pause, p.current().terms())
 	p.follow(func(g *generation) { explainer.Follow(g.terms()) })
-	answers, err := newAnswering(p, steering.NewAnswerer(p.observer, p.kube.Clock.Now), explainer)
+	answers, err := newAnswering(p, answer.NewAnswerer(p.observer, p.kube.Clock.Now), explainer)
 	return p, answers, err
 }
 
@@ -59,7 +59,7 @@ type answering struct {
 	compare func(context.Context) error
 }
 
-func newAnswering(p *process, answerer *steering.Answerer, explainer *live.Explainer) (*answering, error) {
+func newAnswering(p *process, answerer *answer.Answerer, explainer *live.Explainer) (*answering, error) {
 	reports := &serve.Reports{
 		Observer: p.observer, Authority: p.authority, Policies: p.policies, Answerer: answerer, Clock: p.kube.Clock, Begun: p.begun,
 		Explainer: explainer, Lease: p.lease, Gauges: p.gauges, Namespace: p.options.Namespace,
@@ -73,7 +73,7 @@ func newAnswering(p *process, answerer *steering.Answerer, explainer *live.Expla
 		a.server, err = newServer(p, answerer, reports)
 		return a, err
 	}
-	shadow, err := steering.NewShadow(answerer, p.registry)
+	shadow, err := answer.NewShadow(answerer, p.registry)
 	if err != nil {
 		return nil, err
 	}

@@ -11,25 +11,25 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
-	"github.com/evenkeel/evenkeel/internal/serve"
-	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/scorer/answer"
+	"github.com/evenkeel/evenkeel/scorer/plugin"
+	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 // Inside is the scheduling half inside another process, which calls it
 // directly. It serves nothing and never evicts.
 type Inside struct {
 	*process
-	config   schedulerplugin.SideConfig
-	answerer *steering.Answerer
+	config   plugin.SideConfig
+	answerer *answer.Answerer
 }
 
-var _ schedulerplugin.Side = (*Inside)(nil)
+var _ plugin.Side = (*Inside)(nil)
 
 // NewInside makes the half for a policy, without a request to the API server.
 // converters know the legacy formats that its file may have.
-func NewInside(ctx context.Context, config schedulerplugin.SideConfig, converters ...policy.Converter) (*Inside, error) {
+func NewInside(ctx context.Context, config plugin.SideConfig, converters ...policy.Converter) (*Inside, error) {
 	options := flags.Options{
 		PolicyFile: config.PolicyFile, Converters: converters, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
 	}
@@ -41,11 +41,11 @@ func NewInside(ctx context.Context, config schedulerplugin.SideConfig, converter
 	if err != nil {
 		return nil, err
 	}
-	return &Inside{process: p, config: config, answerer: steering.NewAnswerer(p.observer, p.kube.Clock.Now)}, nil
+	return &Inside{process: p, config: config, answerer: answer.NewAnswerer(p.observer, p.kube.Clock.Now)}, nil
 }
 
 // Answerer returns what answers for pods; before usage is observed, neutrally.
-func (in *Inside) Answerer() *steering.Answerer { return in.answerer }
+func (in *Inside) Answerer() *answer.Answerer { return in.answerer }
 
 // Refusal returns the policy's message for a node above a measured limit, empty
 // for the default, and whether a pod waits when all nodes are above it.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
 // insideOf makes the half for a policy's text against an API server.
@@ -23,7 +23,7 @@ func insideOf(t *testing.T, host, text string) (*Inside, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return NewInside(t.Context(), schedulerplugin.SideConfig{
+	return NewInside(t.Context(), plugin.SideConfig{
 		Name: "test", PolicyFile: path, REST: &rest.Config{Host: host, ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}},
 	})
 }

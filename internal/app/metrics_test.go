@@ -22,7 +22,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/certificates"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/metrics.md")

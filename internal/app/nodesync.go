@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 
+	"github.com/evenkeel/evenkeel/cluster/slim"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/nodesync"
-	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
-	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/internal/terminal"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
 // NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
@@ -158,7 +158,7 @@ func (m *publishing) feedPods(ctx context.Context, g *generation) error {
 // serve serves /nodes and /status until the context ends.
 func (m *publishing) serve(ctx context.Context) error {
 	given := m.options.NodeSync
-	return serve.Listen(ctx, given.WebAddress, "/nodes and /status", given.Pages(func() (string, []string, error) {
+	return extender.Listen(ctx, given.WebAddress, "/nodes and /status", given.Pages(func() (string, []string, error) {
 		label := &m.current().load.NodeSync.Label
 		nodes, err := nodesync.Labelled(m.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
 		return label.Value, nodes, err

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/usage/kinds"
-	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
 )
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"

@@ -18,18 +18,18 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/leadership"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/pause"
-	"github.com/evenkeel/evenkeel/internal/announce"
-	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/status/announce"
+	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 // setup is what a process is made from.
@@ -75,9 +75,9 @@ func open(options flags.Options, decode decoder) (s setup, err error) {
 // namespace is where the ledger, the pause switch and the Lease are.
 func (s *setup) namespace() string { return cmp.Or(s.options.Namespace, flags.DefaultNamespace) }
 
-func (s *setup) leaseConfig(progress func()) authority.LeaseConfig {
+func (s *setup) leaseConfig(progress func()) leadership.LeaseConfig {
 	o := &s.options
-	return authority.LeaseConfig{
+	return leadership.LeaseConfig{
 		Client: s.kube.Client, Namespace: o.Namespace, Name: o.LeaseName, Elect: o.Elects(), Once: s.once,
 		Duration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Progress: progress,
 	}
@@ -96,9 +96,9 @@ type process struct {
 	nodes     *announce.Nodes
 	outcomes  *metrics.Outcomes
 	observer  *observer.Observer
-	lease     *authority.Lease
+	lease     *leadership.Lease
 	pause     *pause.Switch
-	authority *authority.Authority
+	authority *leadership.Authority
 	gauges    *serve.Gauges
 
 	// active is the policy in effect.
@@ -152,16 +152,18 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	if p.observer, err = observer.New(config); err != nil {
 		return nil, fmt.Errorf("making the observer: %w", err)
 	}
-	if p.lease, err = authority.NewLease(s.leaseConfig(p.health.Progress)); err != nil {
+	if p.lease, err = leadership.NewLease(s.leaseConfig(p.health.Progress)); err != nil {
 		return nil, err
 	}
 	p.pause = pause.NewSwitch(s.kube.Client, s.namespace(), evictor.ConfigMapName, p.registry)
-	p.authority, err = authority.New(authority.Config{
+	terms := leadership.Config{
 		Client: s.kube.Client, Namespace: s.namespace(), Lease: p.lease, Switch: p.pause, Moves: p.observer, Clock: clock, Registry: p.registry,
-		Remote: s.options.Remote(), DryRun: s.options.DryRun,
-		Report: p.announcer.LedgerLost,
-	})
-	if err != nil {
+		DryRun: s.options.DryRun, Report: p.announcer.LedgerLost,
+	}
+	if extender := s.options.Remote(); extender != nil {
+		terms.Follower = extender
+	}
+	if p.authority, err = leadership.New(terms); err != nil {
 		return nil, err
 	}
 	p.gauges = &serve.Gauges{Observer: p.observer, Authority: p.authority, Now: clock.Now, Nodes: s.options.MetricsNodeLimit}

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/scorer/answer"
+	"github.com/evenkeel/evenkeel/status/explain/live"
 )
 
 // answeringOffline is a process that answers kube-scheduler over a fake API server.
@@ -26,7 +26,7 @@ func answeringOffline(t *testing.T, change func(*flags.Options)) (*process, *ans
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := newAnswering(p, steering.NewAnswerer(p.observer, time.Now), live.New(p.observer, nil, p.pause, p.current().terms()))
+	a, err := newAnswering(p, answer.NewAnswerer(p.observer, time.Now), live.New(p.observer, nil, p.pause, p.current().terms()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,24 +8,24 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 
-	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/evictor/steered"
-	"github.com/evenkeel/evenkeel/internal/admission"
-	"github.com/evenkeel/evenkeel/internal/authority"
-	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/evictor/leadership"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/scorer/admission"
+	"github.com/evenkeel/evenkeel/scorer/answer"
+	"github.com/evenkeel/evenkeel/scorer/steering"
 )
 
 // steerings are the ways to steer replacements. A policy chooses one.
 type steerings struct {
-	extender  *steered.Extender
+	extender  *steering.Extender
 	admission *admission.Steering
-	best      *steered.Best
+	best      *steering.Best
 	// gates lets the pods go that the API server holds, to where the planner
 	// says.
 	gates    *admission.Gates
 	watchdog *admission.Watchdog
-	planner  *steering.Answerer
+	planner  *answer.Answerer
 }
 
 // newSteerings makes the ways to steer. answers reports whether the process answers
@@ -36,14 +36,14 @@ func newSteerings(p *process, client dynamic.Interface, watched informers.Shared
 	if err != nil {
 		return nil, err
 	}
-	planner := steering.NewAnswerer(p.observer, p.kube.Clock.Now)
-	asked := &steered.Extender{Observer: p.observer, Several: p.options.LeaderElect, Remote: p.options.Remote()}
+	planner := answer.NewAnswerer(p.observer, p.kube.Clock.Now)
+	asked := &steering.Extender{Observer: p.observer, Several: p.options.LeaderElect, Remote: p.options.Remote()}
 	if answers {
 		asked.Here = planner
 	}
 	byAdmission := admission.NewSteering(keys, probe, p.options.Loops(), p.kube.Clock.Now)
 	return &steerings{
-		extender: asked, admission: byAdmission, best: &steered.Best{Extender: asked, Admission: byAdmission}, planner: planner,
+		extender: asked, admission: byAdmission, best: &steering.Best{Extender: asked, Admission: byAdmission}, planner: planner,
 		gates:    admission.NewGates(p.kube.Client, keys, watched),
 		watchdog: admission.NewWatchdog(watched.Core().V1().Pods().Informer(), p.kube.Clock.Now, p.registry),
 	}, nil
@@ -51,7 +51,7 @@ func newSteerings(p *process, client dynamic.Interface, watched informers.Shared
 
 // knowing leads only once it knows the moves in flight, because keys without moves
 // are cleared.
-type knowing struct{ authority *authority.Authority }
+type knowing struct{ authority *leadership.Authority }
 
 // Leads implements evictor.Leader.
 func (k knowing) Leads() error { return k.authority.Knows() }
@@ -82,7 +82,7 @@ func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration,
 }
 
 // by returns the one that a policy chooses; nil for none.
-func (s *steerings) by(chosen policy.Steering) evictor.Steering {
+func (s *steerings) by(chosen policy.Steering) ledger.Steering {
 	switch chosen {
 	case policy.SteeringAuto:
 		return s.best

@@ -30,7 +30,7 @@ var pureRooms = []string{
 	"compat/schedulerconfig",
 	"policy",                    // what the user wants
 	"policy/check",              // whether a value is one that may be set
-	"policy/likely",             // which word was meant
+	"internal/likely",           // which word was meant
 	"policy/rewritten",          // what became of a file that was converted
 	"policy/lint",               // what a policy does, and what looks like a mistake
 	"policy/calendar",           // when evicting is allowed
@@ -39,14 +39,14 @@ var pureRooms = []string{
 	"internal/jsonscan",         // how JSON is read
 	"internal/quantity",         // how amounts are read
 	"reasons",                   // why something is not done
-	"usage",                     // what is really used
-	"usage/contention",          // how long containers wait
-	"usage/forecast",            // what will be used
-	"usage/source",              // what a usage source is
-	"thresholds",                // which levels of it mean something
+	"observe/usage",             // what is really used
+	"observe/usage/contention",  // how long containers wait
+	"observe/forecast",          // what will be used
+	"observe/usage/source",      // what a usage source is
+	"observe/thresholds",        // which levels of it mean something
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
-	"safeguards",                // whether anything may be evicted now
+	"evictor/safeguards",        // whether anything may be evicted now
 	"evictor/saved",             // what moves have saved
 	"evictor/owners",            // what a pod's controller is doing
 	"strategies",                // what strategies share
@@ -54,10 +54,10 @@ var pureRooms = []string{
 	"sim/recording",             // what is kept of a live cluster
 	"sim/fairshare",             // what each pod gets of a full node
 	"sim/rivals",                // by which rules others decide
-	"internal/explain",          // why a node is hot, why a pod moves
-	"internal/explain/preview",  // what a plan would do
+	"status/explain",            // why a node is hot, why a pod moves
+	"status/explain/preview",    // what a plan would do
 	"internal/terminal/layout",  // how what people read is laid out
-	"internal/page",             // what a process shows
+	"status/page",               // what a process shows
 }
 
 // impureImports are what a pure room must not import, nor anything below it.
@@ -78,28 +78,47 @@ var clockNames = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc"
 // imported from another only if it is a pure room.
 var apart = []string{"strategies", "scorer", "evictor"}
 
+// floors are the folders from the top of the house down. A package imports those of
+// its own floor and of lower ones. The narrowest folder counts.
+var floors = [][]string{
+	{"cmd", "examples", "hack", simulator, "internal/arch"},
+	{"internal/app", "internal/commands"},
+	{"internal/cleanup", "internal/flags", "internal/policyfile", "internal/settings", "compat"},
+	{"status"},
+	{"policy", "strategies", "scorer", "evictor"},
+	{"observe", "policy/check"},
+	{"ledger", "placement", "cluster", "reasons"},
+	{"internal", "deploy"},
+}
+
+// upward are the imports that run up, and why.
+var upward = map[string]string{
+	// The board is a value, which the observation contains.
+	"observe/observer": "scorer",
+	// It keeps what steering by names has written into a pod.
+	"cluster/slim": "scorer/admission/names",
+	// Tests share what they build of the values of several rooms.
+	"internal/testkit": "",
+}
+
 // importers says who may import a package or anything below it, where that is
 // not everybody. Folders stand for everything below them.
 var importers = map[string][]string{
 	"cmd": {},
 	// What runs in a cluster does not contain the simulator, which drives it.
-	simulator:            {simulator},
-	"internal":           {"cmd", "internal", simulator},
-	"internal/jsonscan":  {"internal", "usage", "scorer/extender", simulator},
-	"internal/quantity":  {"internal", "policy", "usage", "scorer/extender", simulator},
-	"internal/observer":  {"cmd", "internal", "evictor", simulator},
-	"internal/history":   {"cmd", "internal", "evictor"},
-	"internal/remote":    {"cmd", "internal", "evictor"},
-	"internal/slim":      {"cmd", "internal", "evictor/custom", simulator},
-	"internal/authority": {"internal/app", "internal/authority", "internal/serve"},
-	"internal/app":       {"cmd", "internal/app", "internal/commands", simulator},
-	"internal/commands":  {"cmd", "internal/commands"},
+	simulator: {simulator},
+	// What people are told is made of what both halves know, and never the other
+	// way round.
+	"status":            {"cmd", "internal", "status", simulator},
+	"internal/app":      {"cmd", "internal/app", "internal/commands", simulator},
+	"internal/commands": {"cmd", "internal/commands"},
 	// Programs alone know earlier systems. They hand converters and the like to
 	// what needs them.
-	"compat":          {"cmd", "compat", simulator},
-	"compat/presets":  {"compat"},
-	"runner":          {"cmd", "internal", "runner"},
-	"scorer/extender": {"cmd", "internal", "scorer/extender", simulator},
+	"compat":             {"cmd", "compat", simulator},
+	"compat/presets":     {"compat"},
+	"evictor/leadership": {"internal/app", "evictor/leadership", "status/serve"},
+	"evictor/runner":     {"internal", "evictor/runner", "status/explain/live"},
+	"cluster/slim":       {"internal", "evictor/custom", simulator},
 
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", simulator},
 }
@@ -163,6 +182,39 @@ func TestImportersAreListed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Imports run down.
+func TestImportsRunDown(t *testing.T) {
+	for _, pkg := range packages(t) {
+		for imported, where := range pkg.imports {
+			room, ours := roomOf(imported)
+			if !ours {
+				continue
+			}
+			from, to := floorOf(t, pkg.room), floorOf(t, room)
+			if except, listed := upward[pkg.room]; to < from && (!listed || !within(room, except) && except != "") {
+				t.Errorf("%s: %s imports %s, which is above it", where, pkg.room, room)
+			}
+		}
+	}
+}
+
+// floorOf returns the floor of a package, 0 for the top one.
+func floorOf(t *testing.T, room string) (floor int) {
+	t.Helper()
+	narrowest := ""
+	for i, folders := range floors {
+		for _, folder := range folders {
+			if within(room, folder) && len(folder) > len(narrowest) {
+				floor, narrowest = i, folder
+			}
+		}
+	}
+	if narrowest == "" {
+		t.Fatalf("package %s is on no floor", room)
+	}
+	return floor
 }
 
 // guardOf returns the narrowest folder with a list of importers that a package

@@ -8,7 +8,7 @@ package cleanup
 import (
 	"context"
 
-	"github.com/evenkeel/evenkeel/internal/admission"
+	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
 // Run cleans up until the context ends. What cannot be removed is in the

@@ -7,8 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/evenkeel/evenkeel/internal/admission"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
 // keysAndGates deletes keys first, so that no more pods are held or restricted, and

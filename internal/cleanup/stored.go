@@ -10,11 +10,11 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/pause"
-	"github.com/evenkeel/evenkeel/internal/nodesync"
-	"github.com/evenkeel/evenkeel/internal/patterns"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
+	"github.com/evenkeel/evenkeel/observe/patterns"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
 // leases finds out whether Evenkeel still runs: it would set up again what is

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/policy/likely"
+	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
 // knownCommand rejects the arguments left when no command matched: a misspelt

@@ -18,8 +18,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/internal/admission/webhook"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/scorer/admission/webhook"
 )
 
 var made = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

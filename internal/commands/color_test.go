@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/evictor/history"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/history"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )

@@ -18,18 +18,18 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/custom"
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/app"
-	"github.com/evenkeel/evenkeel/internal/doctor"
-	"github.com/evenkeel/evenkeel/internal/doctor/probe"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/likely"
 	"github.com/evenkeel/evenkeel/internal/output"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/likely"
+	"github.com/evenkeel/evenkeel/scorer/remote"
+	"github.com/evenkeel/evenkeel/status/doctor"
+	"github.com/evenkeel/evenkeel/status/doctor/probe"
 )
 
 // DoctorOptions are the flags of `evenkeel doctor` besides the common ones.

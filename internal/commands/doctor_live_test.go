@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
+	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
 // apiServer answers as much of the API as the doctor asks for; nothing but

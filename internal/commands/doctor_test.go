@@ -9,10 +9,10 @@ import (
 
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/scorer/remote"
+	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
 // Mistakes on the command line are told before anything is asked.

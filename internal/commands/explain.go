@@ -7,11 +7,11 @@ import (
 	"net/url"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/explain"
-	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
-	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/scorer/remote"
+	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status/explain/live"
 )
 
 // ExplainFormats are the values of -o for explain.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/flags"
+	"github.com/evenkeel/evenkeel/status/explain"
 )
 
 // annotated is the list of nodes of 10 cores that use so much of them, in

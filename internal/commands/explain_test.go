@@ -16,19 +16,19 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/explain"
-	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/internal/remote"
-	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
-	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
-	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/scorer/remote"
+	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 // meter is a source that reports one node.
@@ -75,7 +75,7 @@ func answering(t *testing.T) (reports, asks string) {
 	t.Helper()
 	o := watching(t)
 	pages := serve.Pages{Reports: &serve.Reports{Observer: o, Explainer: live.New(o, nil, nil, &live.Terms{})}, Metrics: http.NotFoundHandler()}
-	server, err := extender.NewServer(extender.Config{Answerer: steering.NewAnswerer(o, time.Now)})
+	server, err := extender.NewServer(extender.Config{Answerer: answer.NewAnswerer(o, time.Now)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/rewritten"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // earlier are the formats of all earlier systems, as the program reads them.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/nodesync"
+	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
 // RemoveNodeSync is `evenkeel nodesync --remove`: it removes what nodesync

@@ -5,9 +5,9 @@ import (
 	"io"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/explain/preview"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
+	"github.com/evenkeel/evenkeel/status/explain/preview"
 )
 
 // PlanFormats are the values of -o for plan.

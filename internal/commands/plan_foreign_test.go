@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/flags"
+	"github.com/evenkeel/evenkeel/status/explain"
 )
 
 // heatedServer answers as an API server does that has a node at 92% beside an idle one.

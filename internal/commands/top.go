@@ -15,13 +15,13 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/output"
-	"github.com/evenkeel/evenkeel/internal/remote"
-	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/terminal"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
-	"github.com/evenkeel/evenkeel/internal/top"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/scorer/remote"
+	"github.com/evenkeel/evenkeel/status/serve"
+	"github.com/evenkeel/evenkeel/status/top"
 )
 
 // TopFormats are the values of -o of `evenkeel top`.

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/evenkeel/evenkeel/policy"
 )
 
 // The exit codes of every command.
@@ -20,8 +18,17 @@ const (
 	Misuse = 2
 )
 
+// mistake is an error that the user has to correct; policy.Error is one.
+type mistake interface {
+	error
+	Mistake()
+}
+
 // usageError is a mistake on the command line or in a file named there.
 type usageError struct{ error }
+
+// Mistake implements mistake.
+func (usageError) Mistake() {}
 
 // Unwrap returns the mistake.
 func (e usageError) Unwrap() error { return e.error }
@@ -46,7 +53,7 @@ func Code(err error) int {
 	if err == nil {
 		return OK
 	}
-	if _, ok := errors.AsType[usageError](err); ok || policy.IsInvalid(err) {
+	if _, ok := errors.AsType[mistake](err); ok {
 		return Misuse
 	}
 	return Failure

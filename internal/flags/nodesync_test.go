@@ -9,9 +9,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/compat"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage/kinds"
-	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"

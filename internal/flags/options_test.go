@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/remote"
-	"github.com/evenkeel/evenkeel/usage/source"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+	"github.com/evenkeel/evenkeel/scorer/remote"
 )
 
 // Plain HTTP that other hosts reach is served only where a flag says so.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/policy/likely"
+	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
 // Access says how to reach the API server, as kubectl's flags do.

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
+	"github.com/evenkeel/evenkeel/internal/likely"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/check"
-	"github.com/evenkeel/evenkeel/policy/likely"
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 

@@ -24,10 +24,10 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/registry"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // SetupPlugins sets up the framework's registry, which is global. It must be

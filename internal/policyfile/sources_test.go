@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/evenkeel/evenkeel/evictor/runner"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/runner"
-	"github.com/evenkeel/evenkeel/usage/kinds"
-	"github.com/evenkeel/evenkeel/usage/prometheus"
-	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // A Prometheus source takes the address of metricsProviders if it has none, and

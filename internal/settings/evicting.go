@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // probeTimeout is the ProbeTimeout of every policy.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/evenkeel/evenkeel/policy/likely"
+	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
 // Between checks a number against its bounds.

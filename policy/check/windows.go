@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // Window rejects what only code can write: a Window without a name.

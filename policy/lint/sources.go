@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/usage/source"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
 // sources finds sources that anybody in between could impersonate, or that have

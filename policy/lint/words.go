@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 func (s *survey) readsWords() {

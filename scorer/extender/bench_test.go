@@ -37,7 +37,7 @@ func benchServer(b *testing.B, names []string) *Server {
 	return s
 }
 
-// BenchmarkHandler measures the handler alone. internal/steering measures how
+// BenchmarkHandler measures the handler alone. scorer/answer measures how
 // fast it is over a connection, compared with a handler that decides nothing.
 func BenchmarkHandler(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {

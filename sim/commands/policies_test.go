@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/flags"
+	"github.com/evenkeel/evenkeel/status/explain"
 )
 
 // quick is a LoadPolicy that judges by the newest readings.

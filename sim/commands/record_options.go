@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/evenkeel/evenkeel/internal/slim"
+	"github.com/evenkeel/evenkeel/cluster/slim"
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 

@@ -9,11 +9,11 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/likely"
+	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/likely"
 	"github.com/evenkeel/evenkeel/sim"
 	"github.com/evenkeel/evenkeel/sim/contest"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // ownLines and equalLines are the values of --rival-lines.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/output"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/sim"
 	"github.com/evenkeel/evenkeel/sim/report"
 	"github.com/evenkeel/evenkeel/sim/trace"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // simulated runs the command on a small generated trace and returns the results

@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/slim"
+	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
 // What is written is read again: who was where from when to when, and what each

@@ -3,10 +3,10 @@ package realusage
 import (
 	"testing"
 
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // By the plugin itself: three pods burst to 16.5 of 32 cores at the same hour, and the

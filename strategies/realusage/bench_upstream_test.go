@@ -22,7 +22,7 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
 )
 
 // rival is upstream's LowNodeUtilization on a fleet, by the usage that Evenkeel

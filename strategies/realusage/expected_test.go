@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage/forecast"
+	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
 // What a hot node is expected to use is what stays there: a pod that leaves makes

@@ -3,7 +3,7 @@ package realusage
 import (
 	"testing"
 
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
 // Pods of another namespace that name a pod's owner as theirs do not keep it

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // busy gives the cool nodes of a dense input a use of so many percent.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Landings reports for every node but the pod's own whether it would take the

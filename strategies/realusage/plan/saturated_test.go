@@ -12,10 +12,10 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/forecast"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/thresholds"
-	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // saturating is a hot node that is asked for more CPU than it has.

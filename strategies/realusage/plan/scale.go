@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/forecast"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/usage/forecast"
 )
 
 // scale weighs the pods of one hot node against each other.

@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 // many is as many nodes as the map draws.

@@ -1,0 +1,143 @@
+package slim
+
+import (
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/scorer/admission/names"
+)
+
+// strip removes from a pod what nobody reads. Everything else stays, including
+// fields that this version does not know: a field is only dropped by name.
+func strip(pod *v1.Pod, words *pool, timeless bool) {
+	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
+	pod.Annotations = annotations(pod.Annotations)
+	names.Remove(pod)
+	stripSpec(&pod.Spec)
+	stripStatus(&pod.Status, words, timeless)
+}
+
+// read are the prefixes of the annotations that are read: the descheduler's,
+// Evenkeel's own, those that mark mirror and static pods, what autoscalers and
+// controllers are told of a pod, and those that make it a member of a group.
+var read = []string{
+	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
+	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost, batchv1.JobIndexFailureCountAnnotation,
+	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "volcano.sh/job-name", "jobset.sigs.k8s.io/jobset-name",
+	"yunikorn.apache.org/task-group-name", "gang.scheduling.koordinator.sh/name",
+}
+
+func annotations(all map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range all {
+		if !slices.ContainsFunc(read, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
+}
+
+// stripSpec keeps what decides where a pod may run and whether it may be moved.
+func stripSpec(spec *v1.PodSpec) {
+	spec.DeprecatedServiceAccount, spec.Subdomain = "", ""
+	spec.AutomountServiceAccountToken, spec.EnableServiceLinks, spec.ShareProcessNamespace, spec.SetHostnameAsFQDN = nil, nil, nil, nil
+	spec.ImagePullSecrets, spec.HostAliases, spec.DNSConfig = nil, nil, nil
+	spec.Volumes = volumes(spec.Volumes)
+	stripContainers(spec.InitContainers)
+	stripContainers(spec.Containers)
+}
+
+// volumes drops those that every node can mount: no filter and no protection of
+// pods reads them, and most pods have one with a unique name.
+func volumes(all []v1.Volume) []v1.Volume {
+	var kept []v1.Volume
+	for i := range all {
+		if v := &all[i]; v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil {
+			kept = append(kept, *v)
+		}
+	}
+	return slices.Clip(kept)
+}
+
+// stripContainers keeps names, images, ports, resources and whatever else may
+// restrict where a container runs. RemoveDuplicates compares images.
+func stripContainers(containers []v1.Container) {
+	for i := range containers {
+		c := &containers[i]
+		c.Command, c.Args, c.WorkingDir = nil, nil, ""
+		c.Env, c.EnvFrom, c.VolumeMounts = nil, nil, nil
+		c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+		c.TerminationMessagePath, c.TerminationMessagePolicy, c.ImagePullPolicy = "", "", ""
+	}
+}
+
+// stripStatus keeps phase, reason, times, claims, conditions and the states of
+// containers.
+func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
+	status.Message = ""
+	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
+	status.Phase, status.QOSClass = one(words, status.Phase), one(words, status.QOSClass)
+	status.Conditions = conditions(status.Conditions, words, status.StartTime, timeless)
+	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		stripStatuses(statuses, status.StartTime)
+	}
+}
+
+// conditions keeps what PodLifeTime can select by: type, status, reason and the
+// time of the last transition. Timeless ones keep that only of a pod that took
+// long to get ready. The new slice is exact; decoding leaves spare capacity.
+func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless bool) []v1.PodCondition {
+	if len(all) == 0 {
+		return nil
+	}
+	kept := make([]v1.PodCondition, len(all))
+	for i := range all {
+		c := &all[i]
+		kept[i] = v1.PodCondition{Type: one(words, c.Type), Status: one(words, c.Status), Reason: c.Reason}
+		slow := c.Type == v1.PodReady && pod != nil && c.LastTransitionTime.Sub(pod.Time) >= cluster.SlowStart
+		if !timeless || slow {
+			kept[i].LastTransitionTime = c.LastTransitionTime
+		}
+	}
+	return kept
+}
+
+// stripStatuses keeps names, states, restarts, readiness and resources, which
+// an in-place resize may have changed. When a container started is kept only if
+// it was not promptly after its pod, so that the containers of most replicas
+// are in equal states.
+func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
+	for i := range statuses {
+		s := &statuses[i]
+		s.Image, s.ImageID, s.ContainerID = "", "", ""
+		s.VolumeMounts, s.User = nil, nil
+		if r := s.State.Running; r != nil && (pod == nil || r.StartedAt.Sub(pod.Time) <= cluster.PromptStart) {
+			s.State.Running = &running
+		}
+		stripState(&s.State)
+		stripState(&s.LastTerminationState)
+	}
+}
+
+// stripState keeps what a container waits for, and how it ended.
+func stripState(state *v1.ContainerState) {
+	if w := state.Waiting; w != nil {
+		w.Message = ""
+	}
+	if t := state.Terminated; t != nil {
+		t.Message, t.ContainerID = "", ""
+		t.StartedAt = metav1.Time{}
+	}
+}
+
+// running is the state of a running container without its time.
+var running v1.ContainerStateRunning

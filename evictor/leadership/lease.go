@@ -1,0 +1,188 @@
+// Package leadership decides whether this process may evict: whether it holds
+// the Lease, whether evicting is paused, and whether the next eviction is
+// recorded. It keeps the ledgers of all processes in sync: the one that evicts
+// writes, the others follow.
+package leadership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/kube"
+)
+
+// Lease is the right to evict, held by one process at a time.
+type Lease struct {
+	config   LeaseConfig
+	identity string
+	trouble  kube.Trouble
+	// elected reports whether there is an election: without one this process is
+	// the only one.
+	elected atomic.Bool
+	// leading is the term of the work that is being done; nil while there is
+	// none.
+	leading atomic.Pointer[term]
+	// holder is who was last seen to hold the Lease; nil before that.
+	holder atomic.Pointer[string]
+}
+
+// NewLease returns a Lease with an identity that is unique across processes and
+// restarts.
+func NewLease(config LeaseConfig) (*Lease, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("naming this process: %w", err)
+	}
+	config.Duration = config.Duration.Truncate(time.Second)
+	return &Lease{
+		config: config, identity: host + "_" + string(uuid.NewUUID()),
+		trouble: kube.Trouble{Message: "The Lease cannot be read or written"},
+	}, nil
+}
+
+// Identity returns the name of this process in the Lease and in the ledger.
+func (l *Lease) Identity() string { return l.identity }
+
+var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
+
+// Stand says that there will be an election. Before that this process takes itself
+// for the only one.
+func (l *Lease) Stand() { l.elected.Store(true) }
+
+// Lead runs the work of a leader whenever this process holds the Lease, until
+// the context or the work ends. A process that loses the Lease steps down: the
+// work's context ends, and only after the work has returned the process stands
+// for election again. Moves in flight belong to whoever leads next.
+func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) error {
+	l.Stand()
+	for {
+		ended, err := l.serve(ctx, work)
+		if ended || ctx.Err() != nil {
+			return err
+		}
+		switch {
+		case l.config.Once && err != nil:
+			return fmt.Errorf("%w: %w", errLeaseLost, err)
+		case l.config.Once:
+			return errLeaseLost
+		}
+		klog.FromContext(ctx).Info("Stepped down and standing for election again", "reason", errLeaseLost.Error(), "identity", l.identity)
+	}
+}
+
+// serve waits for the Lease and serves one term. ended reports whether it ended
+// for another reason than the loss of the Lease.
+func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (ended bool, err error) {
+	t := &term{config: &l.config, identity: l.identity, trouble: &l.trouble, holder: &l.holder}
+	won, err := t.run(ctx, func(ctx context.Context) error {
+		l.leading.Store(t)
+		defer l.leading.Store(nil)
+		return work(ctx)
+	})
+	if err != nil {
+		return true, err
+	}
+	if !won {
+		return true, t.unreachable
+	}
+	if t.lost {
+		return false, t.err
+	}
+	l.release(ctx)
+	return true, t.err
+}
+
+// release lets others take the Lease at once. The work has ended by then. The
+// write goes by the version read, so that it never takes the Lease from another
+// process that has it meanwhile.
+func (l *Lease) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.config.callTimeout())
+	defer cancel()
+	held, err := l.client().Get(ctx, l.config.Name, metav1.GetOptions{})
+	if err == nil && (held.Spec.HolderIdentity == nil || *held.Spec.HolderIdentity != l.identity) {
+		return
+	}
+	if err == nil {
+		now := metav1.NowMicro()
+		held.Spec = coordinationv1.LeaseSpec{
+			HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), AcquireTime: &now, RenewTime: &now,
+			LeaseTransitions: held.Spec.LeaseTransitions,
+		}
+		_, err = l.client().Update(ctx, held, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		klog.FromContext(ctx).Info("The Lease was not released, so others wait until it is over", "reason", err.Error())
+	}
+}
+
+func (l *Lease) client() coordination.LeaseInterface {
+	return l.config.Client.CoordinationV1().Leases(l.config.Namespace)
+}
+
+// Forbidden reports whether this process lacks the permission to read the
+// Lease.
+func (l *Lease) Forbidden(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
+	defer cancel()
+	_, err := l.client().Get(ctx, l.config.Name, metav1.GetOptions{})
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	klog.FromContext(ctx).Info("Running without the Lease, so nothing keeps another process from evicting at the same time",
+		"reason", err.Error())
+	return true
+}
+
+// Margin returns how long before others may take the Lease a leader that cannot
+// renew it gives up. A call that changes something may last that long.
+func (l *Lease) Margin() time.Duration { return l.config.margin() }
+
+// Leads returns an error if this process must not change anything any more. In
+// a process that was suspended contexts end late; the time since the last
+// renewal is reliable.
+func (l *Lease) Leads() error {
+	if !l.elected.Load() {
+		return nil // without election this process is the only one
+	}
+	if t := l.leading.Load(); t == nil || !t.leads() {
+		return errLeaseLost
+	}
+	return nil
+}
+
+// Export registers a metric of whether this process leads.
+func (l *Lease) Export(registry prometheus.Registerer) {
+	promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "evenkeel_leader", Help: "1 while this process leads: it holds the Lease, or runs without one.",
+	}, func() float64 {
+		if l.config.Elect && !l.Elected() || l.Leads() != nil {
+			return 0
+		}
+		return 1
+	})
+}
+
+// Holder returns who was last seen to hold the Lease; empty if that is not
+// known, because this process does not stand for election or has not read it.
+func (l *Lease) Holder() string {
+	if holder := l.holder.Load(); holder != nil {
+		return *holder
+	}
+	return ""
+}
+
+// Elected reports whether this process was elected and still leads.
+func (l *Lease) Elected() bool { return l.elected.Load() && l.Leads() == nil }

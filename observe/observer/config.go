@@ -1,0 +1,53 @@
+package observer
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/scorer"
+)
+
+// Config is what an Observer depends on.
+type Config struct {
+	// Sources are in order of preference: each node and pod uses the first that
+	// has a fresh and plausible sample.
+	Sources []Source
+	// Reads is everything that samples depend on: samples are compatible if the
+	// Reads of their configurations are deeply equal.
+	Reads  any
+	Usage  usage.Config
+	Scorer scorer.Config
+	// Lines are the one definition of hot.
+	Lines *thresholds.Set
+	Hot   thresholds.HotRule
+	// HotWindows are the windows that can make a node hot.
+	HotWindows []usage.Window
+	// Taints says what the taints of nodes mean, and which nodes are selected.
+	Taints         cluster.TaintRule
+	MinCoverage    float64 // percent of the nodes that have to be measured; with fresh usage of fewer nothing is evicted
+	SampleInterval time.Duration
+	// ObservationPeriod is how long new sources without history are observed
+	// before they replace others.
+	ObservationPeriod time.Duration
+	Ledger            ledger.Config // its Listener is set by the observer
+	// Listener may be nil.
+	Listener Listener
+	Now      func() time.Time
+	// Local is a clock that does not step, by which steps of Now are noticed; nil:
+	// none are. Its time of day does not matter.
+	Local   func() time.Time
+	Metrics *Metrics
+}
+
+// Listener receives what others count and report.
+type Listener interface {
+	// Observed is called with each Observation, once it is published.
+	Observed(o *Observation)
+	// Gated is called when the gate closes, opens or changes its reason.
+	Gated(o *Observation)
+	// Ended is called for every move that ends, under the ledger's lock.
+	Ended(move ledger.Move)
+}

@@ -1,0 +1,203 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/scorer"
+)
+
+// Observation is everything that decisions are based on, at one moment. Only
+// its Board changes until the next Observation.
+type Observation struct {
+	At     time.Time
+	View   *usage.View
+	Board  *scorer.Board
+	States map[string]thresholds.NodeState
+	// Lines are the thresholds that the nodes were classified by.
+	Lines *thresholds.Resolved
+	// SamplesNeeded is how many samples in a row make a node hot.
+	SamplesNeeded int
+	// Ready counts the ready nodes that have to be measured; Fresh counts those of
+	// them whose usage is known.
+	Ready, Fresh int
+	// Batches counts the complete readings so far; First is the time of the
+	// first one that reported a node.
+	Batches int
+	First   time.Time
+	// Settled reports whether sources with history cover as long as a node has
+	// to be over its lines, so that further waiting gains nothing.
+	Settled bool
+	// Sources has the result of the last reading of each source, including
+	// those that were not asked.
+	Sources []SourceStatus
+	// Blocked is why nothing may be evicted on this observation; empty if
+	// evicting is allowed.
+	Blocked reasons.Reason
+	// Changing reports whether a new policy's sources and windows are being
+	// observed while this Observation still uses the old ones.
+	Changing bool
+
+	estimate usage.Estimate
+	// charged is the adjustment of the board for each pod that came since; it
+	// is guarded by the store's lock.
+	charged map[string]cluster.Amounts
+}
+
+// Blockers returns every reason for which usage is not good enough to evict on.
+func Blockers() []reasons.Reason {
+	return []reasons.Reason{reasons.UsageSourceUnavailable, reasons.NoUsageData, reasons.UsageCoverageTooLow, reasons.UsageWindowsFilling}
+}
+
+// SourceError returns the errors of the last reading if no source could be
+// read, else nil.
+func (o *Observation) SourceError() error {
+	var all []error
+	for i := range o.Sources {
+		switch {
+		case !o.Sources[i].Asked:
+		case o.Sources[i].Err == nil:
+			return nil
+		default:
+			all = append(all, fmt.Errorf("%s: %w", o.Sources[i].Name, o.Sources[i].Err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// LastingError returns SourceError if waiting cannot help: the API server does not
+// serve the sources, or does not let this process read them.
+func (o *Observation) LastingError() error {
+	for i := range o.Sources {
+		err := o.Sources[i].Err
+		if o.Sources[i].Asked && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+			return nil
+		}
+	}
+	return o.SourceError()
+}
+
+// Closed describes why nothing may be evicted; empty if evicting is allowed.
+func (o *Observation) Closed() string {
+	if o.Blocked == "" {
+		return ""
+	}
+	if o.Changing && o.Blocked == reasons.UsageWindowsFilling {
+		return fmt.Sprintf("%s: the policy names other sources or windows than before, which are being observed", o.Blocked)
+	}
+	short := o.Unknown()[reasons.WindowTooShort]
+	text := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Blocked, o.Fresh+short, o.Ready)
+	if short > 0 {
+		text += fmt.Sprintf(", %d of them not for long enough yet", short)
+	}
+	if why := o.unknowns(); why != "" {
+		text += " (" + why + ")"
+	}
+	if err := o.SourceError(); err != nil {
+		text += "; " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return text
+}
+
+// unknowns lists how many ready nodes are unknown, by reason.
+func (o *Observation) unknowns() string {
+	counts := o.Unknown()
+	reasons := make([]string, 0, len(counts))
+	for reason, n := range counts {
+		reasons = append(reasons, fmt.Sprintf("%s: %d", reason, n))
+	}
+	slices.Sort(reasons)
+	return strings.Join(reasons, ", ")
+}
+
+// Unknown counts by reason the nodes that have to be measured and are unknown.
+func (o *Observation) Unknown() map[reasons.Reason]int {
+	counts := map[reasons.Reason]int{}
+	for i := range o.View.Nodes {
+		if unknown := o.View.Nodes[i].Unknown; unknown != "" && o.View.Snapshot.Nodes[i].Node.Measured() {
+			counts[unknown]++
+		}
+	}
+	return counts
+}
+
+// predictedOf returns the usage that the view predicted for a pod.
+func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
+	i := o.View.Snapshot.Index(pod.Node)
+	if i < 0 {
+		return cluster.Amounts{}, false
+	}
+	for j, other := range o.View.Snapshot.Nodes[i].Pods {
+		if other.UID == pod.UID {
+			return o.View.Nodes[i].Pods[j].Used, true
+		}
+	}
+	return cluster.Amounts{}, false
+}
+
+// lateBy is for how many sample intervals a node is waited for that is ready and
+// not known: a source is read at one moment, and some nodes' newest samples are
+// late then.
+const lateBy = 3
+
+// Ripe reports whether there are enough samples to decide on: enough nodes and
+// pods are known, by sources with history or for the given period, and none may
+// be known soon.
+func (o *Observation) Ripe(period, interval time.Duration, minCoverage float64) bool {
+	seen := o.At.Sub(o.First)
+	if o.Fresh < o.Ready && seen < min(lateBy*interval, period) {
+		return false
+	}
+	// Until the gate opens it is unknown how much time the sources cover.
+	return o.Blocked == "" && (o.Settled || seen >= period) && o.podsCovered(minCoverage)
+}
+
+// podsCovered reports whether so many percent of the pods have been measured
+// for long enough: of all and of each hot node's, because otherwise many small
+// ones would be moved in place of few large ones.
+func (o *Observation) podsCovered(percent float64) bool {
+	pods, measured := 0, 0
+	for i := range o.View.Nodes {
+		node := &o.View.Nodes[i]
+		if !node.Known() || !o.View.Snapshot.Nodes[i].Node.Member() {
+			continue
+		}
+		there, known := 0, 0
+		for _, pod := range node.Pods {
+			if pod.Starting {
+				continue // waiting for it is no use: others start meanwhile
+			}
+			if there++; pod.Measured {
+				known++
+			}
+		}
+		hot := o.States[o.View.Snapshot.Nodes[i].Node.Name].State == thresholds.Hot
+		if hot && 100*float64(known) < percent*float64(there) {
+			return false
+		}
+		pods, measured = pods+there, measured+known
+	}
+	return 100*float64(measured) >= percent*float64(pods)
+}
+
+func coverage(view *usage.View) (ready, fresh int) {
+	for i := range view.Nodes {
+		if !view.Snapshot.Nodes[i].Node.Measured() {
+			continue
+		}
+		ready++
+		if view.Nodes[i].Known() {
+			fresh++
+		}
+	}
+	return ready, fresh
+}

@@ -1,0 +1,166 @@
+package thresholds
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// State is how a node's usage is classified.
+type State string
+
+// The states of a node.
+const (
+	Hot     State = "hot"
+	Warm    State = "warm"
+	Cool    State = "cool"
+	Unknown State = "unknown"
+)
+
+// HotRule sets when a node is hot.
+type HotRule struct {
+	// ConsecutiveSamples is how many samples in a row must be over the evict
+	// line, one each SampleInterval. A window that a source computed counts as
+	// the samples it is made of.
+	ConsecutiveSamples int
+	SampleInterval     time.Duration
+	// Startup is how long after a node became ready its usage is no evidence;
+	// 0 for none. So is a window that still reaches back into that time.
+	Startup time.Duration
+}
+
+// NodeState is a node's state and what led to it.
+type NodeState struct {
+	State State
+	Since time.Time
+	// Over counts the samples in a row that were over the evict line, Sampled
+	// is when the newest of them arrived.
+	Over    int
+	Sampled time.Time
+	// Metric is what was over in the newest sample; empty if nothing was.
+	Metric usage.Metric
+	// Starting is the time until which what is over does not count, because the
+	// node has not been ready for long enough; zero if it has.
+	Starting time.Time
+	// Unknown is why the state is Unknown.
+	Unknown reasons.Reason
+}
+
+// Classify returns each node's state, by name, from the previous states. Call
+// it once per reading; a reading with nothing new of a node does not count
+// there.
+func (r *Resolved) Classify(before map[string]NodeState, rule HotRule) map[string]NodeState {
+	after := make(map[string]NodeState, len(r.view.Nodes))
+	for i := range r.view.Nodes {
+		node := &r.view.Snapshot.Nodes[i].Node
+		previous := before[node.Name]
+		next := r.classify(previous, i, rule)
+		if next.Since = previous.Since; next.State != previous.State {
+			next.Since = r.view.At
+		}
+		after[node.Name] = next
+	}
+	return after
+}
+
+func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
+	node, read := &r.view.Snapshot.Nodes[i].Node, &r.view.Nodes[i]
+	next := NodeState{Sampled: read.Sampled}
+	next.Over, next.Metric = r.overInARow(before, i, rule)
+	if counts := r.countsFrom(i, rule.Startup); node.Ready && counts.After(r.view.At) {
+		next.Over, next.Starting = 0, counts
+	}
+	switch {
+	case !node.Ready:
+		next.State, next.Unknown = Unknown, reasons.NodeNotReady
+	case !read.Known():
+		next.State, next.Unknown = Unknown, read.Unknown
+		if read.Unknown == reasons.NoUsageSample && node.Virtual() != "" {
+			next.Unknown = reasons.NodeVirtual
+		}
+	case next.Over >= max(rule.ConsecutiveSamples, 1), before.State == Hot && next.Starting.IsZero() && !r.Left(i):
+		next.State = Hot
+	case next.Metric == "" && r.Cool(i):
+		next.State = Cool
+	default:
+		next.State = Warm
+	}
+	return next
+}
+
+// Glance classifies a node by its lines alone, whatever was before; Unknown if
+// its usage is.
+func (r *Resolved) Glance(i int) State {
+	if !r.view.Nodes[i].Known() {
+		return Unknown
+	}
+	if _, over := r.Over(i); over {
+		return Hot
+	}
+	if r.Cool(i) {
+		return Cool
+	}
+	return Warm
+}
+
+// countsFrom returns from when the windows by which a node is over, or their
+// last five minutes, reach back to its startup no more; zero if that is not
+// known. A time further ahead than its startup lasts is a wrong clock's.
+func (r *Resolved) countsFrom(i int, startup time.Duration) time.Time {
+	since := r.view.Snapshot.Nodes[i].Node.ReadySince
+	if startup <= 0 || since.IsZero() || since.Sub(r.view.At) > startup {
+		return time.Time{}
+	}
+	return since.Add(startup + min(r.reach(i), usage.Avg5m.Over))
+}
+
+// overInARow counts consecutive samples over the evict line. Samples of a
+// window that is still too short count: they are valid, only few.
+func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage.Metric) {
+	read := &r.view.Nodes[i]
+	if !r.view.Snapshot.Nodes[i].Node.Ready || !read.Known() && read.Unknown != reasons.WindowTooShort {
+		return 0, ""
+	}
+	metric, over := r.Over(i)
+	switch {
+	case !over:
+		return 0, ""
+	case read.Sampled.Equal(before.Sampled):
+		return before.Over, metric
+	}
+	return before.Over + 1 + rule.samplesIn(r.SourceSpan(i)), metric
+}
+
+// samplesIn is how many of our samples a source's time span is worth.
+func (h HotRule) samplesIn(d time.Duration) int {
+	if h.SampleInterval <= 0 {
+		return 0
+	}
+	return int(d / h.SampleInterval)
+}
+
+// Keep carries states over a failed sample: nothing is counted, but nodes that
+// are no longer known become Unknown.
+func Keep(before map[string]NodeState, view *usage.View) map[string]NodeState {
+	after := make(map[string]NodeState, len(view.Nodes))
+	for i := range view.Nodes {
+		node := &view.Snapshot.Nodes[i].Node
+		state, ok := before[node.Name]
+		unknown := view.Nodes[i].Unknown
+		if !ok && unknown == "" {
+			unknown = reasons.NoUsageSample
+		}
+		if !node.Ready {
+			unknown = reasons.NodeNotReady
+		}
+		if unknown != "" && state.State != Unknown {
+			state = NodeState{State: Unknown, Since: view.At}
+		}
+		if unknown != "" {
+			state.Unknown = unknown
+		}
+		after[node.Name] = state
+	}
+	return after
+}

@@ -1,0 +1,356 @@
+// Package thresholds holds the levels of usage, the one definition of hot for
+// both sides of scheduling: per metric and window, absolute or as distances
+// from the mean, per pool of nodes.
+//
+// A Set holds the policy's lines; Resolve reads them against a usage.View and
+// answers, node by node, whether it is over its evict lines, what has to leave
+// it, and how much it may take. The package keeps no state: Classify is given
+// the states before.
+package thresholds
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/usage"
+)
+
+// Levels are the four lines of one metric over one window, +Inf for none. They
+// are in percent of allocatable for cpu and memory, of capacity for
+// memory.available, else in the metric's own unit. If less of a metric is
+// worse, the order is reversed and -Inf means none.
+type Levels struct {
+	// Low: at or below it on every metric a node is cool.
+	Low float64
+	// Reject: predicted above it a node takes no more pods while others
+	// qualify.
+	Reject float64
+	// Evict: above it in every window of a metric a node is over.
+	Evict float64
+	// Leave: at or below it on every metric a hot node is no longer hot.
+	Leave float64
+}
+
+// NoLevels has no lines.
+func NoLevels() Levels {
+	inf := math.Inf(1)
+	return Levels{inf, inf, inf, inf}
+}
+
+func (l Levels) negated() Levels { return Levels{-l.Low, -l.Reject, -l.Evict, -l.Leave} }
+
+// MemoryAvailable is the memory that the kubelet counts as available, in
+// percent of capacity: capacity minus the working set. Less of it is worse. It
+// is derived from Memory, so every source has it.
+const MemoryAvailable usage.Metric = "memory.available"
+
+// Rule judges one metric over one window.
+type Rule struct {
+	Metric usage.Metric
+	Window usage.Window
+	Levels Levels
+	// Deviation makes the levels distances from the mean: Low below it, the
+	// others above it. All four are required.
+	Deviation bool
+	// LowerIsWorse reverses every comparison.
+	LowerIsWorse bool
+	// Relieves is the resource whose usage a move takes away to lower a signal,
+	// in proportion to the signal's excess over its line; Nothing if no move
+	// helps. Only for metrics that are not resources.
+	Relieves cluster.Resource
+}
+
+// Nothing is for a signal that makes a node hot and that no move relieves.
+const Nothing = cluster.NumResources
+
+// Pool is a set of nodes that are judged alike.
+type Pool struct {
+	Name string
+	// Matches reports whether a node with these labels belongs to the pool; nil
+	// matches every node.
+	Matches func(labels map[string]string) bool
+	Rules   []Rule
+}
+
+// Set holds the lines of a policy.
+type Set struct {
+	pools []Pool
+	// gapPercent keeps lines apart that are distances from a mean near 0 or
+	// 100.
+	gapPercent float64
+	// Urgent says when a rise of memory makes a node over; zero for never.
+	Urgent Urgent
+}
+
+// Urgent is memory that will not wait until every window is above its evict
+// line: all samples of usage.Config.Rise are above it, and at their rate
+// FullPercent of allocatable (of capacity, for MemoryAvailable) is reached
+// within a time.
+type Urgent struct {
+	FullPercent float64
+	Within      time.Duration
+}
+
+// New returns a Set. A node is judged by the first pool that it matches, so the
+// last pool must match every node.
+func New(pools []Pool, gapPercent float64) (*Set, error) {
+	if len(pools) == 0 || pools[len(pools)-1].Matches != nil {
+		return nil, errors.New("lines: the last pool must match every node")
+	}
+	for p := range pools {
+		for i := range pools[p].Rules {
+			if err := pools[p].Rules[i].check(); err != nil {
+				return nil, fmt.Errorf("lines: %q of pool %q %w", pools[p].Rules[i].Metric, pools[p].Name, err)
+			}
+		}
+	}
+	return &Set{pools: pools, gapPercent: gapPercent}, nil
+}
+
+// check rejects what no policy can say.
+func (r *Rule) check() error {
+	resource := r.Metric == usage.CPU || r.Metric == usage.Memory
+	infinite := func(level float64) bool { return math.IsInf(level, 0) }
+	levels := []float64{r.Levels.Low, r.Levels.Reject, r.Levels.Evict, r.Levels.Leave}
+	switch {
+	case r.Relieves > Nothing:
+		return errors.New("relieves an unknown resource")
+	case resource && r.LowerIsWorse, r.Metric == MemoryAvailable && !r.LowerIsWorse:
+		return errors.New("has the wrong direction")
+	case r.Deviation && (!resource || slices.ContainsFunc(levels, infinite)):
+		return errors.New("cannot be judged by distances from the mean")
+	}
+	return nil
+}
+
+// Resolved are the lines of a Set on the nodes of a View.
+type Resolved struct {
+	set   *Set
+	view  *usage.View
+	pools []pool
+	// of is the pool of each node.
+	of     []uint16
+	urgent Urgent
+}
+
+// pool is a Pool with its rules in groups, one for each metric.
+type pool struct {
+	name   string
+	groups []group
+}
+
+// group holds the rules of one metric, which is over if every window is.
+type group struct {
+	metric   usage.Metric
+	kind     kind
+	resource cluster.Resource
+	signal   int // index in the View's Signals
+	rules    []rule
+	evicting []rule // those with an evict line
+	newest   []rule // for memory the newest sample, by the highest of these lines
+	// calm is, for contention alone and by window, the CPU usage in percent of
+	// allocatable up to which nobody contends.
+	calm []float64
+}
+
+type kind uint8
+
+const (
+	ofResource kind = iota
+	ofAvailable
+	ofSignal
+)
+
+// rule is one window of a group, turned so that higher is worse.
+type rule struct {
+	window int // index in the View's Windows
+	levels Levels
+	flip   bool
+}
+
+// Resolve reads the lines against a View. Rules for windows or signals that the
+// View does not have are ignored.
+func (s *Set) Resolve(view *usage.View) *Resolved {
+	r := &Resolved{set: s, view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes)), urgent: s.Urgent}
+	for i := range view.Nodes {
+		r.of[i] = s.poolOf(view.Snapshot.Nodes[i].Node.Labels)
+	}
+	for p := range s.pools {
+		r.pools[p] = s.resolvePool(r, p)
+	}
+	return r
+}
+
+// Newest returns the lines as they are on the newest samples alone: what a node
+// seems to be before its windows have filled. Nothing is evicted on it.
+func (r *Resolved) Newest() *Resolved { return r.set.Resolve(r.view.Newest()) }
+
+func (s *Set) poolOf(labels map[string]string) uint16 {
+	for p := range s.pools {
+		if s.pools[p].Matches == nil || s.pools[p].Matches(labels) {
+			return uint16(p) // a policy names few pools
+		}
+	}
+	return uint16(len(s.pools) - 1) // as above
+}
+
+func (s *Set) resolvePool(r *Resolved, p int) pool {
+	resolved := pool{name: s.pools[p].Name}
+	at := map[usage.Metric]int{}
+	for i := range s.pools[p].Rules {
+		given := &s.pools[p].Rules[i]
+		g, ok := groupOf(given, r.view)
+		window := r.view.WindowIndex(given.Window)
+		if !ok || window < 0 {
+			continue
+		}
+		k, known := at[given.Metric]
+		if !known {
+			k = len(resolved.groups)
+			at[given.Metric] = k
+			resolved.groups = append(resolved.groups, g)
+		}
+		levels := given.Levels
+		if given.Deviation {
+			levels = s.around(r.mean(p, &g, window), levels)
+		}
+		one := rule{window: window, levels: levels, flip: given.LowerIsWorse}
+		if one.flip {
+			one.levels = levels.negated()
+		}
+		group := &resolved.groups[k]
+		group.rules = append(group.rules, one)
+		if !math.IsInf(one.levels.Evict, 1) {
+			group.evicting = append(group.evicting, one)
+		}
+	}
+	for k := range resolved.groups {
+		resolved.groups[k].findNewest()
+	}
+	resolved.findCalm(len(r.view.Windows))
+	return resolved
+}
+
+// findNewest sets the rule for memory that does not wait.
+func (g *group) findNewest() {
+	if g.kind == ofSignal || g.resource != cluster.Memory || len(g.evicting) == 0 {
+		return
+	}
+	highest := slices.MaxFunc(g.evicting, func(a, b rule) int { return cmp.Compare(a.levels.Evict, b.levels.Evict) })
+	highest.window = usage.AtLast
+	g.newest = []rule{highest}
+}
+
+func groupOf(given *Rule, view *usage.View) (group, bool) {
+	g := group{metric: given.Metric, resource: given.Relieves}
+	switch given.Metric {
+	case usage.CPU:
+		g.resource = cluster.CPU
+	case usage.Memory:
+		g.resource = cluster.Memory
+	case MemoryAvailable:
+		g.kind, g.resource = ofAvailable, cluster.Memory
+	default:
+		g.kind, g.signal = ofSignal, view.SignalIndex(given.Metric)
+		return g, g.signal >= 0
+	}
+	return g, true
+}
+
+// around turns distances from a mean into levels. A mean near 0 or 100 is
+// legitimate and must not put the lines out of order. At the lower end the
+// evict line is raised, because nodes that use next to nothing are not hot.
+func (s *Set) around(mean float64, by Levels) Levels {
+	evict := max(2*s.gapPercent, min(mean+by.Evict, 100))
+	reject := min(mean+by.Reject, evict-s.gapPercent)
+	low := max(0, min(mean-by.Low, reject-s.gapPercent))
+	return Levels{Low: low, Reject: reject, Evict: evict, Leave: min(max(mean+by.Leave, (low+evict)/2), evict)}
+}
+
+// mean is the mean of a metric over the known nodes of a pool that are the most
+// open for pods, weighted by their size; 50 where nothing is known.
+func (r *Resolved) mean(p int, g *group, window int) float64 {
+	sum, weights, most := 0.0, 0.0, cluster.Shut
+	for i := range r.view.Nodes {
+		if int(r.of[i]) != p || !r.view.Nodes[i].Known() {
+			continue
+		}
+		node := &r.view.Snapshot.Nodes[i].Node
+		v, open := r.value(i, g, window, r.view.Nodes[i].Current), node.Openness()
+		if math.IsNaN(v) || open < most {
+			continue
+		}
+		if open > most {
+			sum, weights, most = 0, 0, open
+		}
+		weight := float64(node.Allocatable[g.resource])
+		sum, weights = sum+weight*v, weights+weight
+	}
+	if weights == 0 {
+		return 50
+	}
+	return sum / weights
+}
+
+// value is a group's metric on a node, by the given amounts, which signals
+// ignore; NaN if unknown. Contention is that of the pods that are still there.
+func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
+	node := &r.view.Snapshot.Nodes[i].Node
+	switch g.kind {
+	case ofAvailable:
+		whole := node.Capacity[g.resource]
+		return percentOf(whole-amounts[window][g.resource]-r.reserved(i, window, g.resource), whole)
+	case ofSignal:
+		value := r.view.Nodes[i].Signals[g.signal][window]
+		if g.calm != nil {
+			value *= r.remaining(i, g, window)
+		}
+		return value
+	case ofResource:
+	}
+	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])
+}
+
+// reserved is what the amounts of a node's resource leave out of the whole
+// machine's usage.
+func (r *Resolved) reserved(i, window int, resource cluster.Resource) int64 {
+	if reserved := r.view.Nodes[i].Reserved; window < len(reserved) {
+		return reserved[window][resource]
+	}
+	return 0
+}
+
+// findCalm sets, for the contention of a pool, up to which CPU usage nobody
+// contends: the low line of each window, 0 where there is none.
+func (p *pool) findCalm(windows int) {
+	of := func(metric usage.Metric) int {
+		return slices.IndexFunc(p.groups, func(g group) bool { return g.metric == metric })
+	}
+	contention, cpu := of(usage.CPUContention), of(usage.CPU)
+	if contention < 0 || p.groups[contention].resource != cluster.CPU {
+		return
+	}
+	calm := make([]float64, windows)
+	if cpu >= 0 {
+		for _, one := range p.groups[cpu].rules {
+			calm[one.window] = max(one.levels.Low, 0)
+		}
+	}
+	p.groups[contention].calm = calm
+}
+
+// remaining is the share of a node's contention that is left without the pods
+// that have gone since it was measured.
+func (r *Resolved) remaining(i int, g *group, window int) float64 {
+	read := &r.view.Nodes[i]
+	if window >= len(read.Measured) || window >= len(read.Current) {
+		return 1
+	}
+	return remaining(read.Measured[window][cluster.CPU], read.Current[window][cluster.CPU],
+		r.view.Snapshot.Nodes[i].Node.Allocatable[cluster.CPU], g.calm[window])
+}

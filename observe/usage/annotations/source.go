@@ -1,0 +1,66 @@
+// Package annotations reads usage from annotations of nodes, as Crane's
+// controller, its relatives and Evenkeel's own nodesync write them:
+// cpu_usage_avg_5m: "0.38542,2026-11-21T14:00:00Z". It sends no requests; the
+// annotations come with the snapshot.
+//
+// It decides what only the text shows: whether a number is a fraction or a
+// percentage, which zone the writer's clock is in although its stamps end in Z,
+// and whether a value is older than its writer's period allows. What is
+// uncertain is left out and counted, never guessed to be fresher or smaller.
+// Everything else is left to usage.Store.
+package annotations
+
+import (
+	"sync"
+	"time"
+
+	"github.com/evenkeel/evenkeel/observe/usage/access"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+	"github.com/evenkeel/evenkeel/policy/check"
+)
+
+// Grace is how long after its period a value is still valid, as in Crane's
+// readers.
+const Grace = 5 * time.Minute
+
+const (
+	// maxReadings bounds the readings of one node: whoever may annotate a node
+	// could name thousands of windows.
+	maxReadings = 32
+	// outliers is the share of the nodes, one in so many, whose stamps may be
+	// newer than the one that decides the zone: one node with a wrong clock
+	// must not decide for all.
+	outliers = 20
+)
+
+// Source reads usage. It is safe for concurrent use.
+type Source struct {
+	unit Unit
+	// zone is that of the writer's clock; nil detects it from the stamps.
+	zone    *time.Location
+	now     func() time.Time
+	periods map[time.Duration]time.Duration // by how far back a window reaches
+	maxAge  time.Duration
+
+	mu    sync.Mutex
+	zones zones
+}
+
+// New returns a Source.
+func (c *Config) New(env *access.Env) (access.Reader, error) { return c.source(env.Now), nil }
+
+func (c *Config) source(now func() time.Time) *Source {
+	s := &Source{
+		unit: c.Unit, zone: check.Location(c.Timezone), now: now,
+		periods: map[time.Duration]time.Duration{}, maxAge: source.OtherPeriod + Grace,
+		zones: zones{candidates: []*time.Location{time.UTC, shanghai, time.Local}},
+	}
+	for window, period := range c.Periods {
+		s.periods[window.Over] = max(s.periods[window.Over], period.Duration)
+		s.maxAge = max(s.maxAge, period.Duration+Grace)
+	}
+	return s
+}
+
+// Name returns the source's name.
+func (s *Source) Name() string { return Name }

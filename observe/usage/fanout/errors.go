@@ -1,0 +1,80 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"github.com/evenkeel/evenkeel/observe/usage"
+)
+
+// saidBytes bounds what is kept of an error's body, in which a kubelet names
+// the missing permission.
+const saidBytes = 200
+
+// StatusError is an answer other than 200.
+type StatusError struct {
+	Code int
+	// Said is the beginning of the answer, one line of printable characters.
+	Said string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("%d %s", e.Code, http.StatusText(e.Code))
+	if e.Said == "" {
+		return text
+	}
+	return text + ": " + e.Said
+}
+
+// line makes one line of printable characters of whatever a server sent.
+func line(text string) string {
+	printable := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return ' '
+	}, text)
+	return strings.Join(strings.Fields(printable), " ")
+}
+
+// ReadError is an answer that arrived but could not be interpreted.
+type ReadError struct{ Err error }
+
+// Error implements error.
+func (e *ReadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong with the answer.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Cause returns the cause that an error of Ask counts as: Unreadable for a
+// whole answer that could not be interpreted, Unreachable for a missing or
+// broken one or a refusal.
+func Cause(err error) usage.Cause {
+	if _, ok := errors.AsType[*ReadError](err); ok {
+		return usage.Unreadable
+	}
+	return usage.Unreachable
+}
+
+// Tally counts the errors of Ask, naming the nodes. It returns an error, with
+// the first of them, only if no node was read.
+func Tally(requests []Request, errs []error, problems *usage.Problems) error {
+	failed, first := 0, -1
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		if failed++; first < 0 {
+			first = i
+		}
+		problems.Add(Cause(err), fmt.Sprintf("node %q: %v", requests[i].Node, err))
+	}
+	if failed == 0 || failed < len(errs) {
+		return nil
+	}
+	return fmt.Errorf("asking %d nodes: none gave usage; node %q: %w", failed, requests[first].Node, errs[first])
+}

@@ -1,0 +1,43 @@
+// Package kinds lists the kinds of usage sources. A new one is a package next
+// to this and a line here: policies, lint, doctor and the policy reference use
+// its description.
+package kinds
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/observe/usage/access"
+	"github.com/evenkeel/evenkeel/observe/usage/annotations"
+	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
+	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/observe/usage/nodemetrics"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+)
+
+// All are the kinds of usage sources.
+var All = source.Kinds{
+	new(prometheus.Config),
+	new(kubelet.Config),
+	new(nodemetrics.Config),
+	new(annotations.Config),
+	new(metricsserver.Config),
+}
+
+// maker makes the reader of a source.
+type maker interface {
+	New(env *access.Env) (access.Reader, error)
+}
+
+// New makes the reader of a source and sends no request yet.
+func New(config source.Config, env *access.Env) (access.Reader, error) {
+	if env.REST == nil || env.Now == nil || env.Timeout <= 0 || env.Interval <= 0 || env.QueriesPerSecond <= 0 {
+		return nil, errors.New("REST, Now, Timeout, Interval and QueriesPerSecond must be set")
+	}
+	kind, ok := config.(maker)
+	if !ok {
+		return nil, fmt.Errorf("%T makes no reader", config)
+	}
+	return kind.New(env)
+}

@@ -1,0 +1,84 @@
+package kubelet
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/observe/usage"
+)
+
+// A text of which something is wrong in a line that is read is none, with a
+// reason.
+func TestExpositionThatIsNone(t *testing.T) {
+	cases := map[string]struct{ text, want string }{
+		"nothing":                {"", "there are none"},
+		"a login page":           {"<html>\n<body>log in</body>\n</html>\n", "there are none"},
+		"of something else":      {"up 1\n# a comment\n\n", "there are none"},
+		"a kubelet's own error":  {"scrape_error 1\nresource_scrape_error 1\n", "there are none"},
+		"cut off in a number":    {"node_memory_working_set_bytes 1\nnode_cpu_usage_seconds_total 12", "unexpected EOF"},
+		"given twice":            {"node_cpu_usage_seconds_total 1\nnode_cpu_usage_seconds_total 2\n", "is given twice"},
+		"no value":               {"node_cpu_usage_seconds_total \n", "has no value"},
+		"a word":                 {"node_cpu_usage_seconds_total many\n", `has the value "many"`},
+		"a time that is none":    {"node_cpu_usage_seconds_total 1 noon\n", `has the time "noon"`},
+		"seconds with fractions": {"node_cpu_usage_seconds_total 1 1.5\n", `has the time "1.5"`},
+		"an exemplar":            {"node_cpu_usage_seconds_total 1 2 # {} 3\n", "has no value and time"},
+		"labels without end":     {"pod_cpu_usage_seconds_total{namespace=\"shop\" 1\n", "labels that do not end"},
+		"a label without end":    {"pod_cpu_usage_seconds_total{namespace=\"shop\\\" 1\n", "label that does not end"},
+		"a line without end":     {"node_cpu_usage_seconds_total " + strings.Repeat("1", 2*maxLine), "token too long"},
+		"OpenMetrics' end":       {"# EOF\n", "there are none"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := decodeExposition(strings.NewReader(tc.text), aNode("n1", aPod("shop", "p")))
+			if err == nil || !strings.Contains(err.Error(), tc.want) || got != nil {
+				t.Errorf("%+v, error %v, want %q in it", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// Values that are none are left out and counted; a pod of another node is
+// counted once.
+func TestExpositionOfOddValues(t *testing.T) {
+	node := aNode("n1", aPod("shop", "p"))
+	text := `node_cpu_usage_seconds_total NaN
+node_memory_working_set_bytes +Inf
+pod_cpu_usage_seconds_total{namespace="shop",pod="p"} -1
+pod_memory_working_set_bytes{namespace="shop",pod="p"} 5
+container_cpu_usage_seconds_total{container="a\"b\\",namespace="other",pod="x"} 1
+pod_cpu_usage_seconds_total{namespace="other",pod="x"} 1
+pod_memory_working_set_bytes{namespace="other",pod="x"} 1
+`
+	x, err := decodeExposition(strings.NewReader(text), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, _ := rated(node, x, nil, clock)
+	if len(report.readings)+len(report.pods) != 0 {
+		t.Errorf("%+v, want nothing", report)
+	}
+	if got := report.problems; got[usage.Absurd].Count != 3 || got[usage.UnmatchedPod].Count != 1 || len(got) != 2 {
+		t.Errorf("problems %v, want 3 absurd values and a stranger", got)
+	}
+}
+
+// FuzzExposition: whatever a kubelet answers, reading it ends, with an error or
+// with amounts that are amounts.
+func FuzzExposition(f *testing.F) {
+	f.Add(exposed(1, 1, noon), exposed(2, 2, noon.Add(time.Minute)))
+	f.Add("pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} 1e308\n", "pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} -0\n")
+	f.Fuzz(func(t *testing.T, first, second string) {
+		node := aNode("n1", aPod("shop", "p"))
+		var kept counters
+		for i, text := range []string{first, second} {
+			x, err := decodeExposition(strings.NewReader(text), node)
+			if err != nil {
+				continue
+			}
+			var report *report
+			report, kept = rated(node, x, kept, noon.Add(time.Duration(i)*time.Minute))
+			verifyReport(t, report)
+		}
+	})
+}

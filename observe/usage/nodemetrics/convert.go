@@ -1,0 +1,83 @@
+package nodemetrics
+
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+)
+
+const (
+	// mostFraction is the highest value that may be a fraction, with some room
+	// for overshoot; no cluster uses so few percent of its memory.
+	mostFraction = 1.5
+	// mostPercent is the highest value that may be a percentage.
+	mostPercent = 400
+)
+
+// fractions reports whether values that should be percentages are fractions:
+// all nodes' values are that low, memory included. A single node may be that
+// idle, and so may the CPU of a whole cluster.
+func fractions(answers []answer) bool {
+	memory := false
+	for i := range answers {
+		for k, v := range answers[i].values {
+			if v.known && v.number > mostFraction {
+				return false
+			}
+			memory = memory || v.known && columns[k].resource == cluster.Memory
+		}
+	}
+	return memory
+}
+
+// converter turns answers into readings.
+type converter struct {
+	unit source.Unit
+	// tooLow rejects all values, because they look like fractions.
+	tooLow   bool
+	problems *usage.Problems
+}
+
+func (c *converter) readings(node *cluster.Node, a *answer) []usage.Reading {
+	var readings []usage.Reading
+	for i, v := range a.values {
+		if !v.known {
+			continue
+		}
+		if cause, why := c.wrong(v, node.Capacity[columns[i].resource]); cause != "" {
+			c.problems.Add(cause, fmt.Sprintf("node %q: %s is %v: %s", node.Name, columns[i].key, v.number, why))
+			continue
+		}
+		share := v.number
+		if c.unit == source.Percent {
+			share /= 100
+		}
+		readings = append(readings, usage.Reading{
+			Metric: columns[i].metric, Window: columns[i].window, At: a.at,
+			Value: share * float64(node.Capacity[columns[i].resource]),
+		})
+	}
+	return readings
+}
+
+// wrong returns the cause for which a value is left out, and why in words; no
+// cause if it is kept.
+func (c *converter) wrong(v value, capacity int64) (cause usage.Cause, why string) {
+	switch {
+	case v.twice:
+		return usage.Duplicate, "it is given twice"
+	case v.number < 0:
+		return usage.Absurd, "it is negative"
+	case c.unit == source.Fraction && v.number > mostFraction:
+		return usage.Contradictory, "the policy says that it is a fraction"
+	case c.tooLow:
+		return usage.Contradictory, "all values are fractions, the policy says that they are percentages"
+	case v.number > mostPercent:
+		return usage.Absurd, "it is far more than the node has"
+	case capacity <= 0:
+		return usage.Unreadable, "the node's capacity is not known"
+	}
+	return "", ""
+}

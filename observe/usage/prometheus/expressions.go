@@ -1,0 +1,176 @@
+package prometheus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/contention"
+)
+
+// base holds the expression of a metric's current value and the one whose times
+// say when it was measured.
+type base struct {
+	now, stamp string
+	// ofContainers means that the value is over containers and has no labels of
+	// pods left.
+	ofContainers bool
+}
+
+// nodeBase returns a preset's expressions of a node's metric, empty if it has
+// none.
+//
+// Counters are read by irate and not by rate: rate divides by its whole range
+// even if the data has just begun, so a server that started a minute ago would
+// report a fraction of the usage. Means are made of irate by subqueries.
+func (c *Config) nodeBase(metric usage.Metric) base {
+	available := c.selector("node_memory_MemAvailable_bytes")
+	switch c.NodeMetrics {
+	case NodeExporter:
+		now := map[usage.Metric]string{
+			usage.CPUContention:  c.contention(),
+			usage.CPUStolen:      "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode="steal"`) + ")",
+			usage.CPU:            "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode!~"idle|iowait|steal"`) + ")",
+			usage.Memory:         c.nodeWorkingSet() + " or " + c.selector("node_memory_MemTotal_bytes") + " - " + available,
+			usage.CPUPressure:    c.irate("node_pressure_cpu_waiting_seconds_total") + " * 100",
+			usage.MemoryPressure: c.irate("node_pressure_memory_waiting_seconds_total") + " * 100",
+			usage.IOPressure:     c.irate("node_pressure_io_waiting_seconds_total") + " * 100",
+		}
+		return base{now: now[metric], stamp: available, ofContainers: metric == usage.CPUContention}
+	case Kubelet:
+		memory := c.selector("node_memory_working_set_bytes")
+		now := map[usage.Metric]string{usage.CPU: c.irate("node_cpu_usage_seconds_total"), usage.Memory: memory, usage.CPUContention: c.contention()}
+		return base{now: now[metric], stamp: memory, ofContainers: metric == usage.CPUContention}
+	}
+	return base{}
+}
+
+// contention is contention.Of by cAdvisor's names: how long the containers
+// of a node wait, without those that hardly run and those that are throttled.
+// All counters of a node are zero if its kernel has no PSI, which is not zero
+// contention.
+func (c *Config) contention() string {
+	container := c.containers()
+	one := strings.Join([]string{c.NamespaceLabel, c.PodLabel, "container"}, ", ")
+	number := func(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+	busy := " > " + number(contention.BusyMilli/1000.0)
+	waits := c.irate(waiting, container...) + " * 100" +
+		" and on (" + one + ") (" + c.irate("container_cpu_usage_seconds_total", container...) + busy + " or " + c.irate(waiting, container...) + busy + ")" +
+		" unless on (" + one + ") " + c.irate("container_cpu_cfs_throttled_periods_total", container...) +
+		" / " + c.irate("container_cpu_cfs_periods_total", container...) + " > " + number(contention.ThrottledPeriodsPercent/100.0)
+	without := "without (" + c.containerLabels() + ") "
+	total := "sum " + without + "(" + c.selector(waiting, container...) + ")"
+	return "(quantile " + without + "(" + number(contention.Quantile) + ", " + waits + ") or 0 * " + total + ") and " + total + " > 0"
+}
+
+const waiting = "container_pressure_cpu_waiting_seconds_total"
+
+// containers match the containers of pods, not whole pods (no container) and their
+// sandboxes (POD), which would count twice.
+func (c *Config) containers() []string {
+	return []string{`container!="",container!="POD"`, c.PodLabel + `!=""`}
+}
+
+// containerLabels tell the containers of a node apart.
+func (c *Config) containerLabels() string {
+	return strings.Join([]string{"id", "image", "name", c.NamespaceLabel, c.PodLabel, "container"}, ", ")
+}
+
+// labelled gives a value over containers the labels of the container that has
+// waited longest. By its pod it can be told whether a page may speak for the node.
+// It is applied to a whole window, in which that container may change.
+func (c *Config) labelled(expression string) string {
+	longest := "topk without (" + c.containerLabels() + ") (1, " + c.selector(waiting, c.containers()...) + ")"
+	return "0 * " + longest + " + ignoring (" + c.containerLabels() + ") group_left () (" + expression + ")"
+}
+
+// nodeWorkingSet is the working set of a node by node-exporter's names, as the
+// kubelet takes it from the root cgroup: anonymous and file pages without the
+// inactive file pages. Pods are measured so too. By MemAvailable, which leaves
+// out the active file pages as well, pods could exceed their node.
+func (c *Config) nodeWorkingSet() string {
+	of := func(name string) string { return c.selector("node_memory_" + name + "_bytes") }
+	return of("AnonPages") + " + " + of("Cached") + " + " + of("Buffers") + " + " + of("SwapCached") + " - " + of("Inactive_file")
+}
+
+// podBase returns the expression of a resource's usage by pods.
+//
+// The inner max counts a container once if it is scraped twice: by cAdvisor and
+// the resource endpoint, which share these names, or by two servers. Series of
+// different origin are kept apart: a container is not the greatest of what a
+// kubelet, a page of the pod itself and the kubelet of another cluster say of it.
+func (c *Config) podBase(metric usage.Metric) string {
+	expression := c.irate("container_cpu_usage_seconds_total", c.containers()...)
+	if metric == usage.Memory {
+		expression = c.selector("container_memory_working_set_bytes", c.containers()...)
+	}
+	labels := []string{c.NamespaceLabel, c.PodLabel, instanceLabel}
+	for _, pair := range podLabels {
+		labels = usage.Distinct(labels, pair[:])
+	}
+	by := strings.Join(append(labels, clusterLabels[:]...), ", ")
+	return "sum by (" + by + ") (max by (" + by + ", container) (" + expression + "))"
+}
+
+// selector returns a selector with the policy's matchers behind the given ones.
+func (c *Config) selector(name string, matchers ...string) string {
+	for _, label := range slices.Sorted(maps.Keys(c.Matchers)) {
+		matchers = append(matchers, label+"="+strconv.Quote(c.Matchers[label]))
+	}
+	if len(matchers) == 0 {
+		return name
+	}
+	return name + "{" + strings.Join(matchers, ",") + "}"
+}
+
+func (c *Config) irate(name string, matchers ...string) string {
+	return "irate(" + c.selector(name, matchers...) + "[" + duration(c.RateWindow.Duration) + "])"
+}
+
+// over returns the expression of a window over another expression, evaluated
+// once every step.
+func over(now string, w usage.Window, step time.Duration) string {
+	switch w.Kind {
+	case usage.KindAvg:
+		return fmt.Sprintf("avg_over_time((%s)[%s:%s])", now, duration(w.Over), duration(step))
+	case usage.KindQuantile:
+		quantile := strconv.FormatFloat(float64(w.Percentile)/100, 'f', 2, 64)
+		return fmt.Sprintf("quantile_over_time(%s, (%s)[%s:%s])", quantile, now, duration(w.Over), duration(step))
+	case usage.KindMaxAvg:
+		return fmt.Sprintf("max_over_time((avg_over_time((%s)[5m:1m]))[%s:5m])", now, duration(w.Over))
+	case usage.KindLast:
+	}
+	return now
+}
+
+// stepOf returns the step of a window of nodes: short enough for an accurate
+// mean, long enough for the server.
+func stepOf(w usage.Window) time.Duration {
+	switch {
+	case w.Over <= 10*time.Minute:
+		return 30 * time.Second
+	case w.Over <= time.Hour:
+		return time.Minute
+	}
+	return 5 * time.Minute
+}
+
+// podStep is the step of a window of pods: there are many.
+const podStep = time.Minute
+
+// duration formats a duration for PromQL, in the largest unit that divides it.
+func duration(d time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if d%unit.length == 0 {
+			return strconv.FormatInt(int64(d/unit.length), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+}

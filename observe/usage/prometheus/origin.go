@@ -1,0 +1,245 @@
+package prometheus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/observe/usage"
+)
+
+// Whoever runs a pod that is scraped can export series by any name and with any
+// label that their target does not have, such as node. They cannot choose the
+// labels that a scrape sets: instance is the address that was scraped, and
+// namespace and pod are those of the pod behind it, where there is one.
+
+const instanceLabel = "instance"
+
+// clusterLabels are labels that say which cluster a series is of.
+// prometheus_replica is not one: it tells apart two servers that scrape the
+// same.
+var clusterLabels = [...]string{
+	"cluster", "cluster_name", "cluster_id", "k8s_cluster_name", "clusterName", "k8s_cluster", "kubernetes_cluster", "kube_cluster_name",
+}
+
+// serverLabel is what the Prometheus operator adds: the server's namespace and
+// name. Two of them may be two servers of one cluster.
+const serverLabel = "prometheus"
+
+// origin judges where the series of one answer are from.
+type origin struct {
+	index *nodeIndex
+	// all are the clusters that any series names.
+	all clusters
+	// own and others are what the series say that count for a node: those from the
+	// node's own address, and the rest. They are parallel to the nodes.
+	own, others []marks
+	// elsewhere: another answer shows that nodes are scraped at their own addresses.
+	// Few may have what this one is about, such as pressure.
+	elsewhere bool
+}
+
+// marks are the clusters that a node's series name.
+type marks struct {
+	any bool // there is a series
+	// values are parallel to clusterLabels; bare are the labels that a series lacks.
+	values  [len(clusterLabels)]string
+	bare    [len(clusterLabels)]bool
+	several bool // one label has two values
+}
+
+func (m *marks) add(says *[len(clusterLabels)][]byte) {
+	m.any = true
+	for i, value := range says {
+		switch {
+		case len(value) == 0:
+			m.bare[i] = true
+		case m.values[i] == "":
+			m.values[i] = string(value)
+		case m.values[i] != string(value):
+			m.several = true
+		}
+	}
+}
+
+func newOrigin(index *nodeIndex) origin {
+	return origin{index: index, all: clusters{}, own: make([]marks, len(index.nodes)), others: make([]marks, len(index.nodes))}
+}
+
+// clusters holds labels with their values.
+type clusters map[string]map[string]bool
+
+// maxClusters bounds the values of one label that are kept.
+const maxClusters = 16
+
+func (c clusters) add(label string, value []byte) {
+	if len(value) == 0 || len(c[label]) >= maxClusters || c[label][string(value)] {
+		return
+	}
+	if c[label] == nil {
+		c[label] = map[string]bool{}
+	}
+	c[label][string(value)] = true
+}
+
+// several names a label with more than one value, or returns an empty string.
+func (c clusters) several() string {
+	for _, label := range slices.Sorted(maps.Keys(c)) {
+		if len(c[label]) > 1 {
+			values := slices.Sorted(maps.Keys(c[label]))
+			return shown(fmt.Sprintf("%s=%q and %q", label, values[0], strings.Join(values[1:], `", "`)))
+		}
+	}
+	return ""
+}
+
+// seen records a series, whoever it is of.
+func (o *origin) seen(s *series) {
+	o.all.add(serverLabel, s.label(serverLabel))
+	for i, value := range saysOf(s) {
+		o.all.add(clusterLabels[i], value)
+	}
+}
+
+// saysOf returns what a series says of its cluster, parallel to clusterLabels.
+func saysOf(s *series) (says [len(clusterLabels)][]byte) {
+	for _, l := range s.labels {
+		name := s.text[l.name:l.middle]
+		if len(name) == 0 || name[0] != 'c' && name[0] != 'k' { // which all of them begin with
+			continue
+		}
+		if i := slices.Index(clusterLabels[:], string(name)); i >= 0 {
+			says[i] = s.text[l.middle:l.end]
+		}
+	}
+	return says
+}
+
+// counts records a series that counts for a node, scraped at the node's own
+// address or not.
+func (o *origin) counts(s *series, node int, own bool) {
+	says := saysOf(s)
+	if own {
+		o.own[node].add(&says)
+	} else {
+		o.others[node].add(&says)
+	}
+}
+
+// judge reports whether a series that is about a node, or about a pod there, was
+// scraped at that node's own address, and why it does not count, if so.
+func (o *origin) judge(s *series, node int) (own bool, why string) {
+	at, atNode := o.index.named(s.label(instanceLabel))
+	if atNode && at != node {
+		return false, notItsAddress
+	}
+	for _, labels := range o.index.podLabels {
+		namespace, name := s.label(labels[0]), s.label(labels[1])
+		if len(namespace) == 0 || len(name) == 0 {
+			continue
+		}
+		// At the node's own address it may be a pod that has just come.
+		if on, runs := o.index.runsOn(namespace, name); runs && on != node || !runs && !atNode {
+			return false, "from a pod that is not on it: " + s.String()
+		}
+	}
+	return atNode, ""
+}
+
+const notItsAddress = "from another address than the node's"
+
+// podLabels are the labels that scrapes of pods set, namespace first: those of
+// today, and of configurations that were written for Prometheus 1 and 2. A page
+// can add the pair that its scrape does not set, so that each present one counts.
+var podLabels = [][2]string{{"namespace", "pod"}, {"kubernetes_namespace", "kubernetes_pod_name"}}
+
+// allPodLabels are podLabels and those that the policy names.
+func (c *Config) allPodLabels() [][2]string {
+	all := slices.Clone(podLabels)
+	if named := [2]string{c.NamespaceLabel, c.PodLabel}; !slices.Contains(all, named) {
+		all = append(all, named)
+	}
+	return all
+}
+
+// settled reports whether nodes are commonly scraped at their own addresses:
+// then series from elsewhere do not count. Nodes that nobody measures, such as
+// virtual ones, say nothing about that.
+func (o *origin) settled() bool {
+	measured, scraped := 0, 0
+	for i, node := range o.index.nodes {
+		if node.Node.Measured() {
+			measured++
+			if o.own[i].any {
+				scraped++
+			}
+		}
+	}
+	return o.elsewhere || scraped > 0 && 2*scraped >= measured
+}
+
+// mixed returns the nodes whose series cannot be told to be of this cluster, and
+// adds a problem for an answer that names several. A node whose own series differ
+// is one; so is a node that names another cluster than this one, as whoever has a
+// page there can make it. Where it cannot be told which cluster is this one,
+// nothing can be told of any node.
+func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]bool, all bool) {
+	if found := o.all.several(); found != "" {
+		problems.Add(usage.SeveralClusters, what+": "+found)
+	}
+	nodes = map[int]bool{}
+	settled := o.settled()
+	for label := range clusterLabels {
+		named, bare := map[string][]int{}, 0
+		for node := range o.index.nodes {
+			m := &o.own[node]
+			if !m.any && !settled {
+				m = &o.others[node]
+			}
+			switch {
+			case m.several:
+				nodes[node] = true
+			case m.bare[label]:
+				bare++
+			case m.any:
+				named[m.values[label]] = append(named[m.values[label]], node)
+			}
+		}
+		if len(named) < 2 {
+			continue
+		}
+		ours, ok := thisCluster(named, bare)
+		if !ok {
+			return nodes, true
+		}
+		for name, of := range named {
+			if name == ours {
+				continue
+			}
+			for _, node := range of {
+				nodes[node] = true
+			}
+		}
+	}
+	return nodes, false
+}
+
+// thisCluster returns the name of this cluster: the one that most nodes have, and
+// at least half of those with a name. If there is none and as many nodes have no
+// name, this cluster has no name either.
+func thisCluster(named map[string][]int, bare int) (name string, ok bool) {
+	all, most, next := 0, 0, 0
+	for of, nodes := range named {
+		all += len(nodes)
+		if len(nodes) > most {
+			name, most, next = of, len(nodes), most
+		} else {
+			next = max(next, len(nodes))
+		}
+	}
+	if most > next && 2*most >= all {
+		return name, true
+	}
+	return "", bare >= all
+}

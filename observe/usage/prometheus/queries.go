@@ -1,0 +1,150 @@
+package prometheus
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+)
+
+// nodeQuery is one query about all nodes.
+type nodeQuery struct {
+	metric     usage.Metric
+	window     usage.Window
+	unit       source.Unit
+	expression string
+	// stamp is the expression of when each node was measured; empty if the time
+	// of the evaluation is used instead.
+	stamp string
+	// builtIn means that the policy gives no expression for it: whoever has a
+	// page that is scraped can add series to it, so that their origin counts.
+	builtIn bool
+	// ofKubelets means that kubelets export what it asks for, not node-exporter.
+	ofKubelets bool
+	// floor is the index of the query for the five-minute mean that this one's
+	// maximum cannot be below; -1 if there is none.
+	floor int
+}
+
+func (q *nodeQuery) String() string { return string(q.metric) + " " + q.window.String() }
+
+// nodeQueries returns the queries about nodes, one per metric and window.
+func (c *settings) nodeQueries() ([]nodeQuery, error) {
+	var queries []nodeQuery
+	for _, metric := range usage.Distinct(nil, c.Metrics) {
+		ofMetric, err := c.metricQueries(metric)
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, ofMetric...)
+	}
+	for i, of := range queries {
+		queries[i].floor = slices.IndexFunc(queries, func(q nodeQuery) bool { return isMaxAvg(of) && isAvg5m(q) && q.metric == of.metric })
+	}
+	return queries, nil
+}
+
+// metricQueries returns the queries about one metric. The highest five-minute
+// mean also needs the newest, if there is an expression for it.
+func (c *settings) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
+	var queries []nodeQuery
+	windows := usage.Distinct(nil, c.Windows)
+	if metric == usage.CPUStolen {
+		windows = []usage.Window{usage.Avg5m}
+	}
+	for _, window := range windows {
+		query, err := c.nodeQuery(metric, window)
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, query)
+	}
+	if !slices.ContainsFunc(queries, isMaxAvg) || slices.ContainsFunc(queries, isAvg5m) {
+		return queries, nil
+	}
+	if newest, err := c.nodeQuery(metric, usage.Avg5m); err == nil {
+		queries = append(queries, newest)
+	}
+	return queries, nil
+}
+
+func isAvg5m(q nodeQuery) bool  { return q.window == usage.Avg5m }
+func isMaxAvg(q nodeQuery) bool { return q.window.Kind == usage.KindMaxAvg }
+
+func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuery, error) {
+	override := c.Queries.Nodes[metric]
+	query := nodeQuery{metric: metric, window: window, unit: override.unit(metric)}
+	if metric == usage.CPUStolen {
+		query.unit = source.Cores
+	}
+	preset := c.nodeBase(metric)
+	query.builtIn, query.ofKubelets = override.Expr == "", preset.ofContainers || c.NodeMetrics == Kubelet
+	if override.Expr != "" {
+		preset = base{now: override.Expr, stamp: override.Expr}
+	}
+	if preset.now != "" {
+		query.expression, query.stamp = over(preset.now, window, stepOf(window)), "timestamp("+preset.stamp+")"
+		if preset.ofContainers {
+			query.expression = c.labelled(query.expression)
+		}
+	}
+	if window == usage.Last && override.Expr != "" && plainStamp(override.Expr) == "" {
+		query.stamp = "" // a second query would only return the time of the evaluation
+	}
+	if whole := override.Windows[window]; whole != "" {
+		query.expression, query.builtIn = whole, false
+		if override.Expr == "" {
+			query.stamp = plainStamp(whole)
+		}
+	}
+	if query.expression == "" {
+		return query, fmt.Errorf("queries[%q]: no expression for the window %s", metric, window)
+	}
+	return query, nil
+}
+
+// plainSelector is a metric with or without matchers, such as a recording
+// rule's.
+var plainSelector = regexp.MustCompile(`^\s*[a-zA-Z_:][a-zA-Z0-9_:]*\s*(\{[^{}]*\})?\s*$`)
+
+func plainStamp(expression string) string {
+	if !plainSelector.MatchString(expression) {
+		return ""
+	}
+	return "timestamp(" + expression + ")"
+}
+
+// podQuery is one query about all pods.
+type podQuery struct {
+	metric     usage.Metric
+	window     usage.Window
+	unit       source.Unit
+	expression string
+	builtIn    bool // as of a nodeQuery
+}
+
+// podQueries returns the queries about pods: means always, samples only if
+// nodes are asked for them.
+func (c *settings) podQueries() []podQuery {
+	if c.NodesOnly {
+		return nil
+	}
+	windows := []usage.Window{usage.Avg5m}
+	if slices.Contains(c.Windows, usage.Last) {
+		windows = append(windows, usage.Last)
+	}
+	var queries []podQuery
+	for _, window := range windows {
+		for _, metric := range []usage.Metric{usage.CPU, usage.Memory} {
+			override := c.Queries.Pods[metric]
+			now := cmp.Or(override.Expr, c.podBase(metric))
+			expression := cmp.Or(override.Windows[window], over(now, window, podStep))
+			builtIn := override.Expr == "" && override.Windows[window] == ""
+			queries = append(queries, podQuery{metric, window, override.unit(metric), expression, builtIn})
+		}
+	}
+	return queries
+}

@@ -1,0 +1,122 @@
+package usage
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/forecast"
+)
+
+// listPlace is the place of a node or pod in a snapshot or in a Batch.
+type listPlace int32
+
+// gone is the place of a pod that is not in the last snapshot.
+const gone listPlace = -1
+
+// podSeries holds the samples of one pod.
+type podSeries struct {
+	pod    *cluster.Pod // of the last snapshot
+	newest sampled
+	used   podRing
+	place  listPlace // among the pods of the last snapshot, or gone
+	// inBatch is its place in the last Batch that reported it.
+	inBatch listPlace
+	owner   ownerNumber
+	// given is the newest five-minute mean from a source, if samples followed
+	// it without a gap; its second is 0 if there is none.
+	given point
+	// trend is what its usage is expected to go on as.
+	trend forecast.Trend
+	// peak is the most that it used lately.
+	peak forecast.Peak
+	// unlike is how it differs from what its workload's pattern says.
+	unlike forecast.Unlike
+}
+
+func (p *podSeries) isOf(namespace, name string) bool {
+	return p.pod.Name == name && p.pod.Namespace == namespace
+}
+
+// mean returns the mean since a second: the source's if it came with the newest
+// sample, else computed here. span is how long the pod was observed, if it is
+// that old: a source that gave a mean had observed five minutes, which stays
+// true when the next source gives only samples.
+func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
+	if p.given.second == 0 {
+		return p.used.mean(since)
+	}
+	if newest, _ := p.used.newest(); p.given.second == newest.second {
+		return p.given.amounts(), Avg5m.Over, true
+	}
+	used, span, ok = p.used.mean(since)
+	if p.given.second >= since {
+		span = Avg5m.Over
+	}
+	return used, span, ok
+}
+
+// sampled is when a sample was taken and how old it may become.
+type sampled struct {
+	measured int64  // unix nanoseconds, which must advance for a sample to be new
+	second   uint32 // when it was measured or, if that seems later, when it arrived
+	maxAge   uint32 // seconds
+}
+
+// anyIsNewer makes each later sample count as newer.
+func (s *sampled) anyIsNewer() { s.measured = min(s.measured, 1) }
+
+func (s sampled) fresh(now uint32) bool {
+	return s.measured != 0 && uint64(now) <= uint64(s.second)+uint64(s.maxAge)
+}
+
+// nodeSeries holds the samples of one node.
+type nodeSeries struct {
+	source string
+	newest sampled
+	// refused is why the last sample was rejected, if it was.
+	refused Cause
+	// arrived is the second in which the newest sample arrived.
+	arrived uint32
+	// sourceSpan is how far back the source's own windows reach, if it gives no
+	// single samples.
+	sourceSpan time.Duration
+	metrics    []metricSeries // parallel to Store.metrics
+	stolen     metricSeries   // CPUStolen, by the node's own source
+	// left is the usage of pods that left, by the second in which they were missed.
+	left ring[point]
+	// system is usage outside all pods.
+	system ring[point]
+	// pods is the measured usage of its pods when it was sampled last.
+	pods cluster.Amounts
+	// trend is how its usage varies.
+	trend forecast.Trend
+	// trough is the least CPU that the whole machine used lately.
+	trough forecast.Trough
+}
+
+// reach returns the earliest second that the next sample may reach back to. It is a
+// rate since the newest sample, or a mean.
+func (ns *nodeSeries) reach() uint32 {
+	return clamp32(int64(ns.newest.second) - int64(ns.sourceSpan/time.Second))
+}
+
+type metricSeries struct {
+	history history
+	given   []given // parallel to Store.windows
+}
+
+// given is a window from a source.
+type given struct {
+	value float64
+	sampled
+	// validFor is for how many seconds the source considers it valid.
+	validFor uint32
+	// filled is the second in which another source than the node's own gave it;
+	// 0 if its own did.
+	filled uint32
+}
+
+// valid reports whether the source still considers it valid.
+func (g *given) valid(now uint32) bool {
+	return g.fresh(now) && uint64(now) <= uint64(g.second)+uint64(g.validFor)
+}

@@ -1,0 +1,197 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer/admission/names"
+)
+
+const (
+	// visibleWithin is how long the API server may take to see a key; 75 ms
+	// were the most that was measured.
+	visibleWithin = 2 * time.Second
+	// visiblePause is the time between two looks.
+	visiblePause = 5 * time.Millisecond
+	// looksOfACycle is over how many connections in a row the API server must
+	// steer before a cycle: where there are several, one may not.
+	looksOfACycle = 4
+)
+
+// errUnsteered says that the API server lets a pod with a key pass as it is.
+var errUnsteered = errors.New("the API server does not steer: a pod with a key passes as it is")
+
+// errNotInstalled says that there are no rights to have it steer, or no kind.
+var errNotInstalled = fmt.Errorf("%w: no right to write Steerings or no such kind, because the overlay does not list deploy/components/admission-steering", ledger.ErrNotInstalled)
+
+// Probe finds out whether the API server steers, by pods that it creates by dry
+// run.
+type Probe struct {
+	keys   *Keys
+	client kubernetes.Interface
+}
+
+// NewProbe returns a Probe that asks over a new connection each time: where there
+// are several API servers, each follows keys by itself.
+func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
+	config = rest.CopyConfig(config)
+	secured, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API server's certificates: %w", err)
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(config, &http.Transport{
+		TLSClientConfig: secured, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: callTimeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the probe: %w", err)
+	}
+	config.QPS = -1 // it has its own pace
+	client, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: wrapped, Timeout: callTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the probe: %w", err)
+	}
+	return &Probe{keys: keys, client: client}, nil
+}
+
+// permits reports whether this process may let held pods go.
+func (p *Probe) permits(ctx context.Context) (bool, error) {
+	for _, subresource := range []string{"", "status"} {
+		allowed, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods", Subresource: subresource})
+		if err != nil || !allowed {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// installed reports whether this process was given the right to write keys. To
+// try would be told to whoever watches for refused requests, in every cycle. Who
+// may do everything was not given it for this: then it is there if its kind is.
+func (p *Probe) installed(ctx context.Context) (bool, error) {
+	given, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
+	if err != nil || !given {
+		return false, err
+	}
+	if all, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}); err != nil || !all {
+		return err == nil, err
+	}
+	switch _, err := p.client.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String()); {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("asking whether there are Steerings: %w", err)
+	}
+	return true, nil
+}
+
+// Served reports whether the API server has the kind of keys, without which it
+// does not steer. It changes nothing, and so proves nothing.
+func Served(ctx context.Context, client discovery.DiscoveryInterface) bool {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	raw, err := client.RESTClient().Get().AbsPath("/apis", resource.Group, resource.Version).SetHeader("Accept", "application/json").DoRaw(ctx)
+	served := metav1.APIResourceList{}
+	if err != nil || json.Unmarshal(raw, &served) != nil {
+		return false
+	}
+	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })
+}
+
+// allowed asks for a right in all namespaces.
+func (p *Probe) allowed(ctx context.Context, right authorizationv1.ResourceAttributes) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+	answered, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking for the right to %s %s: %w", right.Verb, right.Resource, err)
+	}
+	return answered.Status.Allowed, nil
+}
+
+// visible waits until the API server steers by all keys that were set before: it
+// learns of them in order. It must do so over so many connections in a row.
+// visible returns errUnsteered if it does not in time, and any other error if it
+// cannot be asked.
+func (p *Probe) visible(ctx context.Context, inARow int) error {
+	ctx, cancel := context.WithTimeout(ctx, visibleWithin)
+	defer cancel()
+	uid := string(uuid.NewUUID())
+	node := "probe-" + uid // none has such a name
+	of := keyID{probeNamespace, uid}
+	until := p.keys.now().Add(keyLasts).Truncate(time.Second) // where clocks are so far apart that no key steers, neither does this
+	if err := p.keys.set(ctx, of, uid, target{Nodes: []string{node}, Until: until, By: byNames}); err != nil {
+		return err
+	}
+	defer p.keys.clear(ctx, of, uid)
+	for steered := 0; ; {
+		pod, err := p.create(ctx, uid)
+		switch {
+		case err != nil:
+			return fmt.Errorf("probing whether the API server steers: %w", err)
+		case !strings.Contains(pod.Annotations[names.Annotation], node):
+			steered = 0
+		default:
+			steered++
+		}
+		if steered == inARow {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errUnsteered
+		case <-time.After(visiblePause):
+		}
+	}
+}
+
+// look creates a pod without a key by dry run.
+func (p *Probe) look(ctx context.Context) error {
+	_, err := p.create(ctx, string(uuid.NewUUID()))
+	return err
+}
+
+func (p *Probe) create(ctx context.Context, ownerUID string) (*v1.Pod, error) {
+	return p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(ownerUID), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}) //nolint:wrapcheck // visible says what for
+}
+
+// probePod passes the PodSecurity standard restricted.
+func probePod(ownerUID string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "probe", Namespace: probeNamespace,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "probe", UID: types.UID(ownerUID), Controller: new(true),
+			}},
+		},
+		Spec: v1.PodSpec{
+			AutomountServiceAccountToken: new(false),
+			SecurityContext: &v1.PodSecurityContext{
+				RunAsNonRoot: new(true), SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []v1.Container{{
+				Name: "probe", Image: "none",
+				SecurityContext: &v1.SecurityContext{
+					AllowPrivilegeEscalation: new(false), Capabilities: &v1.Capabilities{Drop: []v1.Capability{"ALL"}},
+				},
+			}},
+		},
+	}
+}

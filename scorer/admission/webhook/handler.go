@@ -1,0 +1,201 @@
+// Package webhook has the API server steer where it has no
+// MutatingAdmissionPolicy: it answers reviews of new pods by the rules of the
+// policy evenkeel-steer in deploy/components/admission-steering-names. It refuses
+// no pod, and what it cannot answer the webhook's failurePolicy lets pass.
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	admissionv1 "k8s.io/api/admission/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
+	"github.com/evenkeel/evenkeel/scorer/admission"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+const (
+	// Path is where reviews are posted to.
+	Path = "/steer"
+	// within is how long a review may take to come and be answered: the API
+	// server waits for a second.
+	within = 500 * time.Millisecond
+	// maxBody is more than a pod that etcd takes has in its review, and atOnce
+	// bounds how many reviews take memory.
+	maxBody = 2 << 20
+	atOnce  = 16
+	// maxValues is more than the pods of a cluster have, and bounds what the short
+	// values of a long list become in memory.
+	maxValues = 20_000
+)
+
+// handler answers reviews.
+type handler struct {
+	keys *admission.Followed
+	now  func() time.Time
+	// turns has those that are answered now.
+	turns   chan struct{}
+	reviews *prometheus.CounterVec
+}
+
+// How reviews end.
+const (
+	resultSteered   = "steered"
+	resultUnsteered = "unsteered"
+	resultRefused   = "refused" // no review came, or too many at once
+)
+
+// New returns a handler of reviews that goes by keys, and registers its metrics.
+func New(keys *admission.Followed, now func() time.Time, registry prometheus.Registerer) http.Handler {
+	h := &handler{keys: keys, now: now, turns: make(chan struct{}, atOnce)}
+	h.reviews = promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "evenkeel_webhook_responses_total", Help: "Responses to the API server about new pods, by result.",
+	}, []string{"result"})
+	for _, result := range []string{resultSteered, resultUnsteered, resultRefused} {
+		h.reviews.WithLabelValues(result)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+Path, h)
+	return mux
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(deadline) // without support, the server's own deadlines end it
+	_ = conn.SetWriteDeadline(deadline.Add(within / 2))
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-ctx.Done():
+		h.refuse(w, r, http.StatusServiceUnavailable, errors.New("others are being answered"))
+		return
+	}
+	review, err := read(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		h.refuse(w, r, http.StatusBadRequest, err)
+		return
+	}
+	result := resultUnsteered
+	answer := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	patch, err := h.patch(review)
+	if err != nil {
+		extender.LogRefused(klog.FromContext(ctx), "A pod cannot be steered", "namespace", review.Request.Namespace, "reason", err.Error())
+	} else if patch != nil {
+		result = resultSteered
+		answer.Patch, answer.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
+	}
+	h.reviews.WithLabelValues(result).Inc()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer}) // nobody to tell
+}
+
+// refuse answers what is no review.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, code int, err error) {
+	h.reviews.WithLabelValues(resultRefused).Inc()
+	extender.LogRefused(klog.FromContext(r.Context()), "Review refused", "client", r.RemoteAddr, "reason", err.Error())
+	http.Error(w, "no AdmissionReview that can be answered", code)
+}
+
+// asked is what is needed of an AdmissionReview. Only its object has lists and
+// maps, so that nothing else takes more memory than the text.
+type asked struct {
+	metav1.TypeMeta
+	Request *request `json:"request"`
+}
+
+type request struct {
+	UID         types.UID               `json:"uid"`
+	Kind        metav1.GroupVersionKind `json:"kind"`
+	SubResource string                  `json:"subResource"`
+	Namespace   string                  `json:"namespace"`
+	Operation   admissionv1.Operation   `json:"operation"`
+	Object      runtime.RawExtension    `json:"object"`
+}
+
+func read(body io.Reader) (*asked, error) {
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("reading a review: %w", err)
+	}
+	var review asked
+	if err := utiljson.Unmarshal(content, &review); err != nil {
+		return nil, fmt.Errorf("decoding a review: %w", err)
+	}
+	if review.Request == nil {
+		return nil, errors.New("the review has no request")
+	}
+	return &review, nil
+}
+
+var (
+	reviewV1 = metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"}
+	podV1    = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
+)
+
+// decodePod decodes what steering needs of a pod and nothing else. A whole pod has
+// amounts, of which some take minutes to parse.
+func decodePod(raw []byte) (*v1.Pod, error) {
+	if n := jsonscan.Values(raw); n > maxValues {
+		return nil, fmt.Errorf("the pod has %d values: must be at most %d", n, maxValues)
+	}
+	var of struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			NodeName                  string                        `json:"nodeName"`
+			NodeSelector              map[string]string             `json:"nodeSelector"`
+			Affinity                  *v1.Affinity                  `json:"affinity"`
+			SchedulingGates           []v1.PodSchedulingGate        `json:"schedulingGates"`
+			TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
+		} `json:"spec"`
+	}
+	if err := utiljson.Unmarshal(raw, &of); err != nil {
+		return nil, fmt.Errorf("decoding a pod: %w", err)
+	}
+	return &v1.Pod{ObjectMeta: of.ObjectMeta, Spec: v1.PodSpec{
+		NodeName: of.Spec.NodeName, NodeSelector: of.Spec.NodeSelector, Affinity: of.Spec.Affinity,
+		SchedulingGates: of.Spec.SchedulingGates, TopologySpreadConstraints: of.Spec.TopologySpreadConstraints,
+	}}, nil
+}
+
+// patch returns what has a new pod steered, nil if it is not to be, and an error
+// if it cannot be read.
+func (h *handler) patch(review *asked) ([]byte, error) {
+	request := review.Request
+	if review.TypeMeta != reviewV1 || request.Kind != podV1 || request.Operation != admissionv1.Create || request.SubResource != "" {
+		return nil, nil
+	}
+	pod, err := decodePod(request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	if !steerable(pod) {
+		return nil, nil
+	}
+	nodes, hold := h.keys.Of(request.Namespace, pod, h.now())
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	steps := steer(pod, nodes, hold)
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	return admission.Encode(steps...)
+}

@@ -1,0 +1,347 @@
+// Package answer answers kube-scheduler: it combines the newest observation
+// and the ledger into the extender's Answerer. A pod that replaces a moved one
+// gets its planned destination and is booked there. Any other pod is kept off
+// hot nodes, and for a while off the node that one of its owner's pods was just
+// moved from.
+package answer
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// Answerer implements extender.Answerer over an Observer. It is safe for
+// concurrent use.
+type Answerer struct {
+	observer *observer.Observer
+	now      func() time.Time
+	asked    atomic.Int64
+	last     atomic.Int64 // unix seconds of the newest request
+	recent   *recent
+	names    atomic.Pointer[names]
+	// looks bounds how often requests look whether the watch shows their pods.
+	looks *rate.Limiter
+}
+
+var (
+	_ extender.Answerer = (*Answerer)(nil)
+	_ extender.Indexed  = round{}
+)
+
+// NewAnswerer returns an Answerer.
+func NewAnswerer(o *observer.Observer, now func() time.Time) *Answerer {
+	return &Answerer{observer: o, now: now, recent: newRecent(recentPods), looks: rate.NewLimiter(lookRate, lookBurst)}
+}
+
+// Begin opens a round on the newest observation. Before the first observation
+// everything is unknown, so answers are neutral.
+func (a *Answerer) Begin() extender.Round { return a.begin() }
+
+func (a *Answerer) begin() round {
+	observation := a.observer.Latest()
+	if observation == nil {
+		return round{answerer: a, index: noNames}
+	}
+	return round{answerer: a, observation: observation, index: a.indexOf(observation.Board)}
+}
+
+// names is the index of one board's nodes; boards with the same nodes share it.
+type names struct {
+	board *scorer.Board
+	index *extender.Index
+}
+
+var noNames = extender.NewIndex(nil)
+
+func (a *Answerer) indexOf(board *scorer.Board) *extender.Index {
+	last := a.names.Load()
+	if last != nil && last.board == board {
+		return last.index
+	}
+	next := &names{board: board}
+	if last != nil && last.board.SameNodes(board) {
+		next.index = last.index
+	} else {
+		next.index = extender.NewIndex(board.Names())
+	}
+	a.names.Store(next)
+	return next.index
+}
+
+// Asked returns how many filter and prioritize requests were answered so far.
+func (a *Answerer) Asked() int64 { return a.asked.Load() }
+
+// LastAsked returns when the newest request came, to the second; zero before
+// the first.
+func (a *Answerer) LastAsked() time.Time {
+	if last := a.last.Load(); last != 0 {
+		return time.Unix(last, 0)
+	}
+	return time.Time{}
+}
+
+// watchLag is how long a request waits for the pod watch that it has overtaken,
+// well within kube-scheduler's timeout of 200 ms; watchEvery is the time between
+// two looks.
+const (
+	watchLag   = 80 * time.Millisecond
+	watchEvery = 2 * time.Millisecond
+)
+
+// lookRate and lookBurst bound the looks of all requests, per second and at
+// once: two seconds of waiting, and then a fifth of the time. A watch that has
+// broken off, or a stranger's made-up pods, slow kube-scheduler down no further.
+const (
+	lookRate  = 100
+	lookBurst = 1000
+)
+
+// await waits a moment for the watch to show a pod that it has not shown yet:
+// until then nothing is charged for the pod, and all pods of a burst would be
+// sent to the same coolest node. What the watch does not show in time stays
+// unknown.
+func (a *Answerer) await(s *subject) {
+	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
+	_ = wait.ExponentialBackoff(looks, func() (bool, error) {
+		s.learn(a.observer)
+		return s.known || !a.looks.Allow(), nil
+	})
+}
+
+// note counts a request. One about a pod that the watch does not know may be
+// anybody's, and shows nothing.
+func (a *Answerer) note(s *subject) {
+	if !s.charges {
+		return
+	}
+	a.asked.Add(1)
+	a.last.Store(a.now().Unix())
+	a.recent.add(s.UID)
+}
+
+// AskedAbout reports whether kube-scheduler recently asked about this pod.
+func (a *Answerer) AskedAbout(podUID string) bool { return a.recent.has(podUID) }
+
+type round struct {
+	answerer    *Answerer
+	observation *observer.Observation
+	index       *extender.Index
+}
+
+// Index finds nodes by name.
+func (r round) Index() *extender.Index { return r.index }
+
+// Node returns the index of a node, or -1.
+func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
+
+// Filter marks the rejected nodes. kube-scheduler calls it before it chooses,
+// and with one node left it never calls Prioritize, so what Filter tells the
+// replacement of a move is an attempt to place it.
+func (r round) Filter(asked *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
+	pod := claimed(asked)
+	if pod.learn(r.answerer.observer); !pod.known && r.observation != nil {
+		r.answerer.await(&pod)
+	}
+	r.answerer.note(&pod)
+	if r.observation == nil {
+		return
+	}
+	moves := r.answerer.observer.Ledger()
+	r.unpresume(&pod)
+	if !moves.Quiet() {
+		now := r.answerer.now()
+		if move, ok := match(moves, &pod, now); ok {
+			if r.land(&pod, move, nodes, reasons, now) {
+				return
+			}
+		}
+		r.avoidSource(&pod, nodes, reasons, now)
+	}
+	amounts := r.estimate(&pod)
+	r.rejectFull(&pod, amounts, nodes, reasons)
+	left, only := 0, cluster.NodeIndex(-1)
+	for k, i := range nodes {
+		if reasons[k] == extender.RejectNone {
+			left, only = left+1, i
+		}
+	}
+	if left == 1 { // kube-scheduler will not call Prioritize
+		r.presume(&pod, only, cluster.NewCharge(amounts, pod.requests))
+	}
+}
+
+// reason returns why full nodes are rejected for the pod, or RejectNone if they
+// are kept: pods of DaemonSets are exempt from limits of measured windows,
+// because each fits one node only and would wait forever.
+func (r round) reason(pod *subject) extender.Reject {
+	switch {
+	case !r.observation.Board.Measured():
+		return extender.RejectHot
+	case pod.OwnerKind == "DaemonSet":
+		return extender.RejectNone
+	default:
+		return extender.RejectLoad
+	}
+}
+
+// rejectFull marks the nodes that are full.
+func (r round) rejectFull(pod *subject, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
+	board, why := r.observation.Board, r.reason(pod)
+	if why == extender.RejectNone {
+		return
+	}
+	for k := range board.Refused(nodes, amounts) {
+		// RejectLoad overrides other reasons, because those yield where a
+		// request would lose all its nodes.
+		if reasons[k] == extender.RejectNone || why == extender.RejectLoad {
+			reasons[k] = why
+		}
+	}
+}
+
+// match finds the move that a pod is the replacement of: for one that is known
+// by the watch's order, in which all processes pair pods, else by a guess.
+func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool) {
+	if pod.known {
+		return moves.Match(pod.Pod, now)
+	}
+	return moves.Guess(pod.Pod, now)
+}
+
+// presume charges a pod to the node that kube-scheduler is likely to choose.
+// Its choice is known only when the watch shows the pod bound, and by then it
+// has placed many others.
+func (r round) presume(pod *subject, node cluster.NodeIndex, charge cluster.Charge) {
+	if node < 0 || !pod.charges {
+		return
+	}
+	within := ledger.BoundWithin
+	if pod.hasClaims {
+		within = ledger.ProvisionedWithin
+	}
+	r.answerer.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, within, r.answerer.now())
+}
+
+func (r round) unpresume(pod *subject) {
+	if pod.charges {
+		r.answerer.observer.Ledger().Unpresume(pod.UID)
+	}
+}
+
+// land keeps only the planned destination if that is in the request and under
+// its ceiling, else only the request's coolest node, which is charged beside
+// what is reserved: the plan changes by no request. It returns false if no node
+// of the request qualifies.
+func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) bool {
+	board := r.observation.Board
+	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures no usage
+		move.Usage = r.estimate(pod)
+	}
+	to := r.destination(move, nodes)
+	planned := to >= 0
+	if !planned {
+		from := board.Node([]byte(move.From))
+		to = r.observation.Coolest(&move.Intent, nodes, func(i cluster.NodeIndex) bool { return i == from })
+	}
+	if to < 0 {
+		return false
+	}
+	for k, i := range nodes {
+		if i != to {
+			reasons[k] = extender.RejectNotDestination
+		}
+	}
+	if pod.known {
+		r.answerer.observer.Ledger().Answered(move.PodUID, move.Usage, now)
+	}
+	if !planned {
+		r.presume(pod, to, cluster.NewCharge(move.Usage, pod.requests))
+	}
+	return true
+}
+
+// destination returns the node where the move is reserved, if the request has
+// that node and it is still under its ceiling; the reservation is already part
+// of its predicted usage. Otherwise it returns -1.
+func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.NodeIndex {
+	if move.Node == "" {
+		return -1
+	}
+	to := r.observation.Board.Node([]byte(move.Node))
+	if to < 0 || !r.observation.Board.LandsUpTo(to, cluster.Amounts{}, move.CeilingOn(move.Node)) {
+		return -1
+	}
+	if !slices.Contains(nodes, to) {
+		return -1
+	}
+	return to
+}
+
+func (r round) avoidSource(pod *subject, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) {
+	r.answerer.observer.Ledger().Avoid(pod.Namespace, pod.OwnerUID, now, func(node string) {
+		source := r.observation.Board.Node([]byte(node))
+		for k, i := range nodes {
+			if i >= 0 && i == source {
+				reasons[k] = extender.RejectSource
+			}
+		}
+	})
+}
+
+// Prioritize scores the nodes; a planned destination gets the only score above
+// 0.
+func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores []int8) {
+	pod := claimed(asked)
+	pod.learn(r.answerer.observer)
+	r.answerer.note(&pod)
+	if r.observation == nil {
+		return
+	}
+	r.unpresume(&pod)
+	board, amounts := r.observation.Board, r.estimate(&pod)
+	board.Score(nodes, amounts, scores)
+	if !pod.charges && len(nodes) > 0 && !board.Measured() { // measured windows know no charges
+		level(scores[:len(nodes)])
+	}
+	move, ok := ledger.Move{}, false
+	if moves := r.answerer.observer.Ledger(); !moves.Quiet() {
+		move, ok = match(moves, &pod, r.answerer.now())
+	}
+	if !ok {
+		charge := cluster.NewCharge(amounts, pod.requests)
+		r.presume(&pod, board.Likeliest(nodes, charge.Requests, scores), charge)
+		return
+	}
+	if to := r.destination(move, nodes); to >= 0 {
+		for k, i := range nodes {
+			scores[k] = 0
+			if i == to {
+				scores[k] = scorer.MaxScore
+			}
+		}
+	}
+}
+
+// level makes the best nodes equal, up to two steps of a score apart. While the watch
+// has broken off no answer counts for the next, and all pods would be sent to the same
+// coolest node; among equals kube-scheduler goes by what it has placed itself.
+func level(scores []int8) {
+	most := max(slices.Max(scores)-2, 0)
+	for k := range scores {
+		scores[k] = min(scores[k], most)
+	}
+}
+
+func (r round) estimate(pod *subject) cluster.Amounts {
+	return r.answerer.observer.Estimate(r.observation, pod.unmeasured())
+}

@@ -1,0 +1,46 @@
+package answer
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// Describe returns the pod as the extender would have decoded it.
+func Describe(pod *v1.Pod) *extender.Pod {
+	record := informed.Pod(pod)
+	created := ""
+	if !record.Created.IsZero() {
+		created = record.Created.UTC().Format(time.RFC3339)
+	}
+	return &extender.Pod{
+		Namespace: record.Namespace, Name: record.Name, UID: record.UID,
+		OwnerUID: record.Owner.UID, OwnerKind: record.Owner.Kind, OwnerName: record.Owner.Name,
+		Created: created, TemplateHash: record.TemplateHash,
+		HasClaims: record.HasClaims,
+		CPUMilli:  record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
+		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],
+	}
+}
+
+// Land returns the node that the replacement of a move is nominated for, and
+// books it there; empty for a pod that replaces nothing, or that no node is cool
+// enough for. It is none that was closed since the observation, nor one that
+// does not take the pod, as far as is known: kube-scheduler has not asked.
+func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
+	c := a.consider(Describe(pod))
+	if c.Neutral() || !c.moving {
+		return ""
+	}
+	node := c.Land(c.round.observation.Board.Names(), func(name string) bool { return a.observer.Store().Closed(name) == "" && takes(name) })
+	booked := c.move.State == ledger.Booked && c.move.Node == node
+	if node != "" && !booked { // a held pod that is asked for again has not been tried
+		c.Reserve(node)
+	}
+	return node
+}

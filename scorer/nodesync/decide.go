@@ -1,0 +1,286 @@
+package nodesync
+
+import (
+	"cmp"
+	"hash/fnv"
+	"maps"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/annotations"
+)
+
+// Object is what is on a node, at one resourceVersion.
+type Object struct {
+	Name, UID string
+	// ResourceVersion may be empty; the node is then read before it is changed.
+	ResourceVersion string
+	// Labels, Annotations and Taints are never modified. Annotations need only
+	// the record and the keys that annotations.ParseKey knows.
+	Labels, Annotations map[string]string
+	Taints              []v1.Taint
+}
+
+// ObjectOf returns what is on a node.
+func ObjectOf(node *v1.Node) Object {
+	return Object{
+		Name: node.Name, UID: string(node.UID), ResourceVersion: node.ResourceVersion,
+		Labels: node.Labels, Annotations: node.Annotations, Taints: node.Spec.Taints,
+	}
+}
+
+// Node is what is on a node and what is known of it.
+type Node struct {
+	Object
+	// Known reports whether usage is known. Hot, if it is, reports whether the
+	// node is hot by the lines of eviction, hysteresis included.
+	Known, Hot bool
+	// AboveReject reports whether the node is above a reject line, BelowReject
+	// whether it is clearly below all of them. Between the two it stays as it
+	// is: what is on the node remembers which it was.
+	AboveReject, BelowReject bool
+	// Out reports whether the policy excludes the node: nothing is published on
+	// it.
+	Out bool
+	// At is the latest time at which Percent was measured; it is the timestamp
+	// of the annotations.
+	At time.Time
+	// Percent is usage in percent of capacity. It must not have windows that
+	// were read from annotations: writing them back would make them look fresh
+	// forever.
+	Percent map[usage.Window]cluster.Percents
+}
+
+// Foreign is a key that is not written because it holds another writer's value.
+type Foreign struct {
+	Kind Kind
+	Key  string
+}
+
+// Decision is what to change on a node.
+type Decision struct {
+	Patch   Patch
+	Foreign []Foreign
+	// Corrupt reports whether the node's record could not be read.
+	Corrupt bool
+}
+
+// maxAhead is how far the clock that stamped a measurement may be ahead of
+// ours.
+const maxAhead = time.Minute
+
+// highestPercent is above what a node can use; higher values are not
+// measurements.
+const highestPercent = 150
+
+// Decide returns what has to change on a node to match the policy at a time.
+func Decide(policy Policy, node Node, now time.Time) Decision {
+	key := policy.recordKey()
+	owned, corrupt := readRecord(node.Annotations, key)
+	decision := Decision{Corrupt: corrupt, Patch: Patch{recordKey: key}}
+	if node.Out {
+		policy = Policy{}
+	}
+	var owns record
+	patch := &decision.Patch
+	part := func(kind Kind, have, ours map[string]string, want map[string]wish) (changes, map[string]string) {
+		changed, kept, foreign := reconcile(have, ours, want)
+		for _, key := range foreign {
+			decision.Foreign = append(decision.Foreign, Foreign{kind, key})
+		}
+		return changed, kept
+	}
+	soft := softTaints(node.Taints)
+	figures := standing(node.Annotations, owned.Annotations)
+	patch.labels, owns.Labels = part(KindLabel, node.Labels, standing(node.Labels, owned.Labels), policy.Label.wishes(node.hot()))
+	patch.taints, owns.Taints = part(KindTaint, soft, standing(soft, owned.Taints), policy.taints(node))
+	patch.annotations, owns.Annotations = part(KindAnnotations, node.Annotations, figures,
+		policy.Annotations.wishes(node, figures, now))
+	if len(patch.taints) > 0 {
+		patch.allTaints = applied(node.Taints, patch.taints)
+	}
+	current, exists := node.Annotations[key]
+	text := owns.text()
+	switch {
+	case !owns.empty() && text != current:
+		patch.record, patch.recordChanged = &text, true
+	case owns.empty() && exists && !corrupt:
+		// A corrupt record stays for a person to inspect.
+		patch.recordChanged = true
+	}
+	return decision
+}
+
+// wish is the wanted value of a key, or with keep the value that we wrote
+// before.
+type wish struct {
+	value string
+	keep  bool
+}
+
+// reconcile returns what to change on a node, which keys and values are then
+// ours, and the keys that another writer has taken. Keys of ours that are not
+// wanted are removed.
+func reconcile(have, ours map[string]string, want map[string]wish) (changes, map[string]string, []string) {
+	changed, owns := changes{}, map[string]string{}
+	var foreign []string
+	for key := range ours {
+		if _, wanted := want[key]; !wanted {
+			changed[key] = nil
+		}
+	}
+	for _, key := range sortedKeys(want) {
+		wished := want[key]
+		_, exists := have[key]
+		current, mine := ours[key]
+		switch {
+		case wished.keep && mine:
+			owns[key] = current
+		case wished.keep:
+		case exists && !mine:
+			foreign = append(foreign, key)
+		default:
+			owns[key] = wished.value
+			if !mine || current != wished.value {
+				changed[key] = &wished.value
+			}
+		}
+	}
+	return changed, owns, foreign
+}
+
+// standing returns the recorded keys that still have their recorded value; the
+// others are gone or another writer's.
+func standing(have, recorded map[string]string) map[string]string {
+	ours := map[string]string{}
+	for key, value := range recorded {
+		if current, exists := have[key]; exists && current == value {
+			ours[key] = value
+		}
+	}
+	return ours
+}
+
+// taints returns the wanted taints of a node: one above the reject line, two
+// while it is hot.
+func (p Policy) taints(node Node) map[string]wish {
+	want := map[string]wish{}
+	maps.Copy(want, p.Taint.wishes(node.hot()))
+	maps.Copy(want, p.RejectTaint.wishes(node.aboveReject()))
+	return want
+}
+
+// answer is whether a node should have a mark.
+type answer uint8
+
+const (
+	asItIs answer = iota // nothing that is known speaks for a change
+	without
+	with
+)
+
+func (n *Node) hot() answer {
+	switch {
+	case !n.Known:
+		return asItIs
+	case n.Hot:
+		return with
+	}
+	return without
+}
+
+// aboveReject is with on every hot node, whatever the lines, so that two taints
+// are always worse than one.
+func (n *Node) aboveReject() answer {
+	switch {
+	case !n.Known:
+		return asItIs
+	case n.Hot, n.AboveReject:
+		return with
+	case n.BelowReject:
+		return without
+	}
+	return asItIs
+}
+
+// wishes returns the wanted keys of the mark.
+func (m Mark) wishes(should answer) map[string]wish {
+	switch {
+	case !m.Enabled, should == without:
+		return nil
+	case should == asItIs:
+		return map[string]wish{m.Key: {keep: true}}
+	}
+	return map[string]wish{m.Key: {value: m.Value}}
+}
+
+// wishes returns the wanted annotations of a node: rewritten if due, else as
+// they are.
+func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) map[string]wish {
+	if !a.Enabled {
+		return nil
+	}
+	want := make(map[string]wish, 2*len(a.Windows))
+	for _, window := range a.Windows {
+		percents, known := node.Percent[window]
+		for metric, resource := range published {
+			key := annotations.Key(metric, window)
+			percent := percents[resource]
+			want[key] = wish{keep: true}
+			if known && node.Known && percent >= 0 && percent <= highestPercent && a.due(node, window, ours[key], now) {
+				want[key] = wish{value: annotations.Format(percent, a.Unit, node.At, a.Location)}
+			}
+		}
+	}
+	return want
+}
+
+var published = map[usage.Metric]cluster.Resource{usage.CPU: cluster.CPU, usage.Memory: cluster.Memory}
+
+// due reports whether a window has to be written. Time is divided into periods,
+// shifted by the node's name, so that the nodes of a cluster are written one
+// after the other. Longer periods that are multiples of a shorter one begin
+// together with it, so that one patch is enough. The period is that of the
+// measurement, not of the write, which is always a little later.
+func (a Annotations) due(node Node, window usage.Window, written string, now time.Time) bool {
+	period := a.period(window)
+	if node.At.Sub(now) > maxAhead || !now.Before(node.At.Add(period+annotations.Grace)) {
+		return false // readers would reject it
+	}
+	value, cause := annotations.Parse(written)
+	if cause != "" || value.Reported() != a.Unit {
+		return true
+	}
+	location := cmp.Or(a.Location, time.UTC)
+	last := value.In(location)
+	if last.Sub(now) > maxAhead {
+		return true // written in another time zone
+	}
+	shift := shiftOf(node.Name)
+	return node.At.After(last) && slot(node.At, shift, period) != slot(last, shift, period)
+}
+
+func slot(t time.Time, shift int64, period time.Duration) int64 {
+	return (t.Unix() + shift) / max(int64(period/time.Second), 1)
+}
+
+func shiftOf(name string) int64 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(name))
+	return int64(hash.Sum32())
+}
+
+// softTaints returns the values of the taints with the effect PreferNoSchedule,
+// by key. A taint with the same key and another effect is a different taint.
+func softTaints(taints []v1.Taint) map[string]string {
+	soft := map[string]string{}
+	for _, taint := range taints {
+		if taint.Effect == v1.TaintEffectPreferNoSchedule {
+			soft[taint.Key] = taint.Value
+		}
+	}
+	return soft
+}

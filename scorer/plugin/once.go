@@ -1,0 +1,29 @@
+package plugin
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// once keeps the first answer.
+type once[T any] struct {
+	sync  sync.Once
+	known atomic.Bool
+	value T
+}
+
+func (o *once[T]) do(find func() T) T {
+	o.sync.Do(func() {
+		o.value = find()
+		o.known.Store(true)
+	})
+	return o.value
+}
+
+// get returns the answer if there is one already, without finding it.
+func (o *once[T]) get() (value T, known bool) {
+	if !o.known.Load() {
+		return value, false
+	}
+	return o.value, true
+}

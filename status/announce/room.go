@@ -1,0 +1,89 @@
+package announce
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// The reasons of Events about room.
+const (
+	// roomMissing: hot nodes stay hot, because no cool node has room for enough of
+	// their pods.
+	roomMissing = "RoomMissing"
+	// roomFound: none does any more.
+	roomFound = "RoomFound"
+)
+
+// Room reports how much room hot nodes lack on others. It is safe for
+// concurrent use.
+type Room struct {
+	announcer     *Announcer
+	cores, memory prometheus.Gauge
+
+	mu sync.Mutex
+	// lacking holds what nodes lack, by name.
+	lacking map[string]cluster.Amounts
+}
+
+// NewRoom registers the metrics.
+func NewRoom(announcer *Announcer, registry prometheus.Registerer) *Room {
+	factory := promauto.With(registry)
+	return &Room{
+		announcer: announcer,
+		cores: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "evenkeel_missing_room_cpu_cores", Help: "CPU usage that hot nodes have too much and no other node may take, by the last plan.",
+		}),
+		memory: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "evenkeel_missing_room_memory_bytes", Help: "Memory usage that hot nodes have too much and no other node may take, by the last plan.",
+		}),
+	}
+}
+
+// Planned reports what a plan found: by an Event for the first plan without room
+// and for the first with room again.
+func (r *Room) Planned(plan *strategies.Plan) {
+	r.mu.Lock()
+	told := len(r.lacking) > 0
+	r.lacking = lackingBy(plan, r.lacking)
+	nodes, missing := len(r.lacking), cluster.Amounts{}
+	for _, lacks := range r.lacking {
+		missing = missing.Plus(lacks)
+	}
+	r.mu.Unlock()
+	r.cores.Set(float64(missing[cluster.CPU]) / 1000)
+	r.memory.Set(float64(missing[cluster.Memory]))
+	switch {
+	case nodes > 0 && !told:
+		r.announcer.tell(v1.EventTypeWarning, roomMissing, fmt.Sprintf(
+			"Hot nodes stay hot, because the cool nodes do not take enough of their pods: %d; what would have to leave them: %s. More nodes, higher reject lines or looser placement rules of the pods would help.",
+			nodes, missing.InWords()))
+	case nodes == 0 && told:
+		r.announcer.tell(v1.EventTypeNormal, roomFound, "No node stays hot for lack of room any more.")
+	}
+}
+
+// lackingBy returns what nodes lack by a plan or, of a hot node that it was not
+// made for, as before: its pods may not leave now, or others come first.
+func lackingBy(plan *strategies.Plan, before map[string]cluster.Amounts) map[string]cluster.Amounts {
+	now := map[string]cluster.Amounts{}
+	for i := range plan.Nodes {
+		n := &plan.Nodes[i]
+		lacks := n.NoRoom
+		if n.State == thresholds.Hot && n.Reason != "" && n.Reason != reasons.NoLanding {
+			lacks = before[n.Name]
+		}
+		if lacks != (cluster.Amounts{}) {
+			now[n.Name] = lacks
+		}
+	}
+	return now
+}

@@ -1,0 +1,160 @@
+package doctor_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/status/doctor"
+	"github.com/evenkeel/evenkeel/status/doctor/probe"
+)
+
+// noon is when everything happens.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// ward is a cluster of three nodes of 10 cores with two pods each, and what its
+// usage sources say.
+type ward struct {
+	t       *testing.T
+	patient *doctor.Patient
+	nodes   *cluster.Snapshot
+	sources []*meter
+	signals []usage.Metric
+	windows []usage.Window
+}
+
+// meter is a usage source that says what a test lets it.
+type meter struct {
+	name  string
+	batch usage.Batch
+	err   error
+}
+
+func (s *meter) Name() string { return s.name }
+
+func (s *meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
+	s.batch.Source = s.name
+	return s.batch, s.err
+}
+
+// rememberer is a source with a history.
+type rememberer struct{ *meter }
+
+func (rememberer) History(context.Context, *cluster.Snapshot, time.Time, time.Duration) ([]usage.Batch, error) {
+	return nil, nil
+}
+
+var _ observer.Historian = rememberer{}
+
+func newWard(t *testing.T, types ...string) *ward {
+	t.Helper()
+	load := policy.Default(kinds.All)
+	load.Hot.Windows = []usage.Window{usage.Avg5m}
+	w := &ward{t: t, nodes: &cluster.Snapshot{}, patient: &doctor.Patient{
+		Mode: doctor.ModeServe, PolicyFile: "policy.yaml", Load: &load, MovesByUsage: true,
+		Rights: doctor.Rights{Identity: "system:serviceaccount:evenkeel:evenkeel"},
+		Pause:  doctor.Pause{Namespace: "evenkeel", Name: "evenkeel-pause", Ledger: "evenkeel-ledger", Annotation: "evenkeel.io/paused"},
+		Extender: doctor.Extender{
+			URL: "http://127.0.0.1:8888", Started: noon.Add(-time.Hour), LastAsked: noon.Add(-time.Minute), Asked: 40,
+		},
+	}}
+	t.Cleanup(func() { lintFixes(t, w.patient) })
+	for i := range 3 {
+		w.node(fmt.Sprintf("n%d", i))
+	}
+	for _, kind := range types {
+		w.patient.Sources = append(w.patient.Sources, policy.NewSource(kind, kinds.All))
+		w.sources = append(w.sources, &meter{name: kind, batch: w.batch(2 * time.Second)})
+	}
+	return w
+}
+
+func (w *ward) node(name string) *cluster.Node {
+	n := &cluster.NodePods{Node: cluster.Node{
+		Name: name, Ready: true, Schedulable: true, Labels: map[string]string{"kubernetes.io/hostname": name},
+		Allocatable: cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 64 << 30},
+		Capacity:    cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 64 << 30},
+	}}
+	for k := range 2 {
+		n.Pods = append(n.Pods, &cluster.Pod{
+			UID: fmt.Sprintf("%s-%d", name, k), Namespace: "web", Name: fmt.Sprintf("%s-%d", name, k), Node: name,
+			Created: noon.Add(-2 * time.Hour), Started: noon.Add(-2 * time.Hour), Owner: cluster.Owner{UID: "web", Kind: "ReplicaSet"},
+		})
+	}
+	w.nodes.Nodes = append(w.nodes.Nodes, n)
+	return &n.Node
+}
+
+// batch is a reading in which all nodes and pods have samples of this age.
+func (w *ward) batch(age time.Duration) usage.Batch {
+	batch := usage.Batch{Received: noon}
+	at := noon.Add(-age)
+	for _, n := range w.nodes.Nodes {
+		batch.Nodes = append(batch.Nodes, usage.NodeSample{
+			Name: n.Node.Name, Readings: usage.LastReadings(at, cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30}),
+		})
+		for _, pod := range n.Pods {
+			batch.Pods = append(batch.Pods, usage.PodSample{
+				Namespace: pod.Namespace, Name: pod.Name,
+				Last: usage.Sample{At: at, Used: cluster.Amounts{cluster.CPU: 1000, cluster.Memory: 5 << 30}},
+			})
+		}
+	}
+	return batch
+}
+
+// ask puts the sources' answers in front of the doctor.
+func (w *ward) ask() *ward {
+	w.t.Helper()
+	var sources []observer.Source
+	for _, s := range w.sources {
+		if s.name == string(prometheus.Name) {
+			sources = append(sources, rememberer{s})
+		} else {
+			sources = append(sources, s)
+		}
+	}
+	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Now: func() time.Time { return noon }, Usage: usage.Config{
+		SampleInterval: 15 * time.Second, MaxAge: w.patient.Load.Usage.MaxAge.Duration, MinWindow: 75 * time.Second,
+		Windows: w.windows, Signals: w.signals,
+	}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.patient.Readings = panel.Ask(w.t.Context(), w.nodes)
+	return w
+}
+
+// found returns what a check says, as level, subject and sentence.
+func found(p *doctor.Patient, check doctor.Check) []string {
+	var lines []string
+	for _, f := range doctor.Examine(p).Findings {
+		if f.Check != check {
+			continue
+		}
+		line := string(f.Level)
+		if f.Subject != "" {
+			line += " " + f.Subject
+		}
+		lines = append(lines, line+": "+f.Says)
+	}
+	return lines
+}
+
+// fixes returns how a check's findings are to be fixed.
+func mends(p *doctor.Patient, check doctor.Check) string {
+	all := ""
+	for _, f := range doctor.Examine(p).Findings {
+		if f.Check == check {
+			all += f.Mend + "\n"
+		}
+	}
+	return all
+}

@@ -1,0 +1,146 @@
+package doctor
+
+import (
+	"strings"
+
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// fixSource says how to fix a source that gave no reading.
+func fixSource(s *policy.Source, err error) string {
+	text, d := strings.ToLower(err.Error()), s.Config.Describe()
+	own := d.Hints
+	if own == nil {
+		own = hints
+	}
+	for _, hint := range own {
+		for _, part := range hint.Texts {
+			if strings.Contains(text, part) {
+				return textOf(&d, hint)
+			}
+		}
+	}
+	return "See the error, then run doctor again."
+}
+
+// textOf is the advice of a hint for a source.
+func textOf(d *source.Description, hint source.Hint) string {
+	advice := d.Advice[hint.Topic]
+	switch {
+	case hint.Topic == source.Forbidden && advice == "":
+		advice = "It knows who is asking and does not allow it. " + d.Advice[source.Unauthorized] +
+			"\nWith several tenants say which one, too:\n" + source.Snippet(d.Name, "headers: {X-Scope-OrgID: tenant}")
+	case hint.Topic == source.NotFound && advice == "":
+		advice = "It does not serve what is asked for: see its version."
+	}
+	text := hint.Advice + advice
+	text = strings.ReplaceAll(text, "BESIDE ", outer(d.Name, ""))
+	text = strings.ReplaceAll(text, "WITHIN tls:", source.Snippet(d.Name, https(d)+"tls:"))
+	return strings.ReplaceAll(text, "WITHIN ", source.Snippet(d.Name, ""))
+}
+
+// https is the line that TLS takes where http is the default.
+func https(d *source.Description) string {
+	if d.Plain {
+		return "scheme: https\n        "
+	}
+	return ""
+}
+
+// hints are for sources that are reached over HTTP. The first whose text is in
+// the error applies: the nearer a text is to the cause, the further up it is.
+// BESIDE and WITHIN say where a line goes in the policy: beside a source's
+// settings, or within them.
+var hints = []source.Hint{
+	{
+		Texts:  []string{"--send-credentials"},
+		Advice: "Check the address and the credential that the policy names. If you trust both, run doctor again with --send-credentials.",
+	},
+	{
+		Texts:  []string{"unknown authority", "self-signed", "self signed"},
+		Advice: "Nobody that is trusted vouches for its certificate. Name the authority that does:\nWITHIN tls: {caFile: /path/to/ca.crt}",
+	},
+	{
+		Texts: []string{"certificate is valid for", "cannot validate certificate", "doesn't contain any ip sans"},
+		Advice: "Its certificate is for another name. Use that name as the address, or say which one to expect:\n" +
+			"WITHIN tls: {serverName: name-on-the-certificate}",
+	},
+	{
+		Texts:  []string{"certificate has expired"},
+		Advice: "Its certificate has expired, or the clock of this machine is wrong: renew it.",
+	},
+	{
+		Texts:  []string{"certificate required", "bad certificate"},
+		Advice: "It wants a client certificate:\nWITHIN tls: {certFile: /path/to/tls.crt, keyFile: /path/to/tls.key}",
+	},
+	{
+		Texts:  []string{"server gave http response to https"},
+		Advice: "It speaks http, not https: correct the scheme.",
+	},
+	{
+		Texts:  []string{"http request to an https server", "malformed http response"},
+		Advice: "It speaks https, not http: correct the scheme.",
+	},
+	{
+		Texts: []string{"answer is too large", "answer is longer"},
+		Advice: "The answer is beyond what is read. Narrow the expressions down to this cluster's nodes and pods (usage.sources[].prometheus.queries),\n" +
+			"or aggregate away labels with: sum by (...) or max by (...).",
+	},
+	{
+		Texts:  []string{"no such host", "server misbehaving"},
+		Advice: "The name in its address is not known here. Inside a cluster write <service>.<namespace>.svc, and see whether the Service exists.",
+	},
+	{
+		Texts:  []string{"connection refused"},
+		Advice: "Nothing listens at its address and port, or it is down.", Topic: source.Refused,
+	},
+	{
+		Texts:  []string{"no route to host", "network is unreachable", "i/o timeout"},
+		Advice: "Its address cannot be reached from here: look at NetworkPolicies and firewalls.",
+	},
+	{
+		Texts:  []string{"requesting a token of serviceaccount"},
+		Advice: "The API server gives no token to ask it with. ", Topic: source.Ungranted,
+	},
+	{
+		Texts:  []string{"401", "unauthorized"},
+		Advice: "It does not know who is asking. ", Topic: source.Unauthorized,
+	},
+	{Texts: []string{"403", "forbidden"}, Topic: source.Forbidden},
+	{Texts: []string{"404"}, Topic: source.NotFound},
+	{
+		Texts: []string{"is this the prometheus api", "where an object is due"},
+		Advice: "Something else answers at this address. It must be the one below which /api/v1/query lies; Mimir and VictoriaMetrics have a path\n" +
+			"in front of it (such as /prometheus or /select/0/prometheus).",
+	},
+	{
+		Texts:  []string{"redirection"},
+		Advice: "It sends elsewhere, which is not followed because a token would go along: use the address it points to, with a token.",
+	},
+	{
+		Texts:  []string{"context deadline exceeded", "no answer", "timeout", "timed out"},
+		Advice: "It is too slow or not there at all. Allow it more time, or ask it for less:\nBESIDE timeout: 30s",
+	},
+	{
+		Texts:  []string{"reading secret", "reading the token"},
+		Advice: "See under permissions whether the Secret may be read, and whether it has that key.",
+	},
+	{
+		Texts:  []string{"no such file"},
+		Advice: "A file that the policy names is not there: see whether it is mounted.",
+	},
+	{
+		Texts:  []string{" 500", " 502", " 503", " 504"},
+		Advice: "The server, or a proxy in front of it, is in trouble: see its log.",
+	},
+	{
+		Texts:  []string{"breaks off", "unexpected eof", "broke off"},
+		Advice: "The answer broke off on the way: look at the server's log and at proxies in between.",
+	},
+}
+
+// outer is a line beside the settings of a source.
+func outer(name, line string) string {
+	return "usage:\n  sources:\n    - type: " + name + "\n      " + line
+}

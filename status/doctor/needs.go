@@ -1,0 +1,188 @@
+package doctor
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// Process is what the needs of a process depend on.
+type Process struct {
+	Mode    Mode
+	Load    *policy.LoadPolicy
+	Sources []policy.Source
+	// Namespace holds the Lease LeaseName, the ledger ConfigMapName and the
+	// kill switch PauseName.
+	Namespace, LeaseName, ConfigMapName, PauseName string
+	// LeaderElect says that a Lease is taken.
+	LeaderElect bool
+	// MovesByUsage says that a strategy is enabled that moves pods by usage.
+	MovesByUsage bool
+	// CollectsMetrics says that upstream's plugins read metrics.k8s.io
+	// themselves.
+	CollectsMetrics bool
+	// PriorityClasses says that a priorityThreshold is named.
+	PriorityClasses bool
+	// DynamicResources says that the API server knows resource claims.
+	DynamicResources bool
+	// ByAPIServer says that the API server is to steer.
+	ByAPIServer bool
+	// ByWebhook says that it does so by asking this process.
+	ByWebhook bool
+	// Controllers are the resources of the policy's recreatingControllers, as far as
+	// the API server serves them.
+	Controllers []schema.GroupResource
+	// NodesOnly says that the process does not read pods.
+	NodesOnly bool
+}
+
+// The purposes.
+const (
+	forWatching  = "watching nodes and pods"
+	forOwners    = "finding a pod's owner and budget"
+	forQuotas    = "knowing whether a replacement may be created"
+	forPlacement = "asking kube-scheduler's filters where a pod fits"
+	forEvicting  = "evicting"
+	forEvents    = "telling Events"
+	forLeading   = "leading, so that one process evicts at a time"
+	forLedger    = "the moves in flight"
+	forPause     = "the kill switch"
+	forSteering  = "having the API server steer"
+	forGates     = "letting the pods go that the API server holds"
+	forNodeSync  = "writing to nodes (nodesync)"
+	forThreshold = "reading the priority class that is named as a threshold"
+	forPlugins   = "metrics for upstream's plugins (metricsProviders)"
+)
+
+// Needs lists the permissions that the process requires.
+func (p *Process) Needs() []Need {
+	var n needs
+	n.watch(forWatching, "", "nodes")
+	if !p.NodesOnly {
+		n.watch(forWatching, "", "pods")
+	}
+	for i := range p.Sources {
+		n.source(p.Sources[i].Config.Describe(), p.Namespace)
+	}
+	switch {
+	case p.Mode.Evicts():
+		p.eviction(&n)
+	case p.Mode == ModeNodeSync:
+		p.lease(&n)
+		p.marking(&n)
+	default:
+		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
+	}
+	return n
+}
+
+type needs []Need
+
+func (n *needs) add(need Need, verbs ...string) {
+	for _, verb := range verbs {
+		need.Verb = verb
+		if !slices.Contains(*n, need) {
+			*n = append(*n, need)
+		}
+	}
+}
+
+// watch adds what watching resources needs.
+func (n *needs) watch(purpose, group string, resources ...string) {
+	for _, resource := range resources {
+		n.add(Need{Group: group, Resource: resource, For: purpose}, "list", "watch")
+	}
+}
+
+// source adds what one usage source needs from the API server. Credentials that
+// the policy gives it are its own.
+func (n *needs) source(d source.Description, own string) {
+	for _, right := range d.Rights {
+		if right.OwnNamespace {
+			right.Namespace = own
+		}
+		n.add(Need{
+			Group: right.Group, Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
+			For: "reading usage from " + d.Name, Source: d.Name,
+		}, right.Verb)
+	}
+}
+
+// eviction adds what running cycles needs.
+func (p *Process) eviction(n *needs) {
+	n.watch(forWatching, "", "namespaces")
+	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
+	n.add(Need{Resource: "pods", For: forEvicting}, "get")
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "update")
+	if p.Mode == ModeServe { // a cycle of run reads it once, what lasts follows it
+		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
+	}
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.PauseName, For: forPause}, "get")
+	n.add(Need{Group: "events.k8s.io", Resource: "events", For: forEvents}, "create", "patch")
+	p.lease(n)
+	if p.PriorityClasses {
+		n.add(Need{Group: "scheduling.k8s.io", Resource: "priorityclasses", For: forThreshold}, "get")
+	}
+	if p.CollectsMetrics {
+		n.add(Need{Group: "metrics.k8s.io", Resource: "nodes", For: forPlugins}, "list", "get")
+		n.add(Need{Group: "metrics.k8s.io", Resource: "pods", For: forPlugins}, "list", "get")
+	}
+	p.marking(n)
+	if p.MovesByUsage {
+		p.moves(n)
+	}
+	if p.ByAPIServer {
+		n.add(Need{Group: "evenkeel.io", Resource: "steerings", For: forSteering}, "list", "create", "patch", "delete")
+		if p.ByWebhook && p.Mode == ModeServe {
+			n.add(Need{Group: "evenkeel.io", Resource: "steerings", For: forSteering}, "watch")
+		}
+		n.add(Need{Resource: "pods", Namespace: probeNamespace, For: forSteering}, "create")
+		n.add(Need{Resource: "pods", For: forGates, Fallback: true}, "patch")
+		n.add(Need{Resource: "pods/status", For: forGates, Fallback: true}, "patch")
+	}
+}
+
+// probeNamespace is where pods are created by dry run, to see whether the API
+// server steers.
+const probeNamespace = "evenkeel-probe"
+
+// lease adds what leading needs.
+func (p *Process) lease(n *needs) {
+	if !p.LeaderElect {
+		return
+	}
+	lease := Need{Group: "coordination.k8s.io", Resource: "leases", Namespace: p.Namespace, For: forLeading}
+	n.add(lease, "create")
+	lease.Name = p.LeaseName
+	n.add(lease, "get", "update")
+}
+
+// marking adds what writing to nodes needs.
+func (p *Process) marking(n *needs) {
+	if p.Load.NodeSync.Writes() {
+		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")
+	}
+}
+
+// moves adds what planning moves needs.
+func (p *Process) moves(n *needs) {
+	n.watch(forOwners, "apps", "replicasets", "statefulsets")
+	n.watch(forOwners, "", "replicationcontrollers")
+	if p.Load.Eviction.EvictJobs {
+		n.watch(forOwners, "batch", "jobs", "cronjobs")
+	}
+	for _, c := range p.Controllers {
+		n.watch(forOwners, c.Group, c.Resource)
+	}
+	n.watch(forQuotas, "", "resourcequotas")
+	n.watch(forOwners, "policy", "poddisruptionbudgets")
+	n.watch(forPlacement, "", "persistentvolumeclaims", "persistentvolumes")
+	n.watch(forPlacement, "storage.k8s.io", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments")
+	if p.DynamicResources {
+		n.watch(forPlacement, "resource.k8s.io", "resourceclaims", "resourceslices", "deviceclasses")
+	}
+}

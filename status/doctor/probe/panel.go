@@ -1,0 +1,85 @@
+// Package probe gathers what package doctor judges: it asks every usage source,
+// the API server about permissions, and an extender about itself. It decides
+// nothing and changes nothing. Each question is bounded in time and in the size
+// of its answer, here or in the client that it uses.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/status/doctor"
+)
+
+// PanelConfig is what a Panel depends on.
+type PanelConfig struct {
+	Sources []observer.Source
+	Usage   usage.Config
+	Now     func() time.Time
+}
+
+// Panel asks all usage sources, also those that a process would skip because
+// earlier ones had everything. It judges each source alone, and all together as
+// a process would. It is not safe for concurrent use.
+type Panel struct {
+	config PanelConfig
+	alone  []*usage.Store // parallel to the Sources
+	all    *usage.Store
+}
+
+// NewPanel returns a Panel that has asked nothing yet.
+func NewPanel(config PanelConfig) (*Panel, error) {
+	if len(config.Sources) == 0 || config.Now == nil {
+		return nil, errors.New("panel: Sources and Now must be set")
+	}
+	stores := make([]*usage.Store, len(config.Sources)+1)
+	for i := range stores {
+		store, err := usage.NewStore(config.Usage, config.Now())
+		if err != nil {
+			return nil, fmt.Errorf("making the usage store: %w", err)
+		}
+		stores[i] = store
+	}
+	return &Panel{config: config, all: stores[0], alone: stores[1:]}, nil
+}
+
+// Ask takes one reading of every source. Sources whose counters have to be read
+// twice know more the second time.
+func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Readings {
+	r := &doctor.Readings{Snapshot: snapshot, Sources: make([]doctor.Reading, len(p.config.Sources))}
+	var batches []usage.Batch
+	for i, source := range p.config.Sources {
+		reading := &r.Sources[i]
+		began := p.config.Now()
+		reading.Batch, reading.Err = source.Sample(ctx, snapshot)
+		reading.Took = p.config.Now().Sub(began)
+		_, reading.Remembers = source.(observer.Historian)
+		if reading.Err != nil {
+			reading.Batch = usage.Batch{}
+			continue
+		}
+		batches = append(batches, reading.Batch)
+	}
+	r.At = p.config.Now()
+	for i := range r.Sources {
+		p.judge(r, i)
+	}
+	p.all.Ingest(snapshot, batches...)
+	r.View = p.all.View(snapshot, r.At, nil)
+	return r
+}
+
+// judge collects what the usage store rejects of one source.
+func (p *Panel) judge(r *doctor.Readings, i int) {
+	reading := &r.Sources[i]
+	if reading.Err != nil {
+		return
+	}
+	problems := p.alone[i].Ingest(r.Snapshot, reading.Batch)
+	reading.Problems = problems[reading.Batch.Source]
+}

@@ -1,0 +1,182 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
+	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
+	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/status/doctor"
+)
+
+var update = flag.Bool("update", false, "rewrite the reports in testdata")
+
+// ill is a patient with a problem of nearly every kind.
+func ill(t *testing.T) *doctor.Patient {
+	t.Helper()
+	w := newWard(t, prometheus.Name, metricsserver.Name)
+	w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
+	w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="10.0.0.9:9100"`)
+	w.sources[1].err = errors.New("listing metrics of nodes: the server could not find the requested resource")
+	w.patient.Extender = doctor.Extender{}
+	w.patient.Pause.Reason, w.patient.Pause.Says = reasons.Paused, "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)"
+	w.patient.Ledger = doctor.Ledger{Err: errors.New("the stored ledger cannot be read: it has format 7"), Accept: "kubectl annotate"}
+	for _, need := range process(doctor.ModeServe, prometheus.Name, metricsserver.Name).Needs() {
+		w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: need.Resource != "pods/eviction"})
+	}
+	config := strings.ReplaceAll(good(t), "    nodeCacheCapable: true\n", "")
+	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "kube-scheduler.yaml", Data: []byte(config)}
+	return w.ask().patient
+}
+
+// toPrint are findings of each kind of layout. What the checks find has tests of
+// its own, so that another check changes no table here.
+var toPrint = []doctor.Finding{
+	{
+		Check: doctor.CheckPermissions, Level: doctor.Problem, Subject: "evicting", Says: "It may not create pods/eviction.",
+		Mend: "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
+	},
+	{
+		Check: doctor.CheckMatching, Level: doctor.Problem, Subject: "Prometheus",
+		Says: `1 of 3 ready nodes have no sample: n2; 1 series belong to no node: instance="10.0.0.9:9100".`,
+		Mend: "The series name their node by something else than its name, host name or InternalIP. Say which label names it, or relabel\n" +
+			"(scrape_configs: relabel_configs: target_label: node):\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        nodeLabel: node",
+	},
+	{
+		Check: doctor.CheckPause, Level: doctor.Warning, Says: "Nothing is evicted: evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711).",
+		Mend: "To go on: kubectl -n evenkeel delete configmap evenkeel-pause   # or take it out of what GitOps applies",
+	},
+	{Check: doctor.CheckSources, Level: doctor.OK, Subject: "Prometheus", Says: "Responded in 1ms with 2 nodes and 6 pods."},
+	{Check: doctor.CheckExtender, Level: doctor.OK, Says: "Not checked: pass --extender-url to verify that kube-scheduler calls the extender."},
+}
+
+// What persons read is in testdata, at three widths, with and without colors;
+// -update rewrites it. Whatever colors say the words say, too, and what is to be
+// pasted is never broken.
+func TestTable(t *testing.T) {
+	report := doctor.NewReport(toPrint)
+	whole := printed(report, layout.Style{})
+	for _, width := range []int{80, 100, 160} {
+		plain, colored := printed(report, layout.Style{Width: width}), printed(report, layout.Style{Width: width, Color: true})
+		golden(t, fmt.Sprintf("report-%d.txt", width), plain)
+		golden(t, fmt.Sprintf("report-%d-color.txt", width), colored)
+		if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" || plain == colored {
+			t.Errorf("with colors the words differ (-without +with):\n%s", diff)
+		}
+		for line := range strings.Lines(plain) {
+			if layout.Cells(strings.TrimSuffix(line, "\n")) > width && !strings.Contains(whole, line) {
+				t.Errorf("longer than %d columns: %s", width, line)
+			}
+		}
+		if words := strings.Fields(strings.ReplaceAll(plain, ">", "")); !slices.Equal(words, strings.Fields(strings.ReplaceAll(whole, ">", ""))) {
+			t.Errorf("at %d columns the words differ: %q", width, words)
+		}
+	}
+	golden(t, "report.txt", whole)
+}
+
+var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
+
+func printed(r *doctor.Report, style layout.Style) string {
+	page := layout.Page{Style: style}
+	r.Table(&page)
+	return page.String()
+}
+
+// golden compares with a file, or rewrites it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	testkit.Golden(t, *update, filepath.Join("testdata", name), got)
+}
+
+// Scripts read the JSON; the same patient gives the same report.
+func TestReportIsStable(t *testing.T) {
+	patient := ill(t)
+	first, err := json.Marshal(doctor.Examine(patient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		again, err := json.Marshal(doctor.Examine(patient))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(first), string(again)); diff != "" {
+			t.Fatalf("(-first +again)\n%s", diff)
+		}
+	}
+	if want := `{"problems":`; !strings.HasPrefix(string(first), want) {
+		t.Errorf("got %.100s", first)
+	}
+}
+
+// The worst comes first, and within a level checks keep their order.
+func TestOrder(t *testing.T) {
+	report := doctor.NewReport([]doctor.Finding{
+		{Check: doctor.CheckPause, Level: doctor.OK, Says: "a"},
+		{Check: doctor.CheckSources, Level: doctor.Warning, Says: "b"},
+		{Check: doctor.CheckPause, Level: doctor.Problem, Says: "c"},
+		{Check: doctor.CheckPolicy, Level: doctor.Problem, Says: "d"},
+		{Check: doctor.CheckPolicy, Level: doctor.OK, Says: "e"},
+	})
+	got := ""
+	for _, f := range report.Findings {
+		got += f.Says
+	}
+	if got != "dcbea" || report.Problems != 2 || report.Warnings != 1 {
+		t.Errorf("got %q, %d problems, %d warnings", got, report.Problems, report.Warnings)
+	}
+}
+
+// Whatever a server sent, it stays one line of printable characters, and only
+// every problem that is not ok has something to be done about it.
+func TestReportIsFitToBeShown(t *testing.T) {
+	w := newWard(t, prometheus.Name)
+	w.sources[0].err = errors.New("the server said:\x1b[2J\r\n\tproblem  policy  all lost\u202e" + strings.Repeat("x", 10_000))
+	report := doctor.Examine(w.ask().patient)
+	for _, f := range report.Findings {
+		if strings.ContainsAny(f.Says+f.Subject, "\n\r\t\x1b") || strings.ContainsRune(f.Says, '\u202e') || len(f.Says) > 3000 {
+			t.Errorf("says %.200q", f.Says)
+		}
+		if (f.Level == doctor.OK) != (f.Mend == "") {
+			t.Errorf("%s %s: mend %q", f.Level, f.Says, f.Mend)
+		}
+	}
+	if report.Problems == 0 {
+		t.Error("no problem was found")
+	}
+}
+
+// Without a reading every other check still speaks.
+func TestNothingCouldBeListed(t *testing.T) {
+	load := policy.Default(kinds.All)
+	report := doctor.Examine(&doctor.Patient{Mode: doctor.ModeServe, Load: &load, Sources: load.Usage.Sources, Unlisted: "it may not list nodes."})
+	if report.Problems != 1 || len(report.Findings) < 4 {
+		t.Errorf("got %+v", report)
+	}
+}
+
+// A cluster without nodes is no reason to break down.
+func TestEmptyCluster(t *testing.T) {
+	w := newWard(t, metricsserver.Name, kubelet.Name)
+	w.nodes.Nodes = nil
+	if report := doctor.Examine(w.ask().patient); report.Problems == 0 {
+		t.Errorf("got %+v", report)
+	}
+}

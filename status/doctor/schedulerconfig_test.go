@@ -1,0 +1,197 @@
+package doctor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/compat/presets"
+	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/status/doctor"
+)
+
+func good(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "scheduler", "good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// configured returns what is said of a file, the extender itself left out.
+func configured(t *testing.T, text, address string) (says []string, mend string) {
+	t.Helper()
+	w := newWard(t, metricsserver.Name)
+	w.patient.Extender.URL = address
+	w.patient.LegacyPlugins = presets.PluginNames()
+	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
+	for _, f := range doctor.Examine(w.ask().patient).Findings {
+		if f.Check == doctor.CheckExtender && strings.HasPrefix(f.Subject, "sched.yaml") {
+			says = append(says, string(f.Level)+" "+f.Subject+": "+f.Says)
+			mend += f.Mend + "\n"
+		}
+	}
+	return says, mend
+}
+
+// A file with one mistake each: the good one with a piece of it changed.
+func TestSchedulerConfig(t *testing.T) {
+	const ours = "sched.yaml: extenders[1]: "
+	cases := map[string]struct {
+		from, to string
+		address  string
+		want     []string // beginnings
+		mend     string
+	}{
+		"as it should be":               {want: []string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}},
+		"without an address to compare": {address: "-", want: []string{"ok sched.yaml: Its extenders entry"}},
+		"nobody is asked": {
+			from: "extenders:\n", to: "extenders: []\nignored:\n", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: reading it strictly: "},
+		},
+		"no filter":           {from: "    filterVerb: filter\n    prioritizeVerb", to: "    prioritizeVerb", want: []string{"problem " + ours + "filterVerb is not filter"}, mend: "filterVerb: filter"},
+		"a verb of others":    {from: "filter\n    prioritizeVerb", to: "predicates\n    prioritizeVerb", want: []string{"problem " + ours + "filterVerb is not filter"}},
+		"no prioritize":       {from: "    prioritizeVerb: prioritize\n", want: []string{"problem " + ours + "prioritizeVerb is not prioritize"}, mend: "prioritizeVerb: prioritize"},
+		"whole nodes":         {from: "    nodeCacheCapable: true\n", want: []string{"problem " + ours + "nodeCacheCapable is not true"}, mend: "nodeCacheCapable: true"},
+		"not ignorable":       {from: "    ignorable: true\n", want: []string{"problem " + ours + "ignorable is not true"}, mend: "ignorable: true"},
+		"no timeout":          {from: "    httpTimeout: 200ms\n", want: []string{"problem " + ours + "httpTimeout is not set and so is 5s"}, mend: "httpTimeout: 200ms"},
+		"a long timeout":      {from: "200ms", to: "3s", want: []string{"problem " + ours + "httpTimeout is above 1s"}},
+		"one second will do":  {from: "200ms", to: "1s", want: []string{"ok sched.yaml: Its extenders entry"}},
+		"no weight":           {from: "    weight: 15\n", want: []string{"problem " + ours + "weight is not above 0"}, mend: "weight: 15"},
+		"a low weight":        {from: "weight: 15", to: "weight: 1", want: []string{"warning " + ours + "weight is low"}},
+		"a high weight":       {from: "weight: 15", to: "weight: 1000", want: []string{"warning " + ours + "weight is high"}},
+		"preemption":          {from: "    weight: 15", to: "    preemptVerb: preempt\n    weight: 15", want: []string{"problem " + ours + "preemptVerb is set"}},
+		"binding":             {from: "    weight: 15", to: "    bindVerb: bind\n    weight: 15", want: []string{"problem " + ours + "bindVerb is set"}},
+		"some pods only":      {from: "    weight: 15", to: "    managedResources: [{name: example.com/x}]\n    weight: 15", want: []string{"problem " + ours + "managedResources is set"}},
+		"https, any server":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "enableHTTPS without an authority"}, mend: "caFile"},
+		"https with a CA":     {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt, certFile: /c.crt, keyFile: /c.key}", want: []string{"ok sched.yaml"}},
+		"no client":           {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}", want: []string{"warning " + ours + "tlsConfig has no client certificate"}, mend: "certFile"},
+		"plain HTTP":          {from: "127.0.0.1:8888", to: "10.96.0.50:8888", want: []string{"warning " + ours + "urlPrefix has plain HTTP: whoever reaches the extender can ask"}, mend: "caFile"},
+		"a CA and insecure":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {caFile: /ca.crt, insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"problem " + ours + "tlsConfig has an authority and insecure"}},
+		"insecure":            {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "tlsConfig.insecure takes any certificate"}},
+		"https over http":     {from: "    weight: 15", to: "    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}\n    weight: 15", want: []string{"problem " + ours + "enableHTTPS is true, but urlPrefix begins with http://"}},
+		"no URL":              {from: "http://127.0.0.1:8888", to: "127.0.0.1:8888", address: "-", want: []string{"problem " + ours + "urlPrefix is not a URL"}},
+		"a Service's name":    {from: "127.0.0.1:8888", to: "evenkeel.evenkeel.svc:8888", address: "http://evenkeel.evenkeel.svc:8888", want: []string{"warning " + ours + "urlPrefix has plain HTTP", "warning " + ours + "urlPrefix has a Service's name"}, mend: "ClusterIP"},
+		"another address":     {address: "http://10.0.0.9:8888", want: []string{`warning ` + ours + `urlPrefix is "http://127.0.0.1:8888", and --extender-url is "http://10.0.0.9:8888"`}},
+		"another scheduler":   {from: "schedulerName: default-scheduler", to: "schedulerName: batch", want: []string{`warning sched.yaml: profiles: The policy moves pods of the scheduler "default-scheduler", and this configuration has batch only`}},
+		"a default profile":   {from: "  - schedulerName: default-scheduler\n    pluginConfig", to: "  - pluginConfig", want: []string{"ok sched.yaml"}},
+		"an unknown field":    {from: "    weight: 15", to: "    wieght: 15", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: reading it strictly: "}},
+		"a field twice":       {from: "    weight: 15", to: "    weight: 15\n    weight: 16", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: reading it strictly: "}},
+		"an old version":      {from: "k8s.io/v1", to: "k8s.io/v1beta3", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: kubescheduler.config.k8s.io/v1beta3 is gone since Kubernetes 1.29."}},
+		"another kind":        {from: "kind: KubeSchedulerConfiguration", to: "kind: Policy", want: []string{`problem sched.yaml: kube-scheduler cannot read it as it is meant: it is a "Policy" of`}},
+		"two documents":       {from: "extenders:\n", to: "---\nextenders:\n", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: it has more than one document"}},
+		"a comment before it": {from: "# What", to: "# x\n---\n# What", want: []string{"ok sched.yaml"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			text := good(t)
+			if tc.from != "" {
+				before, after, ok := cutLast(text, tc.from)
+				if !ok {
+					t.Fatalf("good.yaml has no %q", tc.from)
+				}
+				text = before + tc.to + after
+			}
+			address := tc.address
+			switch address {
+			case "":
+				address = "http://127.0.0.1:8888"
+			case "-":
+				address = ""
+			}
+			says, mend := configured(t, text, address)
+			begins(t, says, tc.want)
+			if !strings.Contains(mend, tc.mend) {
+				t.Errorf("mend: got %q, want it to contain %q", mend, tc.mend)
+			}
+		})
+	}
+}
+
+// begins checks that there are as many findings as wanted, and how each begins.
+func begins(t *testing.T, says, want []string) {
+	t.Helper()
+	if len(says) != len(want) {
+		t.Fatalf("got %q, want %q", says, want)
+	}
+	for i := range says {
+		if !strings.HasPrefix(says[i], want[i]) {
+			t.Errorf("got %q, want it to begin with %q", says[i], want[i])
+		}
+	}
+}
+
+// cutLast cuts a text around the last place where it has a piece.
+func cutLast(text, piece string) (before, after string, ok bool) {
+	at := strings.LastIndex(text, piece)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+len(piece):], true
+}
+
+// Where Evenkeel stands among the extenders that filter: kube-scheduler asks
+// those that are ignorable last.
+func TestPlaceAmongExtenders(t *testing.T) {
+	const (
+		head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
+		ours = "  - {urlPrefix: 'http://127.0.0.1:8888', filterVerb: filter, prioritizeVerb: prioritize, weight: 15, nodeCacheCapable: true, ignorable: true, httpTimeout: 200ms}\n"
+	)
+	other := func(fields string) string { return "  - {urlPrefix: 'http://10.0.0.1/x', " + fields + "}\n" }
+	fine := "ok sched.yaml: Its extenders entry for Evenkeel is as it should be."
+	behind := "problem sched.yaml: extenders[0]: extenders[1] is asked after it and may refuse the node that was booked for a pod: Evenkeel has to be the last one."
+	cases := map[string]struct {
+		entries string
+		want    []string
+	}{
+		"alone":                               {ours, []string{fine}},
+		"the last":                            {other("filterVerb: check, ignorable: true") + ours, []string{fine}},
+		"before one that is ignorable":        {ours + other("filterVerb: check, ignorable: true"), []string{behind}},
+		"before one that is not: asked first": {ours + other("filterVerb: check"), []string{fine}},
+		"not ignorable behind one that is": {other("filterVerb: check, ignorable: true") + strings.ReplaceAll(ours, "ignorable: true, ", ""), []string{
+			"problem sched.yaml: extenders[1]: ignorable is not true: while Evenkeel is away, no pod is scheduled.",
+			strings.NewReplacer("extenders[0]", "extenders[1]", "extenders[1]", "extenders[0]").Replace(behind),
+		}},
+		"before one that only scores": {ours + other("prioritizeVerb: rank, weight: 1, ignorable: true"), []string{fine}},
+		"twice": {ours + ours, []string{
+			behind,
+			"warning sched.yaml: extenders[1]: 2 entries lead to Evenkeel: each costs every pod two requests.",
+		}},
+		"not there": {other("bindVerb: bind"), []string{"problem sched.yaml: None of its 1 extender is for Evenkeel, so kube-scheduler does not ask it."}},
+		"none":      {"  []\n", []string{"problem sched.yaml: None of its 0 extenders is for Evenkeel, so kube-scheduler does not ask it."}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, _ := configured(t, head+tc.entries, "http://127.0.0.1:8888")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// The file that is shipped passes.
+func TestShippedSchedulerConfig(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "kube-scheduler.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := configured(t, string(data), "http://127.0.0.1:8888") // a port-forward
+	if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What the doctor proposes passes the doctor.
+func TestProposedBlock(t *testing.T) {
+	for _, address := range []string{"", "http://127.0.0.1:8888", "https://10.96.0.20:8443"} {
+		text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + doctor.Block(address) + "\n"
+		got, _ := configured(t, text, address)
+		if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", address, diff)
+		}
+	}
+}

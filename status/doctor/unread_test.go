@@ -1,0 +1,44 @@
+package doctor_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/status/doctor"
+)
+
+// What an owner says above its ReplicationControllers is not read unless the policy
+// names its kind. The fix keeps the kinds that it names already.
+func TestUnwatchedControllers(t *testing.T) {
+	w := newWard(t, metricsserver.Name)
+	w.ask()
+	w.patient.Load.Eviction.RecreatingControllers = []string{"CloneSet.apps.kruise.io"}
+	for _, unwatched := range [][]string{nil, {"DeploymentConfig.apps.openshift.io"}} {
+		w.patient.Unwatched = unwatched
+		found := false
+		for _, f := range doctor.Examine(w.patient).Findings {
+			found = found || f.Level == doctor.Warning && strings.Contains(f.Says, "belong to DeploymentConfig.apps.openshift.io") &&
+				strings.Contains(f.Mend, "recreatingControllers: [CloneSet.apps.kruise.io, DeploymentConfig.apps.openshift.io]")
+		}
+		if found != (unwatched != nil) {
+			t.Errorf("%v: found %v", unwatched, found)
+		}
+	}
+}
+
+// A wish of a Namespace that nobody can read is reported with its name.
+func TestUnreadNamespaces(t *testing.T) {
+	w := newWard(t, metricsserver.Name)
+	w.ask()
+	for _, unread := range [][]string{nil, {"payments"}} {
+		w.patient.Unread = unread
+		found := false
+		for _, f := range doctor.Examine(w.patient).Findings {
+			found = found || f.Level == doctor.Warning && strings.Contains(f.Says, "payments") && strings.Contains(f.Mend, "evenkeel.io/evict")
+		}
+		if found != (unread != nil) {
+			t.Errorf("%v: found %v", unread, found)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package page
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/status/explain"
+)
+
+// levels are all of them, the worst first.
+var levels = [...]Level{Hot, Cooling, AboveEvict, AboveReject, Warm, Cool, Unknown}
+
+// meanings are what a legend says of the levels.
+var meanings = map[Level]string{
+	Hot:         "above the evict line for long enough: pods are moved off",
+	Cooling:     "hot until it is below the leave line",
+	AboveEvict:  "above the evict line and not hot: not for long enough, or not by what counts",
+	AboveReject: "above the reject line: takes no new pods",
+	Warm:        "between the low and the reject line",
+	Cool:        "below the low line: takes moved pods",
+	Unknown:     "usage is not known: nothing is decided on it",
+}
+
+// rank orders levels, the worst first.
+func (l Level) rank() int { return slices.Index(levels[:], l) }
+
+// addNodes adds each node with its level, and the lines of each pool.
+func (p *Page) addNodes(f *Facts) {
+	p.Nodes = make([]Node, len(f.View.Nodes))
+	newest, pools := f.Lines.Newest(), map[string]bool{}
+	for i := range f.View.Nodes {
+		n := &p.Nodes[i]
+		*n = f.node(i, newest)
+		p.Provisional = p.Provisional || n.Provisional
+		if n.isHot() && !n.Provisional {
+			p.HotNodes++
+		}
+		if !pools[n.Pool] {
+			pools[n.Pool] = true
+			p.Lines = append(p.Lines, f.lines(i)...)
+		}
+	}
+}
+
+func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
+	info, read := f.View.Snapshot.Nodes[i], &f.View.Nodes[i]
+	state := f.States[info.Node.Name]
+	n := Node{
+		Name: info.Node.Name, State: string(cmp.Or(state.State, thresholds.Unknown)), Reason: string(state.Unknown),
+		Pods: len(info.Pods), Pool: f.Lines.Pool(i), Level: level(f.Lines, i, state.State),
+	}
+	if n.Level == Unknown && read.HasSample() && info.Node.Ready {
+		n.Level, n.Provisional = level(newest, i, newest.Glance(i)), true
+	}
+	if read.HasSample() {
+		percents := read.Measured[usage.AtLast].PercentOf(info.Node.Allocatable)
+		n.CPU, n.Memory = shown(read, percents, cluster.CPU), shown(read, percents, cluster.Memory)
+	}
+	n.NotHot, n.NotCool = f.Bases(i)
+	n.Reserve, n.StolenMilliCores = explain.ReserveOf(read), read.StolenMilliCores
+	if n.NotHot.ByMeasure() && !n.Provisional && n.Level.rank() > AboveEvict.rank() {
+		n.Level = AboveEvict
+	}
+	n.heat, n.rank = f.heat(i, &n), n.Level.rank()
+	return n
+}
+
+// level returns the level of a node in a state, by lines.
+func level(lines *thresholds.Resolved, i int, state thresholds.State) Level {
+	_, over := lines.Over(i)
+	switch state {
+	case thresholds.Hot:
+		if over {
+			return Hot
+		}
+		return Cooling
+	case thresholds.Warm, thresholds.Cool:
+		switch {
+		case over:
+			return AboveEvict
+		case lines.AboveReject(i):
+			return AboveReject
+		case state == thresholds.Warm:
+			return Warm
+		}
+		return Cool
+	case thresholds.Unknown:
+	}
+	return Unknown
+}
+
+func shown(read *usage.NodeUsage, percents cluster.Percents, resource cluster.Resource) *float64 {
+	if !read.Reports(resource) {
+		return nil
+	}
+	return new(round(percents[resource]))
+}
+
+func round(v float64) float64 { return math.Round(v*10) / 10 }
+
+// heat orders nodes of one level: by the resource that is nearest to its evict
+// line, or farthest beyond it.
+func (f *Facts) heat(i int, n *Node) float64 {
+	highest := -1.0
+	for resource, percent := range map[cluster.Resource]*float64{cluster.CPU: n.CPU, cluster.Memory: n.Memory} {
+		if percent == nil {
+			continue
+		}
+		line, ok := f.Lines.HighestEvict(i, usage.Metric(resource.String()))
+		if !ok || line <= 0 {
+			line = 100
+		}
+		highest = max(highest, *percent/line)
+	}
+	return highest
+}
+
+// compareHeat puts the hotter node first.
+func compareHeat(a, b *Node) int {
+	if a.rank != b.rank {
+		return a.rank - b.rank
+	}
+	return cmp.Or(cmp.Compare(b.heat, a.heat), cmp.Compare(a.Name, b.Name))
+}
+
+// sortHottest sorts pointers to the nodes, once for all that want them so.
+func (p *Page) sortHottest() {
+	p.hottest = make([]*Node, len(p.Nodes))
+	for i := range p.Nodes {
+		p.hottest[i] = &p.Nodes[i]
+	}
+	slices.SortFunc(p.hottest, compareHeat)
+}
+
+// lines returns the levels that a node is judged by.
+func (f *Facts) lines(i int) (all []Line) {
+	metrics := append([]usage.Metric{usage.CPU, usage.Memory, thresholds.MemoryAvailable}, f.View.Signals...)
+	for _, metric := range metrics {
+		for _, window := range f.View.Windows {
+			if l, ok := f.Lines.Of(i, metric, window); ok {
+				all = append(all, Line{
+					Pool: f.Lines.Pool(i), Metric: string(metric), Window: window.String(),
+					Low: finite(l.Low), Reject: finite(l.Reject), Leave: finite(l.Leave), Evict: finite(l.Evict),
+				})
+			}
+		}
+	}
+	return all
+}
+
+func finite(v float64) *float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil
+	}
+	return new(round(v))
+}
+
+// count returns how many nodes are at each level.
+func (p *Page) count() []LevelCount {
+	counts := make([]LevelCount, len(levels))
+	for k, l := range levels {
+		counts[k] = LevelCount{Level: l, Means: meanings[l]}
+	}
+	for i := range p.Nodes {
+		counts[p.Nodes[i].rank].Nodes++
+	}
+	return counts
+}
+
+// isHot reports whether a node is hot, or seems to be.
+func (n *Node) isHot() bool { return n.Level == Hot || n.Level == Cooling }
+
+// Uses says in words what a node uses.
+func (n *Node) Uses() string {
+	return "cpu " + percent(n.CPU) + ", memory " + percent(n.Memory)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "unknown"
+	}
+	return strconv.FormatFloat(*v, 'f', 1, 64) + "%"
+}
+
+// Why says why the node is not hot, or not cool, where its usage suggests that.
+func (n *Node) Why() string {
+	switch {
+	case n.NotHot != nil:
+		return explain.Sentence(n.NotHot.NotHot())
+	case n.NotCool != nil:
+		return "Not cool: " + n.NotCool.Text + "."
+	}
+	return ""
+}
+
+// Standing says in words at which level a node is.
+func (n *Node) Standing() string {
+	switch {
+	case n.Provisional:
+		return string(n.Level) + " now"
+	case n.Reason != "":
+		return string(n.Level) + " (" + n.Reason + ")"
+	}
+	return string(n.Level)
+}

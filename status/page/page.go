@@ -1,0 +1,52 @@
+// Package page is what the page of a process shows: which nodes are hot, by
+// what, and what happens about it; moves, declined pods, what keeps evicting
+// back, and how the process is doing.
+//
+// New makes the values, which are also served as JSON, and Render makes HTML of
+// them, with the heat map and the time line as SVG. The package decides nothing:
+// states, reasons and moves come from the rooms that decide. It does no I/O but
+// write to the writer that it is given, and never asks for the time.
+package page
+
+import (
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/status/explain"
+)
+
+// New returns the page of facts.
+func New(f *Facts) *Page {
+	p := &Page{
+		APIVersion: policy.GroupVersion, Kind: Kind, ReadyNodes: f.Ready, FreshNodes: f.Fresh, Sources: f.Sources, Process: f.Process,
+		Hot: []HotNode{}, NotHot: []NotHotNode{}, Moves: []explain.Move{}, Declined: []Declined{}, Nodes: []Node{}, Lines: []Line{}, now: f.Now,
+		Evicting: Evicting{Stopped: f.stopped()},
+	}
+	if f.Stops.Left >= 0 {
+		p.Evicting.BudgetLeft = new(f.Stops.Left)
+	}
+	if f.Cycle != nil {
+		p.Cycle, p.Declined, p.OtherProfiles = new(f.Cycle.At.UTC()), declined(f.Cycle), f.OtherProfiles
+	}
+	if f.View != nil {
+		p.Observed = new(f.View.At.UTC())
+		p.addNodes(f)
+		p.sortHottest()
+		p.Moves = f.lately()
+		p.addHot(f)
+		p.addNotHot()
+	}
+	p.Levels, p.Headline = p.count(), p.headline()
+	return p
+}
+
+// lately returns the moves in flight and those that ended not long ago.
+func (f *Facts) lately() []explain.Move {
+	const most = 200
+	moves := f.Moves()
+	for i := range moves {
+		ended := moves[i].Ended
+		if i >= most || ended != nil && f.Now.Sub(*ended) > timeLine {
+			return moves[:i]
+		}
+	}
+	return moves
+}

@@ -1,0 +1,209 @@
+package page
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/status/explain"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Style, Script and Icon are the files that the page loads, by the paths at which it
+// expects them.
+const (
+	Style  = "/page/page.css"
+	Script = "/page/page.js"
+	Icon   = "/page/icon.svg"
+)
+
+// Policy is the Content-Security-Policy of the page: nothing but its own files,
+// and nothing inline.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Asset returns the content of one of these; nil for any other path.
+func Asset(path string) []byte {
+	if path != Style && path != Script && path != Icon {
+		return nil
+	}
+	content, err := assets.ReadFile("assets/" + strings.TrimPrefix(path, "/page/"))
+	if err != nil { // all are embedded
+		return nil
+	}
+	return content
+}
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"percent": percent, "target": target, "ago": ago, "names": reasons.Names, "short": short, "after": after,
+}).ParseFS(assets, "assets/*.html"))
+
+// perPage is how many nodes are listed at once.
+const perPage = 50
+
+// Asked is what of the page is asked for.
+type Asked struct {
+	// Brief leaves out the map and the tables, which the script then asks for: what
+	// matters is seen at once.
+	Brief bool
+	// Page is that of the table of nodes and counts from 1; Find is a part of the
+	// names.
+	Page int
+	Find string
+}
+
+// listing is a part of the table of nodes, the hottest first.
+type listing struct {
+	Rows                 []*Node
+	Find                 string
+	Page, Pages          int
+	First, Last, Matches int
+}
+
+func (p *Page) list(asked Asked) listing {
+	all := p.hottest
+	asked.Find = strings.ToLower(strings.TrimSpace(asked.Find))
+	if asked.Find != "" {
+		all = slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !strings.Contains(n.Name, asked.Find) })
+	}
+	l := listing{Find: asked.Find, Pages: max((len(all)+perPage-1)/perPage, 1), Matches: len(all)}
+	l.Page = min(max(asked.Page, 1), l.Pages)
+	first := (l.Page - 1) * perPage
+	l.Rows = all[first:min(first+perPage, len(all))]
+	l.First, l.Last = min(first+1, len(all)), first+len(l.Rows)
+	return l
+}
+
+// To links to another page of the same search.
+func (l listing) To(page int) string {
+	query := url.Values{"page": {fmt.Sprint(page)}}
+	if l.Find != "" {
+		query.Set("find", l.Find)
+	}
+	return "/?" + query.Encode() + "#nodes"
+}
+
+// Previous and Next link to the pages around; empty at the ends.
+func (l listing) Previous() string {
+	if l.Page == 1 {
+		return ""
+	}
+	return l.To(l.Page - 1)
+}
+
+// Next links to the page after this one; empty at the last.
+func (l listing) Next() string {
+	if l.Page == l.Pages {
+		return ""
+	}
+	return l.To(l.Page + 1)
+}
+
+// Render writes the page as HTML.
+func (p *Page) Render(out io.Writer, asked Asked) error {
+	view := struct {
+		*Page
+		Now   time.Time
+		Brief bool
+		Map   *heatMap
+		Line  *moveLine
+		List  listing
+		// Few are the newest moves, Owners the first of those that declined pods
+		// belong to.
+		Few    []explain.Move
+		Owners []Declined
+	}{Page: p, Now: p.now.UTC(), Brief: asked.Brief}
+	if !asked.Brief {
+		view.Map, view.Line, view.List = drawMap(p), drawMoves(p), p.list(asked)
+		view.Few, view.Owners = p.Moves[:min(len(p.Moves), drawn)], p.Declined[:min(len(p.Declined), perPage)]
+	}
+	return execute(out, "page.html", view)
+}
+
+func execute(out io.Writer, name string, values any) error {
+	if err := templates.ExecuteTemplate(out, name, values); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+// Explained is the explanation of a node or a pod, as a page.
+type Explained struct {
+	Title string
+	// Summary says it in a sentence, Table in numbers.
+	Summary, Table string
+	// Problem is why it could not be explained.
+	Problem string
+	// Pods are the fullest pods of a node; More counts the others.
+	Pods []PodUse
+	More int
+}
+
+// PodUse is what a pod uses.
+type PodUse struct {
+	Namespace, Name, Uses string
+	cpu                   int64
+}
+
+// Explain puts an explanation on a page. view may be nil.
+func Explain(title string, e explain.Explanation, view *usage.View) *Explained {
+	var table layout.Page
+	e.Table(&table)
+	summary, rest, _ := strings.Cut(table.String(), "\n")
+	x := &Explained{Title: title, Summary: summary, Table: strings.TrimLeft(rest, "\n")}
+	if n, ok := e.(*explain.Node); ok && view != nil {
+		x.addPods(view, n.Name)
+	}
+	return x
+}
+
+// addPods adds the pods of a node, the fullest first.
+func (x *Explained) addPods(view *usage.View, node string) {
+	const most = 30
+	i := view.Snapshot.Index(node)
+	if i < 0 {
+		return
+	}
+	for k, pod := range view.Snapshot.Nodes[i].Pods {
+		used := view.Nodes[i].Pods[k].Used
+		x.Pods = append(x.Pods, PodUse{Namespace: pod.Namespace, Name: pod.Name, Uses: used.InWords(), cpu: used[0]})
+	}
+	slices.SortStableFunc(x.Pods, func(a, b PodUse) int { return cmp.Compare(b.cpu, a.cpu) })
+	x.More = max(len(x.Pods)-most, 0)
+	x.Pods = x.Pods[:min(len(x.Pods), most)]
+}
+
+// Render writes the explanation as HTML.
+func (x *Explained) Render(out io.Writer) error { return execute(out, "explain.html", x) }
+
+// ago says how long before now a moment was.
+func ago(now time.Time, at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	past := max(now.Sub(*at), 0)
+	if past < 2*time.Minute {
+		return fmt.Sprintf("%d s ago", past/time.Second)
+	}
+	return fmt.Sprintf("%d min ago", past/time.Minute)
+}
+
+// short leaves out the part of an identity that makes it unique.
+func short(identity string) string {
+	name, _, _ := strings.Cut(identity, "_")
+	return name
+}
+
+// after returns what a sentence says after the name that it begins with.
+func after(name, sentence string) string { return strings.TrimPrefix(sentence, name) }

@@ -1,0 +1,253 @@
+package page
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/status/explain"
+)
+
+// Kind is the kind of a Page, of the group and version of policies.
+const Kind = "Page"
+
+// Facts are what a process knows when its page is asked for.
+type Facts struct {
+	// Facts has no View before the first reading, and no plan: what is planned is
+	// Cycle's.
+	explain.Facts
+
+	Now time.Time
+	// Ready counts the ready nodes, Fresh those whose usage is known.
+	Ready, Fresh int
+	// Cycle is the last one of this process; nil if it has run none, or another
+	// process leads.
+	Cycle *explain.Cycle
+	// OtherProfiles are those whose plans are no part of Cycle.
+	OtherProfiles []string
+
+	Stops   Stops
+	Sources []Source
+	Process Process
+}
+
+// Stops are what keeps evicting back, each empty if it does not.
+type Stops struct {
+	// Usage is why usage is not good enough.
+	Usage string
+	// Hold is why the ledger holds evicting, until HoldUntil.
+	Hold      string
+	HoldUntil time.Time
+	// Ledger is why the stored ledger cannot be read.
+	Ledger string
+	// Safeguard is the calendar's, the budget's or the breaker's reason.
+	Safeguard reasons.Reason
+	// Left is how many evictions the budget of an hour still allows; negative
+	// without one, or where this process does not evict.
+	Left int
+}
+
+// Page is what a process knows.
+type Page struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Observed is when usage was last judged; absent before the first reading.
+	Observed *time.Time `json:"observed,omitempty"`
+	Headline Headline   `json:"headline"`
+	// ReadyNodes counts the ready nodes, FreshNodes those whose usage is known.
+	ReadyNodes int `json:"readyNodes"`
+	FreshNodes int `json:"freshNodes"`
+	// Provisional says that some nodes are shown by their newest reading alone,
+	// because their windows have not filled.
+	Provisional bool `json:"provisional,omitempty"`
+	// Levels counts the nodes at each level, the worst first.
+	Levels []LevelCount `json:"levels"`
+	Lines  []Line       `json:"lines"`
+	// Hot are the hottest of the hot nodes; HotNodes counts all of them.
+	Hot      []HotNode `json:"hot"`
+	HotNodes int       `json:"hotNodes"`
+	// NotHot says of the hottest of the nodes that are above an evict line and not hot
+	// why they are not.
+	NotHot []NotHotNode `json:"notHot"`
+	// Moves are those in flight and then those that ended lately, newest first.
+	Moves []explain.Move `json:"moves"`
+	// Cycle is when the last cycle of this process planned; absent without one.
+	Cycle    *time.Time `json:"cycle,omitempty"`
+	Declined []Declined `json:"declined"`
+	// OtherProfiles of the policy also move pods by real usage. What cycles plan by
+	// them is not shown.
+	OtherProfiles []string `json:"otherProfiles,omitempty"`
+	Evicting      Evicting `json:"evicting"`
+	Sources       []Source `json:"sources"`
+	Process       Process  `json:"process"`
+	// Nodes are in order of their names.
+	Nodes []Node `json:"nodes"`
+
+	// hottest are these from the hottest on.
+	hottest []*Node
+	now     time.Time
+}
+
+// Evicting is whether anything may be evicted.
+type Evicting struct {
+	// Stopped are the reasons why nothing is, in words.
+	Stopped []string `json:"stopped"`
+	// BudgetLeft is how many evictions the budget of an hour still allows;
+	// absent without one, or where this process does not evict.
+	BudgetLeft *int `json:"budgetLeft,omitempty"`
+}
+
+// Source is the result of the last reading of a usage source.
+type Source struct {
+	Name string `json:"name"`
+	// Asked is false if the sources before it had everything.
+	Asked bool   `json:"asked"`
+	Error string `json:"error,omitempty"`
+	// Nodes counts the known nodes whose usage is taken from it, OldestSeconds
+	// and NewestSeconds are how old the newest samples of these are.
+	Nodes         int `json:"nodes"`
+	NewestSeconds int `json:"newestSeconds"`
+	OldestSeconds int `json:"oldestSeconds"`
+	// Rejected counts the samples that were not believed.
+	Rejected int `json:"rejected,omitempty"`
+}
+
+// Process is the process that answers.
+type Process struct {
+	Identity string `json:"identity"`
+	Version  string `json:"version,omitempty"`
+	Started  string `json:"started"`
+	// Role says what it does beside observing, in words.
+	Role string `json:"role"`
+	// Leader is who holds the Lease; empty if that is not known here.
+	Leader   string    `json:"leader,omitempty"`
+	Replicas []Replica `json:"replicas"`
+	// Asked counts the requests of kube-scheduler, LastAsked is when the newest
+	// came.
+	Asked     int64  `json:"asked"`
+	LastAsked string `json:"lastAsked,omitempty"`
+	// PolicyGeneration counts the policies that it has applied, PolicyProblem is
+	// why the changed file is not in effect.
+	PolicyGeneration int    `json:"policyGeneration"`
+	PolicyProblem    string `json:"policyProblem,omitempty"`
+	// LedgerGeneration is that of the newest stored ledger that it knows.
+	LedgerGeneration int64 `json:"ledgerGeneration"`
+}
+
+// Replica is a pod of the same owner.
+type Replica struct {
+	Pod   string `json:"pod"`
+	Node  string `json:"node"`
+	Ready bool   `json:"ready"`
+	// This is the process that answers.
+	This bool `json:"this,omitempty"`
+}
+
+// HotNode is a hot node, why it is and what happens about it.
+type HotNode struct {
+	Name string `json:"name"`
+	// By is what is over, in words.
+	By string `json:"by"`
+	// Summary is its explanation in a sentence, Action the end of that: what
+	// happens.
+	Summary string `json:"summary"`
+	Action  string `json:"action"`
+	// cooling says that nothing is over its evict lines any more.
+	cooling bool
+}
+
+// NotHotNode is a node that is above an evict line and not hot.
+type NotHotNode struct {
+	Name string `json:"name"`
+	// Summary says why it is not hot, in a sentence.
+	Summary string `json:"summary"`
+}
+
+// Headline is what matters most.
+type Headline struct {
+	// Node is the hottest node; empty if no usage is known.
+	Node string `json:"node,omitempty"`
+	// Text names it, By says what it uses, Action what happens about it.
+	Text   string `json:"text"`
+	By     string `json:"by"`
+	Action string `json:"action"`
+}
+
+// Level is where a node's usage is among its lines.
+type Level string
+
+// The levels, the worst first.
+const (
+	// Hot: above its evict line for long enough.
+	Hot Level = "hot"
+	// Cooling: hot, below its evict line, not yet below its leave line.
+	Cooling Level = "cooling"
+	// AboveEvict: not hot, because it is not for long enough, or does not count.
+	AboveEvict Level = "above evict"
+	// AboveReject: new pods are kept off.
+	AboveReject Level = "above reject"
+	// Warm: between its low and its reject line.
+	Warm Level = "warm"
+	// Cool: below its low line.
+	Cool Level = "cool"
+	// Unknown: its usage is not known.
+	Unknown Level = "unknown"
+)
+
+// Node is one node.
+type Node struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Level Level  `json:"level"`
+	// Provisional says that Level goes by the newest reading alone.
+	Provisional bool `json:"provisional,omitempty"`
+	// Reason is why the state is unknown.
+	Reason string `json:"unknownReason,omitempty"`
+	// CPU and Memory are the newest reading in percent of allocatable, as Reserve
+	// says; absent without one.
+	CPU     *float64         `json:"cpu,omitempty"`
+	Memory  *float64         `json:"memory,omitempty"`
+	Reserve *explain.Reserve `json:"reserve,omitempty"`
+	// StolenMilliCores is the CPU that the machine was denied.
+	StolenMilliCores int64  `json:"stolenMilliCores,omitempty"`
+	Pods             int    `json:"pods"`
+	Pool             string `json:"pool,omitempty"`
+	// NotHot says why it is not hot although it is measured or predicted above an
+	// evict line, NotCool why it is not cool although it is measured under its low
+	// lines; absent where that is not so.
+	NotHot  *explain.Basis `json:"notHot,omitempty"`
+	NotCool *explain.Basis `json:"notCool,omitempty"`
+
+	// rank is that of Level, heat orders nodes of one level.
+	rank int
+	heat float64
+}
+
+// LevelCount is how many nodes are at a level.
+type LevelCount struct {
+	Level Level  `json:"level"`
+	Nodes int    `json:"nodes"`
+	Means string `json:"means"`
+}
+
+// Line is a metric over a window with its levels, as the policy writes them.
+type Line struct {
+	Pool   string   `json:"pool,omitempty"`
+	Metric string   `json:"metric"`
+	Window string   `json:"window"`
+	Low    *float64 `json:"low,omitempty"`
+	Reject *float64 `json:"reject,omitempty"`
+	Leave  *float64 `json:"leave,omitempty"`
+	Evict  *float64 `json:"evict,omitempty"`
+}
+
+// Declined are the pods of one owner that the last cycle would not move for one
+// reason.
+type Declined struct {
+	Namespace string `json:"namespace"`
+	// Owner is a kind and a name; for a pod without one its own name.
+	Owner  string   `json:"owner"`
+	Reason string   `json:"reason"`
+	Detail string   `json:"detail"`
+	Pods   []string `json:"pods"`
+	Nodes  []string `json:"nodes"`
+}

@@ -1,0 +1,222 @@
+package page
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/status/explain"
+)
+
+// listedHot is how many hot nodes are explained.
+const listedHot = 20
+
+// addNotHot explains the hottest of the nodes that are above an evict line and not
+// hot.
+func (p *Page) addNotHot() {
+	for _, n := range p.hottest {
+		if n.NotHot.ByMeasure() && !n.Provisional && len(p.NotHot) < listedHot {
+			p.NotHot = append(p.NotHot, NotHotNode{Name: n.Name, Summary: n.NotHot.Sentence(n.Name)})
+		}
+	}
+}
+
+// addHot explains the hottest of the hot nodes.
+func (p *Page) addHot(f *Facts) {
+	for _, n := range p.hottest {
+		if !n.isHot() || len(p.Hot) == listedHot {
+			return
+		}
+		if n.Provisional {
+			continue
+		}
+		if hot, ok := f.hot(n.Name); ok {
+			p.Hot = append(p.Hot, hot)
+		}
+	}
+}
+
+// hot explains a hot node as explain does, but for what happens: that goes by
+// the last cycle and the moves that were made.
+func (f *Facts) hot(name string) (HotNode, bool) {
+	facts := f.Facts
+	facts.Planned, facts.NoPlan, facts.Paused = nil, f.action(name), ""
+	n, err := explain.OfNode(&facts, name)
+	if err != nil { // the observation knows all of its nodes
+		return HotNode{}, false
+	}
+	by := n.OverEvict()
+	cooling := by == ""
+	if cooling {
+		by = explain.Cooling + "; " + n.OverLeave()
+	}
+	return HotNode{Name: name, By: by, cooling: cooling, Summary: n.Summary, Action: explain.Sentence(facts.NoPlan)}, true
+}
+
+// action says what happens about a hot node.
+func (f *Facts) action(name string) string {
+	if leaving := f.leaving(name); leaving != "" {
+		return leaving
+	}
+	if stopped := f.stopped(); len(stopped) > 0 {
+		return "no pod is moved: " + stopped[0]
+	}
+	if f.Cycle == nil {
+		return f.NoPlan
+	}
+	at := clock(f.Cycle.At)
+	if f.Cycle.Closed != "" {
+		return fmt.Sprintf("the cycle at %s planned nothing: %s", at, f.Cycle.Closed)
+	}
+	for i := range f.Cycle.Plan.Nodes {
+		report := &f.Cycle.Plan.Nodes[i]
+		switch {
+		case report.Name != name:
+			continue
+		case report.State != thresholds.Hot:
+			return fmt.Sprintf("it was not hot at the last cycle, at %s, and the next one decides what is moved", at)
+		case report.Reason != "":
+			return fmt.Sprintf("the cycle at %s left it hot: %s (%s)", at, report.Why(), report.Reason)
+		case f.planned(name) > 0:
+			return fmt.Sprintf("the cycle at %s planned %s off it; %d landed", at, reasons.Count(f.planned(name), "move"), f.landed(name, f.Cycle.At))
+		}
+		if landed := f.landed(name, f.Now.Add(-timeLine)); landed > 0 {
+			return fmt.Sprintf("%s off it landed in the last hour; the cycle at %s found nothing more that has to leave", reasons.Count(landed, "move"), at)
+		}
+		return fmt.Sprintf("the cycle at %s found nothing that has to leave", at)
+	}
+	return fmt.Sprintf("the cycle at %s was not about it: the policy's nodeSelector leaves it out, or it was not ready", at)
+}
+
+// planned counts the moves that the last cycle planned off a node.
+func (f *Facts) planned(name string) (moves int) {
+	for i := range f.Cycle.Plan.Moves {
+		if f.Cycle.Plan.Moves[i].From == name {
+			moves++
+		}
+	}
+	return moves
+}
+
+// landed counts the moves off a node that were recorded since then and landed.
+func (f *Facts) landed(name string, since time.Time) (moves int) {
+	for i := range f.Ended {
+		if m := &f.Ended[i]; m.From == name && m.State == ledger.Landed && !m.Recorded.Before(since) {
+			moves++
+		}
+	}
+	return moves
+}
+
+// leaving says which pods are on their way off a node; empty if none is.
+func (f *Facts) leaving(name string) string {
+	var pods []string
+	for i := range f.InFlight {
+		if m := &f.InFlight[i]; m.From == name {
+			to := "a node that kube-scheduler chooses"
+			if m.To != "" {
+				to = m.To
+			}
+			pods = append(pods, fmt.Sprintf("%s/%s to %s", m.Namespace, m.Pod, to))
+		}
+	}
+	if len(pods) == 0 {
+		return ""
+	}
+	verb := "are"
+	if len(pods) == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%s %s on the way off it: %s", reasons.Count(len(pods), "pod"), verb, reasons.Names(pods, 3))
+}
+
+// stopped returns why nothing is evicted, in words.
+func (f *Facts) stopped() []string {
+	stops, all := &f.Stops, []string{}
+	add := func(why string) {
+		if why != "" {
+			all = append(all, why)
+		}
+	}
+	add(f.Paused)
+	add(stops.Usage)
+	if stops.Ledger != "" {
+		add("the stored ledger cannot be read: " + stops.Ledger)
+	}
+	if stops.Hold != "" {
+		why := reasons.Reason(stops.Hold).Sentence()
+		add(fmt.Sprintf("evicting is on hold until %s: %s (%s)", clock(stops.HoldUntil), why, stops.Hold))
+	}
+	if stops.Safeguard != "" {
+		add(fmt.Sprintf("%s (%s)", stops.Safeguard.Sentence(), stops.Safeguard))
+	}
+	return all
+}
+
+// Problems are what needs attention: sources that could not be read, and a
+// policy that is not in effect.
+func (p *Page) Problems() []string {
+	all := p.unreadSources()
+	if p.Process.PolicyProblem != "" {
+		all = append(all, "the changed policy is not in effect: "+p.Process.PolicyProblem)
+	}
+	return all
+}
+
+func (p *Page) unreadSources() (all []string) {
+	for i := range p.Sources {
+		if s := &p.Sources[i]; s.Error != "" {
+			all = append(all, s.Name+" could not be read: "+s.Error)
+		}
+	}
+	return all
+}
+
+// headline says what matters most.
+func (p *Page) headline() Headline {
+	if len(p.Hot) > 0 {
+		first := &p.Hot[0]
+		text := first.Name + " is hot"
+		switch {
+		case p.HotNodes > 1 && first.cooling: // and so are those behind it
+			text = fmt.Sprintf("%d nodes are cooling; %s is the fullest of them", p.HotNodes, first.Name)
+		case p.HotNodes > 1:
+			text = fmt.Sprintf("%s is the hottest of %d hot nodes", first.Name, p.HotNodes)
+		case first.cooling:
+			text = first.Name + " is cooling"
+		}
+		return Headline{Node: first.Name, Text: text, By: first.By, Action: first.Action}
+	}
+	sorted := p.hottest
+	if len(sorted) == 0 || sorted[0].Level == Unknown {
+		return Headline{Text: "No usage is known", By: p.unread(), Action: "Nothing is evicted."}
+	}
+	first := sorted[0] // hot at most by its newest reading
+	h := Headline{Node: first.Name, Text: "No node is hot; " + first.Name + " is the fullest", By: first.Uses(), Action: "Nothing has to be moved."}
+	switch {
+	case first.NotHot.ByMeasure() && !first.isHot():
+		h.Text, h.Action = "No node is hot; "+first.Name+" is above an evict line", first.NotHot.Sentence(first.Name)
+	case first.Why() != "":
+		h.Action += " " + first.Why()
+	}
+	if first.isHot() {
+		h.Text = first.Name + " is hot by its newest reading"
+		h.Action = "Whether it is hot by the windows of the policy shows when these have filled; nothing is evicted before."
+	}
+	return h
+}
+
+// unread says why no usage is known.
+func (p *Page) unread() string {
+	if unread := p.unreadSources(); len(unread) > 0 {
+		return unread[0]
+	}
+	if p.Observed == nil {
+		return "The first reading has not come yet."
+	}
+	return "No source has reported any node yet."
+}
+
+func clock(at time.Time) string { return at.UTC().Format("15:04:05") + " UTC" }

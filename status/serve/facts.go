@@ -1,0 +1,122 @@
+package serve
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	build "github.com/prometheus/common/version"
+
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/status/page"
+)
+
+// What a process does beside observing, in words.
+const (
+	answersOnly = "answers kube-scheduler and evicts nothing"
+	follows     = "follows the leader"
+	leads       = "leads"
+)
+
+// unplanned says why a process has run no cycle.
+var unplanned = map[string]string{
+	answersOnly: "this process plans nothing: the page of the one that evicts says what happens",
+	follows:     "this replica plans nothing: the leader's page says what happens",
+	leads:       "the first cycle is to come",
+}
+
+// facts gathers what the page shows. Before the first reading it has no nodes.
+func (p *Reports) facts(r *http.Request) *page.Facts {
+	f := &page.Facts{Now: p.Clock.Now(), Stops: page.Stops{Left: -1}}
+	if p.Explainer != nil {
+		if known, err := p.Explainer.Latest(); err == nil {
+			f.Facts = *known
+		}
+	}
+	latest := p.Observer.Latest()
+	if latest != nil {
+		f.Ready, f.Fresh, f.Sources, f.Stops.Usage = latest.Ready, latest.Fresh, pageSources(latest), latest.Closed()
+	}
+	if hold := p.Observer.Ledger().Hold(); hold.Reason != "" && !hold.Partial && f.Now.Before(hold.Until) {
+		f.Stops.Hold, f.Stops.HoldUntil = hold.Reason, hold.Until
+	}
+	if p.Authority != nil {
+		if err := p.Authority.Unreadable(); err != nil {
+			f.Stops.Ledger = err.Error()
+		}
+	}
+	if p.Gauges != nil {
+		if e := p.Gauges.evicting(); e != nil {
+			f.Stops.Left, f.Stops.Safeguard = e.Standing()
+			f.Cycle, f.OtherProfiles = p.Explainer.Cycle(), p.Explainer.OtherProfiles()
+		}
+	}
+	f.Process = p.process(r, latest)
+	f.NoPlan = cmp.Or(p.Explainer.NothingByUsage(), unplanned[f.Process.Role])
+	return f
+}
+
+// view is what the newest observation saw; nil before the first.
+func (p *Reports) view() *usage.View {
+	if latest := p.Observer.Latest(); latest != nil {
+		return latest.View
+	}
+	return nil
+}
+
+// pageSources returns the sources with the ages of what they reported.
+func pageSources(o *observer.Observation) []page.Source {
+	reports := SourceReports(o)
+	sources := make([]page.Source, len(reports))
+	at := map[string]*page.Source{}
+	for i := range reports {
+		r, s := &reports[i], &sources[i]
+		*s = page.Source{Name: r.Name, Asked: r.Asked, Error: r.Error, Nodes: r.Chosen, NewestSeconds: -1}
+		for _, problem := range r.Problems {
+			s.Rejected += problem.Count
+		}
+		at[r.Name] = s
+	}
+	for i := range o.View.Nodes {
+		s := at[o.View.Nodes[i].Source]
+		if s == nil || !o.View.Nodes[i].Known() {
+			continue
+		}
+		age := int(o.View.Nodes[i].Age / time.Second)
+		if s.NewestSeconds < 0 || age < s.NewestSeconds {
+			s.NewestSeconds = age
+		}
+		s.OldestSeconds = max(s.OldestSeconds, age)
+	}
+	for i := range sources {
+		sources[i].NewestSeconds = max(sources[i].NewestSeconds, 0)
+	}
+	return sources
+}
+
+// process says which process answers, and which replicas it has.
+func (p *Reports) process(r *http.Request, latest *observer.Observation) page.Process {
+	asked, policy := p.asked(r), p.Policies.Status()
+	is := page.Process{
+		Version: build.Version, Started: asked.Started, Asked: asked.Asked, LastAsked: asked.LastAsked, Role: answersOnly,
+		PolicyGeneration: policy.Generation, PolicyProblem: policy.Problem, LedgerGeneration: p.generation(), Replicas: []page.Replica{},
+	}
+	if p.Lease == nil {
+		return is
+	}
+	is.Identity, is.Leader = p.Lease.Identity(), p.Lease.Holder()
+	switch {
+	case p.Gauges == nil || p.Gauges.evictor.Load() == nil:
+	case p.Gauges.evicting() == nil:
+		is.Role = follows
+	default:
+		is.Role, is.Leader = leads, cmp.Or(is.Leader, is.Identity)
+	}
+	if latest != nil {
+		name, _, _ := strings.Cut(is.Identity, "_")
+		is.Replicas = page.Replicas(latest.View, p.Namespace, name)
+	}
+	return is
+}

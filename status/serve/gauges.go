@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"cmp"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/leadership"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// Gauges are metrics that are found out when somebody reads them: they cost
+// nothing in between.
+type Gauges struct {
+	Observer  *observer.Observer
+	Authority *leadership.Authority
+	Now       func() time.Time
+	// Nodes is up to how many nodes of the cluster each has series of its own; 0
+	// for none.
+	Nodes int
+
+	evictor atomic.Pointer[evictor.Evictor]
+}
+
+var _ prometheus.Collector = (*Gauges)(nil)
+
+// Follow makes the gauges those of another policy's Evictor; nil for a process
+// that does not evict.
+func (g *Gauges) Follow(e *evictor.Evictor) { g.evictor.Store(e) }
+
+var (
+	onHold = prometheus.NewDesc("evenkeel_evictions_on_hold",
+		"1 while nothing is evicted for this reason, as far as this process knows. The reasons of the safeguards are as of the last cycle, and the leader's.",
+		[]string{"reason"}, nil)
+	inFlight = prometheus.NewDesc("evenkeel_moves_in_flight",
+		"Moves whose replacement has not landed yet, planned ones included.", nil, nil)
+	budgetLeft = prometheus.NewDesc("evenkeel_eviction_budget_remaining",
+		"Further evictions that the policy's budget of an hour allows now, by the leader. Missing where there is no such budget.", nil, nil)
+	nodeUsage = prometheus.NewDesc("evenkeel_node_usage_ratio",
+		"Real usage of a node over five minutes, as a ratio of its allocatable. Missing where it is not known, and beyond --metrics-node-limit nodes.",
+		[]string{"node", "resource"}, nil)
+	nodeState = prometheus.NewDesc("evenkeel_node_state",
+		"1 for the state that a node is in: hot, warm, cool or unknown. Missing beyond --metrics-node-limit nodes.",
+		[]string{"node", "state"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (g *Gauges) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{onHold, inFlight, budgetLeft, nodeUsage, nodeState} {
+		out <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *Gauges) Collect(out chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	latest, left := g.Observer.Latest(), -1
+	holding := g.holding(latest)
+	if e := g.evicting(); e != nil {
+		var why reasons.Reason
+		left, why = e.Standing()
+		holding[why] = true
+	}
+	for _, reason := range holds() {
+		value := 0.0
+		if holding[reason] {
+			value = 1
+		}
+		gauge(onHold, value, reason.Label())
+	}
+	gauge(inFlight, float64(len(g.Observer.Ledger().InFlight())))
+	if left >= 0 {
+		gauge(budgetLeft, float64(left))
+	}
+	if latest == nil || len(latest.View.Nodes) > g.Nodes {
+		return
+	}
+	for i := range latest.View.Nodes {
+		node, read := &latest.View.Snapshot.Nodes[i].Node, &latest.View.Nodes[i]
+		gauge(nodeState, 1, node.Name, string(cmp.Or(latest.States[node.Name].State, thresholds.Unknown)))
+		if !read.Known() {
+			continue
+		}
+		percents := read.Current[usage.AtAvg5m].PercentOf(node.Allocatable)
+		for _, r := range cluster.Resources() {
+			if read.Reports(r) {
+				gauge(nodeUsage, percents[r]/100, node.Name, r.String())
+			}
+		}
+	}
+}
+
+// evicting returns the Evictor if this process may evict, else nil.
+func (g *Gauges) evicting() *evictor.Evictor {
+	if e := g.evictor.Load(); e != nil && g.Authority.Leads() == nil {
+		return e
+	}
+	return nil
+}
+
+// holds returns the reasons why nothing at all may be evicted.
+func holds() []reasons.Reason {
+	return append(observer.Blockers(), reasons.Paused, reasons.PauseUnreadable, reasons.LedgerUnreadable, reasons.SteeringAbsent,
+		reasons.ProbeNotLanded, reasons.OutsideWindow, reasons.NodesNotReady, reasons.APIErrors, reasons.EvictionsRefused,
+		reasons.ReplacementsUnready, reasons.ReplacementsPending, reasons.NodesDraining, reasons.PodsUnschedulable, reasons.MovesPerHour)
+}
+
+// holding returns for which of them nothing is evicted, the safeguards' aside.
+func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
+	now := map[reasons.Reason]bool{g.Authority.Pause().Reason: true}
+	if latest != nil {
+		now[latest.Blocked] = true
+	}
+	if g.Authority.Unreadable() != nil {
+		now[reasons.LedgerUnreadable] = true
+	}
+	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // whether kube-scheduler has asked since is for the next cycle to say
+	return now
+}

@@ -1,0 +1,197 @@
+package serve
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/leadership"
+	"github.com/evenkeel/evenkeel/evictor/pause"
+	"github.com/evenkeel/evenkeel/internal/servertime"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// A metric that was renamed is served under its former name too, with the
+// values that it had.
+func TestFormer(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	factory := promauto.With(registry)
+	responses := factory.NewCounterVec(prometheus.CounterOpts{Name: "evenkeel_extender_responses_total", Help: "x"}, []string{"verb", "result"})
+	responses.WithLabelValues("filter", "ok").Add(3)
+	responses.WithLabelValues("filter", "too_large").Inc()
+	factory.NewGaugeVec(prometheus.GaugeOpts{Name: "evenkeel_hottest_node_usage_ratio", Help: "x"}, []string{"resource"}).WithLabelValues("cpu").Set(0.5)
+	evaluated := factory.NewCounterVec(prometheus.CounterOpts{Name: "evenkeel_moves_evaluated_total", Help: "x"}, []string{"criterion", "result"})
+	evaluated.WithLabelValues("source_cooler", "met").Inc()
+	evaluated.WithLabelValues("source_cooler", "missed")
+	want := `
+# HELP evenkeel_extender_requests_total Deprecated: use evenkeel_extender_responses_total.
+# TYPE evenkeel_extender_requests_total counter
+evenkeel_extender_requests_total{result="OK",verb="filter"} 3
+evenkeel_extender_requests_total{result="TooLarge",verb="filter"} 1
+# HELP evenkeel_hottest_node_usage_percent Deprecated: use evenkeel_hottest_node_usage_ratio.
+# TYPE evenkeel_hottest_node_usage_percent gauge
+evenkeel_hottest_node_usage_percent{resource="cpu"} 50
+# HELP evenkeel_move_outcomes_total Deprecated: use evenkeel_moves_evaluated_total.
+# TYPE evenkeel_move_outcomes_total counter
+evenkeel_move_outcomes_total{answer="no",question="source_cooler"} 0
+evenkeel_move_outcomes_total{answer="yes",question="source_cooler"} 1
+`
+	if err := testutil.CollectAndCompare(NewFormer(registry), strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	page := httptest.NewRecorder()
+	Metrics(registry).ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	for _, line := range []string{`evenkeel_extender_responses_total{result="ok",verb="filter"} 3`, `evenkeel_extender_requests_total{result="OK",verb="filter"} 3`} {
+		if !strings.Contains(page.Body.String(), "\n"+line+"\n") {
+			t.Errorf("/metrics has no line %s", line)
+		}
+	}
+}
+
+func TestFormerReasons(t *testing.T) {
+	for _, reason := range reasons.All() {
+		if got := formerValue("reason", reason.Label()); got != string(reason) {
+			t.Errorf("%s was %q", reason, got)
+		}
+	}
+}
+
+// newGauges are those of a process that has watched three nodes for two minutes.
+// Nothing is known of one, and of another only what CPU it uses.
+func newGauges(t *testing.T, client *fake.Clientset) *Gauges {
+	t.Helper()
+	f := &fleet{now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {7000, 10 * gib}, "idle": {1000}}}
+	clock, o := func() time.Time { return f.now }, f.watching(t)
+	for range 8 {
+		f.now = f.now.Add(15 * time.Second)
+		o.Sample(t.Context())
+	}
+	lease, err := leadership.NewLease(leadership.LeaseConfig{Client: client, Namespace: "ns", Name: "lease"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := leadership.New(leadership.Config{
+		Client: client, Namespace: "ns", Lease: lease, Switch: pause.NewSwitch(client, "ns", evictor.ConfigMapName, prometheus.NewRegistry()),
+		Moves: o, Clock: servertime.New(clock), Registry: prometheus.NewRegistry(), Report: func(error) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Gauges{Observer: o, Authority: a, Now: clock, Nodes: 3}
+}
+
+// Nodes have series of their own up to a number of nodes, and what is not known
+// is never shown as 0.
+func TestNodeSeries(t *testing.T) {
+	g := newGauges(t, fake.NewClientset())
+	want := `
+# HELP evenkeel_node_state 1 for the state that a node is in: hot, warm, cool or unknown. Missing beyond --metrics-node-limit nodes.
+# TYPE evenkeel_node_state gauge
+evenkeel_node_state{node="burning",state="hot"} 1
+evenkeel_node_state{node="idle",state="cool"} 1
+evenkeel_node_state{node="silent",state="unknown"} 1
+# HELP evenkeel_node_usage_ratio Real usage of a node over five minutes, as a ratio of its allocatable. Missing where it is not known, and beyond --metrics-node-limit nodes.
+# TYPE evenkeel_node_usage_ratio gauge
+evenkeel_node_usage_ratio{node="burning",resource="cpu"} 0.7
+evenkeel_node_usage_ratio{node="burning",resource="memory"} 0.1
+evenkeel_node_usage_ratio{node="idle",resource="cpu"} 0.1
+`
+	if err := testutil.CollectAndCompare(g, strings.NewReader(want), "evenkeel_node_usage_ratio", "evenkeel_node_state"); err != nil {
+		t.Error(err)
+	}
+	g.Nodes = 2
+	if n := testutil.CollectAndCount(g, "evenkeel_node_usage_ratio", "evenkeel_node_state"); n != 0 {
+		t.Errorf("%d series of nodes beyond the limit", n)
+	}
+}
+
+// onHoldNow returns the reasons for which nothing is evicted.
+func onHoldNow(t *testing.T, g *Gauges) []string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(g)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var on []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "evenkeel_evictions_on_hold" && metric.GetGauge().GetValue() == 1 {
+				on = append(on, metric.GetLabel()[0].GetValue())
+			}
+		}
+	}
+	return on
+}
+
+// Every reason that holds evictions up is shown, as long as it does.
+func TestOnHold(t *testing.T) {
+	client := fake.NewClientset()
+	g := newGauges(t, client)
+	check := func(step string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, onHoldNow(t, g)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step, diff)
+		}
+	}
+	check("all is well")
+	g.Observer.Ledger().SetHold(ledger.Hold{Reason: string(reasons.SteeringAbsent), Until: g.Now().Add(time.Minute)})
+	check("nothing steers", "steering_absent")
+	switched := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: pause.Name}}
+	if _, err := client.CoreV1().ConfigMaps("ns").Create(t.Context(), switched, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Authority.Paused(t.Context()); err == nil {
+		t.Error("not paused")
+	}
+	check("and somebody pauses", "paused", "steering_absent")
+	g.Observer.Ledger().SetHold(ledger.Hold{Reason: string(reasons.SteeringAbsent), Until: g.Now()})
+	check("the hold is over", "paused")
+	g.Observer.Ledger().Record(g.Now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "u", From: "n1", To: "n2", TTL: time.Minute})
+	if got := testutil.ToFloat64(one{g, inFlight}); got != 1 {
+		t.Errorf("%v moves in flight", got)
+	}
+}
+
+// one is a single metric of gauges.
+type one struct {
+	*Gauges
+	desc *prometheus.Desc
+}
+
+func (o one) Collect(out chan<- prometheus.Metric) {
+	all := make(chan prometheus.Metric)
+	go func() {
+		o.Gauges.Collect(all)
+		close(all)
+	}()
+	for metric := range all {
+		if metric.Desc() == o.desc {
+			out <- metric
+		}
+	}
+}
+
+// What holds evictions up are reasons of the whole process, each once.
+func TestHoldReasons(t *testing.T) {
+	all := holds()
+	slices.Sort(all)
+	if got := len(slices.Compact(slices.Clone(all))); got != len(all) || got < 15 {
+		t.Errorf("%d of %d reasons are different", got, len(all))
+	}
+}

@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"strings"
+
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// Pages are what a process reports. They name the pods of all namespaces and ask
+// nobody who he is, so they are served on loopback only.
+type Pages struct {
+	// Address is on loopback; empty and "0" are nowhere.
+	Address string
+	Reports *Reports
+	Metrics http.Handler
+	// Profiling adds /debug/pprof/.
+	Profiling bool
+}
+
+// Handler serves the pages. Streams end with the context.
+func (p *Pages) Handler(ctx context.Context) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/status", extender.Report(p.Reports.Status))
+	mux.Handle("/nodes", extender.Report(p.Reports.Nodes))
+	addPage(ctx, mux, p.Reports)
+	mux.Handle("GET /metrics", p.Metrics)
+	if shadow := p.Reports.Shadow; shadow != nil {
+		mux.Handle("/shadow", extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }))
+	}
+	if p.Profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return unnamed(bounded(mux))
+}
+
+// Run serves the pages until the context ends. Where that fails the process goes
+// on without them.
+func (p *Pages) Run(ctx context.Context) error {
+	if err := extender.Listen(ctx, p.Address, "reports", p.Handler(ctx)); err != nil {
+		klog.FromContext(ctx).Error(err, "Reports are not served; see --report-address")
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// reportsAtOnce is how many requests are answered at a time: each takes megabytes
+// in a large cluster, until its client has read them. All who follow a stream ask
+// at once.
+const reportsAtOnce = maxStreams
+
+// bounded refuses requests while as many as that are being answered. The stream
+// counts its own clients.
+func bounded(next http.Handler) http.Handler {
+	places := make(chan struct{}, reportsAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d requests are being answered already", reportsAtOnce), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// unnamed refuses requests to a host name other than localhost: through a
+// forwarded port a page in a browser could read reports by a name of its own.
+func unnamed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = strings.TrimSuffix(strings.TrimPrefix(r.Host, "["), "]") // an IPv6 address without a port
+		}
+		if !Local(host) {
+			if _, err := netip.ParseAddr(host); err != nil {
+				http.Error(w, "reports are read at localhost or an IP address", http.StatusForbidden)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Local reports whether a host is this machine's loopback, by name or address.
+func Local(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}

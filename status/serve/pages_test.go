@@ -1,0 +1,173 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/servertime"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/scorer/answer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/status/announce"
+	"github.com/evenkeel/evenkeel/status/explain/live"
+)
+
+// silent is a usage source that reports nothing.
+type silent struct{}
+
+func (silent) Name() string { return "silent" }
+func (silent) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
+	return usage.Batch{}, nil
+}
+
+// reporting returns the reports of a process that has a move in flight.
+func reporting(t *testing.T) *Reports {
+	t.Helper()
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default"}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := observer.New(observer.Config{
+		Sources: []observer.Source{silent{}}, Lines: set, SampleInterval: time.Second, Now: time.Now,
+		Usage: usage.Config{SampleInterval: time.Second, MaxAge: time.Minute, MinWindow: time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Sample(t.Context())
+	o.Ledger().Record(time.Now(), ledger.Intent{Namespace: "secret", Pod: "web-1", PodUID: "u", From: "n1", To: "n2"})
+	return &Reports{
+		Observer: o, Policies: &announce.Policies{}, Answerer: answer.NewAnswerer(o, time.Now), Begun: time.Now(), Clock: servertime.New(time.Now),
+		Explainer: live.New(o, nil, nil, &live.Terms{}),
+	}
+}
+
+// Pages are read at localhost or an address, whatever the port; by name a page
+// in a browser could. Profiles have to be asked for.
+func TestPages(t *testing.T) {
+	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry())}
+	profiling := pages
+	profiling.Profiling = true
+	for name, tc := range map[string]struct {
+		pages  *Pages
+		method string
+		url    string
+		want   int
+	}{
+		"the status":                {url: "http://127.0.0.1:8889/status", want: 200},
+		"by name":                   {url: "http://localhost:8889/nodes", want: 200},
+		"without a port":            {url: "http://localhost/nodes", want: 200},
+		"through a forwarded port":  {url: "http://10.0.0.7:1234/explain/pod/secret/web-1", want: 200},
+		"by an IPv6 address":        {url: "http://[::1]:8889/metrics", want: 200},
+		"by one without a port":     {url: "http://[::1]/metrics", want: 200},
+		"by a name of a stranger":   {url: "http://evil.example:8889/status", want: 403},
+		"by a name like localhost":  {url: "http://localhost.evil.example/status", want: 403},
+		"a page is only read":       {method: http.MethodPost, url: "http://localhost/status", want: 405},
+		"no placements to compare":  {url: "http://localhost/shadow", want: 404},
+		"no profile":                {url: "http://localhost/debug/pprof/heap", want: 404},
+		"a profile, if asked for":   {pages: &profiling, url: "http://localhost/debug/pprof/heap", want: 200},
+		"no stranger gets profiles": {pages: &profiling, url: "http://evil.example/debug/pprof/heap", want: 403},
+		"nothing else":              {url: "http://localhost/filter", want: 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.pages == nil {
+				tc.pages = &pages
+			}
+			if tc.method == "" {
+				tc.method = http.MethodGet
+			}
+			w := httptest.NewRecorder()
+			tc.pages.Handler(t.Context()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tc.method, tc.url, nil))
+			if w.Code != tc.want {
+				t.Errorf("status %d with %q, want %d", w.Code, w.Body, tc.want)
+			}
+		})
+	}
+}
+
+// Clients that take no answer do not make the process hold ever more of them.
+func TestReportsAreBounded(t *testing.T) {
+	entered, leave := make(chan struct{}, 2*reportsAtOnce), make(chan struct{})
+	pages := Pages{Reports: reporting(t), Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	})}
+	handler := pages.Handler(t.Context())
+	ask := func(ctx context.Context, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil))
+		return w
+	}
+	var waiting sync.WaitGroup
+	for range reportsAtOnce {
+		waiting.Go(func() { ask(t.Context(), "/metrics") })
+	}
+	for range reportsAtOnce {
+		<-entered
+	}
+	if w := ask(t.Context(), "/nodes"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("request %d gets %d", reportsAtOnce+1, w.Code)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if w := ask(gone, "/stream"); w.Code != http.StatusOK {
+		t.Errorf("the stream gets %d", w.Code)
+	}
+	close(leave)
+	waiting.Wait()
+	if w := ask(t.Context(), "/nodes"); w.Code != http.StatusOK {
+		t.Errorf("when the others have their answers, a request gets %d", w.Code)
+	}
+}
+
+// Where kube-scheduler asks, strangers learn whether it does and how far the
+// ledger is, and nothing of any pod or node.
+func TestStrangersReadNoReports(t *testing.T) {
+	reports := reporting(t)
+	server, err := extender.NewServer(extender.Config{Answerer: reports.Answerer, Status: extender.Report(reports.Steering)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(handler http.Handler, path string) (int, map[string]any) {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil))
+		var fields map[string]any
+		_ = json.Unmarshal(w.Body.Bytes(), &fields)
+		return w.Code, fields
+	}
+	code, fields := get(server, "/status?pod=u")
+	want := []string{"asked", "gate", "ledger", "started"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(fields))); code != http.StatusOK || diff != "" {
+		t.Errorf("status %d, fields (-want +got):\n%s", code, diff)
+	}
+	// The details say how many nodes there are.
+	if latest := reports.Observer.Latest(); fields["gate"] != string(latest.Blocked) || latest.Closed() == string(latest.Blocked) {
+		t.Errorf("gate %q, want %q without the details of %q", fields["gate"], latest.Blocked, latest.Closed())
+	}
+	if diff := cmp.Diff(map[string]any{"generation": 0.0}, fields["ledger"]); diff != "" {
+		t.Errorf("ledger (-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"/nodes", "/shadow", "/explain/pod/secret/web-1", "/metrics", "/debug/pprof/"} {
+		if code, _ := get(server, path); code != http.StatusNotFound {
+			t.Errorf("%s: status %d, want 404", path, code)
+		}
+	}
+	pages := Pages{Reports: reports, Metrics: http.NotFoundHandler()}
+	if _, fields := get(pages.Handler(t.Context()), "/status"); len(fields["moves"].([]any)) != 1 {
+		t.Errorf("reports have %v", fields)
+	}
+}

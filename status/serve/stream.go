@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+const (
+	// maxStreams bounds how many clients are told at a time.
+	maxStreams = 16
+	// lookEvery is how often it is looked for something new.
+	lookEvery = 250 * time.Millisecond
+	// movesEvery is how often a client is told of moves at most.
+	movesEvery = time.Second
+	// writeWithin bounds each write to a client.
+	writeWithin = 5 * time.Second
+	// silentFor is how long nothing is written at most: writing finds out that a
+	// client is gone.
+	silentFor = 15 * time.Second
+)
+
+// stream tells clients, by server-sent events, that something is new: once for
+// each observation, and when moves, the kill switch or a hold changed. It says
+// nothing of what: clients ask for the page.
+type stream struct {
+	reports *Reports
+	// stop is closed when the process stops serving.
+	stop    <-chan struct{}
+	clients atomic.Int32
+}
+
+// ServeHTTP implements http.Handler.
+func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.clients.Add(1) > maxStreams {
+		s.clients.Add(-1)
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, fmt.Sprintf("%d clients follow this process already", maxStreams), http.StatusServiceUnavailable)
+		return
+	}
+	defer s.clients.Add(-1)
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if r.Method == http.MethodHead {
+		return
+	}
+	told := &teller{to: http.NewResponseController(w), w: w, observed: s.reports.Observer.Latest(), known: s.state()}
+	if told.write(": following\n\n") != nil {
+		return
+	}
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.stop:
+			return
+		case <-ticker.C:
+		}
+		if told.news(s.reports.Observer.Latest(), s.state()) != nil {
+			return
+		}
+	}
+}
+
+// streamed is what clients are told of besides observations.
+type streamed struct {
+	revision int64
+	paused   reasons.Reason
+}
+
+func (s *stream) state() streamed {
+	now := streamed{revision: s.reports.Observer.Ledger().Revision()}
+	if s.reports.Authority != nil {
+		now.paused = s.reports.Authority.Pause().Reason
+	}
+	return now
+}
+
+// teller tells one client.
+type teller struct {
+	to *http.ResponseController
+	w  http.ResponseWriter
+	// observed and known are what the client knows, written is when something
+	// was last written to it.
+	observed *observer.Observation
+	known    streamed
+	written  time.Time
+}
+
+// news tells what the client does not know yet.
+func (t *teller) news(latest *observer.Observation, now streamed) error {
+	since := time.Since(t.written)
+	switch {
+	case latest != t.observed:
+		t.observed, t.known = latest, now
+		return t.write("event: observation\ndata: " + latest.At.UTC().Format(time.RFC3339) + "\n\n")
+	case now != t.known && since >= movesEvery:
+		t.known = now
+		return t.write(fmt.Sprintf("event: moves\ndata: %d\n\n", now.revision))
+	case since >= silentFor:
+		return t.write(": nothing new\n\n")
+	}
+	return nil
+}
+
+// write writes an event. A client that does not take it in time is given up.
+func (t *teller) write(event string) error {
+	t.written = time.Now()
+	if err := t.to.SetWriteDeadline(t.written.Add(writeWithin)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("bounding a write: %w", err)
+	}
+	if _, err := t.w.Write([]byte(event)); err != nil {
+		return fmt.Errorf("writing an event: %w", err)
+	}
+	if err := t.to.Flush(); err != nil {
+		return fmt.Errorf("sending an event: %w", err)
+	}
+	return nil
+}
