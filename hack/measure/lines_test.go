@@ -23,9 +23,9 @@ pkg: github.com/evenkeel/evenkeel/scorer
 BenchmarkScore/nodes=100-2    	    1000	      1300.5 ns/op	       0 B/op
 `,
 			want: Figures{
-				{"scorer", "Score/nodes=100", "ns/op"}:     {1234, 1300.5},
-				{"scorer", "Score/nodes=100", "B/op"}:      {0, 0},
-				{"thresholds", "Score/nodes=100", "ns/op"}: {7},
+				{"scorer", "Score/nodes=100", "ns/op"}:             {1234, 1300.5},
+				{"scorer", "Score/nodes=100", "B/op"}:              {0, 0},
+				{"observe/thresholds", "Score/nodes=100", "ns/op"}: {7},
 			},
 		},
 		"a command names no processors": {
