@@ -5,20 +5,22 @@ import (
 	"time"
 )
 
-// Course is the CPU that the pods of a node are expected to use together in each
-// part of a period: what recurs by its pattern, all else as it lasts. It varies by
-// how far patterns have been off, and pods within a part; what comes without one is
-// no reason to expect more.
+// Course is the CPU that the pods of a node are expected to use together in
+// each part of a period: by their pattern for pods that have one, at their
+// lasting level for the others. Its variance is how far patterns have been off,
+// plus the variation of pods within a part; a pod without a pattern is no
+// reason to expect more.
 type Course [Parts]struct{ mean, variance float64 }
 
-// Add adds a pod. A pattern that does not recur is none.
+// Add adds a pod. A pattern that does not recur counts as none.
 func (c *Course) Add(pod Expected, pattern PodPattern) { c.add(pod, pattern, 1) }
 
 // Remove removes a pod that was added.
 func (c *Course) Remove(pod Expected, pattern PodPattern) { c.add(pod, pattern, -1) }
 
-// ownWithin is the share of what samples of a part vary by that is taken for a pod's
-// own variation. The rest is by how much pods differ, which each pod's share knows.
+// ownWithin is the share of the variance of samples within a part that is
+// attributed to a pod's own variation. The rest is the difference between pods,
+// which each pod's share already accounts for.
 const ownWithin = 0.5
 
 func (c *Course) add(pod Expected, pattern PodPattern, sign float64) {
@@ -47,8 +49,8 @@ func (c *Course) Shift(milliCores int64) {
 	}
 }
 
-// PeakWith returns the most that is expected to be used in a part with a pod, in
-// milli-cores.
+// PeakWith returns the highest usage, in milli-cores, expected in any part of
+// the period if a pod is added.
 func (c *Course) PeakWith(pod *Course) int64 {
 	highest := 0.0
 	for i := range c {
@@ -57,7 +59,7 @@ func (c *Course) PeakWith(pod *Course) int64 {
 	return int64(highest)
 }
 
-// Peak returns the part in which most is expected to be used, and how much, in
+// Peak returns the part with the highest expected usage, and that usage in
 // milli-cores.
 func (c *Course) Peak() (part int, milliCores int64) {
 	for i := range c {
@@ -68,9 +70,9 @@ func (c *Course) Peak() (part int, milliCores int64) {
 	return part, int64(max(c[part].mean, 0))
 }
 
-// Above returns by how many milli-cores more than so many are expected to be used, in
-// the mean of a period: unlike hot minutes it grows with each pod on a node that will
-// be hot anyway.
+// Above returns by how many milli-cores the expected usage exceeds line,
+// averaged over a period. Unlike hot minutes, it grows with each pod even on a
+// node that will be hot anyway.
 func (c *Course) Above(line int64) float64 {
 	sum := 0.0
 	for i := range c {
@@ -79,12 +81,13 @@ func (c *Course) Above(line int64) float64 {
 	return sum / Parts
 }
 
-// beyondDoubt is how many standard deviations make a chance 0 or 1.
+// beyondDoubt is the number of standard deviations beyond which a chance is
+// taken as 0 or 1.
 const beyondDoubt = 5
 
 // HotMinutes returns for how many minutes of a period a node is expected to be
-// hot, as Load.HotMinutes does. Of shorter periods than Horizon so many count as
-// that has.
+// hot, like Load.HotMinutes. Periods shorter than Horizon are repeated to fill
+// it.
 func (c *Course) HotMinutes(line, allocatable int64, clock Clock) float64 {
 	whole := float64(max(allocatable, 1))
 	parts, certain := 0.0, beyondDoubt*leastDeviation*whole
@@ -100,7 +103,8 @@ func (c *Course) HotMinutes(line, allocatable int64, clock Clock) float64 {
 	return parts / Parts * max(clock.Period, Horizon).Minutes()
 }
 
-// Next returns when a part of a period begins next, after a time within it.
+// Next returns when a part of a period begins next, counted from now; if that
+// part is the current one, when it began.
 func (c Clock) Next(part int, now time.Time) time.Time {
 	current := c.Part(now.Unix())
 	ahead := (int64(part) - current%Parts + Parts) % Parts

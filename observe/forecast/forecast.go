@@ -1,11 +1,12 @@
 // Package forecast expects usage to go on as it was: what held for the last
-// quarter of an hour holds for the next one, what held for the last hour for the
-// rest of the next one, what held for four hours for the rest of these. So a
-// burst that is new counts for minutes, a level that lasts for hours, and what
-// varies counts as a chance. But a node that has come further from its level than
-// it ever does is expected to stay where it is: nothing says that it goes back.
+// quarter of an hour holds for the next one, what held for the last hour holds
+// for the rest of the next hour, and what held for four hours holds for the
+// rest of the next four. So a new burst counts for minutes, a lasting level for
+// hours, and fluctuation as a chance. But a node that has moved further from
+// its level than it ever does is expected to stay where it is, because nothing
+// suggests that it will return.
 //
-// It is about CPU. Memory is expected to stay as it is.
+// It covers CPU only. Memory is expected to stay as it is.
 package forecast
 
 import (
@@ -13,22 +14,23 @@ import (
 	"time"
 )
 
-// Spans are the stretches of the future that are told apart, counted from now: the
-// first ends after 15 minutes, the last after Horizon.
+// Spans is the number of future time spans, counted from now: the first ends
+// after 15 minutes, the last after Horizon.
 const Spans = 3
 
-// Horizon is how far ahead is looked.
+// Horizon is how far ahead the forecast looks.
 const Horizon = 4 * time.Hour
 
-// ends are the ends of the spans, and the time constants of the means that they
-// are expected by, in seconds.
+// ends are the ends of the spans, in seconds; they are also the time constants
+// of the means that predict each span.
 var ends = [Spans]float64{15 * 60, 60 * 60, Horizon.Seconds()}
 
-// sampleSeconds is the time that one sample, a mean of five minutes, stands for.
+// sampleSeconds is the time that one sample covers, a mean of five minutes.
 const sampleSeconds = 5 * 60
 
-// Moment is what is expected in a span: a mean, in milli-cores, and, in their
-// square, how samples vary around it, and how the mean of the first span does.
+// Moment is what is expected in a span: the mean in milli-cores, the variance
+// of samples around it, and the variance of the first span's mean around it
+// (both in squared milli-cores).
 type Moment struct{ Mean, Variance, Drift float32 }
 
 // Expected is what a pod is expected to use in each span.
@@ -42,17 +44,17 @@ func Constant(milliCores int64) (e Expected) {
 	return e
 }
 
-// Trend is what is remembered of a pod's usage: exponentially weighted means over
-// the length of each span. It takes 44 bytes, and a sample a constant time. The
-// zero value remembers nothing.
+// Trend summarizes a pod's past usage in exponentially weighted means, one over
+// the length of each span. It takes 44 bytes, and adding a sample takes
+// constant time. The zero value holds no samples.
 type Trend struct {
 	// first and last are the seconds of the first and the newest sample.
 	first, last uint32
 	spans       Expected
 }
 
-// Add adds the mean of the five minutes before a second, in milli-cores. One that
-// is not newer than the newest is ignored, and false returned.
+// Add adds the mean, in milli-cores, of the five minutes that end at second. It
+// ignores a sample that is not newer than the newest and returns false.
 func (t *Trend) Add(second uint32, milliCores int64) bool {
 	switch {
 	case second <= t.last:
@@ -74,18 +76,19 @@ func (t *Trend) Add(second uint32, milliCores int64) bool {
 	return true
 }
 
-// weight is the weight of so many seconds in an exponential mean.
+// weight is the weight of the last seconds in an exponential mean over the
+// given time.
 func weight(seconds, over float64) float64 { return -math.Expm1(-seconds / over) }
 
-// blend adds how far off a value was to a variance.
+// blend updates a variance with a value's deviation.
 func blend(variance float32, gain, off float64) float32 {
 	return float32((1 - gain) * (float64(variance) + gain*off*off))
 }
 
-// Expect returns what is expected; nothing of a Trend without a sample.
+// Expect returns what is expected; zero for a Trend without samples.
 func (t *Trend) Expect() Expected { return t.spans }
 
-// Times returns what is expected of a pod that wants that many times as much.
+// Times returns what is expected of a pod that requires factor times as much.
 func (e Expected) Times(factor float64) Expected {
 	for s := range e {
 		e[s].Mean *= float32(factor)
@@ -93,8 +96,8 @@ func (e Expected) Times(factor float64) Expected {
 	return e
 }
 
-// Toward returns what is expected where so much of each span is believed to be as
-// the first one, 0 to 1.
+// Toward returns what is expected if each span is believed, by the given share
+// of 0 to 1, to stay like the first one.
 func (e Expected) Toward(believed [Spans]float64) Expected {
 	for s := range e {
 		e[s].Mean += float32(believed[s]) * (e[0].Mean - e[s].Mean)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// minute feeds a trend a sample a minute.
+// minute feeds a trend one sample per minute.
 func minute(t *Trend, from, to int, used func(minute int) int64) {
 	for m := from; m < to; m++ {
 		t.Add(uint32(60*(m+1)), used(m))
@@ -46,7 +46,7 @@ func TestTrend(t *testing.T) {
 	})
 	t.Run("early samples weigh alike", func(t *testing.T) {
 		var trend Trend
-		for i := range 10 { // one every five minutes, which is what one stands for
+		for i := range 10 { // one every five minutes, the time that a sample covers
 			trend.Add(uint32(300*(i+1)), int64(100*i))
 		}
 		near(t, "the mean of four hours", trend.Expect()[2].Mean, 450, 30)
@@ -83,7 +83,7 @@ func TestTrend(t *testing.T) {
 	})
 }
 
-// loadOf is the load of so many pods with the same series.
+// loadOf is the load of the given number of pods with the same series.
 func loadOf(pods int, trend *Trend) (l Load) {
 	for range pods {
 		l.Add(trend.Expect())
@@ -127,8 +127,8 @@ func TestHotMinutes(t *testing.T) {
 	}
 }
 
-// A node that comes as far from its level as it often does goes back; one that
-// comes further than ever stays.
+// A node that moves as far from its level as it often does returns; one that
+// moves further than ever stays.
 func TestStays(t *testing.T) {
 	last := Spans - 1
 	var step Trend
@@ -166,12 +166,13 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// Spikes of several pods that happen to follow each other are over with the last of them,
-// however long the node was quiet before. A step is believed in part after 20 minutes.
+// Spikes of several pods that happen to follow each other end with the last of
+// them, however long the node was quiet before. After 20 minutes, a step is
+// believed in part.
 func TestSpikesDoNotStay(t *testing.T) {
 	const pods, base, whole, quiet = 20, 18, 1000, 24 * 12
 	for name, tc := range map[string]struct {
-		used            func(pod, sample int) int64 // from the end of the quiet day on
+		used            func(pod, sample int) int64 // from the end of the quiet day
 		samples         int
 		atLeast, atMost float64
 	}{
@@ -211,7 +212,7 @@ func TestSpikesDoNotStay(t *testing.T) {
 	}
 }
 
-// times is how many times its base a pod uses.
+// times is the multiple of its base that a pod uses.
 func times(factor int64, spikes bool) int64 {
 	if spikes {
 		return factor
@@ -219,8 +220,8 @@ func times(factor int64, spikes bool) int64 {
 	return 1
 }
 
-// Whatever is measured, nothing that is expected is negative or not a number, and
-// a load without a pod that was added is as before.
+// Whatever is measured, no expected value is negative or NaN, and removing an
+// added pod restores the load.
 func FuzzForecast(f *testing.F) {
 	f.Add(uint64(1), int64(100), uint32(60))
 	f.Add(uint64(2), int64(math.MaxUint32), uint32(math.MaxUint32/2))
@@ -244,7 +245,7 @@ func FuzzForecast(f *testing.F) {
 					}
 				}
 				if float64(m.Mean) > float64(most)*1.001 {
-					t.Fatalf("%v is expected of what never used more than %d", m.Mean, most)
+					t.Fatalf("%v is expected, though never more than %d was used", m.Mean, most)
 				}
 			}
 			load.Add(e)
@@ -263,7 +264,7 @@ func FuzzForecast(f *testing.F) {
 		}
 		toward := load.Toward(stays)
 		if more := toward.HotMinutes(line, whole); !(more >= minutes-1e-6) {
-			t.Fatalf("hot for %v minutes where it stays as it is, and %v where it goes back", more, minutes)
+			t.Fatalf("hot for %v minutes if it stays as it is, and %v if it goes back", more, minutes)
 		}
 		if weighted := load.WeightedHotMinutes(line, whole); !(weighted >= minutes) || math.IsInf(weighted, 0) {
 			t.Fatalf("%v hot minutes count as %v", minutes, weighted)

@@ -2,8 +2,8 @@ package forecast
 
 import "math"
 
-// Load is the CPU that the pods of a node are expected to use together. Their
-// variances add up, as if they varied apart from each other.
+// Load is the CPU that the pods of a node are expected to use together.
+// Variances are added, as if pods varied independently.
 type Load [Spans]struct{ mean, variance, drift float64 }
 
 // Add adds a pod.
@@ -31,15 +31,15 @@ func (l *Load) Shift(milliCores int64) {
 	}
 }
 
-// Grow expects that many times as much in each span.
+// Grow multiplies what is expected in each span by factor.
 func (l *Load) Grow(factor float64) {
 	for s := range l {
 		l[s].mean *= factor
 	}
 }
 
-// Correlate takes account of pods that vary together: the node itself varies at
-// least as much as it did.
+// Correlate accounts for pods that vary together: the node's variance is at
+// least what was measured for the node itself.
 func (l *Load) Correlate(node Expected) {
 	for s := range l {
 		l[s].variance = max(l[s].variance, float64(node[s].Variance))
@@ -51,28 +51,30 @@ func (l *Load) Correlate(node Expected) {
 func (l *Load) Lasting() int64 { return int64(max(l[Spans-1].mean, 0)) }
 
 const (
-	// leastDeviation is the least standard deviation that a node is expected to
-	// have, as a share of its allocatable.
+	// leastDeviation is the smallest standard deviation assumed for a node, as a
+	// share of its allocatable.
 	leastDeviation = 0.01
-	// A mean of 15 minutes that is usual deviations above what is expected later
-	// may well come down to that; one that is unheard of deviations above does not.
+	// A 15-minute mean that is usual standard deviations above the later
+	// expectation may well return to it; one that is unheardOf standard deviations
+	// above it does not.
 	usual, unheardOf = 3, 5
-	// meanVaries is the share of the variance of samples, each a mean of five minutes,
-	// that their exponential mean of 15 minutes has.
+	// meanVaries is the ratio between the variance of the exponential 15-minute
+	// mean and that of the five-minute samples it is made of.
 	meanVaries = sampleSeconds / (2 * 15 * 60.0)
-	// unservedPerMinute is how much of a node, as a share, is asked for and not
-	// served where a minute of that counts as one more hot minute.
+	// unservedPerMinute is the unserved demand, as a share of a node, that for one
+	// minute counts as one more hot minute.
 	unservedPerMinute = 0.1
-	// twice is how far above its line, as a share of allocatable, a node is expected
-	// to be where a hot minute counts twice.
+	// twice is how far above its line, as a share of allocatable, a node is
+	// expected to be when a hot minute counts twice.
 	twice = 0.2
 )
 
-// Stays returns how much of each span is believed to be as the first one, 0 to 1:
-// the more, the less usual it is for the node to be as far above the rest. How far means
-// of 15 minutes usually are is forgotten within hours, so one that comes of a few spikes
-// looks unheard of after hours without. But its samples differ, unlike those of a step:
-// such a mean is known no better than these let it be.
+// Stays returns, for each span, how far it is believed to stay like the first
+// one, 0 to 1. The less usual it is for the node to be this far above the other
+// spans, the higher the value. The usual distance of 15-minute means fades
+// within hours, so after some quiet hours a mean raised by a few spikes looks
+// unheard of. But the samples of spikes differ from each other, unlike those of
+// a step, so the mean is trusted only as far as their spread allows.
 func (l *Load) Stays(allocatable int64) (believed [Spans]float64) {
 	least := leastDeviation * float64(max(allocatable, 1))
 	for s := range l {
@@ -82,8 +84,8 @@ func (l *Load) Stays(allocatable int64) (believed [Spans]float64) {
 	return believed
 }
 
-// Toward returns the load where so much of each span is believed to be as the
-// first one.
+// Toward returns the load if each span is believed, by the given share of 0 to
+// 1, to stay like the first one.
 func (l Load) Toward(believed [Spans]float64) Load {
 	for s := range l {
 		l[s].mean += believed[s] * (l[0].mean - l[s].mean)
@@ -91,25 +93,26 @@ func (l Load) Toward(believed [Spans]float64) Load {
 	return l
 }
 
-// HotMinutes returns for how many minutes, until Horizon, a node is expected to be
-// hot: the chance that it uses more than line, over time. What is asked for beyond
-// allocatable counts in addition: a tenth of the node, for a minute, as one
-// minute. Both are in milli-cores. It is 0 to 240 where nothing is unserved, and
-// never NaN.
+// HotMinutes returns for how many minutes, until Horizon, a node is expected to
+// be hot: the chance that it uses more than line, over time. Demand beyond
+// allocatable counts in addition: a tenth of the node for one minute counts as
+// one minute. Both are in milli-cores. The result is 0 to 240 if all demand is
+// served, and never NaN.
 func (l *Load) HotMinutes(line, allocatable int64) float64 {
 	return l.minutes(line, allocatable, math.Inf(1))
 }
 
-// WeightedHotMinutes returns HotMinutes where each minute counts the more, the
-// further the node is expected to be above line: twice at 20 % of allocatable. So
-// they grow with every pod, where hot minutes end at Horizon. How much usage varies
-// changes the chance of a minute, not its weight, so peaks count for no more.
+// WeightedHotMinutes returns HotMinutes with each minute weighted by how far
+// above line the node is expected to be: twice at 20 % of allocatable. So they
+// grow with every pod, while hot minutes stop growing at Horizon. Variance
+// changes the chance of a hot minute, not its weight, so peaks do not count
+// extra.
 func (l *Load) WeightedHotMinutes(line, allocatable int64) float64 {
 	return l.minutes(line, allocatable, twice)
 }
 
-// minutes returns hot minutes that count twice where the mean is that much above
-// line, as a share of allocatable.
+// minutes returns hot minutes, of which each counts twice if the mean is above
+// line by the share twice of allocatable.
 func (l *Load) minutes(line, allocatable int64, twice float64) (minutes float64) {
 	whole := float64(max(allocatable, 1))
 	from := 0.0
@@ -126,7 +129,8 @@ func (l *Load) minutes(line, allocatable int64, twice float64) (minutes float64)
 // tail is the chance that a standard normal variable is above z.
 func tail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
-// excess is the mean of what a normal variable is above 0, counting 0 below.
+// excess is the mean of the part of a normal variable that is above 0, counting
+// values below as 0.
 func excess(mean, deviation float64) float64 {
 	z := mean / deviation
 	return max(mean*tail(-z)+deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi), 0)

@@ -12,19 +12,20 @@ import (
 // Parts is how many parts of equal length a period has.
 const Parts = 48
 
-// Clock says where in a period a second is.
+// Clock maps seconds to the parts of a period.
 type Clock struct {
 	// Period is the length of a period in whole seconds, 0 for none.
 	Period time.Duration
 }
 
-// Part returns the number of the part of some period, counted from 1970; 0 before.
+// Part returns the number of the part that contains a second, counted across
+// periods from 1970; 0 for earlier times.
 func (c Clock) Part(unixSecond int64) int64 { return max(unixSecond, 0) * Parts / c.seconds() }
 
 // begins returns the first second of a part.
 func (c Clock) begins(part int64) int64 { return (part*c.seconds() + Parts - 1) / Parts }
 
-// Length is how long a part is.
+// Length is the length of a part.
 func (c Clock) Length() time.Duration { return c.Period / Parts }
 
 func (c Clock) seconds() int64 { return max(int64(c.Period/time.Second), 1) }
@@ -32,28 +33,30 @@ func (c Clock) seconds() int64 { return max(int64(c.Period/time.Second), 1) }
 // Pattern is what one pod of an owner uses in each part of a period. It is
 // immutable.
 type Pattern struct {
-	// Means holds milli-cores, by the part of a period; of those that were never
-	// seen the mean of the others.
+	// Means holds milli-cores by part of the period; parts never seen hold the
+	// mean of the others.
 	Means [Parts]float32
-	// Pods says how many pods there were in each part.
+	// Pods holds how many pods there were in each part.
 	Pods [Parts]Crowd
-	// Off is the mean square by which parts were off from what was expected of
-	// them, Spread that by which they are off from their mean, Within that by which
-	// single samples, of whichever pod, are off from their part's mean.
+	// Off is the mean square of the differences between parts and their
+	// expectation, Spread that of the differences between parts and their mean,
+	// and Within that of the differences between single samples, of any pod, and
+	// the mean of their part.
 	Off, Spread, Within float32
-	// Periods is for how many periods it was watched.
+	// Periods is the number of periods observed.
 	Periods int32
 
 	mean float64 // 0 where it was not computed
 }
 
-// leastExplained is the share of what a pod's usage varies by that its pattern
-// has to have foreseen to be believed.
+// leastExplained is the share of the variance of a pod's usage that its pattern
+// must have predicted to be believed.
 const leastExplained = 0.5
 
-// Recurs reports whether the pattern has come back often enough, and as foreseen:
-// once to be seen, once to be told from chance. Where pods of an owner are unlike
-// each other, what they use in the mean foresees nothing.
+// Recurs reports whether the pattern has come back often enough, and as
+// predicted: once to be seen, and once more to rule out chance. If the pods of
+// an owner are unlike each other, their mean usage predicts nothing for any of
+// them.
 func (p *Pattern) Recurs() bool {
 	if p == nil || p.Periods < 2 {
 		return false
@@ -74,7 +77,7 @@ func (p *Pattern) Mean() float64 {
 	return sum / Parts
 }
 
-// variance is that of the means of a period.
+// variance is the variance of the means over a period.
 func (p *Pattern) variance() float32 {
 	mean, sum := p.Mean(), 0.0
 	for _, m := range p.Means {
@@ -83,8 +86,9 @@ func (p *Pattern) variance() float32 {
 	return float32(sum / Parts)
 }
 
-// Among returns what is expected of each of so many pods. In a part in which there
-// were fewer, they did the work of all: the others share it, or will be gone.
+// Among returns what is expected of each pod if there are the given number of
+// pods. In a part that had fewer pods, these did the work of all: the others
+// share it now, or will be gone by then.
 func (p *Pattern) Among(pods int) *Pattern {
 	now := CrowdOf(pods)
 	fewer := func(then Crowd) bool { return then > 0 && then < now }
@@ -101,13 +105,14 @@ func (p *Pattern) Among(pods int) *Pattern {
 	return &shared
 }
 
-// summed computes the mean, once the means are final.
+// summed computes the mean once all part means are final.
 func (p *Pattern) summed() {
 	p.mean = 0
 	p.mean = p.Mean()
 }
 
-// Crowd is a number of pods, in eighths of a doubling; 0 where it is not known.
+// Crowd is a number of pods on a logarithmic scale, in eighths of a doubling; 0
+// if unknown.
 type Crowd uint8
 
 const crowdSteps = 8
@@ -120,28 +125,28 @@ func CrowdOf(pods int) Crowd {
 	return Crowd(min(1+math.Round(crowdSteps*math.Log2(float64(pods))), math.MaxUint8)) // at most 255
 }
 
-// Recurrence watches whether the usage of an owner's pods comes back with each
+// Recurrence detects whether the usage of an owner's pods repeats in each
 // period. Adding a sample takes constant time. The zero value has seen nothing.
 type Recurrence struct {
 	pattern *Pattern
-	// part is the unfinished part; sum, squares and samples are what its mean is made
-	// of, and how much samples vary around it.
+	// part is the unfinished part; sum, squares and samples accumulate its mean
+	// and the variance of its samples.
 	part         int64
 	sum, squares float64
 	samples      int64
-	// first is the first part that was finished, ended how many were, judged how many
-	// of them could be compared with what was expected of them; known says which have
-	// ever been seen.
+	// first is the first finished part, ended the number of finished parts, and
+	// judged the number of those that could be compared with an expectation; known
+	// marks the parts that have ever been seen.
 	first  int64
 	ended  int64
 	judged int64
 	known  [Parts]uint8
 }
 
-// Pattern returns what has been seen until now; nil for nothing.
+// Pattern returns the pattern so far; nil before the first part is finished.
 func (r *Recurrence) Pattern() *Pattern { return r.pattern }
 
-// Add adds the usage of one pod, in milli-cores, in a part as Clock counts them.
+// Add adds the usage of one pod, in milli-cores, to a part numbered by Clock.
 func (r *Recurrence) Add(part, milliCores int64) {
 	if part != r.part {
 		r.Finish(part, 0)
@@ -150,13 +155,13 @@ func (r *Recurrence) Add(part, milliCores int64) {
 	r.sum, r.squares, r.samples = r.sum+used, r.squares+used*used, r.samples+1
 }
 
-// mostPeriods is how many periods a mean of a part is made of: what was further
-// back fades.
+// mostPeriods is the number of periods that a part's mean covers; older ones
+// fade.
 const mostPeriods = 4
 
-// Finish takes account of the part that samples were added in, if that is over, and
-// of how many pods there are now, 0 if that is not known. Samples of a part that is
-// yet to come are of a clock that was wrong.
+// Finish closes the part that samples were added to, if it is over. pods is the
+// current number of pods, 0 if unknown. Samples of a future part come from a
+// clock that was wrong.
 func (r *Recurrence) Finish(part int64, pods int) {
 	finished, samples, sum, squares := r.part, r.samples, r.sum, r.squares
 	if part == finished {
@@ -201,8 +206,8 @@ func (r *Recurrence) Finish(part int64, pods int) {
 	r.pattern = &next
 }
 
-// judge adds how far off a part was, from what was expected of it and from the
-// mean of the period.
+// judge adds a part's deviations from its expectation and from the mean of the
+// period.
 func (r *Recurrence) judge(p *Pattern, off, spread float64) {
 	r.judged++
 	gain := 1 / float64(min(r.judged, Parts))
@@ -221,8 +226,9 @@ func (r *Recurrence) level(p *Pattern) float64 {
 	return sum / float64(max(seen, 1))
 }
 
-// periods is for how many periods the pattern was watched: how often each part was
-// seen, but for the few that were missed, and those in which there never were pods.
+// periods is the number of periods for which the pattern was observed: how
+// often each part was seen, not counting the few that were missed and those
+// that never had pods.
 func (r *Recurrence) periods() int32 {
 	seen := r.known
 	slices.Sort(seen[:])
@@ -233,11 +239,11 @@ func (r *Recurrence) periods() int32 {
 	return int32(ever[len(ever)/mostMissed])
 }
 
-// mostMissed: one of so many parts of a period may be missing from it.
+// mostMissed: one in mostMissed parts of a period may be missing.
 const mostMissed = 12
 
-// Ahead is what a pattern expects of the spans that begin now, in milli-cores: in
-// the mean, and which part of that comes from busy parts.
+// Ahead is what a pattern expects of the spans that begin now, in milli-cores:
+// the means, and the portion of them that comes from busy parts.
 type Ahead struct{ means, busy [Spans]float32 }
 
 // Ahead returns what is expected from now on.
@@ -248,7 +254,7 @@ func (p *Pattern) Ahead(clock Clock, now time.Time) (ahead Ahead) {
 	for s := range ahead.means {
 		from, until := begun, ends[s]
 		begun = until
-		if until-from >= Parts*length { // whole periods: the parts left over hardly count
+		if until-from >= Parts*length { // whole periods: the remaining parts hardly count
 			from, until = 0, Parts*length
 		}
 		sum, busy, seconds := 0.0, 0.0, until-from
@@ -267,26 +273,28 @@ func (p *Pattern) Ahead(clock Clock, now time.Time) (ahead Ahead) {
 	return ahead
 }
 
-// busy reports whether pods use more in a part of the period than in the mean.
+// busy reports whether pods use more in this part of the period than on
+// average.
 func (p *Pattern) busy(at int64, mean float64) bool { return float64(p.Means[at]) > mean }
 
-// Adopt takes in a pattern that another process has seen, if it saw it for longer.
+// Adopt takes over a pattern that another process has learned, if that process
+// observed it for longer.
 func (r *Recurrence) Adopt(p *Pattern) {
 	if r.pattern != nil && r.pattern.Periods >= p.Periods {
 		return
 	}
 	p = new(*p)
 	p.summed()
-	p.Spread = min(p.Spread, 4*(p.variance()+p.Off)) // else a wrong one is believed for years
+	p.Spread = min(p.Spread, 4*(p.variance()+p.Off)) // otherwise a wrong pattern would be believed for years
 	r.pattern, r.judged, r.ended, r.first = p, int64(max(p.Periods-1, 0))*Parts, int64(p.Periods)*Parts, math.MinInt32
 	for at := range r.known {
 		r.known[at] = uint8(min(p.Periods, math.MaxUint8)) // at most 255
 	}
 }
 
-// PatternSize is how many bytes an encoded Pattern has: the number of periods, Off,
-// Spread and Within, of 4 bytes each, the means, of 2, which keeps 11 bits of each,
-// and how many pods there were, of 1.
+// PatternSize is the size of an encoded Pattern in bytes: Periods, Off, Spread
+// and Within take 4 bytes each, every mean takes 2 (keeping 11 bits), and every
+// number of pods takes 1.
 const PatternSize = 4*4 + 3*Parts
 
 // Append encodes the pattern.
@@ -317,7 +325,7 @@ func DecodePattern(from []byte) (*Pattern, error) {
 	}
 	for _, v := range []float32{p.Off, p.Spread, p.Within} {
 		if !(v >= 0 && v <= math.MaxFloat32) {
-			return nil, fmt.Errorf("a pattern varies by %v", v)
+			return nil, fmt.Errorf("a pattern has the variance %v", v)
 		}
 	}
 	for at := range p.Means {
@@ -326,7 +334,7 @@ func DecodePattern(from []byte) (*Pattern, error) {
 	return p, nil
 }
 
-// A mean is shortened to its 11 leading bits and how many were dropped.
+// Means are shortened to their 11 leading bits plus the number of dropped bits.
 const meanBits = 11
 
 func shorten(mean float32) uint16 {

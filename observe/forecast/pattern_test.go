@@ -10,8 +10,8 @@ import (
 
 var daily = Clock{Period: 24 * time.Hour}
 
-// days feeds a recurrence a sample each five minutes of so many days, and returns
-// the part after them.
+// days feeds a recurrence one sample every five minutes from day from to day
+// to, and returns the part after them.
 func days(r *Recurrence, from, to int, used func(day, minute int) int64) {
 	for minute := from * 1440; minute < to*1440; minute += 5 {
 		r.Add(daily.Part(int64(minute)*60), used(minute/1440, minute%1440))
@@ -19,7 +19,8 @@ func days(r *Recurrence, from, to int, used func(day, minute int) int64) {
 	r.Finish(daily.Part(int64(to)*86400), 0)
 }
 
-// burst is 100 for most of the day and 900 for two hours from a minute on.
+// burst is 100 for most of the day and 900 for two hours, starting at minute
+// from.
 func burst(from int) func(day, minute int) int64 {
 	return func(_, minute int) int64 {
 		if (minute-from+1440)%1440 < 120 {
@@ -45,9 +46,9 @@ func TestRecurs(t *testing.T) {
 		"it came at another time":   {2, func(d, m int) int64 { return burst(300+500*d)(d, m) }, false},
 		"it comes at random":        {6, func(d, m int) int64 { return burst(d*d*397%1440)(d, m) }, false},
 		"it has not come again":     {4, func(d, m int) int64 { return burst(600+1000000*min(d/3, 1))(d, m)*int64(1-d/3) + 100*int64(d/3) }, false},
-		"nothing changes":           {3, func(int, int) int64 { return 250 }, true}, // as foreseen, and of no consequence
+		"nothing changes":           {3, func(int, int) int64 { return 250 }, true}, // as predicted, and without consequence
 		"nothing is used":           {3, func(int, int) int64 { return 0 }, true},
-		"it grows from day to day":  {3, func(d, m int) int64 { return int64(1+d) * burst(600)(d, m) }, true}, // foreseen too low, but at its time
+		"it grows from day to day":  {3, func(d, m int) int64 { return int64(1+d) * burst(600)(d, m) }, true}, // predicted too low, but at the right time
 		"it drifts by ten minutes":  {4, func(d, m int) int64 { return burst(600+10*d)(d, m) }, true},
 		"twice as much on one part": {3, func(d, m int) int64 { return burst(600)(d, m) + int64(d%2)*50 }, true},
 	} {
@@ -61,8 +62,8 @@ func TestRecurs(t *testing.T) {
 	}
 }
 
-// A pattern is the mean of each part; a gap of a few hours does not undo it, and
-// what is handed out never changes.
+// A pattern is the mean of each part. A gap of a few hours does not undo it,
+// and a Pattern that was returned never changes.
 func TestPattern(t *testing.T) {
 	var r Recurrence
 	days(&r, 0, 2, burst(600))
@@ -88,8 +89,8 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// What a pod is expected to use follows its pattern: nothing of the burst before
-// it, all of it during it.
+// What a pod is expected to use follows its pattern: nothing of the burst
+// before it begins, all of it while it lasts.
 func TestPatternAhead(t *testing.T) {
 	var r Recurrence
 	days(&r, 0, 3, burst(600))
@@ -131,9 +132,9 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// What a pod varies by within a part is a chance to be hot, too: here half of a
-// variance of 200² lets 900 be above 1000 for a fourth of the time, as a table of
-// the normal distribution says (0.7071 deviations: 0.2398).
+// A pod's variation within a part also adds to the chance of being hot. Here
+// half of a variance of 200² puts 900 above 1000 for a quarter of the time, as
+// a table of the normal distribution confirms (0.7071 deviations: 0.2398).
 func TestCourseVariesWithinParts(t *testing.T) {
 	p := &Pattern{Spread: 1e6, Within: 200 * 200, Periods: 3}
 	for part := range p.Means {
@@ -146,8 +147,8 @@ func TestCourseVariesWithinParts(t *testing.T) {
 	}
 }
 
-// Whatever is measured, a pattern is neither negative nor not a number, and never
-// above what was ever used.
+// Whatever is measured, a pattern is never negative, NaN, or above the highest
+// usage.
 func FuzzPattern(f *testing.F) {
 	f.Add(uint64(1), int64(100), int64(1))
 	f.Add(uint64(2), int64(math.MaxUint32), int64(1)<<40)
@@ -176,7 +177,7 @@ func FuzzPattern(f *testing.F) {
 			t.Fatalf("hot for %v minutes", m)
 		}
 		if _, peak := c.Peak(); float64(peak) > float64(most)*1.001+1 {
-			t.Fatalf("a peak of %d of what never used more than %d", peak, most)
+			t.Fatalf("a peak of %d, though never more than %d was used", peak, most)
 		}
 		for s, m := range p.Ahead(daily, time.Unix(rng.Int64N(1<<40), 0)).means {
 			if !(m >= 0) || float64(m) > float64(most)*1.001+1 {
@@ -207,8 +208,8 @@ func BenchmarkCourseHotMinutes(b *testing.B) {
 	}
 }
 
-// Pods of one owner that are unlike each other have no pattern, however well their
-// mean comes back: none of them does what the mean does.
+// Pods of one owner that are unlike each other have no pattern, however well
+// their mean recurs, because none of them behaves like the mean.
 func TestUnlikePodsDoNotRecur(t *testing.T) {
 	for name, tc := range map[string]struct {
 		second func(day, minute int) int64
@@ -234,8 +235,8 @@ func TestUnlikePodsDoNotRecur(t *testing.T) {
 	}
 }
 
-// Of spans that are longer than a period the mean of a period is expected, at the
-// same cost.
+// For spans longer than a period the period's mean is expected, at the same
+// cost.
 func TestPatternAheadOfShortPeriods(t *testing.T) {
 	clock := Clock{Period: 5 * time.Minute}
 	var r Recurrence

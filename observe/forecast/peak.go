@@ -1,18 +1,18 @@
 package forecast
 
-// Peak is the most that a pod used lately: in the last two to four hours. It takes
-// 12 bytes. The zero value remembers nothing.
+// Peak is the highest recent usage of a pod: over the last two to four hours.
+// It takes 12 bytes. The zero value holds no samples.
 type Peak struct {
-	// half is the number of the half of Horizon at hand.
+	// half is the number of the current half of Horizon.
 	half uint32
-	// most is the highest mean of five minutes in it, and before in the one before,
-	// in milli-cores.
+	// most is the highest five-minute mean in the current half, before that of the
+	// half before it, in milli-cores.
 	most, before float32
 }
 
 const halfSeconds = uint32(Horizon / 2 / 1e9)
 
-// Add adds the mean of the five minutes before a second, in milli-cores.
+// Add adds the mean, in milli-cores, of the five minutes that end at second.
 func (p *Peak) Add(second uint32, milliCores int64) {
 	switch half := second / halfSeconds; half {
 	case p.half:
@@ -24,5 +24,5 @@ func (p *Peak) Add(second uint32, milliCores int64) {
 	p.most = max(p.most, float32(milliCores))
 }
 
-// MilliCores returns the most that was used up to the newest sample.
+// MilliCores returns the highest usage up to the newest sample.
 func (p *Peak) MilliCores() int64 { return int64(max(p.most, p.before)) }

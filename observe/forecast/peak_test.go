@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// The most of the last two hours is always known, and nothing from further back than
-// four is.
+// The peak of the last two hours is always included, and nothing older than
+// four hours is.
 func TestPeak(t *testing.T) {
 	if size := unsafe.Sizeof(Peak{}); size > 12 {
 		t.Errorf("%d bytes; docs/forecast.md states 12", size)

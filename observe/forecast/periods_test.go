@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A burst of each period is foreseen at the time at which it comes, for whatever
-// period a policy may name.
+// A burst in each period is predicted at the right time, whatever period a
+// policy sets.
 func TestPeriodsOfAnyLength(t *testing.T) {
 	for _, period := range []time.Duration{5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 30 * time.Minute, time.Hour, 90 * time.Minute, 24 * time.Hour} {
 		t.Run(period.String(), func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPeriodsOfAnyLength(t *testing.T) {
 	}
 }
 
-// A clock that says a time before 1970 stops nothing.
+// A clock set before 1970 breaks nothing.
 func TestTimesBefore1970(t *testing.T) {
 	var r Recurrence
 	days(&r, 0, 3, burst(600))
@@ -57,11 +57,11 @@ func TestTimesBefore1970(t *testing.T) {
 	}
 }
 
-// A part in which nothing was ever measured is not expected to use nothing.
+// A part that was never measured is not expected to use nothing.
 func TestPartsThatWereNeverSeen(t *testing.T) {
 	var r Recurrence
 	for minute := 0; minute < 4*1440; minute += 5 {
-		if of := minute % 1440; of >= 120 && of < 240 { // nobody measures from two to four
+		if of := minute % 1440; of >= 120 && of < 240 { // nothing is measured from two to four
 			continue
 		}
 		r.Add(daily.Part(int64(minute)*60), 500)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// PodPattern is what one pod is expected to use by its workload's pattern. The zero
-// value is that of a pod of which nothing recurs.
+// PodPattern is what one pod is expected to use by its workload's pattern. The
+// zero value belongs to a pod without a recurring pattern.
 type PodPattern struct {
 	*Pattern
-	// Unlike is by which share of the pattern the pod uses more, or less, in busy
-	// parts.
+	// Unlike is the share by which the pod uses more, or less, than the pattern in
+	// busy parts.
 	Unlike Unlike
 	// Limit is the most that it can use, in milli-cores; 0 for no limit.
 	Limit int64
@@ -30,10 +30,10 @@ func (p PodPattern) at(at int64, mean float64) float64 {
 	return used
 }
 
-// Foresee returns what is expected of a pod that is expected to go on so: what its
-// pattern says from now on, varying by no more than that was off. Where more is used
-// now than the pattern has around this time, it cannot say when that ends: usage is
-// expected to go on.
+// Foresee returns what is expected of a pod, given e for continuing as now:
+// what its pattern predicts, varying by no more than the pattern was off. If
+// current usage is above everything the pattern has around this time, the
+// pattern cannot predict when that ends, so usage is expected to go on.
 func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time) Expected {
 	if !p.Recurs() {
 		return e
@@ -51,12 +51,13 @@ func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time
 	return e
 }
 
-// unforeseen is how many standard deviations above its pattern usage is not in it;
-// twice as much never is.
+// unforeseen is the number of standard deviations above its pattern from which
+// usage is not part of it; twice the pattern never is.
 const unforeseen = 3
 
-// highest returns the most that is expected in the parts that the last 15 minutes
-// are of, the one before and the one after, in which it may have come early or late.
+// highest returns the most that is expected in the parts that cover the last 15
+// minutes, plus one part before and one after, because usage may have come
+// early or late.
 func (p PodPattern) highest(clock Clock, now time.Time) float64 {
 	last, length := clock.Part(now.Unix())+1, clock.Length()
 	first := last - 2 - int64((time.Duration(ends[0])*time.Second+length-1)/max(length, 1))
@@ -67,18 +68,19 @@ func (p PodPattern) highest(clock Clock, now time.Time) float64 {
 	return highest
 }
 
-// Unlike is by which share of what its workload's pattern says for busy parts a pod
-// uses more, or less: a leader and its followers share a pattern, and so do two
-// versions. The zero value is that of a pod that is like it.
+// Unlike is the share by which a pod uses more, or less, than its workload's
+// pattern in busy parts: a leader and its followers share a pattern, and so do
+// two versions. The zero value means that the pod matches the pattern.
 type Unlike float32
 
-// mostUnlike is how many times the pattern a pod is taken to use at most.
+// mostUnlike is the largest multiple of the pattern that a pod is assumed to
+// use.
 const mostUnlike = 8
 
 func (u Unlike) times() float64 { return 1 + float64(u) }
 
-// Add takes account of a sample in a part of a period. weight is its share of the
-// time that is looked back on.
+// Add takes a sample in a part of a period into account. weight is the sample's
+// share of the time looked back on.
 func (u *Unlike) Add(p *Pattern, part, milliCores int64, weight float64) {
 	if p == nil || p.Periods == 0 {
 		return

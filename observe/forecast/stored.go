@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// Stored is what is known of a workload, for another process.
+// Stored is what is known of a workload, as passed on to another process.
 type Stored struct {
-	// Key is the workload's.
+	// Key is the workload's key.
 	Key     uint64
 	Pattern *Pattern
-	// Without is for how many parts it had no sample, at most 255.
+	// Without is the number of parts without a sample, at most 255.
 	Without int32
 }
 
-// Patterns are stored as a header (the version, the period in seconds and the number
-// of the last part, 4, 4 and 8 bytes, little endian) and, for each workload, its key
-// of 8 bytes, its Pattern and, in a byte, for how many parts it had no sample.
+// Patterns are stored as a header (version, period in seconds and number of the
+// last part: 4, 4 and 8 bytes, little endian) followed, for each workload, by
+// its key (8 bytes), its Pattern, and the number of parts without a sample (1
+// byte).
 const (
 	storedVersion = 2
 	storedHeader  = 4 + 4 + 8
 	storedBytes   = 8 + PatternSize + 1
 )
 
-// Store encodes what is known in a part, in at most so many bytes: if there is more,
-// the workloads that recur, and of those whose usage varies most. It changes the
-// order of all, and returns nil for none.
+// Store encodes what is known in a part, in at most most bytes. If that is too
+// little, it keeps workloads that recur, and among these the ones whose usage
+// varies most. It changes the order of all, and returns nil for none.
 func Store(all []Stored, most int, clock Clock, part int64) []byte {
 	if len(all) == 0 {
 		return nil
@@ -46,7 +47,7 @@ func Store(all []Stored, most int, clock Clock, part int64) []byte {
 	all = all[:min(len(all), max(most-storedHeader, 0)/storedBytes)]
 	data := make([]byte, 0, storedHeader+len(all)*storedBytes)
 	data = binary.LittleEndian.AppendUint32(data, storedVersion)
-	data = binary.LittleEndian.AppendUint32(data, uint32(clock.Period/time.Second)) // a week at most
+	data = binary.LittleEndian.AppendUint32(data, uint32(clock.Period/time.Second)) // at most a week
 	data = binary.LittleEndian.AppendUint64(data, uint64(part))
 	for _, s := range all {
 		data = binary.LittleEndian.AppendUint64(data, s.Key)
@@ -55,9 +56,9 @@ func Store(all []Stored, most int, clock Clock, part int64) []byte {
 	return data
 }
 
-// Restore decodes what another process has stored, and for how many parts ago. The
-// error says what is wrong with the data. What is of another period, or of a time
-// to come, is left out; clocks may differ by a part.
+// Restore decodes what another process has stored. age is how many parts ago
+// that was. The error describes what is wrong with the data. Data for another
+// period or from the future is left out; clocks may differ by one part.
 func Restore(data []byte, clock Clock, now time.Time) (all []Stored, age int64, err error) {
 	if len(data) < storedHeader {
 		return nil, 0, errors.New("patterns: no header")
@@ -68,7 +69,7 @@ func Restore(data []byte, clock Clock, now time.Time) (all []Stored, age int64, 
 	case version != storedVersion:
 		return nil, 0, fmt.Errorf("patterns: version %d, want %d", version, storedVersion)
 	case len(rest)%storedBytes != 0:
-		return nil, 0, fmt.Errorf("patterns: %d bytes are left over", len(rest)%storedBytes)
+		return nil, 0, fmt.Errorf("patterns: %d trailing bytes", len(rest)%storedBytes)
 	}
 	for ; len(rest) > 0; rest = rest[storedBytes:] {
 		p, err := DecodePattern(rest[8 : storedBytes-1])

@@ -1,19 +1,19 @@
 package forecast
 
-// Trough is the least that a node used lately: in the last two to four hours, as far
-// back as Peak reaches. The zero value remembers nothing.
+// Trough is the lowest recent usage of a node: over the last two to four hours,
+// as far back as Peak reaches. The zero value holds no samples.
 type Trough struct {
-	// half is the number of the half of Horizon at hand, last the second of the newest
-	// sample.
+	// half is the number of the current half of Horizon, last the second of the
+	// newest sample.
 	half, last uint32
-	// least is the lowest mean of five minutes in it, and before in the one before, in
-	// milli-cores; 0 in a half of which a part was not seen.
+	// least is the lowest five-minute mean in the current half, before that of the
+	// half before it, in milli-cores; 0 for a half that was not seen completely.
 	least, before float32
 }
 
-// Add adds the mean of the five minutes before a second, in milli-cores.
+// Add adds the mean, in milli-cores, of the five minutes that end at second.
 func (t *Trough) Add(second uint32, milliCores int64) {
-	if float64(second-t.last) > ends[0] { // whatever it used in between
+	if float64(second-t.last) > ends[0] { // usage in between is unknown
 		*t = Trough{}
 	}
 	t.last = second
@@ -27,6 +27,6 @@ func (t *Trough) Add(second uint32, milliCores int64) {
 	}
 }
 
-// MilliCores returns the least that was used up to the newest sample; 0 unless it is
-// known for two hours.
+// MilliCores returns the lowest usage up to the newest sample; 0 unless two
+// hours are known.
 func (t *Trough) MilliCores() int64 { return int64(max(min(t.least, t.before), 0)) }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The least covers the last two hours at least, and nothing from further back than four.
-// It is not known until two hours were seen, nor after a gap.
+// The trough covers at least the last two hours, and nothing older than four.
+// It is unknown until two hours have been seen, and again after a gap.
 func TestTrough(t *testing.T) {
 	type sample struct {
 		second uint32

@@ -17,8 +17,8 @@ import (
 
 const benchPods = 30
 
-// fleet feeds nodes with 30 pods each, as many workloads as nodes. Every object
-// has strings of its own, as if decoded.
+// fleet feeds nodes with 30 pods each, and as many workloads as there are
+// nodes. Every object has its own copies of its strings, as if decoded.
 func (h *harbor) fleet(nodes, podsEach int) {
 	controller := true
 	for i := range nodes {
@@ -54,9 +54,9 @@ func podOf(i, k, nodes int) string {
 	return fmt.Sprintf("workload-%05d-6c9f4d7b8-%02d%03d", (i+k)%nodes, k, i%1000)
 }
 
-// BenchmarkSample takes a reading in, reads it against the cluster, builds the
-// board and classifies: all that happens between the source's answer and the
-// observation.
+// BenchmarkSample takes in a reading, reads it against the cluster, builds the
+// board and classifies the nodes: everything that happens between the source's
+// answer and the observation.
 func BenchmarkSample(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -81,7 +81,7 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// renew makes a batch one of now.
+// renew gives a batch the current time.
 func renew(batch *usage.Batch, now time.Time) {
 	batch.Received = now
 	for i := range batch.Nodes {

@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// harbor is an Observer over a cluster that a test plays. Its clock moves by
-// hand, its sources read what the test says.
+// harbor is an Observer over a cluster that a test controls. Its clock is moved
+// by hand and its sources read what the test sets.
 type harbor struct {
 	*Observer
 	*meter // the first source
@@ -29,7 +29,7 @@ type harbor struct {
 	now    time.Time
 }
 
-// listening is a Listener of a test that wants to know of the gate.
+// listening is a Listener for tests that follow the gate.
 type listening func(*Observation)
 
 var _ Listener = listening(nil)
@@ -46,11 +46,11 @@ type meter struct {
 	clock func() time.Time
 	nodes map[string]cluster.Amounts // what nodes use
 	pods  map[string]cluster.Amounts // what pods use, by name
-	// window is what the readings of nodes are over.
+	// window is the window of the readings of nodes.
 	window usage.Window
 	fail   error
 	asked  int
-	// bend, which may be nil, is what is wrong with the batch.
+	// bend, which may be nil, corrupts the batch.
 	bend func(*usage.Batch)
 }
 
@@ -89,8 +89,8 @@ func (m *meter) readings(at time.Time, used cluster.Amounts) []usage.Reading {
 	return readings
 }
 
-// newHarbor makes an Observer of 15 s and the lines of CPU as shipped; changes
-// come before it is made.
+// newHarbor makes an Observer with an interval of 15 s and the shipped CPU
+// lines; changes are applied before it is made.
 func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	t.Helper()
 	h := &harbor{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
@@ -121,7 +121,7 @@ func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	return h
 }
 
-// linesOf are the shipped lines of CPU over windows.
+// linesOf returns the shipped CPU lines over windows.
 func linesOf(t testing.TB, windows ...usage.Window) *thresholds.Set {
 	t.Helper()
 	var rules []thresholds.Rule
@@ -144,17 +144,17 @@ func also(names ...string) func(*harbor, *Config) {
 	}
 }
 
-// source is the meter at a place in the chain.
+// source returns the meter at a position in the chain.
 func (h *harbor) source(i int) *meter {
 	h.t.Helper()
 	m, ok := h.at.config.Sources[i].(*meter)
 	if !ok {
-		h.t.Fatalf("source %d is no meter", i)
+		h.t.Fatalf("source %d is not a meter", i)
 	}
 	return m
 }
 
-// pass samples every 15 s for a while.
+// pass samples every 15 s for the given duration.
 func (h *harbor) pass(d time.Duration) {
 	for end := h.now.Add(d); h.now.Before(end); {
 		h.now = h.now.Add(15 * time.Second)
@@ -162,7 +162,7 @@ func (h *harbor) pass(d time.Duration) {
 	}
 }
 
-// node adds a node of 10 cores, of which this much is used.
+// node adds a node of 10 cores that uses cpuMilli.
 func (h *harbor) node(name string, cpuMilli int64) {
 	h.Store().SetNode(&v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -201,14 +201,14 @@ func (h *harbor) predicted(node string) int64 {
 	board := h.Latest().Board
 	amounts, known := board.Predicted(board.Node([]byte(node)))
 	if !known {
-		h.t.Fatalf("node %s is not known", node)
+		h.t.Fatalf("node %s is unknown", node)
 	}
 	return amounts[cluster.CPU]
 }
 
 var errSource = errors.New("metrics-server is away")
 
-// sourceFunc is a Source by the name of "test".
+// sourceFunc is a Source named "test".
 type sourceFunc func(context.Context, *cluster.Snapshot) (usage.Batch, error)
 
 func (sourceFunc) Name() string { return "test" }
@@ -217,7 +217,7 @@ func (f sourceFunc) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usa
 	return f(ctx, snapshot)
 }
 
-// unready makes a node one that is not ready.
+// unready makes a node not ready.
 func (h *harbor) unready(name string) {
 	h.Store().SetNode(&v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// askedEach is how often each source of the chain was asked.
+// askedEach returns how often each source of the chain was asked.
 func (h *harbor) askedEach() []int {
 	counts := make([]int, len(h.at.config.Sources))
 	for i := range counts {
@@ -35,8 +35,8 @@ func (h *harbor) everybody(used map[string]int64) {
 	}
 }
 
-// sourcesOf is where the newest observation has each node's usage from; empty
-// for nodes that are not known.
+// sourcesOf returns which source each node's usage comes from in the newest
+// observation; empty for unknown nodes.
 func (h *harbor) sourcesOf() map[string]string {
 	from := map[string]string{}
 	view := h.Latest().View
@@ -62,11 +62,11 @@ func spoil(names ...string) func(*usage.Batch) {
 	}
 }
 
-// A source is asked while those before it left something open, and only then.
+// A source is asked if those before it left something open, and only then.
 func TestChainAsks(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
-		want []int // times that each source is asked in three samples, after one with all well
+		want []int // how often each source is asked in three samples, after one without faults
 	}{
 		"everything is there":              {play: func(*harbor) {}, want: []int{3, 0, 0}},
 		"the first is down":                {play: func(h *harbor) { h.fail = errSource }, want: []int{3, 3, 0}},
@@ -126,9 +126,9 @@ func TestChainAsks(t *testing.T) {
 	}
 }
 
-// A node that its first source cannot be believed about is read of the second
-// at every sample, not at every other one, and goes back to the first as soon
-// as that is believed again.
+// A node for which the first source is implausible is read from the second at
+// every sample, not at every other one, and returns to the first as soon as
+// that is plausible again.
 func TestChainHoldsOn(t *testing.T) {
 	h := newHarbor(t, also("second", "third"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
@@ -160,7 +160,7 @@ func TestChainHoldsOn(t *testing.T) {
 	}
 }
 
-// Stopping and starting the first source is no event for anybody who looks at
+// Stopping and starting the first source changes nothing for those who look at
 // nodes.
 func TestChainTakesOver(t *testing.T) {
 	h := newHarbor(t, also("second"))
@@ -198,8 +198,8 @@ func TestChainTakesOver(t *testing.T) {
 
 var errSecond = errors.New("connection refused")
 
-// With every source down what is known ages until the gate closes; what is
-// wrong with each is reported.
+// With every source down, known usage ages until the gate closes; the error of
+// each source is reported.
 func TestChainAllDown(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
@@ -225,8 +225,8 @@ func TestChainAllDown(t *testing.T) {
 	}
 }
 
-// A source that does not answer takes as long as it lets itself take, and the
-// next is asked then: the pace of samples holds.
+// A source that does not answer takes as long as its timeout. Then the next is
+// asked, and the pace of samples holds.
 func TestSlowSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 10 * time.Second
@@ -260,8 +260,8 @@ func TestSlowSource(t *testing.T) {
 	})
 }
 
-// What the process's end cuts off is not told as a source's failure: nothing is
-// published.
+// A reading that is cut off because the process ends is not reported as a
+// failure of the source; nothing is published.
 func TestSlowSourceAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t, also("second"))
@@ -277,7 +277,7 @@ func TestSlowSourceAtTheEnd(t *testing.T) {
 	})
 }
 
-// The result of each source is reported, with what was wrong with it.
+// The result of each source is reported, including its error.
 func TestSourceStatus(t *testing.T) {
 	h := newHarbor(t, also("second", "third"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})

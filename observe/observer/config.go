@@ -12,10 +12,10 @@ import (
 
 // Config is what an Observer depends on.
 type Config struct {
-	// Sources are in order of preference: each node and pod uses the first that
-	// has a fresh and plausible sample.
+	// Sources are in order of preference: each node and pod uses the first source
+	// that has a fresh and plausible sample.
 	Sources []Source
-	// Reads is everything that samples depend on: samples are compatible if the
+	// Reads holds everything that samples depend on: samples are compatible if the
 	// Reads of their configurations are deeply equal.
 	Reads  any
 	Usage  usage.Config
@@ -25,9 +25,9 @@ type Config struct {
 	Hot   thresholds.HotRule
 	// HotWindows are the windows that can make a node hot.
 	HotWindows []usage.Window
-	// Taints says what the taints of nodes mean, and which nodes are selected.
+	// Taints defines what the taints of nodes mean, and which nodes are selected.
 	Taints         cluster.TaintRule
-	MinCoverage    float64 // percent of the nodes that have to be measured; with fresh usage of fewer nothing is evicted
+	MinCoverage    float64 // minimum percentage of nodes that must have fresh usage; below it nothing is evicted
 	SampleInterval time.Duration
 	// ObservationPeriod is how long new sources without history are observed
 	// before they replace others.
@@ -36,13 +36,13 @@ type Config struct {
 	// Listener may be nil.
 	Listener Listener
 	Now      func() time.Time
-	// Local is a clock that does not step, by which steps of Now are noticed; nil:
-	// none are. Its time of day does not matter.
+	// Local is a clock that does not step; it reveals steps of Now. With nil,
+	// steps are not noticed. Its time of day does not matter.
 	Local   func() time.Time
 	Metrics *Metrics
 }
 
-// Listener receives what others count and report.
+// Listener receives what is to be counted and reported.
 type Listener interface {
 	// Observed is called with each Observation, once it is published.
 	Observed(o *Observation)

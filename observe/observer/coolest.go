@@ -7,10 +7,10 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Coolest returns the node of these that would be the coolest with the pod of a
-// move on it, if that cannot go where it was planned to: of the zone that it comes
-// from or, if none of that takes it, of others, and always of the same capacity
-// type and platform. It returns -1 if there is none.
+// Coolest returns which of these nodes would be the coolest with the pod of a
+// move on it, for a pod that cannot go where it was planned to go. It prefers
+// the zone that the pod comes from and falls back to others; the capacity type
+// and platform always stay the same. It returns -1 if there is none.
 func (o *Observation) Coolest(move *ledger.Intent, nodes []cluster.NodeIndex, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	known := o.View.Snapshot
 	suits := o.platforms(move)
@@ -30,9 +30,10 @@ func (o *Observation) Coolest(move *ledger.Intent, nodes []cluster.NodeIndex, ex
 	return to
 }
 
-// platforms returns which nodes the pod of a move can run on: those of the
-// platform that it ran on, and of the one that it was planned to go to. Where
-// neither node is known any more, no node is known to suit unless all are alike.
+// platforms returns a filter for the nodes that the pod of a move can run on:
+// nodes of the platform that it ran on and of the platform that it was planned
+// to go to. If neither of these nodes is known any longer, no node is accepted
+// unless all nodes are alike.
 func (o *Observation) platforms(move *ledger.Intent) func(*cluster.Node) bool {
 	known := o.View.Snapshot
 	var suiting []cluster.Platform

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// tenNodes plays ten nodes at 30 %.
+// tenNodes sets up ten nodes at 30 %.
 func (h *harbor) tenNodes() {
 	for i := range 10 {
 		h.node(fmt.Sprintf("n%d", i), 3000)
@@ -27,10 +27,10 @@ func (h *harbor) removeNodes() {
 	}
 }
 
-// The reason why nothing may be evicted has the numbers that it follows from.
+// The reason why nothing may be evicted includes the figures behind it.
 func TestClosed(t *testing.T) {
 	cases := map[string]struct {
-		play func(*harbor) // after two minutes of all well; two more minutes follow
+		play func(*harbor) // after two minutes without faults; two more minutes follow
 		gate reasons.Reason
 		want string
 	}{
@@ -42,7 +42,7 @@ func TestClosed(t *testing.T) {
 			play: func(h *harbor) { h.fail = errSource }, gate: reasons.UsageSourceUnavailable,
 			want: "UsageSourceUnavailable: 0 of 10 ready nodes have fresh usage (UsageStale: 10); test: metrics-server is away",
 		},
-		"the source tells of nodes by names that nobody knows": {
+		"the source reports nodes with unknown names": {
 			play: func(h *harbor) {
 				h.bend = func(batch *usage.Batch) {
 					for i := range batch.Nodes {
@@ -147,8 +147,8 @@ func TestGated(t *testing.T) {
 	}
 }
 
-// Before the first reading has reported enough nodes the reason is what lacks:
-// windows, nodes, everything or the source.
+// Before the first reading has reported enough nodes, the reason is what is
+// missing: windows, nodes, everything or the source.
 func TestGateAtTheStart(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
@@ -176,8 +176,8 @@ func TestGateAtTheStart(t *testing.T) {
 	}
 }
 
-// An open gate at the first observation is no news; it takes a source whose
-// windows need no time.
+// A gate that is open at the first observation is not reported; this requires a
+// source whose windows need no time.
 func TestGatedFromTheStart(t *testing.T) {
 	told := 0
 	h := newHarbor(t, func(_ *harbor, config *Config) { config.Listener = listening(func(*Observation) { told++ }) })
@@ -189,9 +189,9 @@ func TestGatedFromTheStart(t *testing.T) {
 	}
 }
 
-// An observation is settled when sources with history vouch for what makes a
-// node hot on as many of the known nodes as the gate asks for: a Job need not
-// watch on.
+// An observation is settled if sources with history vouch for what makes a node
+// hot on as many of the known nodes as the gate requires. A Job then need not
+// keep watching.
 func TestSettled(t *testing.T) {
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
 	short := usage.Window{Kind: usage.KindAvg, Over: time.Minute}
@@ -266,8 +266,9 @@ func lastOnly(nodes int) func(*usage.Batch) {
 	}
 }
 
-// Measured long enough are four of five pods of all, and of each hot node: in
-// place of its large ones, not measured yet, many small ones would be moved.
+// Enough is measured once four of five pods are, in all and on each hot node.
+// Otherwise many small pods would be moved in place of large ones that are not
+// measured yet.
 func TestRipe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		unmeasured string

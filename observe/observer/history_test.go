@@ -16,8 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// chronicle is a source that remembers: nodes have used this much of CPU since
-// ever.
+// chronicle is a source with history: nodes have always used this much CPU.
 type chronicle struct {
 	*meter
 	used  int64
@@ -48,7 +47,7 @@ func (c *chronicle) History(_ context.Context, snapshot *cluster.Snapshot, since
 	return past, nil
 }
 
-// remembering puts a chronicle at a place in the chain.
+// remembering puts a chronicle at a position in the chain.
 func remembering(place int, c *chronicle) func(*harbor, *Config) {
 	return func(h *harbor, config *Config) {
 		c.meter = newMeter(fmt.Sprintf("chronicle%d", place), config.Now)
@@ -69,7 +68,7 @@ func windows(w ...usage.Window) func(*harbor, *Config) {
 	return func(_ *harbor, config *Config) { config.Usage.Windows = w }
 }
 
-// measured is what a window of a node's CPU is, in the newest observation.
+// measured returns a window of a node's CPU in the newest observation.
 func (h *harbor) measured(t *testing.T, node string, w usage.Window) int64 {
 	t.Helper()
 	view := h.Latest().View
@@ -80,7 +79,7 @@ func (h *harbor) measured(t *testing.T, node string, w usage.Window) int64 {
 	return view.Nodes[i].Measured[k][cluster.CPU]
 }
 
-// The past is asked for before the first sample is taken in, the furthest back
+// The past is queried before the first sample is taken in, the furthest back
 // first, and never again.
 func TestHistoryFillsWindows(t *testing.T) {
 	c := &chronicle{used: 7000}
@@ -92,8 +91,8 @@ func TestHistoryFillsWindows(t *testing.T) {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
 	// An hour at 70 % and one sample at 10 %: 21 samples in five minutes, 61 in
-	// fifteen. The sample of now is already known to the past, and what is not
-	// newer is not added up.
+	// fifteen. The past already includes the current sample, and a sample that is
+	// not newer is not counted twice.
 	for w, want := range map[usage.Window]int64{hour: 7000, usage.Avg5m: 7000, quarter: 7000} {
 		if got := h.measured(t, "n1", w); got != want {
 			t.Errorf("%v is %d, want %d", w, got, want)
@@ -114,8 +113,8 @@ func TestHistoryFillsWindows(t *testing.T) {
 	}
 }
 
-// What was before this process makes nobody hot by itself: its samples were not
-// looked at in a row.
+// Usage before this process started does not by itself make a node hot, because
+// its samples were not observed in a row.
 func TestHistoryIsNoSample(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}))
 	h.node("n1", 9000)
@@ -132,8 +131,8 @@ func TestHistoryIsNoSample(t *testing.T) {
 	}
 }
 
-// The past is asked for until now. A sample that was measured before that is as good
-// as any: nobody waits for the next one to decide.
+// The past is queried up to now. A sample that was measured before that is as
+// good as any: the decision does not wait for the next one.
 func TestSamplesOlderThanThePastCount(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}), func(h *harbor, _ *Config) {
 		h.window = usage.Avg5m
@@ -152,7 +151,7 @@ func TestSamplesOlderThanThePastCount(t *testing.T) {
 	}
 }
 
-// A past that cannot be had is no reason not to observe.
+// A past that cannot be read does not prevent observing.
 func TestHistoryFails(t *testing.T) {
 	cases := map[string]struct {
 		failing []int
@@ -183,8 +182,8 @@ func TestHistoryFails(t *testing.T) {
 	}
 }
 
-// The first source that remembers is asked for the past, wherever it is in the
-// chain, though others have the present.
+// The first source with history is asked for the past, wherever it is in the
+// chain, even if others have the present.
 func TestHistoryOfALaterSource(t *testing.T) {
 	second, third := &chronicle{used: 7000}, &chronicle{used: 9000}
 	h := newHarbor(t, remembering(1, second), remembering(2, third))
@@ -199,8 +198,8 @@ func TestHistoryOfALaterSource(t *testing.T) {
 	}
 }
 
-// While no source can be read the past is asked for again, and taken in anew
-// without counting twice.
+// While no source can be read, the past is queried again and taken in anew
+// without counting anything twice.
 func TestHistoryWhileDown(t *testing.T) {
 	c := &chronicle{used: 7000}
 	h := newHarbor(t, remembering(0, c))

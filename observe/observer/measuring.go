@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// measuring is one configuration with its samples. It publishes nothing.
+// measuring holds one configuration and its samples. It publishes nothing.
 type measuring struct {
 	config  Config
 	usage   *usage.Store
@@ -84,8 +84,8 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 	return next
 }
 
-// states classifies the nodes after a new reading. Without one no sample
-// counts: nodes keep their state until they are unknown.
+// states classifies the nodes after a new reading. Without a new reading no
+// sample counts: nodes keep their state until they become unknown.
 func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fresh bool) map[string]thresholds.NodeState {
 	var before map[string]thresholds.NodeState
 	if m.last != nil {
@@ -99,7 +99,7 @@ func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fres
 
 func (m *measuring) gate(next *Observation) reasons.Reason {
 	fresh, seen := next.Fresh, next.Fresh+next.Unknown()[reasons.WindowTooShort]
-	if next.Batches == 0 { // only history is known yet
+	if next.Batches == 0 { // only history is known so far
 		fresh, seen = 0, 0
 	}
 	enough := func(nodes int) bool {
@@ -118,8 +118,8 @@ func (m *measuring) gate(next *Observation) reasons.Reason {
 	return reasons.UsageCoverageTooLow
 }
 
-// settled reports whether the sources themselves cover as many samples as make
-// a node hot, on enough of the known nodes.
+// settled reports whether the sources themselves cover as many samples as it
+// takes to make a node hot, on enough of the known nodes.
 func (m *measuring) settled(view *usage.View) bool {
 	known, sourceSpan := 0, 0
 	for i := range view.Nodes {
@@ -140,8 +140,8 @@ func (m *measuring) settled(view *usage.View) bool {
 	return known > 0 && 100*float64(sourceSpan) >= m.config.MinCoverage*float64(known)
 }
 
-// read asks the sources in order, each only if those before left something
-// missing.
+// read asks the sources in order, each only if the ones before it left
+// something missing.
 func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now func() time.Time) reading {
 	r := reading{now: now, sources: make([]SourceStatus, len(m.config.Sources))}
 	if m.batches == 0 {
@@ -161,8 +161,8 @@ func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now fu
 	return r
 }
 
-// past returns what the first source with history knows of the time before this
-// process; it fills the windows that are computed here.
+// past returns the history of the first source that has one, for the time
+// before this process; it fills the windows that are computed here.
 func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
 	for _, source := range m.config.Sources {
 		historian, ok := source.(Historian)
@@ -178,8 +178,8 @@ func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now ti
 	return nil
 }
 
-// pastOf reads one span of history after the other, each up to where the next
-// begins.
+// pastOf reads the spans of history one after the other, each up to the start
+// of the next.
 func (m *measuring) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
 	var past []usage.Batch
 	spans := m.usage.Spans()

@@ -141,8 +141,8 @@ func (m *Metrics) observeSource(s *SourceStatus) {
 	}
 }
 
-// Hottest returns, per resource, the highest current usage of a known node in
-// percent of allocatable.
+// Hottest returns, per resource, the highest current usage of all known nodes
+// in percent of allocatable.
 func Hottest(view *usage.View) cluster.Percents {
 	var hottest cluster.Percents
 	for i := range view.Nodes {

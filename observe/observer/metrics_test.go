@@ -23,8 +23,8 @@ func compare(t *testing.T, registry *prometheus.Registry, want string, names ...
 	}
 }
 
-// Metrics show the states, the gate and what was left out; a nil Metrics is
-// silent.
+// Metrics show the states, the gate and what was left out; a nil Metrics does
+// nothing.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newHarbor(t, metered(registry))
@@ -127,8 +127,8 @@ evenkeel_usage_source_nodes{source="test"} 0
 `, names...)
 }
 
-// Of the reasons for a closed gate one is 1, and reasons that no node has any
-// more are gone.
+// Of all reasons for a closed gate exactly one is 1, and reasons that no longer
+// apply to any node are removed.
 func TestMetricsOfTheGate(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newHarbor(t, metered(registry))

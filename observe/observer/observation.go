@@ -16,14 +16,14 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// Observation is everything that decisions are based on, at one moment. Only
-// its Board changes until the next Observation.
+// Observation is everything that decisions are based on, at one point in time.
+// Only its Board changes until the next Observation.
 type Observation struct {
 	At     time.Time
 	View   *usage.View
 	Board  *scorer.Board
 	States map[string]thresholds.NodeState
-	// Lines are the thresholds that the nodes were classified by.
+	// Lines are the thresholds by which the nodes were classified.
 	Lines *thresholds.Resolved
 	// SamplesNeeded is how many samples in a row make a node hot.
 	SamplesNeeded int
@@ -34,8 +34,8 @@ type Observation struct {
 	// first one that reported a node.
 	Batches int
 	First   time.Time
-	// Settled reports whether sources with history cover as long as a node has
-	// to be over its lines, so that further waiting gains nothing.
+	// Settled reports whether sources with history cover as long as a node must be
+	// over its lines to be hot, so that waiting longer gains nothing.
 	Settled bool
 	// Sources has the result of the last reading of each source, including
 	// those that were not asked.
@@ -43,23 +43,23 @@ type Observation struct {
 	// Blocked is why nothing may be evicted on this observation; empty if
 	// evicting is allowed.
 	Blocked reasons.Reason
-	// Changing reports whether a new policy's sources and windows are being
+	// Changing reports whether the sources and windows of a new policy are being
 	// observed while this Observation still uses the old ones.
 	Changing bool
 
 	estimate usage.Estimate
-	// charged is the adjustment of the board for each pod that came since; it
-	// is guarded by the store's lock.
+	// charged is the adjustment of the board for each pod that has come since; the
+	// store's lock guards it.
 	charged map[string]cluster.Amounts
 }
 
-// Blockers returns every reason for which usage is not good enough to evict on.
+// Blockers returns every reason why usage is not good enough for evicting.
 func Blockers() []reasons.Reason {
 	return []reasons.Reason{reasons.UsageSourceUnavailable, reasons.NoUsageData, reasons.UsageCoverageTooLow, reasons.UsageWindowsFilling}
 }
 
 // SourceError returns the errors of the last reading if no source could be
-// read, else nil.
+// read, otherwise nil.
 func (o *Observation) SourceError() error {
 	var all []error
 	for i := range o.Sources {
@@ -74,8 +74,9 @@ func (o *Observation) SourceError() error {
 	return errors.Join(all...)
 }
 
-// LastingError returns SourceError if waiting cannot help: the API server does not
-// serve the sources, or does not let this process read them.
+// LastingError returns SourceError if waiting cannot help, because the API
+// server does not serve the sources or does not allow this process to read
+// them.
 func (o *Observation) LastingError() error {
 	for i := range o.Sources {
 		err := o.Sources[i].Err
@@ -92,7 +93,7 @@ func (o *Observation) Closed() string {
 		return ""
 	}
 	if o.Changing && o.Blocked == reasons.UsageWindowsFilling {
-		return fmt.Sprintf("%s: the policy names other sources or windows than before, which are being observed", o.Blocked)
+		return fmt.Sprintf("%s: the policy's sources or windows have changed, and the new ones are being observed", o.Blocked)
 	}
 	short := o.Unknown()[reasons.WindowTooShort]
 	text := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Blocked, o.Fresh+short, o.Ready)
@@ -119,7 +120,8 @@ func (o *Observation) unknowns() string {
 	return strings.Join(reasons, ", ")
 }
 
-// Unknown counts by reason the nodes that have to be measured and are unknown.
+// Unknown counts, by reason, the nodes that have to be measured but are
+// unknown.
 func (o *Observation) Unknown() map[reasons.Reason]int {
 	counts := map[reasons.Reason]int{}
 	for i := range o.View.Nodes {
@@ -144,14 +146,14 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 	return cluster.Amounts{}, false
 }
 
-// lateBy is for how many sample intervals a node is waited for that is ready and
-// not known: a source is read at one moment, and some nodes' newest samples are
-// late then.
+// lateBy is the number of sample intervals to wait for a node that is ready but
+// unknown: a source is read at one moment, and the newest samples of some nodes
+// are late then.
 const lateBy = 3
 
 // Ripe reports whether there are enough samples to decide on: enough nodes and
-// pods are known, by sources with history or for the given period, and none may
-// be known soon.
+// pods are known, from sources with history or for the given period, and no
+// further node is about to become known.
 func (o *Observation) Ripe(period, interval time.Duration, minCoverage float64) bool {
 	seen := o.At.Sub(o.First)
 	if o.Fresh < o.Ready && seen < min(lateBy*interval, period) {
@@ -161,9 +163,9 @@ func (o *Observation) Ripe(period, interval time.Duration, minCoverage float64) 
 	return o.Blocked == "" && (o.Settled || seen >= period) && o.podsCovered(minCoverage)
 }
 
-// podsCovered reports whether so many percent of the pods have been measured
-// for long enough: of all and of each hot node's, because otherwise many small
-// ones would be moved in place of few large ones.
+// podsCovered reports whether at least percent of the pods have been measured
+// for long enough, both of all pods and of each hot node's. Otherwise many
+// small pods would be moved in place of a few large ones.
 func (o *Observation) podsCovered(percent float64) bool {
 	pods, measured := 0, 0
 	for i := range o.View.Nodes {
@@ -174,7 +176,7 @@ func (o *Observation) podsCovered(percent float64) bool {
 		there, known := 0, 0
 		for _, pod := range node.Pods {
 			if pod.Starting {
-				continue // waiting for it is no use: others start meanwhile
+				continue // waiting for it does not help: other pods start meanwhile
 			}
 			if there++; pod.Measured {
 				known++

@@ -1,9 +1,9 @@
 // Package observer measures: it samples usage at a steady pace, combines it
-// with the cluster's state and publishes one immutable Observation that both
-// halves of Evenkeel decide on. Between two samples it keeps the published
-// board up to date with the pod watch and the ledger. Under a new policy it
-// keeps the samples it has, or uses the old ones until there are enough new
-// ones. It never evicts and never answers a request.
+// with the cluster's state and publishes one immutable Observation on which
+// both halves of Evenkeel base their decisions. Between two samples it keeps
+// the published board up to date with the pod watch and the ledger. Under a new
+// policy it keeps its samples or, if they are incompatible, uses the old ones
+// until there are enough new ones. It never evicts and never answers a request.
 package observer
 
 import (
@@ -32,14 +32,15 @@ type Observer struct {
 	store    *informed.Store
 	ledger   *ledger.Ledger
 	latest   atomic.Pointer[Observation]
-	// unbound holds the pods that the watch shows without a node, by UID. It is
-	// apart from the store, whose lock is held while an Observation is made.
+	// unbound holds, by UID, the pods that the watch shows without a node. It is
+	// kept outside the store because the store's lock is held while an Observation
+	// is made.
 	unbound sync.Map // of *cluster.Pod
 
 	// sampling is held while a sample is taken and while the configuration
 	// changes; it guards the fields below.
 	sampling sync.Mutex
-	at       *measuring // whose Observations are published
+	at       *measuring // its Observations are published
 	next     *measuring // replaces "at" when it knows enough; usually nil
 	since    time.Time  // when next began
 	steps    steps
@@ -79,22 +80,22 @@ func (b booked) Ended(move ledger.Move) {
 	}
 }
 
-// Store returns the store that the caller has to feed with nodes and pods.
+// Store returns the store, which the caller must feed with nodes and pods.
 func (o *Observer) Store() *informed.Store { return o.store }
 
 // Ledger returns the ledger of moves in flight.
 func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
-// Unbound returns the pod of a UID that the watch shows without a node, or nil.
-// The ledger knows of it by then.
+// Unbound returns the pod with a UID if the watch shows it without a node, or
+// nil. By then the ledger knows of it.
 func (o *Observer) Unbound(uid string) *cluster.Pod {
 	found, _ := o.unbound.Load(uid)
 	pod, _ := found.(*cluster.Pod)
 	return pod
 }
 
-// Adopt brings the ledger in line with what the evicting process has written,
-// and with the cluster.
+// Adopt brings the ledger in line with the evicting process's document and with
+// the cluster.
 func (o *Observer) Adopt(document ledger.Document) {
 	now := o.now()
 	o.ledger.Adopt(document, now)
@@ -106,14 +107,14 @@ func (o *Observer) Adopt(document ledger.Document) {
 // Latest returns the newest Observation, or nil before the first.
 func (o *Observer) Latest() *Observation { return o.latest.Load() }
 
-// Patterns returns what recurs in the usage of workloads, in at most so many bytes.
+// Patterns encodes recurring usage patterns of workloads in at most most bytes.
 func (o *Observer) Patterns(most int) []byte {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
 	return o.at.usage.Patterns(most)
 }
 
-// AdoptPatterns takes in what another process has seen to recur.
+// AdoptPatterns takes over recurring patterns that another process has learned.
 func (o *Observer) AdoptPatterns(data []byte) error {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
@@ -165,8 +166,8 @@ func (o *Observer) Sample(ctx context.Context) {
 	})
 }
 
-// observe takes a reading and makes an Observation. It calls use with that
-// under the store's lock; use reports whether it was published.
+// observe takes a reading and makes an Observation from it. It calls use with
+// the Observation under the store's lock; use reports whether it was published.
 func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observation) bool) (published bool) {
 	started := o.now()
 	var before *cluster.Snapshot
@@ -204,7 +205,8 @@ func (o *Observer) publish(made *Observation) {
 }
 
 // changed keeps the ledger and the published board up to date between samples:
-// a new pod is charged with its expected usage, one that left is discharged.
+// a new pod is charged at its expected usage, and a pod that has left is
+// discharged.
 func (o *Observer) changed(change informed.Change) {
 	now := o.now()
 	switch {
@@ -258,9 +260,9 @@ type Unmeasured struct {
 	Requests, Limits cluster.Amounts
 }
 
-// Estimate returns the expected usage of an unmeasured pod: that of its
-// predecessor, else that of its siblings, else its requests with the policy's
-// factors.
+// Estimate returns the expected usage of an unmeasured pod: its predecessor's
+// usage, otherwise its siblings', otherwise its requests multiplied by the
+// policy's factors.
 func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	if amounts, ok := o.ledger.Expects(pod.UID); ok {
 		return amounts
@@ -271,7 +273,7 @@ func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	return on.estimate.For(pod.Requests, pod.Limits)
 }
 
-// report reports an Observation, and a change of the gate. Windows that fill
+// report reports an Observation and any change of the gate. Windows that fill
 // after the start are not worth reporting.
 func (o *Observer) report(latest *Observation) {
 	if o.listener != nil {
@@ -286,7 +288,8 @@ func (o *Observer) report(latest *Observation) {
 	}
 }
 
-// tryNext samples for the next policy and reports whether that is now in use.
+// tryNext samples for the next policy and reports whether that policy is now in
+// use.
 func (o *Observer) tryNext(ctx context.Context) bool {
 	period := o.next.config.ObservationPeriod
 	return o.observe(ctx, o.next, func(made *Observation) bool {
@@ -296,7 +299,7 @@ func (o *Observer) tryNext(ctx context.Context) bool {
 		o.next.usage.InheritPatterns(o.at.usage)
 		o.at, o.next = o.next, nil
 		o.publish(made)
-		klog.FromContext(ctx).Info("The policy's sources and windows are in use", "observed", made.At.Sub(o.since))
+		klog.FromContext(ctx).Info("The new policy's sources and windows are now in use", "observed", made.At.Sub(o.since))
 		return true
 	})
 }

@@ -28,7 +28,7 @@ func twist(node func(now time.Time, s *usage.NodeSample), pod func(now time.Time
 	}
 }
 
-// scaled makes every value something else.
+// scaled replaces every value.
 func scaled(node func(float64) float64, pod func(int64) int64) func(*usage.Batch) {
 	return twist(
 		func(_ time.Time, s *usage.NodeSample) {
@@ -43,7 +43,7 @@ func scaled(node func(float64) float64, pod func(int64) int64) func(*usage.Batch
 		})
 }
 
-// off makes every time another.
+// off shifts every time.
 func off(by time.Duration) func(*usage.Batch) {
 	return twist(
 		func(now time.Time, s *usage.NodeSample) {
@@ -88,15 +88,15 @@ func silent(nodes ...string) func(*usage.Batch) {
 	}
 }
 
-// fault is something that is wrong with a source for a while.
+// fault is something wrong with a source for a while.
 type fault struct {
 	fail error
 	bend func(*usage.Batch)
-	// gate is what the gate says after three minutes of it, fromStart what it
-	// says if it was never otherwise.
+	// gate is the gate's reason after three minutes of the fault, fromStart its
+	// reason if the source was never healthy.
 	gate, fromStart reasons.Reason
-	// unknown are the reasons for the nodes that are unknown then,
-	// unknownFromStart if it was never otherwise.
+	// unknown counts the unknown nodes by reason at that time, unknownFromStart if
+	// the source was never healthy.
 	unknown, unknownFromStart map[reasons.Reason]int
 }
 
@@ -156,8 +156,8 @@ func faults() map[string]fault {
 	}
 }
 
-// sixNodes are all at 55 %, so that a pod of 5 % brings them to the reject line
-// and a trifle more beyond it.
+// sixNodes sets up nodes at 55 %, so that a pod of 5 % brings a node to the
+// reject line and anything more takes it over.
 func sixNodes(t *testing.T) *harbor {
 	h := newHarbor(t)
 	for i := range 6 {
@@ -169,8 +169,8 @@ func sixNodes(t *testing.T) *harbor {
 	return h
 }
 
-// harmless says that nothing is called hot or cool that is neither, and that no
-// node is rejected.
+// harmless checks that no node is wrongly called hot or cool, and that none is
+// rejected.
 func (h *harbor) harmless(t *testing.T, when string) {
 	t.Helper()
 	latest := h.Latest()
@@ -187,8 +187,9 @@ func (h *harbor) harmless(t *testing.T, when string) {
 	}
 }
 
-// Whatever a source says, nobody is evicted or rejected for it, why is told,
-// and all is well again when the source is, without a restart.
+// Whatever a source reports, no pod is evicted and no node rejected because of
+// it, the reason is reported, and everything recovers with the source, without
+// a restart.
 func TestFaults(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +226,7 @@ func (h *harbor) suffer(t *testing.T, fault fault, gate reasons.Reason, unknown 
 	}
 }
 
-// Every sample that is not taken is counted under its cause.
+// Every skipped sample is counted under its cause.
 func TestFaultsAreCounted(t *testing.T) {
 	want := map[string]usage.Cause{
 		"not a number": usage.Absurd, "negative": usage.Absurd, "1000 %": usage.Absurd, "one node is not a number": usage.Absurd,
@@ -250,8 +251,8 @@ func TestFaultsAreCounted(t *testing.T) {
 	}
 }
 
-// With a second source that is well a fault of the first costs nothing:
-// everything stays known.
+// With a second, healthy source a fault of the first has no effect: everything
+// stays known.
 func TestFaultsBehindAnotherSource(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run(name, func(t *testing.T) {

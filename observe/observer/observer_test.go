@@ -35,8 +35,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Nodes turn hot and cool as samples come, evicting waits for enough of them,
-// and a source that fails makes everything unknown in the end.
+// Nodes turn hot and cool as samples arrive, evicting waits for enough of them,
+// and a source that keeps failing finally makes everything unknown.
 func TestObservations(t *testing.T) {
 	h := newHarbor(t)
 	if h.Latest() != nil {
@@ -77,8 +77,8 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-// A reading that fails counts for nothing: a node is as hot as it was, though a
-// pod has left it meanwhile, until a sample shows otherwise.
+// A reading that fails does not count: a node stays hot until a sample shows
+// otherwise, even if a pod has left it meanwhile.
 func TestStatesWithoutAReading(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", 7000)
@@ -103,7 +103,7 @@ func TestStatesWithoutAReading(t *testing.T) {
 	}
 }
 
-// A cluster without nodes, or without a single reading, is nothing to evict on.
+// A cluster without nodes, or without a single reading, allows no evictions.
 func TestGateWithoutAnything(t *testing.T) {
 	h := newHarbor(t)
 	h.fail = errSource
@@ -113,8 +113,8 @@ func TestGateWithoutAnything(t *testing.T) {
 	}
 }
 
-// What comes to a node and goes from it between two samples is on the board at
-// once, and each once.
+// Pods that come to a node or leave it between two samples are on the board at
+// once, each counted once.
 func TestBoardBetweenSamples(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", 3000)
@@ -158,19 +158,19 @@ func TestBoardBetweenSamples(t *testing.T) {
 			t.Errorf("%s: predicted %d and %d, want %d and %d", step.name, n1, n2, step.n1, step.n2)
 		}
 	}
-	// The next observation starts from the same figures: b and a are gone from
-	// n1, whose own window still has them.
+	// The next observation starts from the same figures: b and a have left n1,
+	// whose own window still includes them.
 	h.nodes["n1"], h.nodes["n2"] = cluster.Amounts{1000, 0}, cluster.Amounts{1000, 0}
 	h.pods = map[string]cluster.Amounts{}
 	h.pass(15 * time.Second)
-	if n1, n2 := h.predicted("n1"), h.predicted("n2"); n1 != 1000 || n2 != 1000+900+850 { // d's siblings are gone: its request
+	if n1, n2 := h.predicted("n1"), h.predicted("n2"); n1 != 1000 || n2 != 1000+900+850 { // d's siblings are gone, so its request counts
 		t.Errorf("next sample: predicted %d and %d, want 1000 and 2750", n1, n2)
 	}
 }
 
 // A replacement came with a node if it was created with one, which its kubelet
-// states only later. One that a scheduler has bound did not, even if this process
-// did not see it before: its watch may have had a gap, or have been behind.
+// confirms only later. One that was bound by a scheduler did not, even if this
+// process had not seen it before: its watch may have had a gap or a delay.
 func TestReplacementsThatCameWithANode(t *testing.T) {
 	const scheduled = true
 	type report struct {
@@ -210,8 +210,8 @@ func TestReplacementsThatCameWithANode(t *testing.T) {
 	}
 }
 
-// Whatever comes, goes, is recorded, booked, cancelled and bound between two
-// samples, the published board predicts what one built anew would.
+// Whatever is created, deleted, recorded, booked, cancelled and bound between
+// two samples, the published board predicts the same as a newly built one.
 func TestBoardStaysTrue(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 51))
@@ -234,7 +234,7 @@ func TestBoardStaysTrue(t *testing.T) {
 	}
 }
 
-// nodeOf names the node of a pod, nothing for one that is not there.
+// nodeOf returns the node of a pod; empty if the pod does not exist.
 func (h *harbor) nodeOf(pod string) (node string) {
 	h.Store().Observe(func(snapshot *cluster.Snapshot) {
 		for _, info := range snapshot.Nodes {
@@ -248,7 +248,7 @@ func (h *harbor) nodeOf(pod string) (node string) {
 	return node
 }
 
-// happen does one random thing.
+// happen performs one random event.
 func (h *harbor) happen(rng *rand.Rand, step int) {
 	h.now = h.now.Add(time.Duration(rng.IntN(500)) * time.Millisecond)
 	node, k := fmt.Sprintf("n%d", rng.IntN(4)), rng.IntN(12)
@@ -257,7 +257,7 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 	case 0, 1:
 		h.pod(fmt.Sprintf("new%d", k), node, owner)
 	case 2:
-		if k > 1 { // one measured pod of each owner stays, so that estimates do
+		if k > 1 { // one measured pod of each owner stays, so that its estimate stays
 			h.Store().DeletePod("ns", name)
 		}
 	case 3:
@@ -285,8 +285,8 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 	}
 }
 
-// published is what the board that everybody reads predicts; anew is what one
-// built from the cluster as it is would.
+// published returns the predictions of the published board, anew those of a
+// board built from the cluster as it is.
 func (h *harbor) published() map[string]int64 {
 	predicted := map[string]int64{}
 	for i := range 4 {
@@ -309,8 +309,8 @@ func (h *harbor) anew() map[string]int64 {
 	return predicted
 }
 
-// Run samples at once when nodes and pods are known, then steadily, and ends
-// with its context.
+// Run samples as soon as nodes and pods are known, then at a steady pace, and
+// ends with its context.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t)
@@ -351,7 +351,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// A sample that the process's end cuts off publishes nothing.
+// A sample that is cut off because the process ends publishes nothing.
 func TestSampleAtTheEnd(t *testing.T) {
 	h := newHarbor(t)
 	ctx, cancel := context.WithCancel(t.Context())

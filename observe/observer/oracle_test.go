@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// oracle is a Prometheus server whose answers were made beforehand: a cluster
-// in which every pod is busy all the time.
+// oracle is a Prometheus server with prepared answers: a cluster in which every
+// pod is always busy.
 type oracle struct {
 	*httptest.Server
 	nodes int
-	// answers by what their query contains; the first that does counts.
+	// answers are selected by a part of their query; the first match counts.
 	answers []*answer
 }
 
-// answer is a body and where the times stand in it.
+// answer is a body and the positions of the times in it.
 type answer struct {
 	key    string
 	body   bytes.Buffer
 	stamps []int
 }
 
-// stampText stands for a time until there is one: seconds in ten digits.
+// stampText is a placeholder for a time: seconds in ten digits.
 const stampText = "1772366400"
 
 func newOracle(b *testing.B, nodes, pods int) *oracle {
@@ -43,7 +43,7 @@ func newOracle(b *testing.B, nodes, pods int) *oracle {
 	return o
 }
 
-// ServeHTTP answers a query. Of the past it knows nothing.
+// ServeHTTP answers a query. It has no history.
 func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.FormValue("query")
 	w.Header().Set("Content-Type", "application/json")
@@ -60,8 +60,8 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "not expected: "+query, http.StatusBadRequest)
 }
 
-// addNodes adds an answer with a series of each node, labelled as an operator's
-// ServiceMonitor leaves them.
+// addNodes adds an answer with a series for each node, labelled as an
+// operator's ServiceMonitor labels them.
 func (o *oracle) addNodes(key string, value func(int) string) {
 	a := o.begin(key)
 	for i := range o.nodes {
@@ -71,8 +71,8 @@ func (o *oracle) addNodes(key string, value func(int) string) {
 	a.end()
 }
 
-// addPods adds an answer with a series of each pod, named as harbor.fleet names
-// them.
+// addPods adds an answer with a series for each pod, named as harbor.fleet
+// names them.
 func (o *oracle) addPods(key string, podsEach int, value func(int) string) {
 	a := o.begin(key)
 	for i := range o.nodes {
@@ -105,7 +105,7 @@ func (a *answer) add(labels, value string) {
 
 func (a *answer) end() { a.body.WriteString(`]}}`) }
 
-// proceed makes all answers those of another time.
+// proceed gives all answers another time.
 func (o *oracle) proceed(now time.Time) {
 	text := strconv.FormatInt(now.Unix(), 10)
 	for _, a := range o.answers {
@@ -115,8 +115,8 @@ func (o *oracle) proceed(now time.Time) {
 	}
 }
 
-// size is how many bytes one observation reads: nodes' cpu and memory are asked
-// for over two windows each.
+// size returns how many bytes one observation reads: nodes' cpu and memory are
+// queried over two windows each.
 func (o *oracle) size() int {
 	total := 0
 	for _, a := range o.answers {
@@ -128,7 +128,7 @@ func (o *oracle) size() int {
 	return total
 }
 
-// held is what the answers take of the heap.
+// held returns how much of the heap the answers take.
 func (o *oracle) held() float64 {
 	total := 0
 	for _, a := range o.answers {

@@ -31,8 +31,8 @@ func tainted(key string) func(*v1.Node) {
 	return func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: key, Effect: v1.TaintEffectNoSchedule}} }
 }
 
-// Coverage is that of the nodes that a source has to know. Others do not keep
-// anything from being evicted, and do not make up for a source that is broken.
+// Coverage counts only the nodes that a source has to know. Other nodes neither
+// prevent evictions nor compensate for a broken source.
 func TestCoverageIsOfWhoTakesPart(t *testing.T) {
 	labelled := func(key, value string) func(*v1.Node) { return func(n *v1.Node) { n.Labels[key] = value } }
 	rule := func(_ *harbor, config *Config) {
@@ -79,7 +79,7 @@ func TestCoverageIsOfWhoTakesPart(t *testing.T) {
 	}
 }
 
-// Nodes that take part in nothing are no evidence of a source that works.
+// Nodes that take no part are no evidence that a source works.
 func TestMeasuredVirtualNodesProveNothing(t *testing.T) {
 	h := newHarbor(t)
 	h.unmeasured("vm0", func(*v1.Node) {})
@@ -94,8 +94,7 @@ func TestMeasuredVirtualNodesProveNothing(t *testing.T) {
 	}
 }
 
-// A source that is asked when others lack something is not asked for a node that
-// nobody knows.
+// A fallback source is not asked because of a node that no source knows.
 func TestVirtualNodesAskNoSecondSource(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.node("vm0", 3000)
@@ -110,7 +109,7 @@ func TestVirtualNodesAskNoSecondSource(t *testing.T) {
 	}
 }
 
-// A policy that selects other nodes counts at once.
+// A policy that selects other nodes takes effect at once.
 func TestAnotherNodeSelector(t *testing.T) {
 	h := newHarbor(t)
 	for i := range 3 {

@@ -7,8 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// A term begins while a policy's new sources are still observed: what the process before
-// it had seen for seven days is known once they are in use, too.
+// A term begins while the new sources of a policy are still being observed:
+// patterns that the previous process learned in seven days are known once the
+// new sources are in use, too.
 func TestPatternsAdoptedWhileAPolicyChanges(t *testing.T) {
 	h := twoNodes(t, daily)
 	stored := h.sevenDays()
@@ -31,7 +32,7 @@ func TestPatternsAdoptedWhileAPolicyChanges(t *testing.T) {
 	}
 }
 
-// So is what was taken in before anything was observed.
+// The same holds for patterns that were adopted before the first observation.
 func TestPatternsAdoptedBeforeTheFirstObservation(t *testing.T) {
 	h := newHarbor(t, daily)
 	stored := h.sevenDays()
@@ -46,7 +47,7 @@ func TestPatternsAdoptedBeforeTheFirstObservation(t *testing.T) {
 
 func daily(_ *harbor, c *Config) { c.Usage.Recurs = forecast.Clock{Period: 24 * time.Hour} }
 
-// sevenDays is what was seen to recur on the seven days before, as it is stored.
+// sevenDays returns, as stored, the patterns learned in the seven days before.
 func (h *harbor) sevenDays() []byte {
 	clock := h.at.config.Usage.Recurs
 	var r forecast.Recurrence

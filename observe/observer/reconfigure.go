@@ -6,13 +6,13 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Reconfigure applies another policy. Now, Listener and Metrics stay as they
-// were in New.
+// Reconfigure applies another policy. Now, Listener and Metrics stay as given
+// to New.
 //
-// If the samples are compatible the new lines, scores and limits apply at once,
-// and the meaning of taints in any case.
-// Otherwise Observations still follow the old policy, and nothing is evicted on
-// them, until the new sources have reported enough.
+// If the samples are compatible, the new lines, scores and limits apply at
+// once. The meaning of taints always does. Otherwise Observations keep
+// following the old policy, without evictions, until the new sources have
+// reported enough.
 func (o *Observer) Reconfigure(config Config) error {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
@@ -46,7 +46,7 @@ func (o *Observer) reconfigure(config Config) (err error) {
 	return nil
 }
 
-// refresh publishes a new Observation of what is known, without a reading.
+// refresh publishes a new Observation from what is known, without a reading.
 func (o *Observer) refresh() {
 	if o.at.last == nil {
 		return

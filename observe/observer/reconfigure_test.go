@@ -15,8 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// policyOf is the harbor's configuration with changes, as another policy gives
-// it.
+// policyOf is the harbor's configuration with changes, as from another policy.
 func (h *harbor) policyOf(changes ...func(*Config)) Config {
 	config := h.at.config
 	config.ObservationPeriod = 2 * time.Minute
@@ -26,7 +25,7 @@ func (h *harbor) policyOf(changes ...func(*Config)) Config {
 	return config
 }
 
-// evictingAbove lowers or raises the line of CPU.
+// evictingAbove sets the evict line of CPU.
 func evictingAbove(t testing.TB, percent float64) func(*Config) {
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{{
 		Metric: usage.CPU, Window: usage.Avg5m,
@@ -38,7 +37,8 @@ func evictingAbove(t testing.TB, percent float64) func(*Config) {
 	return func(c *Config) { c.Lines = set }
 }
 
-// readingFrom makes the samples such that do not go together with others'.
+// readingFrom makes the samples incompatible with those of other
+// configurations.
 func readingFrom(what string, from ...Source) func(*Config) {
 	return func(c *Config) {
 		c.Reads = what
@@ -55,7 +55,8 @@ func (h *harbor) reconfigure(config Config) {
 	}
 }
 
-// twoNodes are one at 60 % and one at 10 % of CPU, observed for six minutes.
+// twoNodes sets up one node at 60 % and one at 10 % of CPU, observed for six
+// minutes.
 func twoNodes(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	h := newHarbor(t, changes...)
 	h.node("busy", 6000)
@@ -64,8 +65,8 @@ func twoNodes(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	return h
 }
 
-// Other lines hold at once and make a node hot after as many samples as ever,
-// by the samples there are: nothing is unknown for a moment.
+// New lines apply at once, but still require the usual number of samples to
+// make a node hot, counting those already taken: no node becomes unknown.
 func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	h := twoNodes(t)
 	before := h.Latest()
@@ -98,9 +99,9 @@ func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	}
 }
 
-// With other sources what is published goes on by the old ones, with nothing to
-// evict on it, until the new ones have been observed for the period; then the
-// new ones are published, and nobody was reported a gate that closed.
+// With other sources, publishing continues with the old ones, but without
+// evictions, until the new ones have been observed for the period. Then the new
+// ones are published, and no closed gate was ever reported.
 func TestReconfigureSources(t *testing.T) {
 	h := twoNodes(t)
 	var gates []reasons.Reason
@@ -145,7 +146,7 @@ func TestReconfigureSources(t *testing.T) {
 func TestReconfigureTakesOver(t *testing.T) {
 	cases := map[string]struct {
 		next func(*harbor) Source
-		// after is when the next source is in use, with which gate.
+		// after is when the next source is in use; gate is the gate at that time.
 		after time.Duration
 		gate  reasons.Reason
 	}{
@@ -193,8 +194,8 @@ func TestReconfigureTakesOver(t *testing.T) {
 	}
 }
 
-// A policy that is taken back, or changed again in other ways, costs nothing
-// that is known.
+// Reverting a policy, or changing it again in other ways, loses nothing that is
+// known.
 func TestReconfigureAgain(t *testing.T) {
 	h := twoNodes(t)
 	old := h.policyOf()
@@ -212,7 +213,7 @@ func TestReconfigureAgain(t *testing.T) {
 	h.reconfigure(old)
 	h.pass(time.Minute)
 	if !h.Latest().Changing {
-		t.Fatal("the old source's samples are kept for ever")
+		t.Fatal("the old source's samples are kept indefinitely")
 	}
 	h.reconfigure(next)
 	if latest := h.Latest(); latest.Changing || latest.Blocked != "" {
@@ -220,8 +221,8 @@ func TestReconfigureAgain(t *testing.T) {
 	}
 }
 
-// Pods that come and go while the next policy is observed are counted once,
-// before and after it has taken over.
+// Pods that come and go while the next policy is being observed are counted
+// once, before and after it takes over.
 func TestReconfigureKeepsTheBoardTrue(t *testing.T) {
 	h := twoNodes(t)
 	h.reconfigure(h.policyOf(readingFrom("other")))
@@ -244,8 +245,8 @@ func TestReconfigureKeepsTheBoardTrue(t *testing.T) {
 	}
 }
 
-// Before the first sample there is nothing to go on by: the new policy's
-// sources are the only ones asked.
+// Before the first sample there is no old data to use: only the new policy's
+// sources are asked.
 func TestReconfigureBeforeTheFirstSample(t *testing.T) {
 	h := newHarbor(t)
 	h.node("busy", 6000)
@@ -258,7 +259,7 @@ func TestReconfigureBeforeTheFirstSample(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be applied changes nothing.
+// A configuration that cannot be applied has no effect.
 func TestReconfigureIsChecked(t *testing.T) {
 	cases := map[string]func(*Config){
 		"no sources":                  func(c *Config) { c.Sources = nil },
@@ -288,7 +289,8 @@ func TestReconfigureIsChecked(t *testing.T) {
 	}
 }
 
-// Policies change while samples are taken, pods come and requests are answered.
+// Policies change while samples are taken, pods arrive and requests are
+// answered.
 func TestReconfigureWhileSampling(t *testing.T) {
 	h := twoNodes(t)
 	other := newMeter("other", h.at.config.Now)

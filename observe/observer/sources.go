@@ -14,8 +14,8 @@ import (
 type Source interface {
 	// Name returns the source's name in policies, output and metrics.
 	Name() string
-	// Sample returns one reading. The snapshot has the nodes, and how to reach
-	// and recognise them.
+	// Sample returns one reading. The snapshot contains the nodes, including how
+	// to reach and identify them.
 	Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error)
 }
 
@@ -29,11 +29,11 @@ type Historian interface {
 // SourceStatus is the result of the last reading of a source.
 type SourceStatus struct {
 	Name string
-	// Asked is false if the sources before had everything.
+	// Asked is false if the sources before it had everything.
 	Asked bool
 	// Err is why the reading failed.
 	Err error
-	// Nodes and Pods count those that it reported.
+	// Nodes and Pods count the nodes and pods that it reported.
 	Nodes, Pods int
 	// Problems are the rejected samples.
 	Problems usage.Problems
@@ -48,7 +48,7 @@ type reading struct {
 	sources []SourceStatus
 }
 
-// ask takes a reading of one source.
+// ask takes a reading from one source.
 func (r *reading) ask(ctx context.Context, i int, source Source, snapshot *cluster.Snapshot) {
 	status, began := &r.sources[i], r.now()
 	batch, err := source.Sample(ctx, snapshot)
@@ -87,9 +87,9 @@ func (r *reading) nodes() int {
 
 // wanted is what the sources still have to report.
 type wanted struct {
-	// nodes maps each node that has to be measured to the index of the source that its usage was
-	// last taken from. The samples of earlier sources were rejected then, so
-	// those sources do not satisfy it.
+	// nodes maps each node that has to be measured to the index of the source that
+	// its usage was last taken from. The samples of earlier sources were rejected
+	// at that time, so those sources do not satisfy it.
 	nodes map[string]int
 	pods  int
 }
@@ -108,7 +108,7 @@ func (w *wanted) place(view *usage.View, sources []Source) {
 	}
 }
 
-// take removes what the source at an index reported.
+// take removes what the source at position place reported.
 func (w *wanted) take(place int, batch *usage.Batch) {
 	for i := range batch.Nodes {
 		if last, ok := w.nodes[batch.Nodes[i].Name]; ok && last <= place {

@@ -7,22 +7,23 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// leastStep is how far the clock has to step to be noticed: it may be corrected
-// by a little at any time.
+// leastStep is the smallest step of the clock that counts: small corrections
+// may happen at any time.
 const leastStep = 5 * time.Second
 
-// steps notices when the clock steps between two samples.
+// steps detects steps of the clock between two samples.
 type steps struct {
 	now, local time.Time
-	// back is by how much the clock has stepped back and not forward again;
-	// negative if it has stepped forward by more.
+	// back is how far the clock is still set back after steps in both directions;
+	// negative if it is set forward.
 	back time.Duration
 }
 
-// next returns by how much the clock has stepped since the last call, and by how
-// much kept samples have to be shifted for it. A step forward may be time in
-// which this machine slept, which its other clock does not count: kept samples
-// are as old as they seem then, except where the step undoes one back.
+// next returns by how much the clock has stepped since the last call, and by
+// how much the times of kept samples have to be shifted for that. A step
+// forward may be time during which this machine slept, which its other clock
+// does not count. Kept samples are then as old as they seem, except as far as
+// the step undoes an earlier step back.
 func (s *steps) next(now, local time.Time) (stepped, shift time.Duration) {
 	last := *s
 	s.now, s.local = now.Round(0), local
@@ -42,7 +43,7 @@ func (s *steps) next(now, local time.Time) (stepped, shift time.Duration) {
 	return stepped, shift
 }
 
-// followClock keeps the ages of samples right when the clock has stepped.
+// followClock keeps the ages of samples correct when the clock has stepped.
 func (o *Observer) followClock(ctx context.Context) {
 	if o.local == nil {
 		return
@@ -51,12 +52,12 @@ func (o *Observer) followClock(ctx context.Context) {
 	if stepped == 0 {
 		return
 	}
-	klog.FromContext(ctx).Info("The clock stepped; usage that is known keeps its age unless the step was forward", "by", stepped, "shifted", shift)
+	klog.FromContext(ctx).Info("The clock stepped; known usage keeps its age unless the step was forward", "by", stepped, "shifted", shift)
 	o.metrics.stepped(stepped)
 	if shift == 0 {
 		return
 	}
-	o.since = o.since.Add(shift) // it and first have no monotonic reading
+	o.since = o.since.Add(shift) // since and first have no monotonic reading
 	for _, m := range []*measuring{o.at, o.next} {
 		if m == nil {
 			continue

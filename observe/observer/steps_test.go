@@ -11,14 +11,14 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A clock that steps between two samples leaves what is known: nodes stay known
-// and hot at the next sample, whichever clocks step with it.
+// A step of the clock between two samples loses nothing: nodes stay known and
+// hot at the next sample, whichever clocks step along.
 func TestClockSteps(t *testing.T) {
 	cases := map[string]struct {
 		steps []time.Duration // of this process's clock, a sample apart
-		// sources: their clocks step too.
+		// sources: their clocks step, too.
 		sources bool
-		// known: the node stays known; else it is again after MinWindow.
+		// known: the node stays known; otherwise it is known again after MinWindow.
 		known         bool
 		back, forward float64
 	}{
@@ -69,8 +69,8 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// A step back that undoes one forward leaves nothing to make up for: what comes
-// forward next is time asleep.
+// A step back that undoes a step forward leaves nothing to compensate: the next
+// step forward is time asleep.
 func TestStepsThatWereUndone(t *testing.T) {
 	const hour = time.Hour
 	for name, tc := range map[string]struct{ steps, want []time.Duration }{
@@ -92,7 +92,7 @@ func TestStepsThatWereUndone(t *testing.T) {
 	}
 }
 
-// New samples are taken at once, not only when they are later than those of
+// New samples are accepted at once, not only once they are later than those
 // before the step.
 func TestSamplesAfterAStepAreNew(t *testing.T) {
 	var local time.Time

@@ -16,26 +16,26 @@ type Wait struct {
 	SampleInterval time.Duration
 	MinCoverage    float64
 	Local          func() time.Time
-	// Progress is called with each look. Say is told what was seen, unless it was
+	// Progress is called at each check. Say receives what was seen, unless it was
 	// enough.
 	Progress func()
 	Say      func(now time.Time, text string)
-	// Hopeless returns why not to wait any longer.
+	// Hopeless returns why waiting any longer is useless.
 	Hopeless func(*Observation) error
 }
 
 // Await waits until sources with history have reported enough, or for the
-// policy's observation period, counted from the first reading: windows from a
-// source without history have to fill first, also those of most pods, because
-// an unmeasured pod is not moved. If a source delivers too little it waits
-// twice as long and then leaves the matter to the gate. It returns false if the
-// context ended or waiting is hopeless.
+// policy's observation period, counted from the first reading. Windows from a
+// source without history have to fill first, including those of most pods,
+// because an unmeasured pod is not moved. If a source delivers too little,
+// Await waits twice as long and then leaves the decision to the gate. It
+// returns false if the context ended or waiting is useless.
 func (o *Observer) Await(ctx context.Context, w Wait) bool {
 	started := w.Local()
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
 		w.Progress()
-		// The newest observation must cover the whole period. A replica that
-		// takes over the Lease has observed all along.
+		// The newest observation must cover the whole period. A replica that takes
+		// over the Lease has been observing all along.
 		latest := o.Latest()
 		ripe := latest != nil && latest.Ripe(w.Period, w.SampleInterval, w.MinCoverage)
 		now := w.Local()
@@ -48,7 +48,8 @@ func (o *Observer) Await(ctx context.Context, w Wait) bool {
 	return err == nil
 }
 
-// waiting says what the wait for usage has seen, and how long it still takes.
+// waiting describes what the wait for usage has seen so far, and how much
+// longer it takes.
 func waiting(latest *Observation, waited, period time.Duration) string {
 	seen, left := "nothing read yet", ""
 	if latest != nil {
@@ -60,10 +61,10 @@ func waiting(latest *Observation, waited, period time.Duration) string {
 	return fmt.Sprintf("Watching usage: %s, %s%v at most", seen, left, (2*period - waited).Round(time.Second))
 }
 
-// Heartbeat calls progress while Observations come, and before they can: until
-// nodes and pods are known the process waits for the API server.
+// Heartbeat calls progress while Observations arrive, and also before they can:
+// until nodes and pods are known, the process waits for the API server.
 func (o *Observer) Heartbeat(ctx context.Context, progress func()) error {
-	var seen *Observation // compared by pointer: its time is by a clock that may be set back
+	var seen *Observation // compared by pointer: its time comes from a clock that may be set back
 	wait.UntilWithContext(ctx, func(context.Context) {
 		if latest := o.Latest(); latest != seen || !o.Store().Synced() {
 			seen = latest

@@ -1,8 +1,8 @@
-// Package patterns keeps what recurs in the usage of workloads in a ConfigMap, so
-// that a process that begins to lead knows what the one before it has seen.
+// Package patterns persists recurring usage patterns of workloads in a
+// ConfigMap so that a new leader inherits them.
 //
-// Nothing depends on it: what cannot be read or written is said in the log, and the
-// process learns anew.
+// Best effort: if reading or writing fails, the error is logged and the process
+// learns the patterns anew.
 package patterns
 
 import (
@@ -19,40 +19,40 @@ import (
 )
 
 const (
-	// Name is the ConfigMap's.
+	// Name is the name of the ConfigMap.
 	Name = "evenkeel-patterns"
-	// key is that of its data.
+	// key is the ConfigMap's data key.
 	key = "patterns"
-	// most bounds the data: an object may have a MiB.
+	// most bounds the size of the data: an object may have one MiB.
 	most = 900 << 10
 	// timeout bounds each call.
 	timeout = 5 * time.Second
-	// interval is how often they are stored: parts of a day last as long.
+	// interval is how often patterns are stored: as often as a part of a day ends.
 	interval = 30 * time.Minute
 )
 
-// Known knows what recurs.
+// Known holds the patterns known so far.
 type Known interface {
-	// Patterns returns that in at most so many bytes.
+	// Patterns encodes them in at most most bytes.
 	Patterns(most int) []byte
-	// AdoptPatterns takes in what another process has seen.
+	// AdoptPatterns takes over patterns that another process has learned.
 	AdoptPatterns(data []byte) error
 }
 
-// Keeper stores patterns for the process that leads.
+// Keeper stores patterns for the leading process.
 type Keeper struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Known     Known
 }
 
-// Run takes in what is stored, and stores what is known from time to time and when
-// the context ends.
+// Run adopts what is stored. It then stores what is known at intervals, and
+// once more when the context ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	err := k.load(ctx)
 	if err != nil {
-		logger.Info("What recurs was not read from its ConfigMap, so it is learnt anew", "configMap", klog.KRef(k.Namespace, Name), "error", err.Error())
+		logger.Info("Reading the stored usage patterns failed, so they are learned anew", "configMap", klog.KRef(k.Namespace, Name), "error", err.Error())
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -62,11 +62,11 @@ func (k *Keeper) Run(ctx context.Context) error {
 			done = true
 		case <-ticker.C:
 		}
-		if errors.Is(err, errUnread) { // what is there is not overwritten unread
+		if errors.Is(err, errUnread) { // data that was not read is not overwritten
 			err = k.load(context.WithoutCancel(ctx))
 		}
 		if errors.Is(err, errUnread) {
-			logger.Info("What recurs is not stored, because its ConfigMap still cannot be read", "configMap", klog.KRef(k.Namespace, Name), "error", err.Error())
+			logger.Info("Usage patterns are not stored, because their ConfigMap still cannot be read", "configMap", klog.KRef(k.Namespace, Name), "error", err.Error())
 			continue
 		}
 		if err := k.save(context.WithoutCancel(ctx)); err != nil {

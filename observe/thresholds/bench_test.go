@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// BenchmarkJudge asks all that one observation asks of the lines: both
-// resources over three windows, what is available and a pressure, over the mean
-// and absolute.
+// BenchmarkJudge asks everything that one observation asks of the lines: both
+// resources over three windows, available memory and a pressure, as distances
+// from the mean and absolute.
 func BenchmarkJudge(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

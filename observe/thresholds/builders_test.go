@@ -11,13 +11,13 @@ import (
 
 const (
 	gib  = 1 << 30
-	swap = usage.Metric("swap.free") // of which less is worse
+	swap = usage.Metric("swap.free") // less of it is worse
 )
 
-// The windows of every view here, beside last and avg_5m.
+// hour and these are the windows of every view here, besides last and avg_5m.
 var hour = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
-// none is where a metric has no line.
+// none is the level of a metric without a line.
 func none() float64 { return math.Inf(1) }
 
 // levels are low, reject, evict and leave.
@@ -31,7 +31,7 @@ func rejectAt(metric usage.Metric, window usage.Window, reject float64) Rule {
 	return Rule{Metric: metric, Window: window, Levels: levels(none(), reject, none(), none())}
 }
 
-// reversed is the rule of a metric of which less is worse.
+// reversed turns the rule into one for a metric of which less is worse.
 func (r Rule) reversed() Rule {
 	r.LowerIsWorse = true
 	for _, level := range []*float64{&r.Levels.Low, &r.Levels.Reject, &r.Levels.Evict, &r.Levels.Leave} {
@@ -47,13 +47,13 @@ func (r Rule) relieves(resource cluster.Resource) Rule {
 	return r
 }
 
-// node is 10 cores and 100 GiB, of which 120 GiB are there; what it uses is in
-// milli-cores and GiB.
+// node has 10 cores and 100 GiB allocatable of 120 GiB capacity; its usage is
+// in milli-cores and GiB.
 type node struct {
-	// last, average and highest are what is current and predicted over last,
+	// last, average and highest are the current and predicted usage over last,
 	// avg_5m and max_avg_1h.
 	last, average, highest [2]int64
-	// predicted is more than current by as much.
+	// predicted exceeds current by this much.
 	more [2]int64
 	// io and swap are signals over every window.
 	io, swap float64
@@ -61,13 +61,13 @@ type node struct {
 	change   func(*cluster.Node, *usage.NodeUsage)
 }
 
-// steady is a node that uses the same over every window.
+// steady returns a node with the same usage over every window.
 func steady(cpuMilli, memoryGiB int64) node {
 	used := [2]int64{cpuMilli, memoryGiB}
 	return node{last: used, average: used, highest: used, io: math.NaN(), swap: math.NaN()}
 }
 
-// over is a node that uses this CPU over last, avg_5m and max_avg_1h.
+// over returns a node with this CPU usage over last, avg_5m and max_avg_1h.
 func over(last, average, highest int64) node {
 	n := steady(0, 10)
 	n.last[0], n.average[0], n.highest[0] = last, average, highest

@@ -1,17 +1,19 @@
 package thresholds
 
-// Contention belongs to no pod, but to the CPU usage of all. It is next to
-// nothing on a node that is cool by CPU, and rises ever more steeply above. A
-// straight line from there to where a node is now is therefore nowhere below
-// it: what has to leave by that line is enough, and pods that have left take at
-// least their part of it with them, out of every window at once.
+// Contention belongs to no single pod, but to the CPU usage of all. It is
+// almost zero on a node that is cool by CPU, and rises more and more steeply
+// above that. So a straight line from that point to the node's current value is
+// never below the real curve: removing what the line calls for is enough, and
+// pods that have left take at least their share of contention with them, in
+// every window at once.
 
-// contending returns how much of a CPU usage contends with others, where nobody
-// does up to calm percent of the whole.
+// contending returns how much of a CPU usage causes contention, assuming that
+// usage up to calm percent of the whole causes none.
 func contending(used, whole int64, calm float64) int64 { return max(used-ceiling(calm, whole), 0) }
 
-// remaining is the share of a node's contention that is left when the pods have
-// gone that make the difference of its usage; 1 if it was not of its pods' making.
+// remaining is the share of a node's contention that remains once the pods that
+// make up the difference in usage have gone; 1 if pods did not cause the
+// contention.
 func remaining(measured, current, whole int64, calm float64) float64 {
 	before := contending(measured, whole, calm)
 	if before == 0 {

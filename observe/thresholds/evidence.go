@@ -9,21 +9,22 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Evidence is one window by which a node is above an evict line.
+// Evidence describes one window in which a node is above an evict line.
 type Evidence struct {
 	Metric usage.Metric
 	Window usage.Window
-	// Value and Evict are as the policy writes them: percentages, or in the
-	// metric's own unit.
+	// Value and Evict are in the policy's unit: percentages, or the metric's own
+	// unit.
 	Value, Evict float64
 	Below        bool // where less is worse
 	Percent      bool // whether the values are percentages
-	// PercentPerMinute is how fast memory rises that does not wait for other
-	// windows, of allocatable; 0 for anything else.
+	// PercentPerMinute is the rate at which memory rises, in percent of
+	// allocatable, if the rise is too fast to wait for other windows; 0 for
+	// anything else.
 	PercentPerMinute float64
 }
 
-// InWords returns each piece of evidence in words.
+// InWords describes each piece of evidence.
 func InWords(evidence []Evidence) []string {
 	words := make([]string, len(evidence))
 	for i := range evidence {
@@ -32,10 +33,11 @@ func InWords(evidence []Evidence) []string {
 	return words
 }
 
-// String returns the evidence in words.
+// String describes the evidence.
 func (e Evidence) String() string { return summary([]Evidence{e}) }
 
-// Summary is evidence in one line: a metric once, with all of its windows.
+// Summary describes evidence in one line, naming each metric once with all of
+// its windows.
 func Summary(evidence []Evidence) string {
 	var lines []string
 	for len(evidence) > 0 {
@@ -49,7 +51,7 @@ func Summary(evidence []Evidence) string {
 	return strings.Join(lines, ", ")
 }
 
-// summary sums up windows of one metric with the same line.
+// summary combines windows of one metric with the same line.
 func summary(evidence []Evidence) string {
 	first := &evidence[0]
 	unit, than := "", "above"
@@ -78,8 +80,8 @@ func summary(evidence []Evidence) string {
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
-// EvidenceOf returns everything by which a node is above its evict lines, by
-// the node's name.
+// EvidenceOf returns all evidence that a node, given by name, is above its
+// evict lines.
 func (r *Resolved) EvidenceOf(node string) []Evidence {
 	if i := r.view.Snapshot.Index(node); i >= 0 {
 		return r.Evidence(i)
@@ -87,7 +89,7 @@ func (r *Resolved) EvidenceOf(node string) []Evidence {
 	return nil
 }
 
-// Evidence returns everything by which a node is above its evict lines.
+// Evidence returns all evidence that a node is above its evict lines.
 func (r *Resolved) Evidence(i int) []Evidence {
 	var all []Evidence
 	groups := r.pools[r.of[i]].groups

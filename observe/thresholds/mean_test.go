@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Levels that are distances from the mean are around the mean of the nodes that
-// pods can go to: nobody would be hot because others stand idle by intention.
+// Levels given as distances from the mean use the mean of the nodes that accept
+// pods: nodes that are intentionally idle must not make other nodes hot.
 func TestTheMeanIsOfNodesThatTakePods(t *testing.T) {
 	cases := map[string]func(*cluster.Node){
 		"cordoned":     func(n *cluster.Node) { n.Schedulable = false },
@@ -45,8 +45,8 @@ func TestTheMeanIsOfNodesThatTakePods(t *testing.T) {
 	}
 }
 
-// Where all nodes of a pool are reserved, they are measured by each other; so are
-// those of a pool that takes no pods at all.
+// In a pool of reserved nodes only, the nodes are compared with each other; so
+// are those of a pool that accepts no pods at all.
 func TestTheMeanOfAPoolOfItsOwn(t *testing.T) {
 	by := Rule{Metric: usage.CPU, Window: usage.Avg5m, Deviation: true, Levels: levels(10, 10, 15, 10)}
 	for name, change := range map[string]func(*cluster.Node){

@@ -11,10 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// glances are a node's states by its windows and by its newest sample.
+// glances holds a node's states by its windows and by its newest sample.
 type glances struct{ Windows, Newest State }
 
-// The newest sample alone says what a node seems to be, by the same lines as its
+// Glance judges a node by the newest sample alone, with the same lines as its
 // windows.
 func TestGlance(t *testing.T) {
 	shipped := levels(45, 60, 65, 60)
@@ -46,7 +46,8 @@ func TestGlance(t *testing.T) {
 		"a stale sample":                {both, unknown(steady(7000, 10), reasons.UsageStale), glances{Unknown, Unknown}},
 		"pods that come are no reading": {both, coming, glances{Warm, Cool}},
 		"a signal":                      {[]Rule{evictAt(usage.IOPressure, usage.Avg5m, 45)}, signals(50, 90), glances{Hot, Hot}},
-		// The mean of 20 % and 30 % is 25 %. Where no window is known it counts as 50 %, and 20 % would be cool.
+		// The mean of 20 % and 30 % is 25 %. An unknown window would count as 50 %,
+		// and 20 % would be cool.
 		"around the mean of newest samples": {deviating, unknown(steady(2000, 10), reasons.WindowTooShort), glances{Unknown, Warm}},
 	}
 	for name, tc := range cases {
@@ -63,7 +64,7 @@ func TestGlance(t *testing.T) {
 	}
 }
 
-// unknown is why the usage of a node is not known.
+// unknown returns why the usage of a node is unknown.
 func (n *node) unknown() reasons.Reason {
 	if n.change == nil {
 		return ""
@@ -74,8 +75,8 @@ func (n *node) unknown() reasons.Reason {
 	return read.Unknown
 }
 
-// The highest evict line of a metric is the one above which a value is above all
-// of them; lines of other kinds and metrics do not count.
+// A value above the highest evict line of a metric is above all of the metric's
+// evict lines; lines of other kinds and metrics do not count.
 func TestHighestEvict(t *testing.T) {
 	cpu := func(window usage.Window, evict float64) Rule { return evictAt(usage.CPU, window, evict) }
 	cases := map[string]struct {

@@ -21,7 +21,7 @@ func (r *Resolved) aboveReject(i int, g *group) bool {
 		if math.IsInf(one.levels.Reject, 1) {
 			continue
 		}
-		if !(r.worse(i, g, one, r.view.Nodes[i].Predicted) > one.levels.Reject) { // also when NaN
+		if !(r.worse(i, g, one, r.view.Nodes[i].Predicted) > one.levels.Reject) { // also true for NaN
 			return false
 		}
 		above = true
@@ -30,9 +30,9 @@ func (r *Resolved) aboveReject(i int, g *group) bool {
 }
 
 // BelowReject reports whether a node that was above a reject line is clearly
-// below it again, on every metric and window, so that whoever sets a mark by
-// AboveReject and clears it by BelowReject does not do so all the time. Unknown
-// values keep no mark.
+// below it again, on every metric and window. The gap between AboveReject and
+// BelowReject keeps marks on nodes from flapping. Unknown values do not
+// preserve a mark.
 func (r *Resolved) BelowReject(i int) bool {
 	return r.under(i, r.view.Nodes[i].Predicted, (*Levels).belowReject)
 }
@@ -41,7 +41,7 @@ func (r *Resolved) BelowReject(i int) bool {
 // Low.
 func (l *Levels) belowReject() float64 {
 	gap := l.Evict - l.Leave
-	if !(gap > 0) || math.IsInf(gap, 1) { // also when NaN: there is neither line
+	if !(gap > 0) || math.IsInf(gap, 1) { // also true for NaN, if both lines are missing
 		gap = 0
 	}
 	line := l.Reject - gap

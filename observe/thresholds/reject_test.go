@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// standing is where a node is by its reject lines.
+// standing is a node's position relative to its reject lines.
 type standing struct{ Above, Below bool }
 
 func TestAboveReject(t *testing.T) {
@@ -54,9 +54,9 @@ func TestAboveReject(t *testing.T) {
 	}
 }
 
-// Whatever the lines and the usage: a node is never both, a busier node is never
-// lower, and who is above with one line is predicted above it as the ceiling of
-// landings has it.
+// Whatever the lines and the usage, a node is never both above and below, a
+// busier node is never lower, and with a single line AboveReject agrees with
+// the ceiling of landings.
 func TestRejectStandingsAreInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 19))
 	for range 2000 {

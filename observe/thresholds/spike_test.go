@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// rig plays one node through store, lines and Classify, as an observer with the
+// rig runs one node through store, lines and Classify, as an observer with the
 // default policy does.
 type rig struct {
 	t        *testing.T
@@ -44,8 +44,8 @@ func newRig(t *testing.T) *rig {
 	}}}}
 }
 
-// sample takes in one reading that was measured lag seconds ago, of a pod that
-// makes up all but the system's share.
+// sample takes in one reading that was measured lag seconds ago, with one pod
+// that makes up everything but the system's share.
 func (r *rig) sample(second, lag int, cpuMilli int64) State {
 	measured := at(second - lag)
 	r.store.Ingest(r.snapshot, usage.Batch{
@@ -60,21 +60,21 @@ func (r *rig) sample(second, lag int, cpuMilli int64) State {
 	return r.states["n"].State
 }
 
-// load is a node's usage around second 0, when it is quadrupled for some
-// seconds.
+// load is the usage of a node that is quadrupled for some seconds, starting at
+// second 0.
 type load struct {
 	basePercent int
 	seconds     int // how long
 	capped      bool
-	lag         int // how old readings are
-	mean        int // over how many seconds a reading is a mean, as rates of counters are
+	lag         int // age of readings
+	mean        int // seconds over which a reading is a mean, as rates of counters are
 }
 
 func (l load) String() string {
 	return fmt.Sprintf("%d %% quadrupled for %d s, capped %v, lag %d s, means of %d s", l.basePercent, l.seconds, l.capped, l.lag, l.mean)
 }
 
-// read is what a reading at a second says.
+// read returns the value of a reading at a second.
 func (l load) read(second int) int64 {
 	sum := int64(0)
 	for s := second - l.lag - l.mean + 1; s <= second-l.lag; s++ {
@@ -94,8 +94,8 @@ func (l load) at(second int) int64 {
 	return used
 }
 
-// firstHot samples every 15 s from one second to another and returns the first
-// at which the node is hot.
+// firstHot samples every 15 s in the given range of seconds and returns the
+// first second at which the node is hot.
 func (l load) firstHot(t *testing.T, from, to int) (int, bool) {
 	t.Helper()
 	r := newRig(t)
@@ -107,8 +107,8 @@ func (l load) firstHot(t *testing.T, from, to int) (int, bool) {
 	return 0, false
 }
 
-// eachLoad calls with every load between 20 % and 60 %, for each of the times
-// that it is quadrupled.
+// eachLoad calls do with every load between 20 % and 60 %, for each mean and
+// for each number of seconds that the load is quadrupled.
 func eachLoad(means []int, seconds []int, do func(load)) {
 	for base := 20; base <= 60; base += 10 {
 		for _, capped := range []bool{true, false} {
@@ -125,9 +125,9 @@ func eachLoad(means []int, seconds []int, do func(load)) {
 
 const forever = 1 << 30
 
-// Pods whose usage is quadrupled for 40 to 55 s never make their node hot in a
-// loop that has watched it before, wherever in the sample interval it begins:
-// of the 21 samples of the median at most 5 are of it.
+// In a loop that has watched a node before, pods whose usage is quadrupled for
+// 40 to 55 s never make it hot, wherever in the sample interval that begins: at
+// most 5 of the median's 21 samples are affected.
 func TestSpikeInALoop(t *testing.T) {
 	eachLoad([]int{1, 15}, []int{40, 55}, func(l load) {
 		for phase := range 15 {
@@ -138,8 +138,8 @@ func TestSpikeInALoop(t *testing.T) {
 	})
 }
 
-// Neither do they in a Job that starts at any time within it: when the window
-// is long enough, after 150 s, most samples are of what comes after.
+// Nor do they in a Job that starts at any time during the spike: once the
+// window is long enough, after 150 s, most samples come from the time after it.
 func TestSpikeInAJob(t *testing.T) {
 	eachLoad([]int{1, 15}, []int{40, 55}, func(l load) {
 		for start := 0; start < 55; start += 6 {
@@ -150,8 +150,8 @@ func TestSpikeInAJob(t *testing.T) {
 	})
 }
 
-// The same load kept up is acted on: in a loop within four minutes, as soon as
-// the mean of five minutes is over the line three times.
+// The same load is acted on if it lasts: in a loop within four minutes, as soon
+// as the five-minute mean has been over the line three times.
 //
 //	of 20 %: 80 % has to make up 16 of 21 samples, (16·80 + 5·20)/21 = 65.7, and two more samples: 17·15 s after the first
 //	of 30 %: 100 % has to make up 11 of 21, (11·100 + 10·30)/21 = 66.7, and two more: 12·15 s after the first

@@ -10,11 +10,11 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// worker is a pod in a play: what it uses since its containers started.
+// worker is a pod in a play, with its usage since its containers started.
 type worker struct {
 	cluster.Pod
 	start int // second in which its newest container started
-	// burst milli-cores for some seconds, then steady ones.
+	// burst milli-cores for the given number of seconds, then steady milli-cores
 	burst, seconds, steady int64
 }
 
@@ -28,12 +28,14 @@ func (w *worker) at(second int) int64 {
 	return w.steady
 }
 
-// play is a node with workers, watched by a process that starts at a second.
+// play is a node with workers, watched by a process that starts at a given
+// second.
 type play struct {
 	workers []worker
 	// ready is when the node became ready.
 	ready, begins int
-	// windows: the source gives windows, as Prometheus does; else samples.
+	// windows: the source provides windows, as Prometheus does; otherwise it
+	// provides samples.
 	windows bool
 	startup time.Duration
 }
@@ -44,7 +46,7 @@ const (
 	playLag    = 10
 )
 
-// rate is a worker's usage between the two scrapes before a second.
+// rate is a worker's usage between the two scrapes before second scraped.
 func (p *play) rate(use func(int) int64, scraped int) int64 {
 	sum := int64(0)
 	for s := scraped - scrape; s < scraped; s++ {
@@ -61,8 +63,8 @@ func (p *play) node(second int) int64 {
 	return min(used, rigSize)
 }
 
-// rates are those of the scrapes of the last seconds, oldest first, since the
-// second of the first scrape.
+// rates are the rates of the scrapes in the last over seconds, oldest first,
+// starting at the second of the first scrape.
 func (p *play) rates(use func(int) int64, first, scraped, over int) (rates []int64) {
 	for s := max(first+scrape, scraped-over+scrape); s <= scraped; s += scrape {
 		rates = append(rates, p.rate(use, s))
@@ -80,7 +82,7 @@ func meanOf(values []int64) float64 {
 
 var quarter = usage.Window{Kind: usage.KindAvg, Over: 15 * time.Minute}
 
-// read is what the source says at a second.
+// read is the source's reading at a second.
 func (p *play) read(second int) usage.Batch {
 	scraped := second - playLag
 	measured := at(scraped)
@@ -117,7 +119,7 @@ func (p *play) read(second int) usage.Batch {
 	return batch
 }
 
-// snapshot is the cluster as the watch has it at a second.
+// snapshot is the cluster as the watch shows it at a second.
 func (p *play) snapshot(second int) *cluster.Snapshot {
 	size := cluster.Amounts{rigSize, 256 << 30}
 	node := &cluster.NodePods{Node: cluster.Node{
@@ -171,7 +173,7 @@ func (p *play) firstHot(t *testing.T, until int) (int, bool) {
 	return 0, false
 }
 
-// aWorker is one of the pods of an owner that requests 500m.
+// aWorker is one pod of an owner; the pod requests 500m.
 func aWorker(i int, owner string, created, start int, burst, seconds, steady int64) worker {
 	return worker{
 		Pod: cluster.Pod{
@@ -185,8 +187,8 @@ func aWorker(i int, owner string, created, start int, burst, seconds, steady int
 
 const longAgo = -7200
 
-// base are the pods that have long been there, at 58 % of the node with the
-// system.
+// base returns pods that have been running for long; with the system they use
+// 58 % of the node.
 func base() (pods []worker) {
 	for i := range 10 {
 		pods = append(pods, aWorker(i, "old", longAgo, longAgo, 0, 0, 1800))
@@ -194,9 +196,10 @@ func base() (pods []worker) {
 	return pods
 }
 
-// scenarios are plays whose pods use much more for some seconds, by name.
+// scenarios returns, by name, plays whose pods use much more for the given
+// number of seconds.
 func scenarios(seconds int64) map[string]play {
-	const burst, steady = 2600, 250 // five of them to 98 %, and then 62 %
+	const burst, steady = 2600, 250 // five of them bring the node to 98 %, later to 62 %
 	young := base()
 	for i := range 5 {
 		young = append(young, aWorker(10+i, "new", 0, 2, burst, seconds, steady))
@@ -209,7 +212,7 @@ func scenarios(seconds int64) map[string]play {
 	for i := range 5 {
 		restarted = append(restarted, aWorker(10+i, "web", longAgo, 0, burst, seconds, steady))
 	}
-	pulled := base() // images are pulled for a minute first
+	pulled := base() // pulling images takes a minute first
 	for i := range 5 {
 		pulled = append(pulled, aWorker(10+i, "new", 0, 60, burst, seconds, steady))
 	}
@@ -234,7 +237,7 @@ func scenarios(seconds int64) map[string]play {
 	}
 }
 
-// eachPlay calls with each scenario, source and phase of sampling.
+// eachPlay calls do with each scenario, source and sampling phase.
 func eachPlay(t *testing.T, seconds int64, startup time.Duration, do func(t *testing.T, name string, p *play)) {
 	t.Helper()
 	for name, p := range scenarios(seconds) {
@@ -251,7 +254,7 @@ func eachPlay(t *testing.T, seconds int64, startup time.Duration, do func(t *tes
 	}
 }
 
-// What pods use while they start never makes their node hot.
+// Usage of pods that are starting never makes their node hot.
 func TestStartupIsNoHeat(t *testing.T) {
 	for _, seconds := range []int64{60, 120, 180} {
 		eachPlay(t, seconds, 3*time.Minute, func(t *testing.T, _ string, p *play) {
@@ -262,7 +265,7 @@ func TestStartupIsNoHeat(t *testing.T) {
 	}
 }
 
-// Without the rule most of these plays make it hot.
+// Without the rule, most of these plays make the node hot.
 func TestWithoutStartupItIsHeat(t *testing.T) {
 	hot := map[string]bool{}
 	eachPlay(t, 180, 0, func(t *testing.T, name string, p *play) {
@@ -275,9 +278,9 @@ func TestWithoutStartupItIsHeat(t *testing.T) {
 	}
 }
 
-// The same usage kept up is acted on, as soon as it is no startup's: pods that
-// request nothing like it and have no siblings count after it, with the samples
-// or the mean that have to follow.
+// The same usage is acted on if it lasts beyond the startup: pods whose
+// requests are far lower and that have no siblings count from then on, with the
+// samples or the mean that have to follow.
 func TestHeatThatOutlastsTheStartup(t *testing.T) {
 	latest := map[bool]int{}
 	eachPlay(t, forever, 3*time.Minute, func(t *testing.T, name string, p *play) {
@@ -290,8 +293,8 @@ func TestHeatThatOutlastsTheStartup(t *testing.T) {
 	t.Logf("by samples within %d s, by windows within %d s", latest[false], latest[true])
 }
 
-// Pods whose siblings are known count from their start on, so a real scale-up
-// makes its node hot as soon as the windows are over.
+// Pods with known siblings count from their start, so a real scale-up makes its
+// node hot as soon as the windows allow.
 func TestScaleUpIsHeat(t *testing.T) {
 	for _, windows := range []bool{false, true} {
 		p := play{workers: base(), ready: longAgo, begins: -1200, windows: windows, startup: 3 * time.Minute}
@@ -304,8 +307,8 @@ func TestScaleUpIsHeat(t *testing.T) {
 	}
 }
 
-// A process that starts on a node that has long been hot calls it hot within
-// three minutes, with windows at once.
+// A process that starts on a node that has been hot for long calls it hot
+// within three minutes; with windows, at once.
 func TestHeatBeforeTheProcess(t *testing.T) {
 	for windows, most := range map[bool]int{false: 165, true: 0} {
 		p := play{workers: base(), ready: longAgo, windows: windows, startup: 3 * time.Minute}
@@ -318,9 +321,9 @@ func TestHeatBeforeTheProcess(t *testing.T) {
 	}
 }
 
-// A node's usage counts when the windows by which it is over, at most their
-// last five minutes, reach back to its startup no more; until then it is not
-// even kept hot.
+// A node's usage counts once the windows by which it is over, or at most their
+// last five minutes, no longer reach back into its startup. Until then the node
+// is not even kept hot.
 func TestNodesThatBecameReadyRecently(t *testing.T) {
 	five, hourly := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	last := evictAt(usage.CPU, usage.Last, 65)

@@ -18,15 +18,16 @@ const (
 	Unknown State = "unknown"
 )
 
-// HotRule sets when a node is hot.
+// HotRule sets when a node becomes hot.
 type HotRule struct {
-	// ConsecutiveSamples is how many samples in a row must be over the evict
-	// line, one each SampleInterval. A window that a source computed counts as
-	// the samples it is made of.
+	// ConsecutiveSamples is how many samples in a row must be over the evict line,
+	// taken once per SampleInterval. A window that a source has computed counts as
+	// the samples that it is made of.
 	ConsecutiveSamples int
 	SampleInterval     time.Duration
-	// Startup is how long after a node became ready its usage is no evidence;
-	// 0 for none. So is a window that still reaches back into that time.
+	// Startup is how long after a node became ready its usage does not count as
+	// evidence; 0 for none. Nor does a window that still reaches back into that
+	// time.
 	Startup time.Duration
 }
 
@@ -34,22 +35,22 @@ type HotRule struct {
 type NodeState struct {
 	State State
 	Since time.Time
-	// Over counts the samples in a row that were over the evict line, Sampled
+	// Over counts the consecutive samples that were over the evict line; Sampled
 	// is when the newest of them arrived.
 	Over    int
 	Sampled time.Time
 	// Metric is what was over in the newest sample; empty if nothing was.
 	Metric usage.Metric
-	// Starting is the time until which what is over does not count, because the
-	// node has not been ready for long enough; zero if it has.
+	// Starting is when usage over the line starts to count; until then the node
+	// has not been ready for long enough. Zero if it has.
 	Starting time.Time
 	// Unknown is why the state is Unknown.
 	Unknown reasons.Reason
 }
 
-// Classify returns each node's state, by name, from the previous states. Call
-// it once per reading; a reading with nothing new of a node does not count
-// there.
+// Classify returns each node's state by name, based on the previous states.
+// Call it once per reading; a reading without anything new for a node does not
+// count for that node.
 func (r *Resolved) Classify(before map[string]NodeState, rule HotRule) map[string]NodeState {
 	after := make(map[string]NodeState, len(r.view.Nodes))
 	for i := range r.view.Nodes {
@@ -89,8 +90,8 @@ func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
 	return next
 }
 
-// Glance classifies a node by its lines alone, whatever was before; Unknown if
-// its usage is.
+// Glance classifies a node by its lines alone, regardless of its previous
+// state; Unknown if its usage is unknown.
 func (r *Resolved) Glance(i int) State {
 	if !r.view.Nodes[i].Known() {
 		return Unknown
@@ -104,9 +105,10 @@ func (r *Resolved) Glance(i int) State {
 	return Warm
 }
 
-// countsFrom returns from when the windows by which a node is over, or their
-// last five minutes, reach back to its startup no more; zero if that is not
-// known. A time further ahead than its startup lasts is a wrong clock's.
+// countsFrom returns the time from which the windows by which a node is over,
+// or their last five minutes, no longer reach back into its startup; zero if
+// that is unknown. A time further in the future than the startup lasts comes
+// from a wrong clock.
 func (r *Resolved) countsFrom(i int, startup time.Duration) time.Time {
 	since := r.view.Snapshot.Nodes[i].Node.ReadySince
 	if startup <= 0 || since.IsZero() || since.Sub(r.view.At) > startup {
@@ -116,7 +118,8 @@ func (r *Resolved) countsFrom(i int, startup time.Duration) time.Time {
 }
 
 // overInARow counts consecutive samples over the evict line. Samples of a
-// window that is still too short count: they are valid, only few.
+// window that is still too short count: they are valid, there are just few of
+// them.
 func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage.Metric) {
 	read := &r.view.Nodes[i]
 	if !r.view.Snapshot.Nodes[i].Node.Ready || !read.Known() && read.Unknown != reasons.WindowTooShort {
@@ -132,7 +135,7 @@ func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage
 	return before.Over + 1 + rule.samplesIn(r.SourceSpan(i)), metric
 }
 
-// samplesIn is how many of our samples a source's time span is worth.
+// samplesIn is how many of our samples a source's time span counts for.
 func (h HotRule) samplesIn(d time.Duration) int {
 	if h.SampleInterval <= 0 {
 		return 0
@@ -141,7 +144,7 @@ func (h HotRule) samplesIn(d time.Duration) int {
 }
 
 // Keep carries states over a failed sample: nothing is counted, but nodes that
-// are no longer known become Unknown.
+// have become unknown turn Unknown.
 func Keep(before map[string]NodeState, view *usage.View) map[string]NodeState {
 	after := make(map[string]NodeState, len(view.Nodes))
 	for i := range view.Nodes {

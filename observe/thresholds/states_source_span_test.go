@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A window that the source computed counts as the samples that it is made of;
-// one that was computed here has to be seen often enough. The window with the
-// shortest source span decides.
+// A window that the source has computed counts as the samples that it is made
+// of; one that was computed here has to be observed often enough. The window
+// with the shortest source span decides.
 func TestClassifyVouched(t *testing.T) {
 	given := func(v int64, mean, median time.Duration) seen {
 		return seen{last: v, avg: v, sourceSpan: mean, medianSpan: median}

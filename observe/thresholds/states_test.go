@@ -20,15 +20,15 @@ const interval = 15 * time.Second
 // median5m is the second of the shipped windows.
 var median5m = usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
 
-// seen is one node's part of a view, sampled at the view's second unless said
+// seen is one node's part of a view, sampled at the view's second unless stated
 // otherwise.
 type seen struct {
 	last, avg, predicted int64 // thousandths of CPU; predicted is at least the higher of the two
 	unknown              reasons.Reason
 	notReady             bool
 	again                bool // the source had nothing newer
-	// sourceSpan is the time that the source itself observed for avg and the
-	// median of five minutes, which is avg as well.
+	// sourceSpan is the time that the source itself observed for avg, medianSpan
+	// for the five-minute median, which equals avg.
 	sourceSpan, medianSpan time.Duration
 	pressure               float64 // the signal, over every window
 }
@@ -51,7 +51,7 @@ func viewAt(now, sampled time.Time, s seen) *usage.View {
 	}
 }
 
-// timeline turns what was seen every 15 s into views of one node.
+// timeline turns observations made every 15 s into views of one node.
 func timeline(all []seen) []*usage.View {
 	views := make([]*usage.View, len(all))
 	var sampled time.Time
@@ -70,7 +70,7 @@ func level(v int64) seen { return seen{last: v, avg: v} }
 // usual are the shipped lines of CPU.
 var usual = Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
 
-// judge goes by the usual lines of a metric over windows.
+// judge uses the usual lines for a metric over windows.
 func judge(t *testing.T, rules ...Rule) func(*usage.View) *Resolved {
 	t.Helper()
 	set, err := New([]Pool{{Name: "default", Rules: rules}}, 3)
@@ -88,7 +88,7 @@ func rulesOf(metric usage.Metric, windows ...usage.Window) []Rule {
 	return rules
 }
 
-// statesOver classifies view after view.
+// statesOver classifies a sequence of views.
 func statesOver(views []*usage.View, judge func(*usage.View) *Resolved, rule HotRule) []NodeState {
 	got := make([]NodeState, len(views))
 	var states map[string]NodeState
@@ -109,8 +109,8 @@ func only[T any](states []NodeState, of func(NodeState) T) []T {
 
 func stateOf(s NodeState) State { return s.State }
 
-// A node's state over time: lines 45 and 60/65, three samples in a row of the
-// mean of five minutes, unless a case says otherwise.
+// A node's state over time, with lines 45 and 60/65 and three consecutive
+// samples of the five-minute mean unless a case says otherwise.
 func TestClassify(t *testing.T) {
 	both := []usage.Window{usage.Last, usage.Avg5m}
 	cases := map[string]struct {
@@ -213,8 +213,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A state names what was over in the newest sample, and nothing where nothing
-// was or nothing is known.
+// A state names the metric that was over in the newest sample; it is empty if
+// none was or the node is unknown.
 func TestClassifyMetric(t *testing.T) {
 	rules := append(rulesOf(usage.CPU, usage.Avg5m), Rule{
 		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
@@ -252,9 +252,9 @@ func TestClassifySince(t *testing.T) {
 	}
 }
 
-// Any resource above its line makes hot; every resource has to be at or below
-// its line for cool. A resource without lines says nothing, and neither does a
-// node without any.
+// Any resource above its line makes a node hot; a cool node must be at or below
+// its line for every resource. A resource without lines has no effect, and
+// neither has a node without any resource.
 func TestClassifyByResource(t *testing.T) {
 	cpu, memory := rulesOf(usage.CPU, usage.Avg5m), rulesOf(usage.Memory, usage.Avg5m)
 	available := []Rule{{
@@ -287,8 +287,8 @@ func TestClassifyByResource(t *testing.T) {
 	}
 }
 
-// A reading that failed counts no sample: states stay as they are until what
-// they rest on is too old.
+// A failed reading does not count as a sample: states stay as they are until
+// the data behind them is too old.
 func TestKeep(t *testing.T) {
 	before := map[string]NodeState{"n": {State: Hot, Since: at(0), Over: 3, Metric: usage.CPU}}
 	ready := func(s seen) *usage.View { return timeline([]seen{{}, s})[1] }
@@ -328,7 +328,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Nodes that are gone are forgotten, so the memory is bounded by the cluster.
+// Nodes that are gone are forgotten, so memory is bounded by the cluster's
+// size.
 func TestClassifyForgetsNodes(t *testing.T) {
 	before := map[string]NodeState{"gone": {State: Hot}, "n": {State: Cool}}
 	view := timeline([]seen{level(100)})[0]

@@ -1,11 +1,11 @@
 // Package thresholds holds the levels of usage, the one definition of hot for
-// both sides of scheduling: per metric and window, absolute or as distances
-// from the mean, per pool of nodes.
+// both halves of Evenkeel: per metric and window, absolute or as distances from
+// the mean, per pool of nodes.
 //
-// A Set holds the policy's lines; Resolve reads them against a usage.View and
-// answers, node by node, whether it is over its evict lines, what has to leave
-// it, and how much it may take. The package keeps no state: Classify is given
-// the states before.
+// A Set holds the policy's lines. Resolve reads them against a usage.View and
+// answers, for each node, whether it is over its evict lines, how much has to
+// leave it, and how much it may take. The package keeps no state: Classify
+// takes the previous states as an argument.
 package thresholds
 
 import (
@@ -22,17 +22,17 @@ import (
 
 // Levels are the four lines of one metric over one window, +Inf for none. They
 // are in percent of allocatable for cpu and memory, of capacity for
-// memory.available, else in the metric's own unit. If less of a metric is
+// memory.available, otherwise in the metric's own unit. If less of a metric is
 // worse, the order is reversed and -Inf means none.
 type Levels struct {
-	// Low: at or below it on every metric a node is cool.
+	// Low: a node at or below it on every metric is cool.
 	Low float64
-	// Reject: predicted above it a node takes no more pods while others
+	// Reject: a node predicted above it takes no more pods as long as other nodes
 	// qualify.
 	Reject float64
-	// Evict: above it in every window of a metric a node is over.
+	// Evict: a node above it in every window of a metric is over.
 	Evict float64
-	// Leave: at or below it on every metric a hot node is no longer hot.
+	// Leave: a hot node at or below it on every metric is no longer hot.
 	Leave float64
 }
 
@@ -54,21 +54,22 @@ type Rule struct {
 	Metric usage.Metric
 	Window usage.Window
 	Levels Levels
-	// Deviation makes the levels distances from the mean: Low below it, the
-	// others above it. All four are required.
+	// Deviation makes the levels distances from the mean: Low is below the mean,
+	// the others above it. All four are required.
 	Deviation bool
 	// LowerIsWorse reverses every comparison.
 	LowerIsWorse bool
-	// Relieves is the resource whose usage a move takes away to lower a signal,
-	// in proportion to the signal's excess over its line; Nothing if no move
-	// helps. Only for metrics that are not resources.
+	// Relieves is the resource that must leave to lower a signal, in proportion to
+	// how far the signal exceeds its line; Nothing if no move helps. It applies
+	// only to metrics that are not resources.
 	Relieves cluster.Resource
 }
 
-// Nothing is for a signal that makes a node hot and that no move relieves.
+// Nothing is the value for a signal that makes a node hot but that no move
+// relieves.
 const Nothing = cluster.NumResources
 
-// Pool is a set of nodes that are judged alike.
+// Pool is a set of nodes that are judged by the same rules.
 type Pool struct {
 	Name string
 	// Matches reports whether a node with these labels belongs to the pool; nil
@@ -80,17 +81,16 @@ type Pool struct {
 // Set holds the lines of a policy.
 type Set struct {
 	pools []Pool
-	// gapPercent keeps lines apart that are distances from a mean near 0 or
-	// 100.
+	// gapPercent separates lines that are distances from a mean near 0 or 100.
 	gapPercent float64
-	// Urgent says when a rise of memory makes a node over; zero for never.
+	// Urgent sets when a rise of memory makes a node over; zero for never.
 	Urgent Urgent
 }
 
-// Urgent is memory that will not wait until every window is above its evict
-// line: all samples of usage.Config.Rise are above it, and at their rate
-// FullPercent of allocatable (of capacity, for MemoryAvailable) is reached
-// within a time.
+// Urgent describes memory that is too urgent to wait until every window is
+// above its evict line: all samples of usage.Config.Rise are above it, and at
+// their rate FullPercent of allocatable (of capacity, for MemoryAvailable) is
+// reached within a given time.
 type Urgent struct {
 	FullPercent float64
 	Within      time.Duration
@@ -112,7 +112,7 @@ func New(pools []Pool, gapPercent float64) (*Set, error) {
 	return &Set{pools: pools, gapPercent: gapPercent}, nil
 }
 
-// check rejects what no policy can say.
+// check rejects rules that no policy can express.
 func (r *Rule) check() error {
 	resource := r.Metric == usage.CPU || r.Metric == usage.Memory
 	infinite := func(level float64) bool { return math.IsInf(level, 0) }
@@ -128,7 +128,7 @@ func (r *Rule) check() error {
 	return nil
 }
 
-// Resolved are the lines of a Set on the nodes of a View.
+// Resolved holds the lines of a Set, resolved for the nodes of a View.
 type Resolved struct {
 	set   *Set
 	view  *usage.View
@@ -152,9 +152,9 @@ type group struct {
 	signal   int // index in the View's Signals
 	rules    []rule
 	evicting []rule // those with an evict line
-	newest   []rule // for memory the newest sample, by the highest of these lines
-	// calm is, for contention alone and by window, the CPU usage in percent of
-	// allocatable up to which nobody contends.
+	newest   []rule // for memory: the rule for the newest sample, with the highest of these lines
+	// calm is the CPU usage, in percent of allocatable and by window, up to which
+	// no contention occurs; it is used for contention only.
 	calm []float64
 }
 
@@ -166,7 +166,8 @@ const (
 	ofSignal
 )
 
-// rule is one window of a group, turned so that higher is worse.
+// rule judges one window of a group, reversed if necessary so that higher is
+// worse.
 type rule struct {
 	window int // index in the View's Windows
 	levels Levels
@@ -186,14 +187,15 @@ func (s *Set) Resolve(view *usage.View) *Resolved {
 	return r
 }
 
-// Newest returns the lines as they are on the newest samples alone: what a node
-// seems to be before its windows have filled. Nothing is evicted on it.
+// Newest returns the lines resolved for the newest samples alone: what a node
+// appears to be before its windows have filled. Evictions are never based on
+// it.
 func (r *Resolved) Newest() *Resolved { return r.set.Resolve(r.view.Newest()) }
 
 func (s *Set) poolOf(labels map[string]string) uint16 {
 	for p := range s.pools {
 		if s.pools[p].Matches == nil || s.pools[p].Matches(labels) {
-			return uint16(p) // a policy names few pools
+			return uint16(p) // a policy has few pools
 		}
 	}
 	return uint16(len(s.pools) - 1) // as above
@@ -236,7 +238,7 @@ func (s *Set) resolvePool(r *Resolved, p int) pool {
 	return resolved
 }
 
-// findNewest sets the rule for memory that does not wait.
+// findNewest sets the rule for memory that cannot wait.
 func (g *group) findNewest() {
 	if g.kind == ofSignal || g.resource != cluster.Memory || len(g.evicting) == 0 {
 		return
@@ -263,8 +265,8 @@ func groupOf(given *Rule, view *usage.View) (group, bool) {
 }
 
 // around turns distances from a mean into levels. A mean near 0 or 100 is
-// legitimate and must not put the lines out of order. At the lower end the
-// evict line is raised, because nodes that use next to nothing are not hot.
+// legitimate and must not change the order of the lines. At the lower end the
+// evict line is raised, because nearly idle nodes are not hot.
 func (s *Set) around(mean float64, by Levels) Levels {
 	evict := max(2*s.gapPercent, min(mean+by.Evict, 100))
 	reject := min(mean+by.Reject, evict-s.gapPercent)
@@ -272,8 +274,8 @@ func (s *Set) around(mean float64, by Levels) Levels {
 	return Levels{Low: low, Reject: reject, Evict: evict, Leave: min(max(mean+by.Leave, (low+evict)/2), evict)}
 }
 
-// mean is the mean of a metric over the known nodes of a pool that are the most
-// open for pods, weighted by their size; 50 where nothing is known.
+// mean is a metric's mean over those known nodes of a pool that are most open
+// to pods, weighted by size; 50 if nothing is known.
 func (r *Resolved) mean(p int, g *group, window int) float64 {
 	sum, weights, most := 0.0, 0.0, cluster.Shut
 	for i := range r.view.Nodes {
@@ -297,8 +299,9 @@ func (r *Resolved) mean(p int, g *group, window int) float64 {
 	return sum / weights
 }
 
-// value is a group's metric on a node, by the given amounts, which signals
-// ignore; NaN if unknown. Contention is that of the pods that are still there.
+// value is the value of a group's metric on a node, computed from the given
+// amounts, which signals ignore; NaN if unknown. Contention is computed for the
+// pods that are still there.
 func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	switch g.kind {
@@ -316,8 +319,8 @@ func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts)
 	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])
 }
 
-// reserved is what the amounts of a node's resource leave out of the whole
-// machine's usage.
+// reserved is the part of the whole machine's usage of a resource that the
+// node's amounts exclude.
 func (r *Resolved) reserved(i, window int, resource cluster.Resource) int64 {
 	if reserved := r.view.Nodes[i].Reserved; window < len(reserved) {
 		return reserved[window][resource]
@@ -325,8 +328,8 @@ func (r *Resolved) reserved(i, window int, resource cluster.Resource) int64 {
 	return 0
 }
 
-// findCalm sets, for the contention of a pool, up to which CPU usage nobody
-// contends: the low line of each window, 0 where there is none.
+// findCalm sets, for the contention of a pool, the CPU usage up to which no
+// contention occurs: the low line of each window, or 0 without one.
 func (p *pool) findCalm(windows int) {
 	of := func(metric usage.Metric) int {
 		return slices.IndexFunc(p.groups, func(g group) bool { return g.metric == metric })
@@ -344,7 +347,7 @@ func (p *pool) findCalm(windows int) {
 	p.groups[contention].calm = calm
 }
 
-// remaining is the share of a node's contention that is left without the pods
+// remaining is the share of a node's contention that remains without the pods
 // that have gone since it was measured.
 func (r *Resolved) remaining(i int, g *group, window int) float64 {
 	read := &r.view.Nodes[i]

@@ -23,18 +23,18 @@ func TestNew(t *testing.T) {
 		pools []Pool
 		ok    bool
 	}{
-		"one pool of all nodes":            {[]Pool{{}}, true},
-		"some nodes, and then all":         {[]Pool{{Matches: some}, {}}, true},
-		"no pools":                         {nil, false},
-		"nobody's nodes":                   {[]Pool{{Matches: some}}, false},
-		"all nodes first":                  {[]Pool{{}, {Matches: some}}, false},
-		"of cpu less is worse":             {with(evictAt(usage.CPU, usage.Last, 1).reversed()), false},
-		"of available memory more is":      {with(evictAt(MemoryAvailable, usage.Last, 1)), false},
-		"of available memory less is":      {with(evictAt(MemoryAvailable, usage.Last, 1).reversed()), true},
-		"relief by what there is not":      {with(evictAt(usage.IOPressure, usage.Last, 1).relieves(cluster.NumResources + 1)), false},
-		"distances":                        {with(deviating(all)), true},
-		"distances with a level missing":   {with(deviating(evictAt(usage.CPU, usage.Last, 1))), false},
-		"distances of what has no percent": {with(deviating(Rule{Metric: swap})), false},
+		"one pool of all nodes":               {[]Pool{{}}, true},
+		"some nodes, and then all":            {[]Pool{{Matches: some}, {}}, true},
+		"no pools":                            {nil, false},
+		"nobody's nodes":                      {[]Pool{{Matches: some}}, false},
+		"all nodes first":                     {[]Pool{{}, {Matches: some}}, false},
+		"for cpu, less is worse":              {with(evictAt(usage.CPU, usage.Last, 1).reversed()), false},
+		"for available memory, more is worse": {with(evictAt(MemoryAvailable, usage.Last, 1)), false},
+		"for available memory, less is worse": {with(evictAt(MemoryAvailable, usage.Last, 1).reversed()), true},
+		"relief by what there is not":         {with(evictAt(usage.IOPressure, usage.Last, 1).relieves(cluster.NumResources + 1)), false},
+		"distances":                           {with(deviating(all)), true},
+		"distances with a level missing":      {with(deviating(evictAt(usage.CPU, usage.Last, 1))), false},
+		"distances of what has no percent":    {with(deviating(Rule{Metric: swap})), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A node is judged by the first pool that it matches, the last being
-// everybody's.
+// A node is judged by the first pool that it matches; the last pool matches
+// every node.
 func TestPools(t *testing.T) {
 	has := func(label string) func(map[string]string) bool {
 		return func(labels map[string]string) bool { return labels[label] != "" }
@@ -130,7 +130,7 @@ func TestDeviation(t *testing.T) {
 		"nodes that nobody knows do not":        {[]node{steady(4000, 0), unknown}, levels(30, 50, 55, 45)},
 		"what is measured, not what is to come": {[]node{expecting}, levels(30, 50, 55, 45)},
 		"nothing is known":                      {[]node{unknown}, levels(40, 60, 65, 55)},
-		// evict at least twice the gap, reject a gap below it, leave no lower
+		// evict is at least twice the gap, reject a gap below it, and leave no lower
 		// than half way to low
 		"all idle":     {[]node{steady(0, 0)}, levels(0, 10, 15, 7.5)},
 		"nearly idle":  {[]node{steady(300, 0)}, levels(0, 13, 18, 9)},
@@ -149,7 +149,7 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
-// Wherever the mean lies and whatever the distances are, lines stay in order:
+// Wherever the mean lies and whatever the distances, the lines stay in order:
 // low, then reject with the gap to evict, and leave between low and evict.
 func TestDeviationStaysInOrder(t *testing.T) {
 	for mean := int64(0); mean <= 20_000; mean += 50 {
@@ -190,7 +190,7 @@ func TestDeviationByPool(t *testing.T) {
 	}
 }
 
-// The same set may be read against one view after the other.
+// The same set may be resolved against several views in turn.
 func TestSetKeepsNoState(t *testing.T) {
 	rule := Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels(10, 10, 15, 5), Deviation: true}
 	set := setOf(t, rule, evictAt(swap, usage.Last, 5).reversed())

@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// worse is the value of a rule's metric, turned so that higher is worse.
+// worse is the value of a rule's metric, reversed if necessary so that higher
+// is worse.
 func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) float64 {
 	v := r.value(i, g, one.window, amounts)
 	if one.flip {
@@ -18,7 +19,7 @@ func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) 
 }
 
 // overBy returns the rules by which a metric is above its evict line: every
-// window that has one or, if memory will not wait for these, the newest sample.
+// window that has one or, if memory cannot wait for these, the newest sample.
 func (r *Resolved) overBy(i int, g *group) []rule {
 	switch {
 	case len(g.evicting) > 0 && r.overAll(i, g):
@@ -34,15 +35,15 @@ func (r *Resolved) over(i int, g *group) bool { return len(r.overBy(i, g)) > 0 }
 func (r *Resolved) overAll(i int, g *group) bool {
 	for k := range g.evicting {
 		one := &g.evicting[k]
-		if !(r.worse(i, g, one, r.view.Nodes[i].Current) > one.levels.Evict) { // also when NaN
+		if !(r.worse(i, g, one, r.view.Nodes[i].Current) > one.levels.Evict) { // also true for NaN
 			return false
 		}
 	}
 	return true
 }
 
-// rises reports whether memory will not wait. What has left the node since it
-// was measured counts in no sample.
+// rises reports whether memory rises too fast to wait. Usage that has left the
+// node since the measurement counts in no sample.
 func (r *Resolved) rises(i int, g *group) bool {
 	read, one := &r.view.Nodes[i], &g.newest[0]
 	if r.urgent.Within <= 0 || read.Rise.BytesPerMinute <= 0 {
@@ -73,13 +74,14 @@ func (r *Resolved) Over(i int) (usage.Metric, bool) {
 	return "", false
 }
 
-// OverOnly reports whether a node is over by one metric and by no other.
+// OverOnly reports whether a node is over by one metric alone.
 func (r *Resolved) OverOnly(i int, metric usage.Metric) bool {
 	_, over := r.Over(i)
 	return over && !r.OverOther(i, metric)
 }
 
-// OverOther reports whether a node is over by any other metric than one.
+// OverOther reports whether a node is over by any metric other than the given
+// one.
 func (r *Resolved) OverOther(i int, metric usage.Metric) bool {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
@@ -91,7 +93,7 @@ func (r *Resolved) OverOther(i int, metric usage.Metric) bool {
 }
 
 // Left reports whether a node is at or below its leave line on every metric and
-// window. Unknown values do not keep it hot.
+// window. Unknown values do not keep a node hot.
 func (r *Resolved) Left(i int) bool {
 	return r.under(i, r.view.Nodes[i].Current, func(l *Levels) float64 { return l.Leave })
 }
@@ -116,8 +118,8 @@ func (r *Resolved) under(i int, amounts []cluster.Amounts, level func(*Levels) f
 }
 
 // SourceSpan is the time that sources themselves observed for what makes a node
-// hot: the shortest of the windows by which it is over, 0 if one of them was
-// computed here.
+// hot: the shortest span of the windows by which it is over, or 0 if one of
+// them was computed here.
 func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	found := false
@@ -131,7 +133,7 @@ func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 	return shortest
 }
 
-// reach is how far back the longest window reaches by which a node is over.
+// reach is the length of the longest window by which a node is over.
 func (r *Resolved) reach(i int) (longest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
@@ -143,8 +145,8 @@ func (r *Resolved) reach(i int) (longest time.Duration) {
 }
 
 // Need is what must leave a node to bring every metric that is over down to its
-// evict line, apart from what has left since the View. A metric that is judged
-// over several windows is down when one of them is.
+// evict line, in addition to what has left since the View. A metric that is
+// judged over several windows is down once one of them is.
 func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 	var need cluster.Amounts
 	groups := r.pools[r.of[i]].groups
@@ -166,15 +168,15 @@ func (r *Resolved) needOf(i int, g *group, rules []rule) int64 {
 }
 
 // needIn is what has to leave for one window. A signal is assumed to be
-// proportional to the resource that relieves it, contention to the part of it
-// that contends.
+// proportional to the resource that relieves it, contention to the contending
+// part of CPU usage.
 func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	used := r.view.Nodes[i].Current[one.window][g.resource]
 	switch g.kind {
 	case ofAvailable:
 		used += r.reserved(i, one.window, g.resource)
-		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is minus the percentage
+		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is the negative percentage
 	case ofSignal:
 		if g.calm != nil {
 			used = contending(used, node.Allocatable[cluster.CPU], g.calm[one.window])
@@ -198,8 +200,8 @@ func excess(worse float64, one *rule) float64 {
 	return min(max((worse-one.levels.Evict)/whole, 0), 1)
 }
 
-// ForPlacing is what a node is predicted at for placing pods: the higher of the
-// last sample and the mean of five minutes.
+// ForPlacing is a node's predicted usage when placing pods: the higher of the
+// last sample and the five-minute mean.
 func ForPlacing(n *usage.NodeUsage) cluster.Amounts {
 	predicted := n.Predicted[usage.AtAvg5m]
 	for k, v := range n.Predicted[usage.AtLast] {
@@ -208,9 +210,10 @@ func ForPlacing(n *usage.NodeUsage) cluster.Amounts {
 	return predicted
 }
 
-// Ceiling is the most that a node may be predicted at, as by ForPlacing, to
-// stay at or under every reject line. A window predicted higher than ForPlacing
-// lowers it by the difference. A signal beyond its reject line makes it zero.
+// Ceiling is the highest prediction, as by ForPlacing, at which a node stays at
+// or under every reject line. A window predicted higher than ForPlacing lowers
+// the ceiling by the difference. A signal beyond its reject line sets it to
+// zero.
 func (r *Resolved) Ceiling(i int) cluster.Amounts {
 	most := cluster.Amounts{math.MaxInt64, math.MaxInt64}
 	predicted := ForPlacing(&r.view.Nodes[i])
@@ -234,8 +237,8 @@ func (r *Resolved) Ceiling(i int) cluster.Amounts {
 	return most
 }
 
-// ceilingIn is the ceiling by one window, given what ForPlacing predicts. Short
-// windows are judged by that figure itself.
+// ceilingIn is the ceiling for one window, given the prediction of ForPlacing.
+// Short windows are judged directly by that prediction.
 func (r *Resolved) ceilingIn(i int, g *group, one *rule, predicted int64) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	line := ceiling(one.levels.Reject, node.Allocatable[g.resource])
@@ -250,7 +253,7 @@ func (r *Resolved) ceilingIn(i int, g *group, one *rule, predicted int64) int64 
 }
 
 // Of returns the levels of a node's metric over a window, as percentages or in
-// the metric's unit, and whether it has any.
+// the metric's unit, and whether there are any.
 func (r *Resolved) Of(i int, metric usage.Metric, window usage.Window) (Levels, bool) {
 	groups := r.pools[r.of[i]].groups
 	w := r.view.WindowIndex(window)
@@ -271,8 +274,8 @@ func (r *Resolved) Of(i int, metric usage.Metric, window usage.Window) (Levels, 
 	return NoLevels(), false
 }
 
-// HighestEvict returns the line above which a value of a metric is above the
-// evict lines of all its windows, and whether there is one.
+// HighestEvict returns the line above which a metric's value is above the evict
+// lines of all windows, and whether there is one.
 func (r *Resolved) HighestEvict(i int, metric usage.Metric) (line float64, ok bool) {
 	for _, window := range r.view.Windows {
 		if levels, has := r.Of(i, metric, window); has && !math.IsInf(levels.Evict, 0) {
@@ -282,8 +285,8 @@ func (r *Resolved) HighestEvict(i int, metric usage.Metric) (line float64, ok bo
 	return line, ok
 }
 
-// Now returns what a node's metric is judged at over a window, and whether it
-// is.
+// Now returns the value by which a node's metric is judged over a window, and
+// whether it is judged.
 func (r *Resolved) Now(i int, metric usage.Metric, window usage.Window) (value float64, judged bool) {
 	groups := r.pools[r.of[i]].groups
 	w := r.view.WindowIndex(window)
@@ -295,8 +298,8 @@ func (r *Resolved) Now(i int, metric usage.Metric, window usage.Window) (value f
 	return 0, false
 }
 
-// HotLine is the usage of a resource, in its unit, above which a node is hot by
-// all windows; MaxInt64 if it has no evict line.
+// HotLine is the usage of a resource, in its unit, above which a node is hot in
+// all windows; MaxInt64 without an evict line.
 func (r *Resolved) HotLine(i int, resource cluster.Resource) int64 {
 	line, ok := r.HighestEvict(i, usage.Metric(resource.String()))
 	if !ok {
@@ -305,5 +308,5 @@ func (r *Resolved) HotLine(i int, resource cluster.Resource) int64 {
 	return ceiling(line, r.view.Snapshot.Nodes[i].Node.Allocatable[resource])
 }
 
-// Pool returns the name of the pool that a node is judged in.
+// Pool returns the name of the pool by which a node is judged.
 func (r *Resolved) Pool(i int) string { return r.pools[r.of[i]].name }

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A node is over when one metric is above its evict line in every window that
-// has one.
+// A node is over if one metric is above its evict line in every window that has
+// one.
 func TestOver(t *testing.T) {
 	cpu5m, cpuHour := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	available := evictAt(MemoryAvailable, usage.Avg5m, 10).reversed()
@@ -40,16 +40,16 @@ func TestOver(t *testing.T) {
 		"no capacity to be a tenth of": {[]Rule{available}, node{average: [2]int64{0, 119}, change: func(n *cluster.Node, _ *usage.NodeUsage) {
 			n.Capacity = cluster.Amounts{}
 		}}, ""},
-		"a pressure at its line":              {[]Rule{io}, signals(40, nan), ""},
-		"a pressure above it":                 {[]Rule{io}, signals(40.1, nan), usage.IOPressure},
-		"a pressure that nobody knows":        {[]Rule{io}, signals(nan, nan), ""},
-		"less is worse, and enough":           {[]Rule{swapFree}, signals(nan, 20), ""},
-		"less is worse, and too little":       {[]Rule{swapFree}, signals(nan, 19.9), swap},
-		"less is worse, and nobody knows":     {[]Rule{swapFree}, signals(nan, nan), ""},
-		"a window that the view has not":      {[]Rule{evictAt(usage.CPU, usage.Window{Kind: usage.KindAvg, Over: time.Hour}, 1)}, steady(9000, 0), ""},
-		"and one that it has":                 {[]Rule{evictAt(usage.CPU, usage.Window{Kind: usage.KindAvg, Over: time.Hour}, 1), cpu5m}, steady(9000, 0), usage.CPU},
-		"a signal that the view has not":      {[]Rule{evictAt("nobody.knows", usage.Last, 0)}, steady(9000, 0), ""},
-		"a pressure without a level of evict": {[]Rule{rejectAt(usage.IOPressure, usage.Last, 1)}, signals(90, nan), ""},
+		"a pressure at its line":               {[]Rule{io}, signals(40, nan), ""},
+		"a pressure above it":                  {[]Rule{io}, signals(40.1, nan), usage.IOPressure},
+		"a pressure that nobody knows":         {[]Rule{io}, signals(nan, nan), ""},
+		"less is worse, and enough":            {[]Rule{swapFree}, signals(nan, 20), ""},
+		"less is worse, and too little":        {[]Rule{swapFree}, signals(nan, 19.9), swap},
+		"less is worse, and nobody knows":      {[]Rule{swapFree}, signals(nan, nan), ""},
+		"a window that the view does not have": {[]Rule{evictAt(usage.CPU, usage.Window{Kind: usage.KindAvg, Over: time.Hour}, 1)}, steady(9000, 0), ""},
+		"and one that it has":                  {[]Rule{evictAt(usage.CPU, usage.Window{Kind: usage.KindAvg, Over: time.Hour}, 1), cpu5m}, steady(9000, 0), usage.CPU},
+		"a signal that the view does not have": {[]Rule{evictAt("nobody.knows", usage.Last, 0)}, steady(9000, 0), ""},
+		"a pressure without an evict level":    {[]Rule{rejectAt(usage.IOPressure, usage.Last, 1)}, signals(90, nan), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,9 +68,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// A hot node has left when no metric is above its leave line in any window, by
-// what is measured; a node is cool when none is above its low line, by what is
-// predicted.
+// A hot node has left when no metric is measured above its leave line in any
+// window; a node is cool when none is predicted above its low line.
 func TestLeftAndCool(t *testing.T) {
 	line := func(metric usage.Metric, window usage.Window) Rule {
 		return Rule{Metric: metric, Window: window, Levels: levels(40, none(), none(), 50)}
@@ -134,14 +133,14 @@ func TestNeed(t *testing.T) {
 		"both resources":                 {rules: []Rule{cpu, memory}, node: steady(9000, 90), want: cluster.Amounts{2500, 10 * gib}},
 		"what is available, of capacity": {rules: []Rule{available}, node: steady(0, 115), want: cluster.Amounts{0, 7 * gib}},
 		"the more of two metrics":        {rules: []Rule{memory, available}, node: steady(0, 115), want: cluster.Amounts{0, 35 * gib}},
-		// 5000m at a pressure of 80, 40 allowed: half of it
+		// 5000m at a pressure of 80 of which 40 is allowed: half of it
 		"a pressure in proportion":           {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: signals(80, nan), want: cluster.Amounts{2500, 0}},
 		"a pressure that memory relieves":    {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(cluster.Memory)}, node: signals(40, nan), want: cluster.Amounts{0, 10 * gib}},
 		"a pressure and cpu":                 {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: hotAnd(80), want: cluster.Amounts{4500, 0}},
 		"a pressure that nothing relieves":   {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(Nothing)}, node: signals(40, nan)},
 		"one that nothing relieves, and cpu": {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 40).relieves(Nothing)}, node: hotAnd(80), want: cluster.Amounts{2500, 0}},
 		"a pressure of which none is fine":   {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 0)}, node: signals(1, nan), want: cluster.Amounts{5000, 0}},
-		// 20 is the line, 15 is left: a quarter of the line is missing
+		// the line is 20 and 15 is left: a quarter of the line is missing
 		"less is worse, in proportion to the line": {rules: []Rule{evictAt(swap, usage.Avg5m, 20).reversed().relieves(cluster.Memory)}, node: signals(nan, 15), want: cluster.Amounts{0, 10 * gib}},
 		"less is worse, and nothing is left":       {rules: []Rule{evictAt(swap, usage.Avg5m, 20).reversed().relieves(cluster.Memory)}, node: signals(nan, 0), want: cluster.Amounts{0, 40 * gib}},
 	}
@@ -160,9 +159,9 @@ func hotAnd(io float64) node {
 	return n
 }
 
-// What Need says is enough: with it gone from avg_5m the node is over by cpu
-// and memory no more. It is not more than needed: with a little less gone it
-// still is.
+// What Need returns is enough: without it in avg_5m the node is no longer over
+// by cpu or memory. It is also no more than needed: with slightly less removed,
+// the node is still over.
 func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -183,7 +182,7 @@ func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 			t.Fatalf("over %q: %v, need %v", metric, hot, need)
 		}
 		before := view.Nodes[0].Current[usage.AtAvg5m]
-		// A byte is the grain of what is rounded.
+		// Rounding is to one byte.
 		view.Nodes[0].Current[usage.AtAvg5m] = before.Minus(need).Minus(cluster.Amounts{0, 1})
 		if metric, still := set.Resolve(view).Over(0); still {
 			t.Fatalf("%v of %v without %v is still over %q", before, allocatable, need, metric)
@@ -202,7 +201,7 @@ func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 	}
 }
 
-// The most that a node may be predicted at, as by ForPlacing.
+// The highest prediction, as by ForPlacing, that a node may have.
 func TestCeiling(t *testing.T) {
 	most := int64(math.MaxInt64)
 	nan := math.NaN()
@@ -242,8 +241,8 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// What is added to a node up to its ceiling takes no window over its reject
-// line, and one more milli-core does.
+// Adding usage up to a node's ceiling takes no window over its reject line, but
+// one more milli-core does.
 func TestCeilingKeepsRejectLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
@@ -271,8 +270,8 @@ func TestCeilingKeepsRejectLines(t *testing.T) {
 	}
 }
 
-// What sources themselves have looked at is the shortest window that makes a
-// node hot; windows without a line have no say.
+// The source span is that of the shortest window that makes a node hot; windows
+// without a line have no effect.
 func TestSourceSpan(t *testing.T) {
 	cpu5m, cpuHour := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	cases := map[string]struct {
@@ -312,7 +311,8 @@ func TestForPlacing(t *testing.T) {
 	}
 }
 
-// Evidence says, in the policy's own terms, all by which a node is over.
+// Evidence describes, in the policy's terms, everything by which a node is
+// over.
 func TestEvidence(t *testing.T) {
 	hot := steady(9712, 110)
 	hot.highest[0], hot.swap, hot.io = 8000, 4.25, 99
@@ -335,13 +335,14 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// Heat of CPU alone is told from heat that has another cause as well.
+// Nodes that are hot by CPU alone are distinguished from nodes that are hot by
+// another metric as well.
 func TestOverOnly(t *testing.T) {
 	rules := []Rule{evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 80)}
 	for name, tc := range map[string]struct {
 		node node
 		want bool
-		// by something else, whether by CPU as well or not
+		// over by another metric, whether or not also by CPU
 		other bool
 	}{
 		"by nothing":  {steady(6500, 0), false, false},
