@@ -198,7 +198,7 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 			refused, _ := e.Protection(now)
 			stay = append(stay, strategies.Pod{Pod: pod, Usage: read.Pods[j].Used, PeakMilliCores: read.Pods[j].PeakMilliCores, Refused: refused})
 		default:
-			left = left.Plus(read.Pods[j].Used)
+			left = left.Plus(read.Pods[j].Counted())
 		}
 	}
 	left[cluster.CPU] -= strategies.EstimateUnserved(stay) // they take what the others leave

@@ -53,3 +53,22 @@ func TestWhatIsWantedKeepsAFullNodeHot(t *testing.T) {
 		}
 	})
 }
+
+// What a pod that left uses without its node's counting it does not cool the node.
+func TestUncountedUsageThatLeftCoolsNoNode(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		latest := seen(t, 8000)
+		for _, name := range []string{"a", "b"} {
+			runs(p, latest, name, 2000, 0)
+		}
+		e := p.evictor()
+		e.config.Observer = fullNode{p, latest}
+		if delete(p.pods, "a"); e.stillHot(latest, 1, false) {
+			t.Error("it is still hot: 6000 of 6500 are left")
+		}
+		latest.View.Nodes[1].Pods[0].Uncounted = cluster.Amounts{1500}
+		if !e.stillHot(latest, 1, false) {
+			t.Error("it is no longer hot: 7500 of 6500 are left, because 1500 of the pod never counted")
+		}
+	})
+}

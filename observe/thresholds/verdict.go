@@ -148,11 +148,19 @@ func (r *Resolved) reach(i int) (longest time.Duration) {
 // evict line, in addition to what has left since the View. A metric that is
 // judged over several windows is down once one of them is.
 func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
+	return r.NeedOther(i, "", left)
+}
+
+// NeedOther is Need by every metric but one.
+func (r *Resolved) NeedOther(i int, metric usage.Metric, left cluster.Amounts) cluster.Amounts {
 	var need cluster.Amounts
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
 		g := &groups[k]
-		if rules := r.overBy(i, g); g.resource != Nothing && len(rules) > 0 {
+		if g.metric == metric || g.resource == Nothing {
+			continue
+		}
+		if rules := r.overBy(i, g); len(rules) > 0 {
 			need[g.resource] = max(need[g.resource], r.needOf(i, g, rules)-left[g.resource])
 		}
 	}

@@ -335,6 +335,34 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// What has to leave because of CPU usage is distinguished from what has to leave
+// because of anything else.
+func TestNeedOther(t *testing.T) {
+	cpu, memory := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 80)
+	pressure := evictAt(usage.IOPressure, usage.Avg5m, 40)
+	busy := steady(9000, 81)
+	busy.io = 50
+	for name, tc := range map[string]struct {
+		rules []Rule
+		left  cluster.Amounts
+		want  cluster.Amounts
+	}{
+		"CPU alone":                         {rules: []Rule{cpu}},
+		"memory beside it":                  {rules: []Rule{cpu, memory}, want: cluster.Amounts{0, gib}},
+		"memory beside it has left":         {rules: []Rule{cpu, memory}, left: cluster.Amounts{0, gib}},
+		"a signal that CPU relieves":        {rules: []Rule{cpu, pressure.relieves(cluster.CPU)}, want: cluster.Amounts{1800}}, // a fifth
+		"a part of that has left":           {rules: []Rule{cpu, pressure.relieves(cluster.CPU)}, left: cluster.Amounts{800}, want: cluster.Amounts{1000}},
+		"a signal that nothing relieves":    {rules: []Rule{cpu, pressure.relieves(Nothing)}},
+		"a signal that CPU relieves, alone": {rules: []Rule{pressure.relieves(cluster.CPU)}, want: cluster.Amounts{1800}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := resolve(t, busy, tc.rules...).NeedOther(0, usage.CPU, tc.left); got != tc.want {
+				t.Errorf("%v have to leave for anything but CPU, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 // Nodes that are hot by CPU alone are distinguished from nodes that are hot by
 // another metric as well.
 func TestOverOnly(t *testing.T) {

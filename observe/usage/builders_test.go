@@ -12,7 +12,7 @@ import (
 
 // usedAlone compares readings without what is expected.
 func usedAlone() cmp.Option {
-	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected", "PeakMilliCores", "MeasuredIn"), cmpopts.IgnoreFields(NodeUsage{}, "Expected")}
+	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected", "PeakMilliCores", "MeasuredIn", "Assumed"), cmpopts.IgnoreFields(NodeUsage{}, "Expected")}
 }
 
 const (

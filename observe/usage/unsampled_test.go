@@ -2,6 +2,7 @@ package usage
 
 import (
 	"testing"
+	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -142,5 +143,41 @@ func TestNodesArePredictedWithUnsampledPods(t *testing.T) {
 	}
 	if got := with.Pods[1].Uncounted[cluster.CPU]; got != measured-1200 {
 		t.Errorf("%dm of the pod do not count, want %dm", got, measured-1200)
+	}
+}
+
+// What a pod counts for is what its node no longer counts once it leaves.
+func TestCountedUsageLeavesWithThePod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pod  *cluster.Pod
+		uses int64 // as sampled; 0 if it is not
+		want int64
+	}{
+		"measured":                             {aPod("p", owner("new")), 3000, 3000},
+		"starting, above its estimate":         {aPod("p", owner("new"), startedAt(0), requesting(amounts(1000, 0))), 3000, 850},
+		"starting, below its estimate":         {aPod("p", owner("new"), startedAt(0), requesting(amounts(5000, 0))), 3000, 3000},
+		"never sampled, above its estimate":    {aPod("p", owner("new"), requesting(amounts(1000, 0))), 0, 850},
+		"never sampled, below its estimate":    {aPod("p", owner("new"), requesting(amounts(5000, 0))), 0, 3500}, // all that the other one does not use
+		"starting, and never sampled":          {aPod("p", owner("new"), startedAt(0), requesting(amounts(1000, 0))), 0, 0},
+		"starting, never sampled, small usage": {aPod("p", owner("new"), startedAt(0), requesting(amounts(5000, 0))), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t, func(c *Config) { c.Startup = 20 * time.Minute })
+			pods := map[string]cluster.Amounts{"other": amounts(2000, 0)}
+			if tc.uses > 0 {
+				pods["p"] = amounts(tc.uses, 0)
+			}
+			snapshot, leaves := snapshotOf(nodeWith("n1", aPod("other"), tc.pod)), *tc.pod
+			leaves.Terminating = true
+			system := int64(500)
+			feed(store, snapshotOf(nodeWith("n1", aPod("other"))), -600, -15, amounts(2000+system, 0), map[string]cluster.Amounts{"other": amounts(2000, 0)})
+			feed(store, snapshot, 15, 600, amounts(5000+system, 0), pods)
+			now := node1(store, snapshot, 600)
+			left := node1(store, snapshotOf(nodeWith("n1", aPod("other"), &leaves)), 600)
+			counted := now.Pods[1].Counted()[cluster.CPU]
+			if less := now.Current[AtAvg5m].Minus(left.Current[AtAvg5m])[cluster.CPU]; counted != less || counted != tc.want {
+				t.Errorf("%dm of the pod count, and %dm leave with it, want %dm: %+v", counted, less, tc.want, now.Pods[1])
+			}
+		})
 	}
 }

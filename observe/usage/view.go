@@ -137,7 +137,10 @@ type PodUsage struct {
 	// Uncounted is the part of its usage that does not count towards calling its
 	// node hot, because the pod is Starting.
 	Uncounted cluster.Amounts
-	Span      time.Duration
+	// Assumed is the part of its usage that only an estimate is of, beyond what was
+	// measured. It does not count towards that either.
+	Assumed cluster.Amounts
+	Span    time.Duration
 	// Used is the mean of five minutes, or of the pod's life if that is
 	// shorter.
 	Used cluster.Amounts
@@ -151,4 +154,9 @@ type PodUsage struct {
 	// Lasts reports whether it, or another in its place, is expected to be there a
 	// period later.
 	Lasts bool
+}
+
+// Counted returns the part of its usage that its node's Current contains.
+func (p *PodUsage) Counted() cluster.Amounts {
+	return p.Used.Minus(p.Uncounted).Minus(p.Assumed).AtLeastZero()
 }

@@ -256,6 +256,9 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) po
 			p.Expected = forecast.Constant(p.Used[cluster.CPU])
 			counted := p.evidence(measured, estimate)
 			p.Uncounted, measured = measured.Minus(counted), counted
+			if reported { // else the usage of its node is all that is known
+				p.Assumed = p.Used.Minus(p.Uncounted).Minus(counted)
+			}
 			if p.MeasuredIn == 0 {
 				p.MeasuredIn = r.measuredIn(pod)
 			}
@@ -310,9 +313,11 @@ func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amoun
 				counted = min(known[n], assumed[n][k])
 			}
 			t.stays[k] += counted
+			counted += p.Counted()[k]
 			t.all[k] += max(parts[n]-p.Used[k], 0)
 			p.Uncounted[k] = max(parts[n]-counted, 0)
 			p.Used[k] = max(p.Used[k], parts[n])
+			p.Assumed[k] = max(p.Used[k]-p.Uncounted[k]-counted, 0)
 			used[k] += p.Used[k]
 		}
 	}

@@ -98,7 +98,7 @@ func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*clu
 		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: read.Pods[j].Expected, Pattern: read.Pods[j].Pattern, PeakMilliCores: read.Pods[j].PeakMilliCores}
 		object := g.byUID[record.UID]
 		if object == nil || object.DeletionTimestamp != nil || g.plugin.deps.Half.Moving(record.UID) {
-			left = left.Plus(pod.Usage) // a lower bound, until the next sample
+			left = left.Plus(read.Pods[j].Counted()) // a lower bound, until the next sample
 			continue
 		}
 		if about != nil && !about(record, object) {

@@ -169,7 +169,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	for k := range pods {
 		pods[k].Expected = pods[k].Expected.Toward(stays)
 	}
-	node.Need = g.Observed.Lines.Need(i, left)
+	node.Need, node.NeedForSignals = g.Observed.Lines.Need(i, left), g.Observed.Lines.NeedOther(i, usage.CPU, left)[cluster.CPU]
 	node.Full = !g.Options.Unforeseen && strategies.Full(&info.Node, read.Whole(usage.AtAvg5m))
 	if node.Full {
 		node.FullForHours = strategies.Full(&info.Node, cluster.Amounts{cluster.CPU: read.LeastMilliCores})

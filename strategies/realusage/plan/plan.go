@@ -65,7 +65,7 @@ func (p *planner) priority() int32 {
 
 // cool plans the moves of one hot node. Off a full one goes what is estimated to be
 // wanted too much of it or, if that is not possible or not worthwhile, what is
-// measured to be too much.
+// measured to be too much. If that is not worthwhile either, what is due goes.
 func (p *planner) cool(at cluster.NodeIndex) {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
@@ -77,7 +77,19 @@ func (p *planner) cool(at cluster.NodeIndex) {
 		}
 		p.crowded, p.excess, p.declined, p.waiting, p.notes[at] = before.crowded, before.excess, before.declined, before.waiting, ""
 	}
-	p.coolBy(at, need)
+	made, declined := len(p.landed), slices.Clip(p.declined)
+	if p.coolBy(at, need); p.notes[at] != reasons.NotWorthwhile || !positive(n.due(need)) {
+		return
+	}
+	all := p.declined[len(declined):]
+	p.declined, p.notes[at] = declined, ""
+	if p.coolBy(at, n.due(need)); p.notes[at] != "" {
+		return
+	}
+	p.notes[at] = reasons.NotWorthwhile // it stays hot by CPU
+	p.declined = append(declined, slices.DeleteFunc(all, func(d strategies.Declined) bool {
+		return slices.ContainsFunc(p.landed[made:], func(l landing) bool { return l.pod.Pod == d.Pod.Pod })
+	})...)
 }
 
 // coolBy plans the moves that take so much off a node.
@@ -129,7 +141,7 @@ func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *
 				p.destinations.takeBack(landed)
 				return false, true
 			}
-			if !p.worthwhile(at, landed) {
+			if !p.worthwhile(at, landed, by.need) {
 				p.destinations.takeBack(landed)
 				return true, false
 			}
@@ -146,21 +158,46 @@ func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *
 
 // worthwhile reports whether the moves off a node save as much hot time as their
 // disruption is worth, and notes what each saves. If not, it declines them: the
-// node will cool by itself, or another would be hot in its place.
-func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing) bool {
-	n := &p.in.Nodes[at]
-	if !n.ByCPU || p.in.MinHotMinutesSaved <= 0 {
+// node will cool by itself, or another would be hot in its place. Moves that are due
+// have to save nothing, and what they save counts for no others.
+func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing, need cluster.Amounts) bool {
+	if !p.judged(&p.in.Nodes[at], need) {
 		return true
 	}
-	w := p.worth(n, landed)
+	n := p.in.Nodes[at]
+	due := dueFirst(landed, n.due(need))
+	for _, l := range landed[:due] {
+		n.Load.Remove(l.pod.Expected)
+	}
+	landed = landed[due:]
+	w := p.worth(&n, landed)
 	if w.enough() {
 		return true
 	}
 	p.notes[at] = reasons.NotWorthwhile
 	for _, l := range landed {
-		p.decline(n, l.pod, reasons.NotWorthwhile, w.sentence(len(landed)))
+		p.decline(&n, l.pod, reasons.NotWorthwhile, w.sentence(len(landed)))
 	}
 	return false
+}
+
+// judged reports whether moves that take so much off a node have to save hot time.
+func (p *planner) judged(n *Node, need cluster.Amounts) bool {
+	return p.in.MinHotMinutesSaved > 0 && need[cluster.CPU] > n.due(need)[cluster.CPU]
+}
+
+// dueFirst brings those of a node's landings to the front that suffice for what is due,
+// and counts them.
+func dueFirst(landed []landing, due cluster.Amounts) int {
+	pods := make([]*strategies.Pod, len(landed))
+	for i := range landed {
+		pods[i] = landed[i].pod
+	}
+	chosen := greedy(pods, due)
+	slices.SortStableFunc(landed, func(a, b landing) int {
+		return cmp.Compare(orderOf(slices.Contains(chosen, a.pod)), orderOf(slices.Contains(chosen, b.pod)))
+	})
+	return len(chosen)
 }
 
 // giveUp records whether a node is left alone because pods lack destinations or
@@ -500,7 +537,7 @@ func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
 			s.steep[r] -= share(d.predicted[r], p.in.Nodes[d.at].Allocatable[r]) / float64(len(coolest))
 		}
 	}
-	if n.ByCPU && p.in.MinHotMinutesSaved > 0 && len(coolest) > 0 {
+	if p.judged(n, need) && len(coolest) > 0 {
 		s.from, s.to = n, &p.in.Nodes[p.destinations.cool[coolest[0]].at]
 	}
 	return s

@@ -23,6 +23,9 @@ type Node struct {
 	// Need is what has to leave a hot node to bring it under its evict lines;
 	// zero or less if nothing has to.
 	Need cluster.Amounts
+	// NeedForSignals is the CPU that has to leave it for other metrics than CPU usage, in
+	// milli-cores; zero or less if none has to.
+	NeedForSignals int64
 	// Unserved is how much more CPU its pods are estimated to want than it has, in
 	// milli-cores.
 	Unserved int64
@@ -71,6 +74,13 @@ func (n *Node) hotMinutes(load *forecast.Load) float64 {
 // is expected to be.
 func (n *Node) weightedHotMinutes(load *forecast.Load) float64 {
 	return load.WeightedHotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
+}
+
+// due returns the part of a need that nobody can tell to be a peak: all of it but the
+// CPU that has to leave for the usage of CPU.
+func (n *Node) due(need cluster.Amounts) cluster.Amounts {
+	need[cluster.CPU] = min(need[cluster.CPU], max(n.NeedForSignals, 0))
+	return need
 }
 
 // HotMinutes returns how long the node is expected to be hot within
