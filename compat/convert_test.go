@@ -43,6 +43,9 @@ func mustLoad(t *testing.T, text []byte) *policy.File {
 	if err != nil {
 		t.Fatalf("loading: %v\n%s", err, text)
 	}
+	if len(file.Retired) > 0 {
+		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
+	}
 	file.Converted, file.DeschedulerAt = nil, 0
 	if file.Descheduler != nil {
 		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // its keys in one order

@@ -30,8 +30,12 @@ type Note struct {
 	Field string
 	// Text says what changed and why, in one sentence without a period.
 	Text string
-	// Lossy says that something the legacy system did is no longer done.
+	// Lossy says that something the legacy system did is no longer done, or that
+	// the user should change something.
 	Lossy bool
+	// Place is where the field is, as "line 3, column 5"; empty if that is not
+	// known.
+	Place string
 }
 
 // Add appends a note about a change that keeps the meaning.

@@ -10,6 +10,14 @@ import (
 // Runs reports whether the file says what to run.
 func (f *File) Runs() bool { return f.Descheduler != nil || f.DefaultProfile }
 
+// Warnings returns what a user should know about a file that is valid.
+func (f *File) Warnings() []Note {
+	if unjudged := f.Unjudged(); unjudged != nil {
+		return append([]Note{*unjudged}, f.Retired...)
+	}
+	return f.Retired
+}
+
 // Unjudged warns of lines that leave out cpu or memory, as those do that only
 // name the other; nil if they do not. What a legacy system left out is no
 // mistake.

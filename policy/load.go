@@ -47,6 +47,8 @@ type File struct {
 	DefaultProfile bool
 	// Converted are the documents of legacy systems in the file.
 	Converted []Conversion
+	// Retired warns of each field that is no longer documented.
+	Retired []Note
 }
 
 // Load reads a policy file: YAML documents, at most one DeschedulerPolicy and
@@ -187,6 +189,8 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 		l.fieldErrors(LoadPolicyKind, errs)
 		return
 	}
+	l.file.Retired = append(l.retired(nil, object, reflect.TypeFor[LoadPolicy]()),
+		l.retired(path, given, reflect.SliceOf(SourceType(l.kinds)))...)
 	over := overlay{kinds: l.kinds}
 	load := over.policy(object)
 	load.Usage.Sources = l.file.Load.Usage.Sources // the defaults

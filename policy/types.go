@@ -117,18 +117,18 @@ type Hot struct {
 // agree here too.
 type RisingMemory struct {
 	// Window is how long all samples must be above the evict line and rise
-	// steadily: 30s to 5m. A value shorter than four times
-	// usage.sampleInterval is raised to that. 0s turns this off, so that
-	// memory waits for hot.windows.
+	// steadily, at a rate that fills memory to 95% within 3m: 30s to 5m. A
+	// value shorter than four times usage.sampleInterval is raised to that. 0s
+	// turns this off, so that memory waits for hot.windows.
 	Window metav1.Duration `json:"window"`
 	// FullPercent is the level, in percent of allocatable, that memory must be
 	// about to reach at its current rate: above 0, at most 100. At or below
 	// the evict line of memory, any steady rise counts as urgent, however
 	// slow; lint warns about that.
-	FullPercent float64 `json:"fullPercent"`
+	FullPercent float64 `json:"fullPercent" retired:"a kubelet evicts at about this level on every node"`
 	// Within is how soon memory must reach fullPercent at that rate: 10s to
 	// 1h.
-	Within metav1.Duration `json:"within"`
+	Within metav1.Duration `json:"within" retired:"what counts is whether moves come in time, and they take the same time everywhere"`
 }
 
 // Scoring configures how nodes are compared when a pod is placed.
@@ -237,7 +237,7 @@ type Eviction struct {
 	CycleDeadline metav1.Duration `json:"cycleDeadline"`
 	// Interval is the minimum time between two evictions: 0s to 10m, and
 	// shorter than cycleDeadline.
-	Interval metav1.Duration `json:"interval"`
+	Interval metav1.Duration `json:"interval" retired:"the hourly limits set the pace, and the default suits every cluster"`
 	// MaxMovesPerCycle limits the moves of one cycle: 1 to 500.
 	MaxMovesPerCycle int `json:"maxMovesPerCycle"`
 	// MaxMovesPerHour limits the evictions in any 60 minutes, including those

@@ -88,6 +88,9 @@ func load(t *testing.T, text string) *policy.File {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(file.Retired) > 0 {
+		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
+	}
 	return file
 }
 

@@ -36,6 +36,9 @@ func loadMemory(t *testing.T, settings presets.Memory) *policy.LoadPolicy {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(file.Retired) > 0 {
+		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
+	}
 	return &file.Load
 }
 

@@ -30,6 +30,9 @@ func loadRealUsage(t *testing.T, s presets.RealUsage) (policy.LoadPolicy, []stri
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(file.Retired) > 0 {
+		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
+	}
 	var notes []string
 	for _, note := range document.Notes {
 		notes = append(notes, note.Field+": "+note.Text)

@@ -27,6 +27,9 @@ func load(t *testing.T, text string) (*policy.File, map[usage.Metric]judged) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(file.Retired) > 0 {
+		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
+	}
 	if len(file.Converted) != 1 || file.Converted[0].Format != "dynamicScheduler rules" {
 		t.Fatalf("converted %v", file.Converted)
 	}

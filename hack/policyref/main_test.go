@@ -73,6 +73,26 @@ func TestReferenceHasEveryExample(t *testing.T) {
 	}
 }
 
+// A retired setting is in the schema, for editors, and not in the reference.
+func TestRetiredSettingsAreOnlyInTheSchema(t *testing.T) {
+	page, err := reference(filepath.Join(root, "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"| `interval` |", "| `fullPercent` |"} {
+		if bytes.Contains(page, []byte(gone)) {
+			t.Errorf("the reference still has %s", gone)
+		}
+	}
+	made := string(madeSchema(t))
+	if !strings.Contains(made, `"description": "interval is no longer documented and goes in two versions: `) || strings.Count(made, `"deprecated": true`) < 2 {
+		t.Error("the schema does not mark the interval of evictions as deprecated")
+	}
+	if found := mistakes(t, []byte(made), header+"eviction: {interval: 1s}\nhot: {risingMemory: {fullPercent: 90}}\n"); found != "" {
+		t.Errorf("the schema does not take retired settings: %s", found)
+	}
+}
+
 func TestReferenceReportsAMissingFolder(t *testing.T) {
 	if _, err := reference(t.TempDir()); err == nil {
 		t.Error("no error for a folder without sources")

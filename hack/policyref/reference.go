@@ -31,6 +31,7 @@ comes from, what counts as hot and cool, and how pods are moved; this page descr
   lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
 - A file without a ` + "`DeschedulerPolicy`" + ` runs RealUsageLowNodeUtilization with its defaults (see eviction.defaultProfile).
 - [examples](../examples) contains short policies to start from; [policy.schema.json](policy.schema.json) is the schema for editors.
+- A setting that this page no longer has is obeyed for two more versions. ` + "`evenkeel lint`" + ` and the log warn of it, with its place and the reason.
 - Unknown fields and invalid values are rejected with an error that names the file, the field, the value and what is allowed.
 - A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is a Kubernetes quantity, as in 250m or 200Mi. A *metric* is cpu,
   memory, memory.available, cpu.pressure, memory.pressure, io.pressure, cpu.contention or a name from usage.metrics.
@@ -95,7 +96,9 @@ func pageOf(c comments, dir string) ([]byte, error) {
 	g.findExamples()
 	g.out.WriteString(head)
 	for _, s := range w.sections {
-		g.section(s)
+		if !s.retired {
+			g.section(s)
+		}
 	}
 	return g.out.Bytes(), errors.Join(g.errs...)
 }
@@ -124,6 +127,9 @@ func (g *generator) section(s *section) {
 	fmt.Fprintf(&g.out, "\n%s %s\n\n%s\n\n", level, code(s.title, s.prefix), markdown(s.text, s.title))
 	g.out.WriteString("| Field | Type | Default | |\n|---|---|---|---|\n")
 	for _, e := range s.entries {
+		if e.retired != "" {
+			continue
+		}
 		fallback := shown(e.value)
 		if e.required {
 			fallback = "required"

@@ -177,6 +177,9 @@ func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
 			withDefault(field, value.FieldByName(e.field))
 		}
 		field["description"] = e.text
+		if e.retired != "" {
+			field["deprecated"], field["description"] = true, e.name+" "+policy.RetiredText(e.retired)+"."
+		}
 		properties[e.name] = field
 	}
 	if len(required) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
@@ -18,6 +19,8 @@ type section struct {
 	text          string
 	value         reflect.Value // the default
 	entries       []entry
+	// retired says that only retired fields lead to it.
+	retired bool
 }
 
 // entry is a field of a section.
@@ -27,7 +30,9 @@ type entry struct {
 	of       reflect.Type
 	text     string
 	required bool
-	value    reflect.Value // the default
+	// retired says why the field is retired; empty if it is not.
+	retired string
+	value   reflect.Value // the default
 }
 
 // walker walks over the types of the policy, once for reference and schema.
@@ -95,11 +100,17 @@ func (w *walker) fields(s *section, value reflect.Value) []*section {
 		}
 		e := entry{name: name, field: field.Name, of: field.Type, value: v}
 		e.text, e.required = strings.CutSuffix(w.text(typeKey(value.Type())+"."+field.Name, field.Name, name), " Required.")
+		e.retired, _ = shape.Why(field)
 		s.entries = append(s.entries, e)
 		inner, at := element(field.Type, s.prefix+name)
-		if fields(inner) && w.of[inner] == nil {
-			children = append(children, w.begin(at, at+".", w.zeroOr(inner, v)))
+		if !fields(inner) {
+			continue
 		}
+		if w.of[inner] == nil {
+			children = append(children, w.begin(at, at+".", w.zeroOr(inner, v)))
+			w.of[inner].retired = true
+		}
+		w.of[inner].retired = w.of[inner].retired && (s.retired || e.retired != "")
 	}
 	return children
 }

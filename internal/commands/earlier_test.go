@@ -34,6 +34,9 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(file.Retired) > 0 {
+		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
+	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
 	loaded, err := policyfile.Profiles(file, fake.NewClientset(class), pluginregistry.PluginRegistry)
 	if err != nil {

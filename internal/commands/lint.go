@@ -149,7 +149,7 @@ func invalid(name string, err error) PolicyReport {
 func (r *PolicyReport) errors() (problems []string) {
 	for _, finding := range r.Findings {
 		if finding.Level == lint.Error {
-			problems = append(problems, withField(finding.Field, finding.Text))
+			problems = append(problems, withField(finding.Place, withField(finding.Field, finding.Text)))
 		}
 	}
 	return problems
@@ -186,7 +186,7 @@ func (r *LintReport) text(out *layout.Page) {
 		}
 		out.Line("", fmt.Sprintf("%s%s", p.Name, is))
 		for _, finding := range p.Findings {
-			out.Line("", fmt.Sprintf("  %s: %s", finding.Level, withField(finding.Field, finding.Text)))
+			out.Line("", fmt.Sprintf("  %s: %s", finding.Level, withField(finding.Place, withField(finding.Field, finding.Text))))
 		}
 		if len(p.Does) > 0 {
 			out.Line("", "  what it does:")

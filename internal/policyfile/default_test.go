@@ -130,3 +130,24 @@ func TestPrintNotesWarnsOfAnUnjudgedResource(t *testing.T) {
 		t.Errorf("a policy that judges both prints %q", out.String())
 	}
 }
+
+// A retired setting is told once, with its place.
+func TestPrintNotesWarnsOfARetiredSetting(t *testing.T) {
+	file := load(t, loadPolicyHead+"eviction: {evictJobs: true, interval: 1s}")
+	var out bytes.Buffer
+	PrintNotes(t.Context(), file, &out)
+	got, once := strings.CutPrefix(out.String(), "policy.yaml: line 3, column 29: warning: eviction.interval: is no longer documented and goes in two versions: ")
+	if !once || strings.Count(got, "\n") != 1 {
+		t.Errorf("printed %q", out.String())
+	}
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	PrintNotes(klog.NewContext(t.Context(), logger), file, nil)
+	sink, ok := logger.GetSink().(ktesting.Underlier)
+	if !ok {
+		t.Fatal("no log to look at")
+	}
+	log := sink.GetBuffer().Data()
+	if len(log) != 1 || !slices.Contains(log[0].ParameterKVList, any("line 3, column 29")) || !slices.Contains(log[0].ParameterKVList, any("eviction.interval")) {
+		t.Errorf("logged %+v", log)
+	}
+}

@@ -10,16 +10,20 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// PrintNotes prints to out how legacy documents were converted and what a policy
-// leaves out, or logs it if out is nil.
+// PrintNotes prints to out how legacy documents were converted and what a user
+// should know about a policy that is valid, or logs it if out is nil.
 func PrintNotes(ctx context.Context, file *policy.File, out io.Writer) {
 	logger := klog.FromContext(ctx)
-	switch unjudged := file.Unjudged(); {
-	case unjudged == nil:
-	case out == nil:
-		logger.Info("Warning: the policy leaves out a resource", "file", NameOf(file), "field", unjudged.Field, "detail", unjudged.Text)
-	default:
-		_, _ = fmt.Fprintf(out, "%s: warning: %s: %s.\n", NameOf(file), unjudged.Field, unjudged.Text)
+	for _, note := range file.Warnings() {
+		if out == nil {
+			logger.Info("Warning: a setting of the policy", "file", NameOf(file), "place", note.Place, "field", note.Field, "detail", note.Text)
+			continue
+		}
+		place := note.Place
+		if place != "" {
+			place += ": "
+		}
+		_, _ = fmt.Fprintf(out, "%s: %swarning: %s: %s.\n", NameOf(file), place, note.Field, note.Text)
 	}
 	for _, document := range file.Converted {
 		for _, note := range document.Notes {

@@ -89,11 +89,16 @@ func (s *survey) plugins() {
 	}
 }
 
-// levels finds lines that leave out a resource, or leave no headroom.
-func (s *survey) levels() {
-	if unjudged := s.File.Unjudged(); unjudged != nil {
-		s.findings = append(s.findings, FindingOf(*unjudged))
+// warnings adds what loading has found: lines that leave out a resource, and
+// retired settings.
+func (s *survey) warnings() {
+	for _, n := range s.File.Warnings() {
+		s.findings = append(s.findings, FindingOf(n))
 	}
+}
+
+// levels finds lines that leave no headroom.
+func (s *survey) levels() {
 	const nearlyFull = 90
 	for _, metric := range s.lines.Metrics() {
 		given := s.lines[metric]
@@ -147,7 +152,7 @@ func (s *survey) rising() {
 		}
 	}
 	if len(reached) > 0 {
-		s.warn("hot.risingMemory.fullPercent", "%s%% is reached at the evict line of %s: above it any steady rise is urgent, however slow",
+		s.warn("lines", "memory counts as nearly full at %s%%, which is reached at the evict line of %s: above it any steady rise is urgent, however slow",
 			number(rising.FullPercent), strings.Join(reached, " and "))
 	}
 }

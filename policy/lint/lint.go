@@ -11,7 +11,7 @@ package lint
 func Examine(of Subject) (findings []Finding, does []string) {
 	s := newSurvey(of)
 	for _, part := range []func(){
-		s.converted, s.scope, s.idle, s.plugins, s.resources, s.levels, s.hot, s.rising, s.recurs, s.observation, s.pace, s.times, s.steering, s.sources, s.measured,
+		s.converted, s.scope, s.idle, s.plugins, s.resources, s.warnings, s.levels, s.hot, s.rising, s.recurs, s.observation, s.pace, s.times, s.steering, s.sources, s.measured,
 		s.readsWords, s.evictsWords, s.worthWords, s.strategiesWords, s.landsWords, s.paceWords, s.timesWords, s.pluginsWords, s.limitsWords, s.schedulingWords, s.syncWords,
 	} {
 		part()

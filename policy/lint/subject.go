@@ -29,6 +29,8 @@ type Finding struct {
 	Level Level `json:"level"`
 	// Field is the path that it is about; empty for the policy as a whole.
 	Field string `json:"field,omitempty"`
+	// Place is where that is, as "line 3, column 5"; empty if it is not known.
+	Place string `json:"place,omitempty"`
 	// Text says it.
 	Text string `json:"text"`
 }
@@ -39,7 +41,7 @@ func FindingOf(n policy.Note) Finding {
 	if n.Lossy {
 		level = Warning
 	}
-	return Finding{Level: level, Field: n.Field, Text: n.Text}
+	return Finding{Level: level, Field: n.Field, Text: n.Text, Place: n.Place}
 }
 
 // Subject is a valid policy.

@@ -101,14 +101,14 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if !ok {
 		return mismatch(path, value, "must be a mapping of fields")
 	}
-	types := Fields(t)
+	known := fieldsOf(t)
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if fieldType, known := types[name]; known {
-			errs = append(errs, Check(path.Child(name), object[name], fieldType)...)
+		if one, ok := known[name]; ok {
+			errs = append(errs, Check(path.Child(name), object[name], one.Type)...)
 			continue
 		}
-		allowed := slices.Sorted(maps.Keys(types))
+		allowed := documented(known)
 		errs = append(errs, field.Forbidden(path.Child(name),
 			fmt.Sprintf("unknown field %q%s (allowed: %s)", name, likely.Hint(name, allowed), strings.Join(allowed, ", "))))
 	}
@@ -119,6 +119,15 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 // count as its own.
 func Fields(t reflect.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
+	for name, f := range fieldsOf(t) {
+		types[name] = f.Type
+	}
+	return types
+}
+
+// fieldsOf returns a struct's fields by JSON name.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" || !f.IsExported() || name == "-" {
@@ -127,9 +136,9 @@ func Fields(t reflect.Type) map[string]reflect.Type {
 		if name == "" {
 			name = f.Name
 		}
-		types[name] = f.Type
+		fields[name] = f
 	}
-	return types
+	return fields
 }
 
 func checkMap(path *field.Path, value any, t reflect.Type) field.ErrorList {

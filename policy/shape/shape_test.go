@@ -2,6 +2,7 @@ package shape
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,5 +73,32 @@ func TestWithoutNulls(t *testing.T) {
 	}
 	if diff := cmp.Diff(any(want), WithoutNulls(tree)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+}
+
+// Retired fields are found wherever a document has them.
+func TestRetiredFields(t *testing.T) {
+	type inner struct {
+		Old  int `json:"old" retired:"too old"`
+		Kept int `json:"kept"`
+	}
+	type outer struct {
+		inner
+		Whole *inner           `json:"whole" retired:"all of it"`
+		List  []inner          `json:"list"`
+		Map   map[string]inner `json:"map"`
+		Free  any              `json:"free"`
+	}
+	both := map[string]any{"old": json.Number("1"), "kept": json.Number("2")}
+	object := map[string]any{
+		"old": json.Number("1"), "whole": both, "list": []any{map[string]any{"kept": json.Number("1")}, both}, "map": map[string]any{"a.b": both}, "free": both,
+	}
+	var got []string
+	for _, one := range RetiredFields(nil, object, reflect.TypeFor[*outer]()) {
+		got = append(got, one.Path.String()+": "+one.Why)
+	}
+	want := []string{"list[1].old: too old", "map[a.b].old: too old", "old: too old", "whole: all of it"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
 	}
 }

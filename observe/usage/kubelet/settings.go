@@ -40,7 +40,7 @@ type Config struct {
 	Port int32 `json:"port"`
 	// Concurrency limits how many nodes are queried at the same time: 1 to
 	// 500.
-	Concurrency int `json:"concurrency"`
+	Concurrency int `json:"concurrency" retired:"the default reads thousands of nodes within one sample"`
 	// Endpoint selects what is read: Summary (/stats/summary, which includes
 	// pressures and contention) or Resource (/metrics/resource).
 	Endpoint Endpoint `json:"endpoint"`

@@ -23,7 +23,7 @@ type Config struct {
 	Path string `json:"path"`
 	// Concurrency limits how many nodes are queried at the same time: 1 to
 	// 500.
-	Concurrency int `json:"concurrency"`
+	Concurrency int `json:"concurrency" retired:"the default reads thousands of nodes within one sample"`
 	// Unit is the unit of the values: percent or fraction.
 	Unit source.Unit `json:"unit"`
 	// TLS configures how exporters are verified and which client certificate
