@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Execute makes the moves of a plan for a profile, driven by the clock, and logs
-// the outcomes.
-func (e *Evictor) Execute(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) {
+// Make makes the moves of a plan for a profile, driven by the clock, and logs the
+// outcomes.
+func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) {
 	logger, done := klog.FromContext(ctx), 0
 	for _, outcome := range e.Begin(ctx, p, profile).run(ctx) {
 		if outcome.Reason == "" {

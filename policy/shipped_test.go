@@ -57,7 +57,7 @@ func TestShippedCronJobRunsOneCycleAtATime(t *testing.T) {
 // shipped DeschedulerPolicy and our arguments.
 func TestUpstreamLoadsTheShippedPolicy(t *testing.T) {
 	descheduler.SetupPlugins()
-	plugin.Register(pluginregistry.PluginRegistry, registry.All, func() plugin.Deps { return plugin.Deps{} })
+	plugin.Register(pluginregistry.PluginRegistry, registry.All)
 
 	path := filepath.Join(t.TempDir(), "descheduler.yaml")
 	if err := os.WriteFile(path, loadShipped(t).Descheduler, 0o600); err != nil {

@@ -100,7 +100,7 @@ func TestADeployDuringAMove(t *testing.T) {
 			}
 			w, e := steered(t, fleet, allHot, 0)
 			planned := strategies.Plan{Moves: []strategies.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
-			cycle := e.evictor.Begin(t.Context(), &planned, nil)
+			cycle := e.evictor.Begin(t.Context(), &planned, e.plugins[0].Profile())
 			if evicted {
 				fits := fleet.Replicas[3].Requests
 				fleet.Replicas[3].Requests = fleet.Capacity.Plus(fleet.Capacity)
@@ -161,7 +161,7 @@ func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w.maxUnavailable = 10
 	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
 	moves, began := []strategies.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}, e.clock
-	e.Execute(t.Context(), e.plugins[0], &strategies.Made{Plan: strategies.Plan{Moves: moves}})
+	e.Make(t.Context(), &strategies.Plan{Moves: moves}, e.plugins[0].Profile())
 	if e.err != nil || e.tally.Landed != 3 || e.tally.Refused > 0 {
 		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.Landed, e.tally.Refused, e.err)
 	}

@@ -175,15 +175,14 @@ type chronicle struct {
 	told   map[string]string // what was last written of a move
 }
 
-// witness records plans before they are executed.
+// witness records plans before their moves are made.
 type witness struct {
+	*evenkeel
 	chronicle *chronicle
-	evenkeel  *evenkeel
 }
 
-func (w witness) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
+func (w witness) Planned(_ context.Context, _ *plugin.Plugin, made *strategies.Made) {
 	w.chronicle.plan(made)
-	w.evenkeel.Execute(ctx, by, made)
 }
 
 // decisions plays a variant and returns what was decided.
@@ -210,14 +209,12 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 	return r.text.String()
 }
 
-// listen connects the chronicle to plan execution and to the answers to
+// listen connects the chronicle to plans and to the answers to
 // kube-scheduler.
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
-	err := e.plan(witness{r, e})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	e.executor = witness{e, r}
+	var err error
 	if r.server, err = extender.NewServer(extender.Config{Answerer: e.answerer, FullReplies: true, ListedRejects: 1000}); err != nil {
 		r.t.Fatal(err)
 	}

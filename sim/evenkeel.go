@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/observe/usage"
@@ -33,6 +34,8 @@ type evenkeel struct {
 	changed, gone []*v1.Pod
 	evictor       *evictor.Evictor
 	plugins       []*plugin.Plugin
+	// executor is the evenkeel itself, unless somebody looks at its plans.
+	executor cycle.Executor
 	// clock is the time of the run, step the start of the cycle's step.
 	clock, step time.Time
 	err         error
@@ -75,16 +78,10 @@ func (e *evenkeel) join(w *world) error {
 	for _, pod := range w.pods() {
 		store.SetPod(pod)
 	}
-	w.watcher = e
-	return e.plan(e)
-}
-
-// plan makes the strategies' plugins, whose plans executor gets.
-func (e *evenkeel) plan(executor plugin.Executor) error {
-	e.plugins = nil
+	w.watcher, e.executor = e, e
 	for _, strategy := range e.policy.Strategies {
 		made, err := plugin.New(strategy, &deschedulerapi.Handle{World: stage{e.world}}, plugin.Deps{
-			Half: e.evictor, Executor: executor, Options: e.policy.Options,
+			Half: e.evictor, Options: e.policy.Options,
 		})
 		if err != nil {
 			return err
@@ -100,26 +97,32 @@ func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Dura
 	e.observer.Sample(ctx)
 }
 
-// cycle plans and executes the plan.
+// cycle is cycle.Runner.Run in virtual time.
 func (e *evenkeel) cycle(ctx context.Context) error {
 	e.err = nil
 	e.observer.Ledger().Expire(e.clock)
 	e.evictor.BeginCycle(ctx)
 	for _, strategy := range e.plugins {
-		if status := strategy.Balance(ctx, e.world.nodes); status != nil && status.Err != nil {
-			return status.Err
+		observed := e.evictor.Observe()
+		made, err := strategy.Plan(ctx, &observed, e.world.nodes)
+		if err != nil {
+			return err
 		}
-		if e.err != nil {
+		e.executor.Planned(ctx, strategy, made)
+		if e.executor.Make(ctx, &made.Plan, strategy.Profile()); e.err != nil {
 			return e.err
 		}
 	}
 	return nil
 }
 
-// Execute implements plugin.Executor: it lets time pass between the steps of
-// the evictor's cycle.
-func (e *evenkeel) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
-	cycle := e.evictor.Begin(ctx, &made.Plan, by.Profile())
+// Planned implements cycle.Executor: nobody is shown a plan.
+func (e *evenkeel) Planned(context.Context, *plugin.Plugin, *strategies.Made) {}
+
+// Make implements cycle.Executor: it lets time pass between the steps of the evictor's
+// cycle.
+func (e *evenkeel) Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) {
+	cycle := e.evictor.Begin(ctx, plan, profile)
 	defer cycle.End(ctx)
 	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
 		if e.err = e.world.until(at); e.err != nil {

@@ -22,13 +22,12 @@ type promised struct {
 	at     time.Time
 }
 
-func (p *promised) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
+func (p *promised) Planned(_ context.Context, _ *plugin.Plugin, made *strategies.Made) {
 	for i := range made.Plan.Nodes {
 		if r := made.Plan.Nodes[i].Relief; r != nil && p.relief == nil {
 			p.relief, p.at = r, p.clock
 		}
 	}
-	p.evenkeel.Execute(ctx, by, made)
 }
 
 // A packed node is relieved in about the time that the first plan says: by the shipped
@@ -109,9 +108,7 @@ func promise(t *testing.T, c *Config, p *Policy) (said *promised, last time.Time
 		t.Fatal(err)
 	}
 	said = &promised{evenkeel: player.evenkeel}
-	if err := said.plan(said); err != nil {
-		t.Fatal(err)
-	}
+	said.executor = said
 	for step := range c.Steps {
 		if err := player.step(ctx, step); err != nil {
 			t.Fatal(err)

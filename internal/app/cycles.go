@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/evictor/runner"
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/terminal"
@@ -60,7 +60,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 	}
 	group.Go(func() error { return e.publish(ctx) })
 	group.Go(func() error {
-		runner.Loop(ctx, schedule, e.kube.Clock.Now, e.health.Progress, e.nextCycle)
+		cycle.Loop(ctx, schedule, e.kube.Clock.Now, e.health.Progress, e.nextCycle)
 		return nil
 	})
 	return group.Wait()
@@ -92,8 +92,7 @@ func (e *evicting) cycle(ctx context.Context) error {
 		e.metrics.runner.NotBegun()
 		return err
 	}
-	g.evictor.BeginCycle(ctx)
-	return g.runner.Cycle(ctx)
+	return g.runner.Run(ctx)
 }
 
 // awaitUsage waits until enough usage has been observed for a cycle by the policy

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -13,9 +12,9 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/cluster/slim"
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
-	"github.com/evenkeel/evenkeel/evictor/runner"
 	"github.com/evenkeel/evenkeel/evictor/saved"
 	"github.com/evenkeel/evenkeel/internal/collector"
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -30,7 +29,6 @@ import (
 	"github.com/evenkeel/evenkeel/status/explain/live"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
-	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
@@ -183,7 +181,7 @@ type evicting struct {
 	room       *announce.Room
 	explainer  *live.Explainer
 	// executor returns what executes the plans of a policy.
-	executor func(*generation) plugin.Executor
+	executor func(*generation) cycle.Executor
 	// synced reports whether the observer has the first lists.
 	synced func() bool
 	demand *evictor.Demand
@@ -199,7 +197,7 @@ var _ policyUser = (*evicting)(nil)
 // evictingMetrics are registered once, for all policies.
 type evictingMetrics struct {
 	evictor *metrics.Metrics
-	runner  *runner.Metrics
+	runner  *cycle.Metrics
 }
 
 // newEvicting makes a process that evicts, and answers kube-scheduler as well if
@@ -212,8 +210,8 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		return nil, err
 	}
 	e := &evicting{process: p, answers: answers, events: log, transitions: policyfile.ReadsTransitions(p.current().profiles)}
-	e.executor = func(g *generation) plugin.Executor {
-		return &planExecutor{explainer: e.explainer, room: e.room, nodes: e.nodes, evictor: g.evictor}
+	e.executor = func(g *generation) cycle.Executor {
+		return &executor{Evictor: g.evictor, explainer: e.explainer, room: e.room, nodes: e.nodes}
 	}
 	slimmer := slim.New()
 	if !e.transitions { // they would take a tenth of a pod's memory
@@ -224,11 +222,11 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	if e.synced, err = p.observer.Store().Attach(e.informers); err != nil {
 		return nil, fmt.Errorf("feeding the observer: %w", err)
 	}
-	if e.podsOnNode, err = runner.PodsOnNode(e.informers); err != nil {
+	if e.podsOnNode, err = cycle.PodsOnNode(e.informers); err != nil {
 		return nil, err
 	}
 	p.lease.Export(p.registry)
-	e.metrics = evictingMetrics{evictor: metrics.New(p.registry), runner: runner.NewMetrics(p.registry)}
+	e.metrics = evictingMetrics{evictor: metrics.New(p.registry), runner: cycle.NewMetrics(p.registry)}
 	e.cluster = evictor.NewWatched(e.informers, p.observer.Ledger(), p.kube.Clock)
 	dynamic, err := p.kube.Dynamic()
 	if err != nil {
@@ -267,9 +265,8 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 	if err := e.process.complete(ctx, g); err != nil {
 		return err
 	}
-	plugins := e.plugins(g)
 	if len(g.classes) > 0 {
-		profiles, err := policyfile.Profiles(g.file, e.kube.Client, plugins)
+		profiles, err := policyfile.Profiles(g.file, e.kube.Client, pluginregistry.PluginRegistry)
 		if err != nil {
 			return err
 		}
@@ -294,40 +291,27 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 			return err
 		}
 	}
-	g.runner, err = e.newRunner(ctx, g, plugins)
+	g.runner, err = e.newRunner(ctx, g)
 	return err
 }
 
-// plugins returns the registry of plugins, in which Evenkeel's own acts by the
-// policy.
-func (e *evicting) plugins(g *generation) pluginregistry.Registry {
-	plugins := maps.Clone(pluginregistry.PluginRegistry)
-	plugin.Register(plugins, registry.All, func() plugin.Deps {
-		return plugin.Deps{
-			Half: g.evictor, Executor: e.executor(g), Options: plugin.OptionsOf(&g.load.Eviction),
-		}
-	})
-	return plugins
-}
-
-// planExecutor reports the plans of a policy and has their pods moved.
-type planExecutor struct {
+// executor shows the plans of a policy and has their moves made.
+type executor struct {
+	*evictor.Evictor
 	explainer *live.Explainer
 	room      *announce.Room
 	nodes     *announce.Nodes
-	evictor   *evictor.Evictor
 }
 
-var _ plugin.Executor = (*planExecutor)(nil)
+var _ cycle.Executor = (*executor)(nil)
 
-// Execute implements plugin.Executor.
-func (p *planExecutor) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
-	p.explainer.Judged(ctx, by, made)
+// Planned implements cycle.Executor.
+func (x *executor) Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
+	x.explainer.Judged(ctx, by, made)
 	if made.Closed == "" && by.Describe().Relieves {
-		p.room.Planned(&made.Plan)
-		p.nodes.Planned(&made.Plan)
+		x.room.Planned(&made.Plan)
+		x.nodes.Planned(&made.Plan)
 	}
-	p.evictor.Execute(ctx, &made.Plan, by.Profile())
 }
 
 func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
@@ -366,11 +350,14 @@ func (e *evicting) startInformers(ctx context.Context) error {
 
 // newRunner makes what runs the profiles of a policy, and requests the informers
 // that they need.
-func (e *evicting) newRunner(ctx context.Context, g *generation, plugins pluginregistry.Registry) (*runner.Runner, error) {
-	made, err := runner.New(ctx, runner.Config{
+func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner, error) {
+	made, err := cycle.New(ctx, cycle.Config{
 		Policy:     g.profiles,
+		Evictor:    g.evictor,
+		Executor:   e.executor(g),
+		Options:    plugin.OptionsOf(&g.load.Eviction),
 		Instance:   strconv.Itoa(g.number),
-		Registry:   plugins,
+		Registry:   pluginregistry.PluginRegistry,
 		Client:     e.evictions.Clientset(g.evictor),
 		REST:       e.kube.REST,
 		Informers:  e.informers,

@@ -28,6 +28,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/compat"
@@ -169,13 +170,12 @@ func (u use) upstream(t *testing.T, text []byte) error {
 	}
 	u.tried++
 	g := &generation{load: u.first.load, number: u.tried, evictor: u.first.evictor}
-	plugins := u.evicting.plugins(g)
-	profiles, err := descheduler.LoadPolicyConfig(path, u.client, plugins)
+	profiles, err := descheduler.LoadPolicyConfig(path, u.client, pluginregistry.PluginRegistry)
 	if err != nil {
 		return err
 	}
 	g.profiles = profiles
-	_, err = u.evicting.newRunner(t.Context(), g, plugins)
+	_, err = u.evicting.newRunner(t.Context(), g)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	listers "k8s.io/client-go/listers/core/v1"
 
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -40,7 +41,7 @@ type Planning struct {
 	planned func(context.Context, *plugin.Plugin, *strategies.Made)
 }
 
-var _ plugin.Executor = (*Planning)(nil)
+var _ cycle.Executor = (*Planning)(nil)
 
 // OpenPlanning makes a process that plans, without starting it. It reports to
 // progress what takes time, and fails if the API server cannot be reached.
@@ -63,7 +64,7 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 	if err != nil {
 		return nil, err
 	}
-	e.executor = func(*generation) plugin.Executor { return p }
+	e.executor = func(*generation) cycle.Executor { return p }
 	if err := e.reach(ctx, e); err != nil {
 		e.stop()
 		return nil, err
@@ -112,10 +113,13 @@ func (p *Planning) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 // ReadLedger reads the stored ledger, so that moves are known without a cycle.
 func (p *Planning) ReadLedger(ctx context.Context) error { return p.evicting.takeLedger(ctx) }
 
-// Execute implements plugin.Executor.
-func (p *Planning) Execute(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
+// Planned implements cycle.Executor.
+func (p *Planning) Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	p.planned(ctx, by, made)
 }
+
+// Make implements cycle.Executor: nothing is moved.
+func (p *Planning) Make(context.Context, *strategies.Plan, *strategies.Profile) {}
 
 // hopeless returns why usage will not come, for as long as nobody installs the
 // source.

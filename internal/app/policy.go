@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/evictor/runner"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
@@ -44,7 +44,7 @@ type generation struct {
 	// evictor and runner are made by a process that evicts, nodeSync by one that
 	// writes to nodes, unless it is a dry run.
 	evictor  *evictor.Evictor
-	runner   *runner.Runner
+	runner   *cycle.Runner
 	nodeSync *nodesync.Syncer
 }
 
@@ -109,7 +109,7 @@ func (s *setup) observe(g *generation) error {
 	if s.options.Recording {
 		config.Usage.Startup = 0
 	}
-	selector, err := runner.NodeSelector(g.profiles.NodeSelector)
+	selector, err := cycle.NodeSelector(g.profiles.NodeSelector)
 	if err != nil {
 		return policyfile.Invalid(s.options.PolicyFile, err.Error())
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
@@ -42,7 +43,7 @@ func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
 	planning := &Planning{planned: func(_ context.Context, by *plugin.Plugin, _ *strategies.Made) {
 		shown = append(shown, slices.ContainsFunc(terms.Shown, by.Is))
 	}}
-	r.evicting.executor = func(*generation) plugin.Executor { return planning }
+	r.evicting.executor = func(*generation) cycle.Executor { return planning }
 	r.must(r.evicting.complete(t.Context(), r.first))
 	r.nextCycleOf(t)
 	if len(shown) != 2 || !shown[0] || shown[1] {

@@ -85,6 +85,7 @@ var floors = [][]string{
 	{"internal/app", "internal/commands"},
 	{"internal/cleanup", "internal/flags", "internal/policyfile", "internal/settings", "compat"},
 	{"status"},
+	{"cycle"},
 	{"policy", "strategies", "scorer", "evictor"},
 	{"observe", "policy/check"},
 	{"ledger", "placement", "cluster", "reasons"},
@@ -117,7 +118,7 @@ var importers = map[string][]string{
 	"compat":             {"cmd", "compat", simulator},
 	"compat/presets":     {"compat"},
 	"evictor/leadership": {"internal/app", "evictor/leadership", "status/serve"},
-	"evictor/runner":     {"internal", "evictor/runner", "status/explain/live"},
+	"cycle":              {"internal", "cycle", "status/explain/live", simulator},
 	"cluster/slim":       {"internal", "evictor/custom", simulator},
 
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", simulator},

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/evenkeel/evenkeel/evictor/runner"
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/likely"
@@ -214,7 +214,7 @@ func (o *Options) Validate() error {
 	if o.Interval != 0 {
 		return exit.Usagef("--schedule and --descheduling-interval exclude each other")
 	}
-	if _, err := runner.ParseSchedule(o.Schedule); err != nil {
+	if _, err := cycle.ParseSchedule(o.Schedule); err != nil {
 		return exit.Usagef("--schedule: %w", err)
 	}
 	return nil
@@ -304,11 +304,11 @@ func (o *Options) Follows(answers bool) bool {
 }
 
 // Cycles returns when cycles run. The flags must be valid.
-func (o *Options) Cycles() (runner.Schedule, error) {
+func (o *Options) Cycles() (cycle.Schedule, error) {
 	if o.Schedule != "" {
-		return runner.ParseSchedule(o.Schedule)
+		return cycle.ParseSchedule(o.Schedule)
 	}
-	return runner.Every(o.Interval), nil
+	return cycle.Every(o.Interval), nil
 }
 
 // Remote returns the separate extender, or nil.

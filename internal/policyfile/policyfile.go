@@ -34,7 +34,7 @@ import (
 // called before anything is decoded.
 var SetupPlugins = sync.OnceFunc(func() {
 	descheduler.SetupPlugins()
-	plugin.Register(pluginregistry.PluginRegistry, registry.All, func() plugin.Deps { return plugin.Deps{} })
+	plugin.Register(pluginregistry.PluginRegistry, registry.All)
 	quieten(pluginregistry.PluginRegistry)
 })
 

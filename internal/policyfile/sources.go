@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/evictor/runner"
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
 	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
@@ -41,7 +41,7 @@ func ReadSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.So
 // provided completes Prometheus sources without an address with the server of
 // upstream's metricsProviders.
 func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy.Source {
-	server := runner.PrometheusOf(profiles)
+	server := cycle.PrometheusOf(profiles)
 	sources = slices.Clone(sources)
 	for i := range sources {
 		given, ok := sources[i].Config.(*prometheus.Config)
@@ -66,9 +66,9 @@ const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/t
 func providedToken(server *api.Prometheus) (file string, secret source.SecretKey) {
 	if server.AuthToken != nil && server.AuthToken.SecretReference != nil {
 		ref := server.AuthToken.SecretReference
-		return "", source.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: runner.PrometheusTokenKey}
+		return "", source.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: cycle.PrometheusTokenKey}
 	}
-	if _, err := os.Stat(serviceAccountTokenFile); err != nil || !runner.SendsOwnToken(server) {
+	if _, err := os.Stat(serviceAccountTokenFile); err != nil || !cycle.SendsOwnToken(server) {
 		return "", source.SecretKey{}
 	}
 	return serviceAccountTokenFile, source.SecretKey{}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/evictor/runner"
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
 	"github.com/evenkeel/evenkeel/observe/usage/source"
@@ -21,7 +21,7 @@ func TestProvidedPrometheus(t *testing.T) {
 			URL: "http://theirs", AuthToken: &api.AuthToken{SecretReference: &api.SecretReference{Namespace: "mon", Name: "token"}},
 		},
 	}}}
-	token := source.SecretKey{Namespace: "mon", Name: "token", Key: runner.PrometheusTokenKey}
+	token := source.SecretKey{Namespace: "mon", Name: "token", Key: cycle.PrometheusTokenKey}
 	own := source.SecretKey{Namespace: "mon", Name: "own", Key: "k"}
 	cases := map[string]struct {
 		given, want prometheus.Config

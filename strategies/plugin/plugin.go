@@ -1,7 +1,7 @@
-// Package plugin makes a strategy a plugin of the descheduler framework. It gathers
-// what strategies plan on, says which pods may be moved at all, and hands the plan
-// to an Executor. A strategy is its arguments: a type with a method that plans.
-// Package registry lists the strategies.
+// Package plugin makes a strategy a plugin of the descheduler framework, which gives it
+// its arguments and the filters of its profile. It gathers what strategies plan on. A
+// strategy is its arguments: a type with a method that plans. Package registry lists the
+// strategies.
 package plugin
 
 import (
@@ -66,17 +66,11 @@ type Half interface {
 	Moving(podUID string) bool
 }
 
-// Executor carries out a plan: it makes its moves or prints them.
-type Executor interface {
-	// Execute gets the plan and the plugin that made it, which can explain it and
-	// knows its profile.
-	Execute(ctx context.Context, by *Plugin, made *strategies.Made)
-}
-
 // Deps is what a strategy needs beyond the framework's handle.
 type Deps struct {
-	Half     Half
-	Executor Executor
+	Half Half
+	// Profile is the name of the profile that the strategy plans for.
+	Profile string
 	// Options are the policy's rules about pods.
 	Options Options
 }
@@ -124,14 +118,13 @@ func (o *Options) Within(site cluster.Site) (domain, zone string) {
 	return domain, site.Zone
 }
 
-// Register adds strategies to a registry of the framework. deps is called only
-// when a plugin is built: decoding a policy already needs the registration,
-// before the dependencies exist.
-func Register(registry pluginregistry.Registry, all []Strategy, deps func() Deps) {
+// Register adds strategies to a registry of the framework, for policies to be decoded
+// and validated. A cycle builds them with New.
+func Register(registry pluginregistry.Registry, all []Strategy) {
 	for _, strategy := range all {
 		name := strategy.Describe().Name
-		build := func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
-			return New(args, handle, deps())
+		build := func(context.Context, runtime.Object, frameworktypes.Handle) (frameworktypes.Plugin, error) {
+			return nil, errors.New("plugin: only a cycle runs strategies")
 		}
 		validate := func(args runtime.Object) error {
 			given, ok := args.(Strategy)
@@ -164,8 +157,8 @@ func New(args runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin,
 	if !ok {
 		return nil, fmt.Errorf("unexpected arguments of type %T: they are no strategy's", args)
 	}
-	if deps.Half == nil || deps.Executor == nil {
-		return nil, errors.New("plugin: Half and Executor must be set")
+	if deps.Half == nil {
+		return nil, errors.New("plugin: Half must be set")
 	}
 	return &Plugin{strategy: strategy, is: strategy.Describe(), handle: handle, deps: deps}, nil
 }
@@ -179,3 +172,15 @@ func (p *Plugin) Name() string { return p.is.Name }
 // Is reports whether the plugin runs with these very arguments: those of its
 // profile, which may equal another one's.
 func (p *Plugin) Is(args policy.Strategy) bool { return policy.Strategy(p.strategy) == args }
+
+// Profile returns the profile that the plugin plans for.
+func (p *Plugin) Profile() *strategies.Profile {
+	filters := p.handle.Evictor()
+	return &strategies.Profile{Name: p.deps.Profile, Strategy: p.Name(), Filter: filters.Filter, PreEvictionFilter: filters.PreEvictionFilter}
+}
+
+// Balance makes a strategy a plugin that a profile may enable for balancing. The
+// framework never calls it: cycles give strategies their turns themselves.
+func (p *Plugin) Balance(context.Context, []*v1.Node) *frameworktypes.Status {
+	return &frameworktypes.Status{Err: errors.New("plugin: only a cycle runs strategies")}
+}

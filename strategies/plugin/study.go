@@ -3,10 +3,13 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/observe/usage"
@@ -14,11 +17,30 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Study plans as Balance does but executes nothing. It may be called while
-// Balance runs.
+var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
+
+// Plan plans one cycle on what is observed. nodes are those that match the policy's
+// nodeSelector.
+func (p *Plugin) Plan(ctx context.Context, observed *strategies.Observed, nodes []*v1.Node) (*strategies.Made, error) {
+	study, err := p.study(ctx, observed, nodes, strategies.Asked{})
+	if err != nil {
+		return nil, err
+	}
+	made, logger := &study.Made, klog.FromContext(ctx)
+	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
+	logDeclined(logger, made.Plan.Declined)
+	return made, nil
+}
+
+// Study plans as Plan does on what is known now, and explains the plan's effect on a pod.
+// It may be called while a cycle runs.
 func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
 	observed := p.deps.Half.Observe()
-	study := strategies.Study{Made: strategies.Made{Observed: observed, Closed: observed.Closed}}
+	return p.study(ctx, &observed, nodes, asked)
+}
+
+func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
+	study := strategies.Study{Made: strategies.Made{Observed: *observed, Closed: observed.Closed}}
 	var object *v1.Pod
 	if observed.View != nil {
 		object = p.judge(ctx, &study, asked)
@@ -26,7 +48,7 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked strategies.A
 	if observed.Closed != "" {
 		return study, nil
 	}
-	round := &Round{Observed: observed, Options: p.deps.Options, Nodes: nodes, Asked: study.Pod, plugin: p, asked: object}
+	round := &Round{Observed: *observed, Options: p.deps.Options, Nodes: nodes, Asked: study.Pod, plugin: p, asked: object}
 	result, err := p.strategy.Plan(ctx, round)
 	if err != nil {
 		return study, err
@@ -35,6 +57,23 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked strategies.A
 	study.Landings = result.Landings
 	p.pace(&study.Made, result.MaxPerNode)
 	return study, nil
+}
+
+// logDeclined sums up by reason which pods are not moved: on hundreds of hot
+// nodes they are thousands, in each cycle.
+func logDeclined(logger klog.Logger, declined []strategies.Declined) {
+	pods, examples := map[reasons.Reason]int{}, map[reasons.Reason]*strategies.Declined{}
+	for i := range declined {
+		d := &declined[i]
+		if pods[d.Reason]++; examples[d.Reason] == nil {
+			examples[d.Reason] = d
+		}
+		logger.V(4).Info("Pod is not moved", "pod", klog.KRef(d.Namespace, d.Name), "node", d.Node, "reason", d.Reason, "detail", d.Detail)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(pods)) {
+		d := examples[reason]
+		logger.V(2).Info("Pods are not moved", "reason", reason, "pods", pods[reason], "example", klog.KRef(d.Namespace, d.Name), "node", d.Node, "detail", d.Detail)
+	}
 }
 
 // pace adds to a plan how long the moves off each node take.

@@ -127,7 +127,7 @@ func (f *fleet) study(t *testing.T, about int) strategies.Study {
 		t.Fatal(err)
 	}
 	handle.EvictorFilterImpl = evictor.(frameworktypes.EvictorPlugin)
-	p, err := plugin.New(&f.args, handle, plugin.Deps{Half: half{f, filters}, Executor: nobody{}, Options: f.options})
+	p, err := plugin.New(&f.args, handle, plugin.Deps{Half: half{f, filters}, Options: f.options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +151,6 @@ func (h half) Protection(*v1.Pod) (reasons.Reason, string)         { return "", 
 func (h half) Disruption(*v1.Pod) strategies.Disruption            { return strategies.Disruption{} }
 func (h half) Surges(*v1.Pod) bool                                 { return false }
 func (h half) Moving(string) bool                                  { return false }
-
-// nobody executes nothing.
-type nobody struct{}
-
-func (nobody) Execute(context.Context, *plugin.Plugin, *strategies.Made) {}
 
 // Pods go to a cool node that they prefer, and stay where that is not known, not cool,
 // has no room for their peak, or is not preferred by enough.

@@ -11,7 +11,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/observe/forecast"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
-	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -37,14 +36,14 @@ func TestCycleWhereAllAreBusyAtOneHour(t *testing.T) {
 				}
 			}
 			f.observed.View.At = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
-			moves := 0
-			plugin := f.plugin(t, f.begin, func(made strategies.Made) { moves = len(made.Plan.Moves) }, func(o *plugin.Options) {
+			plugin := f.plugin(t, f.begin, func(o *plugin.Options) {
 				o.Recurs, o.MinHotTimeSaved = forecast.Clock{Period: 24 * time.Hour}, 10*time.Minute
 			})
-			if status := plugin.Balance(klog.NewContext(t.Context(), logr.Discard()), f.nodes); status != nil && status.Err != nil {
-				t.Fatal(status.Err)
+			made, err := plugin.Plan(klog.NewContext(t.Context(), logr.Discard()), &f.observed, f.nodes)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if moves > 0 {
+			if moves := len(made.Plan.Moves); moves > 0 {
 				t.Errorf("%d moves", moves)
 			}
 		})

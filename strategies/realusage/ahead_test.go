@@ -121,11 +121,11 @@ func TestWhatIsRelievedAhead(t *testing.T) {
 // What metrics count an eviction by is why its pod was moved.
 func TestAMoveAheadIsPlannedAsSuch(t *testing.T) {
 	y := quietYard(t, 9000)
-	var planned []strategies.Move
-	y.deps.Executor = executorFunc(func(made strategies.Made) { planned = made.Plan.Moves })
-	if status := y.plugin(t).Balance(t.Context(), y.nodes); status != nil && status.Err != nil {
-		t.Fatal(status.Err)
+	made, err := y.plugin(t).Plan(t.Context(), &y.observed, y.nodes)
+	if err != nil {
+		t.Fatal(err)
 	}
+	planned := made.Plan.Moves
 	if len(planned) != 1 || planned[0].Reason != reasons.NodeHotAhead {
 		t.Errorf("planned %+v, want one move for %s", planned, reasons.NodeHotAhead)
 	}

@@ -123,7 +123,7 @@ func TestDeepCopySharesNothing(t *testing.T) {
 func registered(t *testing.T) pluginregistry.PluginUtilities {
 	t.Helper()
 	registry := pluginregistry.NewRegistry()
-	plugin.Register(registry, []plugin.Strategy{new(Args)}, func() plugin.Deps { return plugin.Deps{} })
+	plugin.Register(registry, []plugin.Strategy{new(Args)})
 	return registry[Name]
 }
 

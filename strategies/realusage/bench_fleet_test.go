@@ -133,9 +133,8 @@ func (f *fleet) store(tb testing.TB) {
 	}
 }
 
-// plugin returns Evenkeel's strategy on the fleet; a plan goes to made and no
-// further.
-func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), made func(strategies.Made), change ...func(*plugin.Options)) *plugin.Plugin {
+// plugin returns Evenkeel's strategy on the fleet.
+func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), change ...func(*plugin.Options)) *plugin.Plugin {
 	tb.Helper()
 	options := plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}}
 	for _, c := range change {
@@ -143,7 +142,7 @@ func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.
 	}
 	p, err := plugin.New(&Args{}, f.handle(tb, false), plugin.Deps{
 		Half:    &benchHalf{fakeHalf{observed: &f.observed, disruption: func(pod *v1.Pod) int64 { return int64(len(pod.OwnerReferences)) }}, session},
-		Options: options, Executor: executorFunc(made),
+		Options: options,
 	})
 	if err != nil {
 		tb.Fatal(err)

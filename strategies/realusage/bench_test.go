@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// BenchmarkPlan takes one cycle of Balance on a cluster of which a tenth of the
+// BenchmarkPlan plans one cycle on a cluster of which a tenth of the
 // nodes is hot, until it is known which pods are moved; evicting them is not
 // part of it.
 //
@@ -68,16 +68,18 @@ var (
 
 func benchEvenkeel(b *testing.B, f *fleet, before func(), session func(context.Context) (*placement.Session, error)) {
 	moves := 0
-	plugin := f.plugin(b, session, func(made strategies.Made) { moves = len(made.Plan.Moves) })
+	plugin := f.plugin(b, session)
 	ctx := klog.NewContext(b.Context(), logr.Discard())
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
 		before()
 		b.StartTimer()
-		if status := plugin.Balance(ctx, f.nodes); status != nil && status.Err != nil {
-			b.Fatal(status.Err)
+		made, err := plugin.Plan(ctx, &f.observed, f.nodes)
+		if err != nil {
+			b.Fatal(err)
 		}
+		moves = len(made.Plan.Moves)
 	}
 	b.ReportMetric(float64(moves), "moves")
 }
@@ -124,11 +126,11 @@ func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 	for name, decorate := range map[string]func(int, *v1.Pod){"plain": plain, "mixed": mixed} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 100, decorate)
-			var made strategies.Made
-			plugin := f.plugin(t, f.sync, func(m strategies.Made) { made = m })
+			plugin := f.plugin(t, f.sync)
 			f.churn()
-			if status := plugin.Balance(t.Context(), f.nodes); status != nil {
-				t.Fatal(status.Err)
+			made, err := plugin.Plan(t.Context(), &f.observed, f.nodes)
+			if err != nil {
+				t.Fatal(err)
 			}
 			if got, want := len(made.Plan.Moves), 10*hotMoves; got != want {
 				t.Errorf("planned %d moves, want %d", got, want)
@@ -148,14 +150,15 @@ func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 func TestPlanIsTheSameOnMoreProcessors(t *testing.T) {
 	f := newFleet(t, 3*nodesEach, mixed)
 	var plans []strategies.Plan
-	plugin := f.plugin(t, f.begin, func(m strategies.Made) { plans = append(plans, m.Plan) })
+	plugin := f.plugin(t, f.begin)
 	for _, processors := range []int{1, 3} {
 		before := runtime.GOMAXPROCS(processors)
-		status := plugin.Balance(t.Context(), f.nodes)
+		made, err := plugin.Plan(t.Context(), &f.observed, f.nodes)
 		runtime.GOMAXPROCS(before)
-		if status != nil {
-			t.Fatal(status.Err)
+		if err != nil {
+			t.Fatal(err)
 		}
+		plans = append(plans, made.Plan)
 	}
 	if diff := cmp.Diff(keysOf(plans[0]), keysOf(plans[1])); diff != "" || len(plans[0].Moves) != 3*nodesEach/10*hotMoves {
 		t.Errorf("%d moves on one processor, on three others (-one +three):\n%s", len(plans[0].Moves), diff)

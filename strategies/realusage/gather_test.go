@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // Nodes that are gathered on several processors give the plan that one gives, with
@@ -15,14 +13,14 @@ func TestProcessorsGatherTheSame(t *testing.T) {
 	f := newFleetOf(t, 2*nodesEach+1, 4, mixed)
 	planned := func(processors int) (moves []string) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		plugin := f.plugin(t, f.sync, func(made strategies.Made) {
-			for i := range made.Plan.Moves {
-				m := &made.Plan.Moves[i]
-				moves = append(moves, m.Name+": "+m.From+" -> "+m.To)
-			}
-		})
-		if status := plugin.Balance(t.Context(), f.nodes); status != nil {
-			t.Fatal(status.Err)
+		plugin := f.plugin(t, f.sync)
+		made, err := plugin.Plan(t.Context(), &f.observed, f.nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range made.Plan.Moves {
+			m := &made.Plan.Moves[i]
+			moves = append(moves, m.Name+": "+m.From+" -> "+m.To)
 		}
 		return moves
 	}

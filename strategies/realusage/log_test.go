@@ -9,7 +9,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -25,14 +24,14 @@ func TestPodsThatStayAreSummedUp(t *testing.T) {
 	cycle := func(verbosity int) (lines []string) {
 		p, err := plugin.New(&Args{}, f.handle(t, false), plugin.Deps{
 			Half:    &benchHalf{fakeHalf{observed: &f.observed, refused: refused}, f.begin},
-			Options: plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(strategies.Made) {}),
+			Options: plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: verbosity})
-		if status := p.Balance(klog.NewContext(t.Context(), logger), f.nodes); status != nil {
-			t.Fatal(status.Err)
+		if _, err := p.Plan(klog.NewContext(t.Context(), logger), &f.observed, f.nodes); err != nil {
+			t.Fatal(err)
 		}
 		return lines
 	}

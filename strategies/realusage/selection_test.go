@@ -3,6 +3,7 @@ package realusage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,9 +88,7 @@ profiles:
 func (r *ruled) run(t *testing.T, content string) {
 	t.Helper()
 	descheduler.SetupPlugins()
-	deps := r.deps
-	deps.Executor = r
-	plugin.Register(pluginregistry.PluginRegistry, []plugin.Strategy{new(Args)}, func() plugin.Deps { return deps })
+	plugin.Register(pluginregistry.PluginRegistry, []plugin.Strategy{new(Args)})
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,38 +98,37 @@ func (r *ruled) run(t *testing.T, content string) {
 		t.Fatal(err)
 	}
 	r.evictorArgs, _ = policy.ArgsOf(&loaded.Profiles[0], defaultevictor.PluginName)
-	built := r.profile(t, &loaded.Profiles[0])
+	r.profile(t, &loaded.Profiles[0])
 	r.shared.Start(t.Context().Done())
 	r.shared.WaitForCacheSync(t.Context().Done())
-	if status := built.RunBalancePlugins(t.Context(), r.nodes); status != nil && status.Err != nil {
-		t.Fatal(status.Err)
+	made, err := r.by.Plan(t.Context(), &r.observed, r.nodes)
+	if err != nil {
+		t.Fatal(err)
 	}
+	r.made = *made
 }
 
-// balancer is a profile of the framework.
-type balancer interface {
-	RunBalancePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
-}
-
-func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) balancer {
+// profile has the framework build the strategy, with its profile's filters.
+func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) {
 	t.Helper()
 	evictor, err := evictions.NewPodEvictor(t.Context(), r.client, events.NewFakeRecorder(10), r.shared.Core().V1().Pods().Informer(),
 		features.DefaultMutableFeatureGate, evictions.NewOptions().WithPolicyGroupVersion("policy/v1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := profile.NewProfile(t.Context(), *of, pluginregistry.PluginRegistry,
+	registry := maps.Clone(pluginregistry.PluginRegistry)
+	strategy := registry[Name]
+	strategy.PluginBuilder = func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (_ frameworktypes.Plugin, err error) {
+		r.by, err = plugin.New(args, handle, r.deps)
+		return r.by, err
+	}
+	registry[Name] = strategy
+	_, err = profile.NewProfile(t.Context(), *of, registry,
 		profile.WithClientSet(r.client), profile.WithSharedInformerFactory(r.shared), profile.WithPodEvictor(evictor), profile.WithProfileInstanceID("1"),
 		profile.WithGetPodsAssignedToNodeFnc(func(node string, _ podutil.FilterFunc) ([]*v1.Pod, error) { return r.pods[node], nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return built
-}
-
-// Execute implements Executor: it keeps the plan.
-func (r *ruled) Execute(_ context.Context, by *plugin.Plugin, made *strategies.Made) {
-	r.made, r.by = *made, by
 }
 
 // marked returns the pods of the hot node that are marked.

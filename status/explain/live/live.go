@@ -19,8 +19,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor/pause"
-	"github.com/evenkeel/evenkeel/evictor/runner"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/policy"
@@ -159,11 +159,11 @@ func (e *Explainer) facts(o strategies.Observed) (*explain.Facts, error) {
 // Study makes the strategies' plans to explain with, which are never carried out.
 func (e *Explainer) Study(ctx context.Context, planners []*plugin.Plugin, s explain.Subject) (*explain.Facts, error) {
 	terms := e.terms.Load()
-	selector, err := runner.NodeSelector(terms.Selector)
+	selector, err := cycle.NodeSelector(terms.Selector)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := runner.ReadyNodes(e.nodes, selector)
+	nodes, err := cycle.ReadyNodes(e.nodes, selector)
 	if err != nil {
 		return nil, err
 	}

@@ -139,14 +139,12 @@ func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
 	}
 }
 
-// idle executes nothing.
+// idle is an evicting half that is not asked.
 type idle struct{ plugin.Half }
-
-func (idle) Execute(context.Context, *plugin.Plugin, *strategies.Made) {}
 
 func newPlugin(t *testing.T, args plugin.Strategy) *plugin.Plugin {
 	t.Helper()
-	p, err := plugin.New(args, nil, plugin.Deps{Half: idle{}, Executor: idle{}})
+	p, err := plugin.New(args, nil, plugin.Deps{Half: idle{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package runner
+package cycle
 
 import (
 	"time"
@@ -10,11 +10,19 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // Config is what a Runner depends on.
 type Config struct {
 	Policy *api.DeschedulerPolicy
+	// Evictor says what may be moved; Executor has it moved.
+	Evictor  *evictor.Evictor
+	Executor Executor
+	// Options are what the policy says of pods and plans.
+	Options plugin.Options
 	// Instance distinguishes this Runner's plugins from those of other Runners
 	// on the same Informers, which keep indexes under this name for ever.
 	Instance string

@@ -1,7 +1,8 @@
-package runner
+package cycle
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -22,6 +23,17 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/safeguards"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/preferred"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // world is a fake cluster of two nodes and two namespaces with an old pod in
@@ -31,6 +43,7 @@ type world struct {
 	client  *fake.Clientset
 	factory informers.SharedInformerFactory
 	evicted []string
+	took    []string // the turns of a cycle
 }
 
 func newWorld(t *testing.T) *world {
@@ -68,6 +81,27 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// Planned implements Executor.
+func (w *world) Planned(_ context.Context, by *plugin.Plugin, made *strategies.Made) {
+	w.took = append(w.took, by.Profile().Name+": "+by.Name()+" planned: "+made.Closed)
+}
+
+// Make implements Executor.
+func (w *world) Make(_ context.Context, _ *strategies.Plan, profile *strategies.Profile) {
+	w.took = append(w.took, profile.Name+": "+profile.Strategy+" moved")
+}
+
+// blind is what an evictor needs that has observed nothing.
+type blind struct {
+	evictor.Cluster
+	evictor.Evictions
+}
+
+func (blind) Latest() *observer.Observation { return nil }
+func (blind) Ledger() *ledger.Ledger        { return ledger.New(ledger.Config{}) }
+func (blind) Now() time.Time                { return time.Now() }
+func (blind) Local() time.Time              { return time.Now() }
+
 // lifetime evicts old pods of namespaces with a label.
 func lifetime(team string) *api.DeschedulerPolicy {
 	seconds := uint(60)
@@ -89,7 +123,16 @@ func lifetime(team string) *api.DeschedulerPolicy {
 }
 
 func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
+	w.t.Helper()
+	half, err := evictor.New(evictor.Config{
+		Observer: blind{}, Cluster: blind{}, Evictions: blind{}, Clock: blind{},
+		Settings: evictor.Settings{Safeguards: safeguards.New(safeguards.Config{}), Deadline: time.Minute},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	return Config{
+		Evictor: half, Executor: w,
 		Policy: policy, Instance: instance, Registry: pluginregistry.PluginRegistry, Client: w.client, Informers: w.factory,
 		Events: events.NewFakeRecorder(100), Total: func() uint { return uint(len(w.evicted)) }, Now: time.Now,
 	}
@@ -123,7 +166,7 @@ func TestRunnersOnTheSameInformers(t *testing.T) {
 		w.factory.Start(t.Context().Done())
 		w.factory.WaitForCacheSync(t.Context().Done())
 		w.evicted = nil
-		if err := r.Cycle(t.Context()); err != nil {
+		if err := r.Run(t.Context()); err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
 		slices.Sort(w.evicted)
@@ -176,7 +219,7 @@ func TestAPluginThatPanics(t *testing.T) {
 	}
 	w.factory.Start(t.Context().Done())
 	w.factory.WaitForCacheSync(t.Context().Done())
-	if err := r.Cycle(t.Context()); err == nil || err.Error() != `running profile "broken": a plugin panicked: no such luck` {
+	if err := r.Run(t.Context()); err == nil || err.Error() != `running profile "broken": a plugin panicked: no such luck` {
 		t.Errorf("error %v", err)
 	}
 	if diff := cmp.Diff([]string{"red"}, w.evicted); diff != "" {
@@ -190,32 +233,96 @@ func (panics) Name() string { return "Panics" }
 
 func (panics) Deschedule(context.Context, []*v1.Node) *frameworktypes.Status { panic("no such luck") }
 
-// Plugins learn the name of their profile, which the framework keeps to itself.
-func TestPluginsKnowTheirProfile(t *testing.T) {
+// Plugins take their turns in the order of the policy, strategies among upstream's. A
+// strategy plans for the profile that it is enabled in. Upstream plugins run as the
+// framework runs them, once in each turn, whichever side of a strategy they are on.
+func TestTurnsComeInTheOrderOfThePolicy(t *testing.T) {
 	descheduler.SetupPlugins()
-	w := newWorld(t)
-	find, err := PodsOnNode(w.factory)
-	if err != nil {
-		t.Fatal(err)
+	plugin.Register(pluginregistry.PluginRegistry, registry.All)
+	const usage, returning = realusage.Name, preferred.Name
+	for name, tc := range map[string]struct {
+		balance [][]string
+		want    []string
+	}{
+		"a strategy alone":            {[][]string{{usage}}, []string{"p0: " + usage}},
+		"upstream plugins alone":      {[][]string{{"A", "B"}}, []string{"A", "B"}},
+		"a strategy first":            {[][]string{{usage, "A", "B"}}, []string{"p0: " + usage, "A", "B"}},
+		"a strategy last":             {[][]string{{"A", "B", usage}}, []string{"A", "B", "p0: " + usage}},
+		"strategies among upstream's": {[][]string{{returning, "A", usage, "B"}}, []string{"p0: " + returning, "A", "p0: " + usage, "B"}},
+		"two profiles": {
+			[][]string{{"A", usage}, {returning, usage, "B"}},
+			[]string{"A", "p0: " + usage, "p1: " + returning, "p1: " + usage, "B"},
+		},
+		"nothing": {[][]string{nil}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			find, err := PodsOnNode(w.factory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plugins := maps.Clone(pluginregistry.PluginRegistry)
+			for _, name := range []string{"A", "B"} {
+				plugins[name] = pluginregistry.PluginUtilities{
+					PluginType: hosted{},
+					PluginBuilder: func(context.Context, runtime.Object, frameworktypes.Handle) (frameworktypes.Plugin, error) {
+						return hosted{w, name}, nil
+					},
+				}
+			}
+			p, want := &api.DeschedulerPolicy{}, []string(nil)
+			for i, balance := range tc.balance {
+				profile := lifetime("red").Profiles[0]
+				profile.Name, profile.Plugins.Balance.Enabled = fmt.Sprint("p", i), balance
+				for _, name := range balance {
+					config := api.PluginConfig{Name: name}
+					switch name {
+					case usage:
+						config.Args = &realusage.Args{}
+					case returning:
+						config.Args = &preferred.Args{MinWeightGained: 1}
+					}
+					profile.PluginConfigs = append(profile.PluginConfigs, config)
+				}
+				p.Profiles = append(p.Profiles, profile)
+			}
+			for _, turn := range tc.want {
+				if len(turn) == 1 {
+					want = append(want, turn)
+				} else {
+					want = append(want, turn+" planned: "+string(reasons.NoUsageData), turn+" moved")
+				}
+			}
+			config := w.config("1", p)
+			config.PodsOnNode, config.Registry = find, plugins
+			r, err := New(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.factory.Start(t.Context().Done())
+			w.factory.WaitForCacheSync(t.Context().Done())
+			if err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, w.took); diff != "" {
+				t.Errorf("turns (-want +got):\n%s", diff)
+			}
+			if len(w.evicted) != len(tc.balance) {
+				t.Errorf("the Deschedule plugins of %d profiles evicted %d pods", len(tc.balance), len(w.evicted))
+			}
+		})
 	}
-	var names []string
-	registry := maps.Clone(pluginregistry.PluginRegistry)
-	asking := registry[podlifetime.PluginName]
-	build := asking.PluginBuilder
-	asking.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
-		names = append(names, handle.(interface{ ProfileName() string }).ProfileName())
-		return build(ctx, args, handle)
-	}
-	registry[podlifetime.PluginName] = asking
-	p := lifetime("red")
-	p.Profiles = append(p.Profiles, p.Profiles[0])
-	p.Profiles[1].Name = "second"
-	config := w.config("1", p)
-	config.PodsOnNode, config.Registry = find, registry
-	if _, err := New(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"default", "second"}, names); diff != "" {
-		t.Errorf("profiles (-want +got):\n%s", diff)
-	}
+}
+
+// hosted is an upstream plugin that notes its turns.
+type hosted struct {
+	world *world
+	name  string
+}
+
+func (h hosted) Name() string { return h.name }
+
+func (h hosted) Balance(context.Context, []*v1.Node) *frameworktypes.Status {
+	h.world.took = append(h.world.took, h.name)
+	return nil
 }

@@ -1,0 +1,130 @@
+// Package cycle runs cycles: observe, judge, plan, make, settle. Runner.Run is one of
+// them. A policy's profiles take their turns in it: Evenkeel's strategies plan, and the
+// evictor makes their moves; upstream plugins evict by themselves, hosted as upstream's
+// own runner does, but with Evenkeel's informers and clientset. Loop says when cycles
+// run.
+package cycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/descheduler/metrics"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+)
+
+// Executor has the moves of plans made.
+type Executor interface {
+	// Planned receives each strategy's plan before its moves are made, for those who
+	// show it.
+	Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made)
+	// Make makes the moves of a plan and settles what they leave behind.
+	Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile)
+}
+
+// Runner runs cycles, one at a time.
+type Runner struct {
+	config     Config
+	selector   labels.Selector
+	podEvictor *evictions.PodEvictor
+	providers  *providers
+	// turns are in the order in which they come: first the Deschedule plugins of all
+	// profiles, then the Balance plugins.
+	turns []turn
+}
+
+// Run runs one cycle. A turn that fails does not stop the others.
+func (r *Runner) Run(ctx context.Context) error {
+	evictor, executor := r.config.Evictor, r.config.Executor
+	evictor.BeginCycle(ctx) // judges what earlier moves have achieved
+	nodes, err := r.nodes(ctx)
+	if err != nil || len(nodes) < 2 {
+		return err
+	}
+	started := r.config.Now()
+	var failed []error
+	for i := range r.turns {
+		turn := &r.turns[i]
+		failed = append(failed, turn.take(ctx, func(ctx context.Context) error {
+			if turn.strategy == nil {
+				return turn.host(ctx, nodes)
+			}
+			observed := evictor.Observe()
+			made, err := turn.strategy.Plan(ctx, &observed, nodes)
+			if err != nil {
+				return fmt.Errorf("plugin %q finished with error: %w", turn.strategy.Name(), err)
+			}
+			executor.Planned(ctx, turn.strategy, made)
+			executor.Make(ctx, &made.Plan, turn.strategy.Profile())
+			return nil
+		}))
+	}
+	err = errors.Join(failed...)
+	r.ended(ctx, started, err)
+	return err
+}
+
+// nodes returns the nodes that a cycle is about; fewer than two if there is nothing to
+// do.
+func (r *Runner) nodes(ctx context.Context) ([]*v1.Node, error) {
+	if err := r.providers.ready(ctx); err != nil {
+		r.config.Metrics.NotBegun()
+		return nil, err
+	}
+	r.podEvictor.ResetCounters()
+	nodes, err := ReadyNodes(r.config.Informers.Core().V1().Nodes().Lister(), r.selector)
+	if err == nil && len(nodes) < 2 {
+		klog.FromContext(ctx).Info("Cycle skipped, it needs two ready nodes", "readyNodes", len(nodes))
+	}
+	return nodes, err
+}
+
+// take takes a turn. A plugin that panics on its arguments fails its turn, not the
+// process.
+func (t *turn) take(ctx context.Context, act func(context.Context) error) (err error) {
+	logger := klog.FromContext(ctx).WithValues("profile", t.profile)
+	defer func() {
+		if fault := recover(); fault != nil {
+			logger.Error(nil, "Panic in a plugin", "panic", fault, "stack", string(debug.Stack()))
+			err = fmt.Errorf("running profile %q: a plugin panicked: %v", t.profile, fault)
+		}
+	}()
+	began := time.Now()
+	err = act(klog.NewContext(ctx, logger))
+	if t.strategy != nil { // the framework measures upstream plugins
+		labels, took := map[string]string{"strategy": t.strategy.Name(), "profile": t.profile}, time.Since(began).Seconds()
+		metrics.DeschedulerStrategyDuration.With(labels).Observe(took)
+		metrics.StrategyDuration.With(labels).Observe(took)
+	}
+	if err != nil {
+		return fmt.Errorf("running profile %q: %w", t.profile, err)
+	}
+	return nil
+}
+
+// host has the framework run a turn's upstream plugins.
+func (t *turn) host(ctx context.Context, nodes []*v1.Node) error {
+	if status := t.hosted(ctx, nodes); status != nil {
+		return status.Err
+	}
+	return nil
+}
+
+func (r *Runner) ended(ctx context.Context, started time.Time, err error) {
+	took := r.config.Now().Sub(started)
+	r.config.Metrics.cycle(took, err)
+	evicted := "evicted"
+	if r.config.DryRun {
+		evicted = "wouldEvict"
+	}
+	klog.FromContext(ctx).Info("Cycle ended", "duration", took, evicted, r.config.Total(), "failed", err != nil)
+}

@@ -1,0 +1,214 @@
+package cycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	nodeutil "sigs.k8s.io/descheduler/pkg/descheduler/node"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	"sigs.k8s.io/descheduler/pkg/features"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	frameworkprofile "sigs.k8s.io/descheduler/pkg/framework/profile"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+)
+
+// turn is one step of a cycle: the turn of a strategy, or of upstream plugins that
+// follow each other in a profile.
+type turn struct {
+	profile string
+	// strategy is nil in a turn of upstream plugins, which hosted runs.
+	strategy *plugin.Plugin
+	hosted   func(context.Context, []*v1.Node) *frameworktypes.Status
+}
+
+// PodsOnNode indexes pods by node. Call it only once for the same informers.
+func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssignedToNodeFunc, error) {
+	find, err := podutil.BuildGetPodsAssignedToNodeFunc(factory.Core().V1().Pods().Informer())
+	if err != nil {
+		return nil, fmt.Errorf("indexing pods by node: %w", err)
+	}
+	return find, nil
+}
+
+// New builds the profiles and requests the informers of the enabled plugins.
+func New(ctx context.Context, config Config) (*Runner, error) {
+	if config.Policy == nil || config.Evictor == nil || config.Executor == nil || config.Client == nil || config.Informers == nil ||
+		config.PodsOnNode == nil || config.Total == nil || config.Now == nil {
+		return nil, errors.New("cycle: Policy, Evictor, Executor, Client, Informers, PodsOnNode, Total and Now must be set")
+	}
+	selector, err := NodeSelector(config.Policy.NodeSelector)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{config: config, selector: selector}
+	if r.providers, err = newProviders(config, selector); err != nil {
+		return nil, err
+	}
+	pods := config.Informers.Core().V1().Pods().Informer()
+	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.options())
+	if err != nil {
+		return nil, fmt.Errorf("making the pod evictor: %w", err)
+	}
+	var balance []turn
+	for i := range config.Policy.Profiles {
+		first, then, err := r.build(ctx, fmt.Sprintf("%s-%d", config.Instance, i), &config.Policy.Profiles[i])
+		if err != nil {
+			return nil, fmt.Errorf("building profile %q: %w", config.Policy.Profiles[i].Name, err)
+		}
+		r.turns, balance = append(r.turns, first), append(balance, then...)
+	}
+	r.turns = append(r.turns, balance...)
+	return r, nil
+}
+
+// build returns the turns of a profile: that of its Deschedule plugins, and those of
+// its Balance plugins in the policy's order. The framework runs upstream's. It builds
+// strategies, too, so that they get their arguments and filters from it, and never runs
+// them: the cycle does. Upstream plugins on both sides of a strategy take a framework
+// profile for each side.
+func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerProfile) (deschedule turn, balance []turn, err error) {
+	strategies := map[string]*plugin.Plugin{}
+	registry := r.withStrategies(p.Name, strategies)
+	ours := func(name string) bool {
+		_, is := registry[name].PluginType.(*plugin.Plugin)
+		return is
+	}
+	left, first := p.Plugins.Balance.Enabled, *p
+	mixed := slices.ContainsFunc(left, ours)
+	if mixed {
+		first.Plugins.Balance.Enabled = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return !ours(name) })
+	}
+	built, err := r.framework(ctx, instance, first, registry)
+	if err != nil {
+		return turn{}, nil, err
+	}
+	deschedule = turn{profile: p.Name, hosted: built.RunDeschedulePlugins}
+	if !mixed {
+		return deschedule, []turn{{profile: p.Name, hosted: built.RunBalancePlugins}}, nil
+	}
+	for len(left) > 0 {
+		n := slices.IndexFunc(left, ours)
+		if n == 0 {
+			balance, left = append(balance, turn{profile: p.Name, strategy: strategies[left[0]]}), left[1:]
+			continue
+		}
+		if n < 0 {
+			n = len(left)
+		}
+		then := *p
+		then.Plugins.Deschedule.Enabled, then.Plugins.Balance.Enabled, left = nil, left[:n], left[n:]
+		if built, err = r.framework(ctx, fmt.Sprintf("%s-%d", instance, len(balance)), then, registry); err != nil {
+			return turn{}, nil, err
+		}
+		balance = append(balance, turn{profile: p.Name, hosted: built.RunBalancePlugins})
+	}
+	return deschedule, balance, nil
+}
+
+// hosting runs the upstream plugins of a profile.
+type hosting interface {
+	RunDeschedulePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
+	RunBalancePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
+}
+
+// framework builds a profile of the framework.
+func (r *Runner) framework(ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry) (hosting, error) {
+	return frameworkprofile.NewProfile(ctx, p, registry, //nolint:wrapcheck // the caller says which profile
+		frameworkprofile.WithClientSet(r.config.Client),
+		frameworkprofile.WithSharedInformerFactory(r.config.Informers),
+		frameworkprofile.WithPodEvictor(r.podEvictor),
+		frameworkprofile.WithGetPodsAssignedToNodeFnc(r.unevicted(r.config.PodsOnNode)),
+		frameworkprofile.WithMetricsCollector(r.providers.collector),
+		frameworkprofile.WithPrometheusClient(r.providers.clients()),
+		frameworkprofile.WithProfileInstanceID(instance))
+}
+
+// withStrategies returns a registry in which the strategies can be built for a profile,
+// and which collects those that are.
+func (r *Runner) withStrategies(profile string, built map[string]*plugin.Plugin) pluginregistry.Registry {
+	registry := maps.Clone(r.config.Registry)
+	for name, utilities := range registry {
+		if _, ours := utilities.PluginType.(*plugin.Plugin); !ours {
+			continue
+		}
+		utilities.PluginBuilder = func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
+			p, err := plugin.New(args, handle, plugin.Deps{Half: r.config.Evictor, Profile: profile, Options: r.config.Options})
+			if err != nil {
+				return nil, err
+			}
+			built[name] = p
+			return p, nil
+		}
+		registry[name] = utilities
+	}
+	return registry
+}
+
+// options are those of the framework's evictor for upstream's plugins. The limits of
+// the policy are kept behind it, where moves of ours count as well.
+func (r *Runner) options() *evictions.Options {
+	p := r.config.Policy
+	return evictions.NewOptions().
+		WithPolicyGroupVersion("policy/v1").
+		WithEvictionFailureEventNotification(p.EvictionFailureEventNotification).
+		WithGracePeriodSeconds(p.GracePeriodSeconds).
+		WithDryRun(r.config.DryRun).
+		WithMetricsEnabled(true)
+}
+
+// unevicted hides the pods that were evicted in this cycle: the watch may not
+// have reported them yet, and in a dry run never will.
+func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.GetPodsAssignedToNodeFunc {
+	if r.config.Evicted == nil {
+		return assigned
+	}
+	return func(node string, filter podutil.FilterFunc) ([]*v1.Pod, error) {
+		pods, err := assigned(node, filter)
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return r.config.Evicted(string(pod.UID)) }), nil
+	}
+}
+
+// Collect reads metrics.k8s.io until the context ends, if the policy asks for
+// it.
+func (r *Runner) Collect(ctx context.Context) {
+	if r.providers.collector != nil {
+		r.providers.collector.Run(ctx)
+	}
+}
+
+// NodeSelector parses a policy's nodeSelector; nil selects all nodes.
+func NodeSelector(text *string) (labels.Selector, error) {
+	selector, err := labels.Parse(ptr.Deref(text, ""))
+	if err != nil {
+		return nil, fmt.Errorf("reading nodeSelector %q: %w", *text, err)
+	}
+	return selector, nil
+}
+
+// ReadyNodes returns the nodes that a cycle handles, ordered by name.
+func ReadyNodes(from listers.NodeLister, selector labels.Selector) ([]*v1.Node, error) {
+	nodes, err := from.List(selector)
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	ready := slices.DeleteFunc(nodes, func(node *v1.Node) bool { return !nodeutil.IsReady(node) })
+	slices.SortFunc(ready, func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return ready, nil
+}
