@@ -33,7 +33,6 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 	now, facts := e.config.Clock.Now(), safeguards.Facts{Pods: e.census()}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
-	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
 	left = e.config.Settings.Safeguards.At(facts, now).Left()
 	if calendar := e.config.Settings.Calendar; calendar != nil {
 		if open, _, _ := calendar.Open(now); !open {
@@ -60,7 +59,6 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 		CycleStart: e.cycleStart, Pods: e.census(), Unsteered: Holds(e.ledger().Hold(), now, 0) != "", Unrest: &e.unrest, Replacement: e.config.Cluster.Replacement,
 	}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
-	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
 	for _, call := range e.ledger().Calls() {
 		facts.Calls = append(facts.Calls, safeguards.Call{
 			Whose: safeguards.Whose{Namespace: call.Namespace, OwnerUID: call.OwnerUID}, Pod: call.Namespace + "/" + call.Pod,
@@ -107,24 +105,6 @@ func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	e.unrest.Recall(e.ledger().Unrest())
 	e.unrest.Observe(stir, e.config.Settings.Safeguards.Breaker(), now)
 	e.ledger().SetUnrest(e.unrest.Memory())
-}
-
-// forSafeguards adapts moves with a surge. Until its pod is evicted such a move
-// has disrupted nothing, even if its replacement has landed. One that failed
-// counts as a move that did not help, so its owner cools down.
-func forSafeguards(moves []ledger.Move) []ledger.Move {
-	for i := range moves {
-		switch move := &moves[i]; {
-		case move.SurgeFailed():
-			if move.Outcome == nil {
-				move.Outcome = &ledger.Outcome{Judged: move.Ended}
-			}
-			move.State, move.From, move.Node = ledger.Landed, "", "" // it settles no node
-		case move.Surging() && move.Evicted.IsZero() && (move.State == ledger.Booked || move.State == ledger.Landed):
-			move.State = ledger.Intended
-		}
-	}
-	return moves
 }
 
 // Until returns when the reason for which Refuse refuses a pod ends; zero if that

@@ -75,20 +75,3 @@ type Evictions interface {
 
 // Made counts the evictions of a cycle: all, off a node, and of a namespace.
 type Made struct{ Total, OfNode, OfNamespace uint }
-
-// Scale is a Deployment's replica count and resourceVersion.
-type Scale struct {
-	Replicas int32
-	Version  string
-}
-
-// Scaler reads and sets the replica counts of Deployments.
-type Scaler interface {
-	// Scale returns a Deployment's scale.
-	Scale(ctx context.Context, namespace, deployment string) (Scale, error)
-	// SetScale sets it. It fails with a conflict if the Deployment is no longer
-	// at the given version.
-	SetScale(ctx context.Context, namespace, deployment string, to Scale) error
-	// Forbidden reports whether scaling was recently forbidden.
-	Forbidden() bool
-}

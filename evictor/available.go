@@ -54,9 +54,8 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) owners.Tally {
 
 // refuseByAvailability returns why a pod has to stay until more of its owner's
 // other pods are available. A budget takes the place of the owner's limit, less
-// the pods that it counts as healthy before their owner does, and a surge makes
-// one more pod available first.
-func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owners.Tally, budgets []*policyv1.PodDisruptionBudget, surge bool) reasons.Reason {
+// the pods that it counts as healthy before their owner does.
+func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owners.Tally, budgets []*policyv1.PodDisruptionBudget) reasons.Reason {
 	switch leaves := safeguards.Disrupted(pod) || e.ledger().Leaving(string(pod.UID)); {
 	case !leaves && owner.Available(pod, e.config.Clock.Now()):
 		n.Available--
@@ -69,9 +68,6 @@ func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owner
 	if replicas == 0 {
 		replicas, away = n.Available+n.Missing+1, n.Missing+e.inFlight(pod.Namespace, controllerUID(pod))
 	}
-	if surge {
-		replicas, n.Available = replicas+1, n.Available+1
-	}
 	least, ok := safeguards.MinAvailable(pod, owner.Annotations, replicas, owner.Parents...)
 	switch {
 	case !ok:
@@ -81,7 +77,7 @@ func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owner
 	case n.Available < least:
 		return reasons.BelowMinAvailable
 	case len(budgets) == 0 && away >= ownerLimit(replicas, e.config.Settings.OwnerPercent),
-		len(budgets) > 0 && !surge && n.Young > 0 && headroom(budgets[0]) <= n.Young:
+		len(budgets) > 0 && n.Young > 0 && headroom(budgets[0]) <= n.Young:
 		return reasons.OwnerPodsUnavailable
 	}
 	return ""

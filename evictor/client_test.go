@@ -466,7 +466,7 @@ func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 func TestAMoveThatIsNotStoredIsNotMade(t *testing.T) {
 	a := newAPI(t, aPod("web-1"), aPod("web-2"))
 	gate := newGate(t, a, func(c *ClientConfig) {
-		c.Authority = &allowing{api: a, stored: func() bool { return false }, commit: func(context.Context) error { return errSilence }}
+		c.Authority = &allowing{api: a, stored: func() bool { return false }, commit: func(context.Context) error { return errors.New("connection reset by peer") }}
 	})
 	err := planned(t, gate, moveOf("web-1"))
 	upstream := gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-2"))

@@ -55,10 +55,8 @@ type Cycle struct {
 	// unsteered holds, by namespace, why a replacement in this cycle counts as not
 	// steered.
 	unsteered map[string]reasons.Reason
-	// backingOff holds the moves that the API server refused for now, surges
-	// those whose Deployments are scaled up. Both are keyed by pod UID.
+	// backingOff holds the moves that the API server refused for now, by pod UID.
 	backingOff map[string]backoff
-	surges     map[string]*surge
 	// began is when the cycle began, by Clock.Now. waits is since when all moves
 	// wait, zero while they do not.
 	began, waits time.Time
@@ -99,7 +97,6 @@ func (e *Evictor) begin(ctx context.Context, moves []Move, profile *strategies.P
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
 		unsteered:  map[string]reasons.Reason{},
 		backingOff: map[string]backoff{},
-		surges:     map[string]*surge{},
 	}
 	reason := c.steered(ctx)
 	c.quickFirst()
@@ -175,14 +172,9 @@ func (c *Cycle) Step(ctx context.Context) Next {
 }
 
 // wait waits until a move may be made, but not for long: everybody else's moves
-// wait for the end of the cycle, and the next one plans again what is left. A
-// surge ends without this limit.
+// wait for the end of the cycle, and the next one plans again what is left.
 func (c *Cycle) wait() Next {
 	now := c.e.config.Clock.Local()
-	if len(c.surges) > 0 {
-		c.waits = time.Time{}
-		return Next{Wait: tick, Blocked: true, Until: c.deadline}
-	}
 	if c.waits.IsZero() {
 		c.waits = now
 	}
@@ -206,7 +198,6 @@ func (c *Cycle) Left() []Move { return c.left }
 // the process is told to stop.
 func (c *Cycle) End(ctx context.Context) []Outcome {
 	c.leaveAll(reasons.CycleDeadline)
-	c.endSurges(ctx)
 	c.keep(ctx)
 	for i := range c.outcomes {
 		c.e.config.Metrics.Skipped(c.outcomes[i].Reason)
@@ -269,9 +260,7 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool
 	err := c.e.evict(ctx, &question{e: c.e, at: callPhase, cycle: c, move: &move, pod: pod}, c.e.request(&move, c.profile))
 	switch {
 	case err == nil:
-		if move.Surge == "" { // a surge was its own probe when it landed
-			c.startProbe(pod)
-		}
+		c.startProbe(pod)
 		return Outcome{Move: move}, false
 	case apierrors.IsTooManyRequests(err):
 		klog.FromContext(ctx).V(2).Info("Eviction was refused for now", "pod", klog.KObj(pod), "error", err.Error())
@@ -285,19 +274,8 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool
 // check returns why a move must not be made, or that it has to wait.
 func (c *Cycle) check(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
 	q := question{e: c.e, at: recheckPhase, cycle: c, move: move, pod: pod}
-	surge := c.surges[move.PodUID]
-	if surge != nil {
-		q.at = surgePhase
-	}
-	switch a := q.ask(ctx, checks); {
-	case a.refuses():
-		return a.reason, a.wait || passes(a.reason)
-	case surge != nil:
-		return c.surge(ctx, surge, pod)
-	case move.Surge != "" && !c.e.config.Evictions.DryRun():
-		return c.beginSurge(ctx, move)
-	}
-	return "", false
+	a := q.ask(ctx, checks)
+	return a.reason, a.wait || passes(a.reason)
 }
 
 // unsteered refuses pods of a namespace whose replacements were not steered in this
@@ -325,9 +303,6 @@ func (c *Cycle) classify(err error) reasons.Reason {
 }
 
 func (c *Cycle) drop(ctx context.Context, i int, outcome Outcome) {
-	if err := c.endSurge(ctx, outcome.Move.PodUID); err != nil {
-		klog.FromContext(ctx).V(2).Info("Deployment was not scaled back yet", "error", err.Error())
-	}
 	c.left = append(c.left[:i:i], c.left[i+1:]...)
 	if outcome.Reason != "" && !c.e.config.Evictions.DryRun() { // which recorded none, so one there would be another's
 		c.e.ledger().Cancel(outcome.Move.PodUID, c.e.config.Clock.Now())

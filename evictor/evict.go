@@ -109,11 +109,7 @@ func (q *question) filtered(context.Context) ruling {
 	if profile == nil {
 		return ruling{}
 	}
-	pod := q.pod
-	if q.surges() {
-		pod = strategies.WithSurge(pod)
-	}
-	if !profile.Filter(pod) {
+	if !profile.Filter(q.pod) {
 		return refusing(reasons.ProtectedByDefaultEvictor)
 	}
 	return ruling{}

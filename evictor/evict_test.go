@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/descheduler/pkg/features"
 
 	"github.com/evenkeel/evenkeel/evictor/metrics"
-	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 )
@@ -175,24 +174,6 @@ func TestThePodIsJudgedAsItWasReadAgain(t *testing.T) {
 	if got := reasonOf(made(t.Context(), gate, moveOf("web-1"), profile)); got != reasons.ProtectedByDefaultEvictor || seen == nil {
 		t.Errorf("refused for %q, want %q; the filter saw %v", got, reasons.ProtectedByDefaultEvictor, seen)
 	}
-}
-
-// The pod of a surge is shown to them with its owner twice, which exempts it from
-// minReplicas alone. The watch's pod stays as it is.
-func TestFiltersSeeThePodOfASurge(t *testing.T) {
-	surging(t, func(t *testing.T, p *surgePlay) {
-		pod, seen := aPod("a"), 0
-		pod.Annotations = map[string]string{surgeAnnotation: "true"}
-		p.config.owner = func(o *owners.Owner) { o.Deployment = "web-a" }
-		move := surgeOf("a")
-		q := question{e: p.evictor(), at: callPhase, move: &move, pod: pod, cycle: &Cycle{profile: &strategies.Profile{Filter: func(shown *v1.Pod) bool {
-			seen = len(shown.OwnerReferences)
-			return true
-		}}}}
-		if q.filtered(t.Context()).refuses() || seen != 2*len(pod.OwnerReferences) || len(pod.OwnerReferences) != 1 {
-			t.Errorf("shown with %d owners, now has %d", seen, len(pod.OwnerReferences))
-		}
-	})
 }
 
 // A planned move asks the API server in the framework's words, under the name of its

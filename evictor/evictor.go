@@ -39,8 +39,6 @@ type Config struct {
 	// Steering proves that kube-scheduler is steered; nil if the policy does
 	// not require it.
 	Steering ledger.Steering
-	// Scaler serves moves that request a surge; if nil, they are refused.
-	Scaler   Scaler
 	Clock    Clock
 	Settings Settings
 	Metrics  *metrics.Metrics
@@ -107,8 +105,6 @@ type Evictor struct {
 	counted atomic.Pointer[counted]
 	// trial holds the moves that a dry run would have made.
 	trial trial.Trial
-	// forbiddenLogged: the log already reports that scaling is forbidden.
-	forbiddenLogged bool
 }
 
 // counted is the census of a snapshot.

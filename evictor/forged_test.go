@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,15 +65,4 @@ func TestLongOwnersFillNoLedger(t *testing.T) {
 			}
 		})
 	}
-	t.Run("Deployment of a surge", func(t *testing.T) {
-		e := newEstate(t)
-		e.add(t, replicaSet(1, func(rs *appsv1.ReplicaSet) {
-			controller := true
-			rs.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", Name: name, Controller: &controller}}
-		}))
-		pod := replica("a", func(p *v1.Pod) { p.Annotations = map[string]string{surgeAnnotation: "true"} })
-		if e.Surges(pod) {
-			t.Error("it surges")
-		}
-	})
 }

@@ -23,9 +23,6 @@ const (
 	// recheckPhase: a cycle asks about a planned move just before making it, and
 	// again after each wait.
 	recheckPhase
-	// surgePhase is recheckPhase once a surge has begun. The checks of the owner passed
-	// before, when it had one pod; they would misjudge it with two.
-	surgePhase
 	// callPhase: the last question before the eviction call of a planned move.
 	callPhase
 	// hostedPhase is callPhase for an upstream plugin, which has selected the pod by its
@@ -45,17 +42,17 @@ type check struct {
 // refuses gives the reason. Cheap and specific checks come first. To add a rule, add
 // an element and its function.
 var checks = []check{
-	{"the framework's limits are not reached", recheckPhase | surgePhase | callPhase | hostedPhase, (*question).limited},
+	{"the framework's limits are not reached", recheckPhase | callPhase | hostedPhase, (*question).limited},
 	{"this process may evict", callPhase | hostedPhase, (*question).forbidden},
 	{"the pod is still as planned", callPhase | hostedPhase, (*question).changed},
-	{"replacements in the namespace are steered", recheckPhase | surgePhase, (*question).unsteered},
-	{"the pod still exists", recheckPhase | surgePhase, (*question).gone},
-	{"the move is not cancelled", recheckPhase | surgePhase, (*question).cancelled},
-	{"the usage of both nodes is known", recheckPhase | surgePhase, (*question).unmeasured},
-	{"the source still has to be relieved", recheckPhase | surgePhase, (*question).relieved},
-	{"a pod moved ahead of time is quiet", recheckPhase | surgePhase, (*question).busy},
-	{"the destination stays below its line", recheckPhase | surgePhase, (*question).tooHot},
-	{"the safeguards allow the eviction", recheckPhase | surgePhase | callPhase | hostedPhase, (*question).unsafe},
+	{"replacements in the namespace are steered", recheckPhase, (*question).unsteered},
+	{"the pod still exists", recheckPhase, (*question).gone},
+	{"the move is not cancelled", recheckPhase, (*question).cancelled},
+	{"the usage of both nodes is known", recheckPhase, (*question).unmeasured},
+	{"the source still has to be relieved", recheckPhase, (*question).relieved},
+	{"a pod moved ahead of time is quiet", recheckPhase, (*question).busy},
+	{"the destination stays below its line", recheckPhase, (*question).tooHot},
+	{"the safeguards allow the eviction", recheckPhase | callPhase | hostedPhase, (*question).unsafe},
 	{"the pod is not leaving already", planPhase | recheckPhase, (*question).leaving},
 	{"nothing protects the pod", planPhase | recheckPhase | callPhase, (*question).protected},
 	{"its budget has room", planPhase | recheckPhase, (*question).overBudget},
@@ -63,10 +60,8 @@ var checks = []check{
 	{"its owner will replace it", planPhase | recheckPhase | callPhase, (*question).irreplaceable},
 	{"enough pods of its owner are available", planPhase | recheckPhase | callPhase, (*question).unavailable},
 	{"its owner was not scaled down", recheckPhase, (*question).scaledDown},
-	{"scaling for a surge is permitted", planPhase, (*question).unscalable},
 	{"quotas admit its replacement", planPhase | recheckPhase, (*question).overQuota},
 	{"earlier moves have settled", planPhase, (*question).unsettled},
-	{"a surge can begin", recheckPhase, (*question).surgeHeld},
 	{"the API server may be asked again", recheckPhase, (*question).backingOff},
 	{"the destination accepts the pod", recheckPhase, (*question).rejected},
 	{"the profile's filters let the pod go", callPhase, (*question).filtered},
@@ -136,15 +131,6 @@ func (q *question) ownedBy() *owners.Owner {
 		q.known, q.owner = true, q.e.config.Cluster.Owner(q.pod)
 	}
 	return &q.owner
-}
-
-// surges reports whether a second pod becomes ready before this one is evicted.
-// It stays true while the Deployment is scaled up.
-func (q *question) surges() bool {
-	if q.move != nil && q.at != callPhase {
-		return q.move.Surge != ""
-	}
-	return surges(q.pod, q.ownedBy()) != ""
 }
 
 // budgetsOf returns the PodDisruptionBudgets that select the pod.

@@ -36,7 +36,6 @@ func TestTheFirstCheckOfThePhaseDecides(t *testing.T) {
 		"planning":   {planPhase, refusing(reasons.NoController), []string{"lets go", "refuses plans"}},
 		"rechecking": {recheckPhase, ruling{reason: reasons.LandingGone, detail: "it is full"}, []string{"lets go", "refuses moves"}},
 		"calling":    {callPhase, ruling{wait: true}, []string{"lets go", "has calls wait"}},
-		"surging":    {surgePhase, ruling{}, nil},
 	} {
 		asked = nil
 		q := question{at: tc.at}
@@ -62,9 +61,9 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.EvictionDeclined, callPhase: reasons.EvictionDeclined,
 		}},
 		"its budget has no room": {[]func(*play){full}, kept{planPhase: reasons.PodDisruptionBudgetExhausted, recheckPhase: reasons.PodDisruptionBudgetExhausted}},
-		"its node is not hot":    {[]func(*play){cool}, kept{recheckPhase: reasons.SourceNoLongerHot, surgePhase: reasons.SourceNoLongerHot}},
+		"its node is not hot":    {[]func(*play){cool}, kept{recheckPhase: reasons.SourceNoLongerHot}},
 		"no more may be evicted": {[]func(*play){limit}, kept{
-			recheckPhase: reasons.EvictionLimit, surgePhase: reasons.EvictionLimit, callPhase: reasons.EvictionLimit, hostedPhase: reasons.EvictionLimit,
+			recheckPhase: reasons.EvictionLimit, callPhase: reasons.EvictionLimit, hostedPhase: reasons.EvictionLimit,
 		}},
 		"evicting is paused": {[]func(*play){func(p *play) {
 			p.config.paused = func(context.Context) error { return &reasons.Refusal{Reason: reasons.Paused} }
@@ -73,7 +72,7 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.EvictionDeclined, callPhase: reasons.EvictionDeclined,
 		}},
 		"it is protected, and its node is not hot": {[]func(*play){protect, cool}, kept{
-			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.SourceNoLongerHot, surgePhase: reasons.SourceNoLongerHot, callPhase: reasons.EvictionDeclined,
+			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.SourceNoLongerHot, callPhase: reasons.EvictionDeclined,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +83,7 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 				}
 				e, got := p.evictor(), kept{}
 				cycle := e.begin(t.Context(), []Move{moveOf("a")}, nil)
-				for _, at := range []phase{planPhase, recheckPhase, surgePhase, callPhase, hostedPhase} {
+				for _, at := range []phase{planPhase, recheckPhase, callPhase, hostedPhase} {
 					move := cycle.left[0]
 					q := question{e: e, at: at, pod: p.pods["a"], move: &move, cycle: cycle, eviction: evictionOf("a")}
 					if reason := q.ask(t.Context(), checks).reason; reason != "" {

@@ -8,9 +8,6 @@ import (
 // Move is a planned move.
 type Move struct {
 	ledger.Intent
-	// Surge names the Deployment that is scaled up before its only pod is
-	// evicted; empty for a pod without a surge.
-	Surge string
 	// Reason is why the pod is moved; NodeHotAhead: its source is not hot yet;
 	// NodeFull: its source is asked for more CPU than it has.
 	Reason reasons.Reason

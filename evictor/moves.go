@@ -49,13 +49,12 @@ func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reas
 
 // move turns a planned move into a Move.
 func (e *Evictor) move(m *strategies.Move) Move {
-	set, surge := &e.config.Settings, ""
+	set := &e.config.Settings
 	pod, owner, unready := e.config.Cluster.Pod(m.Namespace, m.Name), owners.Owner{}, false
 	if pod == nil {
 		pod = &v1.Pod{}
 	} else {
 		owner, unready = e.config.Cluster.Owner(pod), unreadyOrCrashes(pod, e.config.Clock.Now())
-		surge = surges(pod, &owner)
 	}
 	margin := set.MoveTTL + owner.Backoff
 	move := Move{
@@ -67,7 +66,7 @@ func (e *Evictor) move(m *strategies.Move) Move {
 			Unready:  unready,
 			Decision: e.decision(m),
 		},
-		Surge: surge, Reason: m.Reason, Wanted: m.Unserved > 0 || m.Reason == reasons.NodeFull,
+		Reason: m.Reason, Wanted: m.Unserved > 0 || m.Reason == reasons.NodeFull,
 	}
 	if m.Ahead != nil {
 		move.QuietMilliCores = m.Pattern.Mean()

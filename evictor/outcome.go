@@ -43,7 +43,7 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 // assessable reports whether to judge a landed move now: once its replacement
 // has been there, and its pod gone, for the given time.
 func assessable(move *ledger.Move, now time.Time, after time.Duration) bool {
-	if move.State != ledger.Landed || move.Outcome != nil || move.Surging() {
+	if move.State != ledger.Landed || move.Outcome != nil {
 		return false
 	}
 	since := move.Ended

@@ -28,7 +28,6 @@ const (
 func (e *Evictor) pace(moves []strategies.Move, perCycle, perNode int) map[string]strategies.Relief {
 	now, facts := e.config.Clock.Now(), safeguards.Facts{Pods: e.census()}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
-	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
 	queue := safeguards.Queue{
 		Interval: e.config.Settings.Interval, Deadline: e.config.Settings.Deadline, PerCycle: perCycle, PerNode: perNode, Next: e.nextCycle,
 	}
@@ -90,7 +89,7 @@ const mostAtOnce = 500
 // atOnce finds out how many of the pods that share a bound with a pod may be away at
 // once, and why no more: it asks about the pod as if so many of its siblings were.
 func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.PodDisruptionBudget) (q safeguards.Queued) {
-	none, surge, now := e.rememberedTally(pod), surges(pod, owner) != "", e.config.Clock.Now()
+	none, now := e.rememberedTally(pod), e.config.Clock.Now()
 	others := none.Available
 	if owner.Available(pod, now) {
 		others--
@@ -104,7 +103,7 @@ func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.P
 		if owner.Ordered {
 			n = owner.Count(siblings, e.firstAway(siblings, pod, owner, away), now)
 		}
-		return cmp.Or(refuseByBudgets(less, surge), owner.Recreates(pod, n), e.refuseByAvailability(pod, owner, n, less, surge))
+		return cmp.Or(refuseByBudgets(less), owner.Recreates(pod, n), e.refuseByAvailability(pod, owner, n, less))
 	}
 	q.AtOnce = sort.Search(min(none.Available+none.Missing, mostAtOnce), func(away int) bool { return refused(away) != "" })
 	q.Reason = refused(q.AtOnce)

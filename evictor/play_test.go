@@ -51,7 +51,6 @@ type script struct {
 	restricts bool
 	announce  func(context.Context)
 	progress  func()
-	scaler    Scaler
 	now       func() time.Time
 	paused    func(context.Context) error
 	leads     func() error
@@ -158,7 +157,7 @@ func (p *play) evictor() *Evictor {
 		p.t.Fatal(err)
 	}
 	config := Config{
-		Observer: p, Cluster: p, Evictions: playClient{client, p}, Scaler: p.config.scaler, Clock: p, Progress: p.config.progress,
+		Observer: p, Cluster: p, Evictions: playClient{client, p}, Clock: p, Progress: p.config.progress,
 		Settings: Settings{
 			Interval: p.config.interval, Deadline: p.config.deadline, ProbeTimeout: p.config.probeTimeout,
 			OwnerPercent: p.config.ownerPercent, Limits: p.config.limits, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}),

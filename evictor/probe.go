@@ -37,10 +37,8 @@ func (c *Cycle) steered(ctx context.Context) reasons.Reason {
 }
 
 // ready prepares the steering of a pod's replacement just before that can come.
-// With a surge it came before.
 func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
-	s := c.surges[move.PodUID]
-	if c.e.config.Steering == nil || c.e.config.Evictions.DryRun() || s != nil && s.scaled {
+	if c.e.config.Steering == nil || c.e.config.Evictions.DryRun() {
 		return "", false
 	}
 	leaving := &ledger.Leaving{Intent: &move.Intent, Pod: pod}

@@ -105,11 +105,7 @@ func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
 		if m.Namespace != namespace {
 			continue
 		}
-		pod := incoming.Replaced(e.config.Cluster, m)
-		if m.Surging() && m.Replacement == "" {
-			pod = e.config.Cluster.Pod(namespace, m.Pod)
-		}
-		if pod != nil {
+		if pod := incoming.Replaced(e.config.Cluster, m); pod != nil {
 			pods = append(pods, pod)
 		}
 	}

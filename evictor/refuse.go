@@ -2,7 +2,6 @@ package evictor
 
 import (
 	"context"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -23,9 +22,6 @@ func (q *question) protected(context.Context) ruling {
 }
 
 func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, string) {
-	if safeguards.AnswerOf(pod.Annotations, surgeAnnotation) == safeguards.Unreadable {
-		return reasons.SurgeUnreadable, fmt.Sprintf("%.40q is neither true nor false", pod.Annotations[surgeAnnotation])
-	}
 	words := safeguards.Words{Owner: owner.Annotations, Parents: owner.Parents, Namespace: e.config.Cluster.Namespace(pod.Namespace)}
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
@@ -47,7 +43,7 @@ func (q *question) leaving(context.Context) ruling {
 
 // overBudget refuses what the budgets of the pod forbid.
 func (q *question) overBudget(context.Context) ruling {
-	return refusing(refuseByBudgets(q.budgetsOf(), q.surges()))
+	return refusing(refuseByBudgets(q.budgetsOf()))
 }
 
 // restless refuses a pod whose owner rolls out, was scaled lately or is being
@@ -65,16 +61,8 @@ func (q *question) irreplaceable(context.Context) ruling {
 
 // unavailable refuses a pod that has to stay until more of the others are available.
 func (q *question) unavailable(context.Context) ruling {
-	reason := q.e.refuseByAvailability(q.pod, q.ownedBy(), q.tally(), q.budgetsOf(), q.surges())
+	reason := q.e.refuseByAvailability(q.pod, q.ownedBy(), q.tally(), q.budgetsOf())
 	return ruling{reason: reason, detail: reason.Sentence()}
-}
-
-// unscalable refuses a pod that requests a surge after scaling was forbidden.
-func (q *question) unscalable(context.Context) ruling {
-	if scaler := q.e.config.Scaler; q.surges() && scaler != nil && scaler.Forbidden() {
-		return refusing(reasons.SurgeFailed)
-	}
-	return ruling{}
 }
 
 // overQuota refuses a pod whose replacement no quota admits. A cycle counts the
@@ -91,28 +79,6 @@ func (q *question) overQuota(context.Context) ruling {
 func (q *question) unsettled(context.Context) ruling {
 	reason, _ := q.e.refuseBySafeguards(q.pod)
 	return refusing(reason)
-}
-
-// surgedReplicas is how many pods a Deployment wants before and after a surge.
-const surgedReplicas = 1
-
-// surgeAnnotation, if it is true, requests a surge: a second pod must be ready
-// before this one, the only one of its Deployment, is evicted.
-const surgeAnnotation = "evenkeel.io/surge"
-
-// surges returns the Deployment to scale up before a pod is evicted; empty for
-// a pod that does not request it or is not the only one.
-func surges(pod *v1.Pod, owner *owners.Owner) (deployment string) {
-	if safeguards.AnswerOf(pod.Annotations, surgeAnnotation) != safeguards.Yes || owner.Replicas != surgedReplicas {
-		return ""
-	}
-	return owner.Deployment
-}
-
-// Surges reports whether a second pod becomes ready before this one is evicted.
-func (e *Evictor) Surges(pod *v1.Pod) bool {
-	owner := e.config.Cluster.Owner(pod)
-	return surges(pod, &owner) != ""
 }
 
 // Session opens a what-if session on the current cluster. Moves in flight count

@@ -148,23 +148,6 @@ func TestUnhealthySiblings(t *testing.T) {
 	}
 }
 
-// Whoever asks for a surge wants no gap. If nobody can read the wish, the pod stays.
-func TestASurgeThatCannotBeRead(t *testing.T) {
-	for value, want := range map[string]reasons.Reason{
-		"sometimes": reasons.SurgeUnreadable, "": reasons.SurgeUnreadable, "false": "", "off": "", "No": "",
-	} {
-		pod := replica("a", func(pod *v1.Pod) { pod.Annotations = map[string]string{surgeAnnotation: value} })
-		e := newEstate(t, pod)
-		e.add(t, replicaSet(1, underDeployment))
-		if got := e.Refuse(pod); got != want {
-			t.Errorf("%q: refused for %q, want %q", value, got, want)
-		}
-		if got, _ := e.Allow(&ledger.Intent{Namespace: "ns", Pod: "a", PodUID: "a", To: "cool"}); got != want {
-			t.Errorf("%q: rechecked with %q, want %q", value, got, want)
-		}
-	}
-}
-
 // Just before its eviction a planned move's pod is held against the other pods
 // of its owner: the last ready one stays. Evictions of upstream's plugins,
 // which plan no destination, are not held against them.

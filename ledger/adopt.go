@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -39,7 +38,6 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 		if theirs.Saved.longer(ended.Saved) {
 			ended.Saved = theirs.Saved
 		}
-		b.learnSurge(ended, theirs)
 	case theirs.InFlight():
 		b.adopt(theirs, now)
 	default:
@@ -47,7 +45,6 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 			b.release(theirs.Replacement, theirs)
 		}
 		b.ended = append(b.ended, theirs)
-		b.learnSurge(theirs, theirs)
 	}
 }
 
@@ -57,14 +54,12 @@ func (b *book) adopt(theirs *Move, now time.Time) {
 	if now.After(theirs.Expires()) {
 		theirs.State, theirs.Ended, theirs.Node = Expired, now, ""
 		b.ended = append(b.ended, theirs)
-		b.learnSurge(theirs, theirs)
 		return
 	}
 	node := theirs.Node
 	b.release(theirs.Replacement, theirs)
 	theirs.Attempts, theirs.Asked, theirs.late = 0, false, true // these belong to the other process
 	b.enter(theirs, node)
-	b.learnSurge(theirs, theirs)
 }
 
 // release detaches a pod from the move that it replaced here, because it is the
@@ -86,9 +81,6 @@ func (b *book) release(podUID string, taker *Move) {
 		return
 	}
 	other.State, other.Replacement, other.ReplacementName, other.Attempts, other.Ended = Evicted, "", "", 0, time.Time{}
-	if other.Surge != nil && other.Evicted.IsZero() {
-		other.State = Intended
-	}
 	if b.byPod[other.PodUID] == nil {
 		b.enter(other, other.To)
 	}
@@ -96,7 +88,6 @@ func (b *book) release(podUID string, taker *Move) {
 
 // catchUp updates a move in flight to what another process knows of it.
 func (b *book) catchUp(ours, theirs *Move, now time.Time) {
-	b.learnSurge(ours, theirs)
 	ours.Accepted = ours.Accepted || theirs.Accepted
 	if ours.PodGone.IsZero() {
 		ours.PodGone = theirs.PodGone
@@ -131,31 +122,6 @@ func (m *Move) learnSteering(theirs *Move) {
 	m.Unsteered = cmp.Or(theirs.Unsteered, m.Unsteered)
 }
 
-// learnSurge takes in what another process knows of a move's surge.
-func (b *book) learnSurge(ours, theirs *Move) {
-	if ours == nil || theirs.Surge == nil || !theirs.Recorded.Equal(ours.Recorded) || ours.Surge != nil && ours.Surge.Done {
-		return
-	}
-	ours.Surge = theirs.Surge
-	if ours.Evicted.IsZero() {
-		ours.Evicted = theirs.Evicted
-	}
-	if ours.Surging() {
-		b.surging[ours.PodUID] = ours
-	} else {
-		delete(b.surging, ours.PodUID)
-	}
-}
-
-// keepSurges forgets the surges that the scaling process has forgotten.
-func (b *book) keepSurges(d *Document) {
-	surging := map[string]bool{}
-	for i := range d.Moves {
-		surging[d.Moves[i].PodUID] = surging[d.Moves[i].PodUID] || d.Moves[i].Surging()
-	}
-	maps.DeleteFunc(b.surging, func(podUID string, _ *Move) bool { return !surging[podUID] })
-}
-
 // Export returns the ledger as a Document, without the generation, writer and
 // time, which the writer sets.
 func (l *Ledger) Export() Document {
@@ -182,6 +148,5 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 		l.merge(&theirs, before[theirs.PodUID], now)
 	}
 	slices.SortStableFunc(l.ended, func(a, b *Move) int { return a.Ended.Compare(b.Ended) })
-	l.keepSurges(&d)
 	l.prune(now)
 }

@@ -56,9 +56,6 @@ type book struct {
 	calls   []Call // at most MaxCalls, oldest first
 	// presumed holds the pods that kube-scheduler is placing, by UID.
 	presumed map[string]presumption
-	// surging holds the moves, in flight or landed, whose Deployment may still
-	// be scaled up, by the UID of their pod.
-	surging map[string]*Move
 }
 
 // enter adds a move in flight.
@@ -169,7 +166,7 @@ func (b *book) prune(now time.Time) {
 		b.ended = b.ended[excess:]
 	}
 	maps.DeleteFunc(b.passed, func(_ string, pod passed) bool { return !b.concerns(pod.pod.OwnerUID) })
-	busy := len(b.inFlight) + len(b.surging)
+	busy := len(b.inFlight)
 	expected := map[string]cluster.Amounts{}
 	for _, move := range b.ended {
 		if b.avoids(move, now) {
@@ -193,15 +190,6 @@ func (b *book) avoids(move *Move, now time.Time) bool {
 // predecessor's measured usage, until it is measured itself: two windows of
 // five minutes.
 const expectFor = 10 * time.Minute
-
-// moving returns a pod's move that is in flight or, having landed, waits for
-// the pod to leave.
-func (b *book) moving(podUID string) *Move {
-	if move := b.byPod[podUID]; move != nil {
-		return move
-	}
-	return b.surging[podUID]
-}
 
 // concerns reports whether the owner has a move in flight, so that its pods
 // that replace nothing matter.

@@ -42,7 +42,7 @@ func New(config Config) *Ledger {
 	}
 	return &Ledger{book: book{
 		config: config, byPod: map[string]*Move{}, expected: map[string]cluster.Amounts{}, passed: map[string]passed{},
-		presumed: map[string]presumption{}, surging: map[string]*Move{},
+		presumed: map[string]presumption{},
 	}}
 }
 
@@ -64,7 +64,7 @@ func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, intent := range intents {
-		if l.moving(intent.PodUID) == nil {
+		if l.byPod[intent.PodUID] == nil {
 			l.enter(&Move{Intent: intent, State: Intended, Recorded: now}, intent.To)
 		}
 	}
@@ -74,7 +74,7 @@ func (l *Ledger) Record(now time.Time, intents ...Intent) {
 func (l *Ledger) Accepted(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.moving(podUID); move != nil {
+	if move := l.byPod[podUID]; move != nil {
 		if !move.Accepted {
 			move.Accepted = true
 			l.revision.Add(1)
@@ -88,7 +88,7 @@ func (l *Ledger) Accepted(podUID string, now time.Time) {
 func (l *Ledger) Leaves(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.moving(podUID); move != nil {
+	if move := l.byPod[podUID]; move != nil {
 		l.evicted(move, now)
 		l.leaves(move)
 	}
@@ -104,7 +104,7 @@ func (l *Ledger) Left(podUID string, now time.Time) {
 	l.Leaves(podUID, now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.moving(podUID); move != nil {
+	if move := l.byPod[podUID]; move != nil {
 		l.left(move, now)
 	}
 }
@@ -137,12 +137,12 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 func (l *Ledger) Deny(podUID, words string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	move := l.moving(podUID)
+	move := l.byPod[podUID]
 	if move == nil {
 		return
 	}
 	move.Denied = boundDenial(words)
-	if move.State == Intended { // the replacement of a surge may have landed
+	if move.State == Intended {
 		l.end(move, Cancelled, now)
 	}
 	l.revision.Add(1)
@@ -228,7 +228,7 @@ func (l *Ledger) SetOutcome(podUID string, outcome *Outcome, saved *Saved) {
 func (l *Ledger) Unsteered(podUID, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	move := l.moving(podUID)
+	move := l.byPod[podUID]
 	for _, ended := range slices.Backward(l.ended) {
 		if move == nil && ended.PodUID == podUID {
 			move = ended
@@ -303,7 +303,7 @@ func (l *Ledger) MovesOf(namespace, ownerUID string) []Move {
 func (l *Ledger) Moving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.moving(podUID) != nil
+	return l.byPod[podUID] != nil
 }
 
 // Leaving reports whether a pod that is being moved was evicted already.

@@ -1,16 +1,11 @@
 package ledger
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
-
-// maxSurgeReplicas bounds the replicas of a stored Surge.
-const maxSurgeReplicas = 1000
 
 // MaxAttempts is how often a replacement is told where to go before it is
 // scheduled like any other pod. Requests within retryAfter are one attempt: a
@@ -202,7 +197,8 @@ type Move struct {
 	// Saved is what a landed move has saved since; nil if nobody watched. A Saved is
 	// never changed, only replaced.
 	Saved *Saved `json:"saved,omitempty"`
-	// Surge is nil unless the move's replacement comes before its pod leaves.
+	// Surge is what an earlier version did to have the move's replacement before its
+	// pod leaves; this one only reports it.
 	Surge *Surge `json:"surge,omitempty"`
 
 	// gone says that the watch has reported the pod leaving. Only that opens a
@@ -234,19 +230,15 @@ func (m *Move) Expires() time.Time {
 }
 
 // Due reports whether the move's replacement is still to come: its pod is leaving
-// or has left, or its Deployment is scaled up. Whatever steers the replacement
-// lasts as long.
+// or has left. Whatever steers the replacement lasts as long.
 func (m *Move) Due(now time.Time) bool {
-	return m.InFlight() && m.Replacement == "" && (!m.Evicted.IsZero() || m.Surging()) && !now.After(m.Expires())
+	return m.InFlight() && m.Replacement == "" && !m.Evicted.IsZero() && !now.After(m.Expires())
 }
 
 // open reports whether a pod created now may be the move's replacement: its pod
-// is leaving, or its Deployment is scaled up.
+// is leaving.
 func (m *Move) open() bool {
-	if m.Replacement != "" || !m.InFlight() {
-		return false
-	}
-	return m.Surging() || m.gone && m.State != Intended
+	return m.Replacement == "" && m.InFlight() && m.gone && m.State != Intended
 }
 
 // awaits reports whether the replacement of a move, which may be nil, is still
@@ -256,9 +248,9 @@ func (m *Move) awaits(now time.Time) bool {
 }
 
 // idle reports whether nothing came of the move, so that nothing follows from
-// it: no eviction of a pod that ran, no denial and no surge.
+// it: no eviction of a pod that ran and no denial.
 func (m *Move) idle() bool {
-	return m.State == Cancelled && (m.Evicted.IsZero() || m.Finished) && m.Denied == "" && m.Surge == nil
+	return m.State == Cancelled && (m.Evicted.IsZero() || m.Finished) && m.Denied == ""
 }
 
 // measured reports whether the move knows its pod's usage. No pod uses nothing.
@@ -286,12 +278,15 @@ func (m *Move) mayTake(pod *Pod) bool {
 // keepsName reports whether the move's replacement has the name of its pod.
 func (m *Move) keepsName() bool { return m.Owner.Kind == "StatefulSet" }
 
-// Surging reports whether a Deployment may still be scaled up for the move.
-func (m *Move) Surging() bool { return m.Surge != nil && !m.Surge.Done }
-
-// SurgeFailed reports whether a Deployment was scaled up for the move, or was
-// about to be, and the pod stayed.
-func (m *Move) SurgeFailed() bool { return m.Surge != nil && m.Surge.Done && m.Evicted.IsZero() }
+// ScaledUp returns the Deployment that an earlier version has scaled up for the move
+// and may not have scaled back, and how many pods it wanted before; empty if there is
+// none.
+func (m *Move) ScaledUp() (deployment string, replicas int32) {
+	if m.Surge == nil || m.Surge.Done {
+		return "", 0
+	}
+	return m.Surge.Deployment, m.Surge.Replicas
+}
 
 // vacate clears a move's replacement.
 func (m *Move) vacate() {
@@ -308,27 +303,14 @@ func (m *Move) take(pod *Pod) {
 // server's times are whole seconds, and a process knows its clock to about two.
 const clockSlack = 3 * time.Second
 
-// Surge says that a Deployment is scaled up for a move, so that the replacement
-// comes before the pod leaves. A Surge is never changed, only replaced.
+// Surge says that a Deployment was scaled up by one for a move.
 type Surge struct {
 	// Deployment is in the namespace of the move.
 	Deployment string `json:"deployment"`
-	// Replicas is how many pods it wants before and after; in between it is
-	// scaled to one more.
+	// Replicas is how many pods it wanted before.
 	Replicas int32 `json:"replicas"`
-	// Done says that there is nothing left to scale back.
+	// Done says that it was scaled back.
 	Done bool `json:"done,omitempty"`
-}
-
-func (s *Surge) validate() error {
-	switch {
-	case s == nil:
-	case s.Deployment == "":
-		return errors.New("its surge names no Deployment")
-	case s.Replicas < 1 || s.Replicas > maxSurgeReplicas:
-		return fmt.Errorf("its surge is of %d replicas, want 1 to %d", s.Replicas, maxSurgeReplicas)
-	}
-	return nil
 }
 
 // Saved is by how many minutes a move has shortened hot time, and for how many

@@ -78,7 +78,7 @@ func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 // takeOver gives a move the first pod that came after its pod left and that
 // replaces nothing.
 func (b *book) takeOver(move *Move, now time.Time) {
-	if !move.gone || move.Surging() {
+	if !move.gone {
 		return
 	}
 	var first *passed

@@ -32,10 +32,8 @@ func everything() Document {
 	b.Record(at(5), web(6, func(i *Intent) {
 		i.Pool, i.FromUsed, i.CeilingMilliCores = "blue", cluster.Amounts{15000, 60 << 30}, 14400
 	}), web(7), web(8), web(9))
-	b.BeginSurge("uid-6", Surge{Deployment: "single", Replicas: 1})
 	b.Deny("uid-7", "webhook said no", at(6))
-	b.BeginSurge("uid-8", Surge{Deployment: "alone", Replicas: 1})
-	b.EndSurge("uid-8", at(7))
+	b.Cancel("uid-8", at(7))
 	b.move(8, web(10, func(i *Intent) { i.TTL = time.Second }))
 	b.Expire(at(10))
 	b.Called(Call{Namespace: "ns", OwnerUID: "rs-1", Pod: "web-1", At: at(1)})
@@ -97,7 +95,8 @@ func takenOver(t *testing.T, document *Document) {
 			if moves[i].idle() { // nothing follows from it
 				continue
 			}
-			into[fmt.Sprint(moves[i].PodUID, moves[i].Recorded.UTC(), moves[i].Surging(), moves[i].Denied, moves[i].Outcome != nil)] = moves[i].State
+			scaledUp, _ := moves[i].ScaledUp()
+			into[fmt.Sprint(moves[i].PodUID, moves[i].Recorded.UTC(), scaledUp, moves[i].Denied, moves[i].Outcome != nil)] = moves[i].State
 		}
 	}
 	inFlight, ended := b.Moves()

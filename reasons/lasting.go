@@ -4,7 +4,7 @@ package reasons
 // its owner or the policy.
 var lasting = map[Reason]bool{
 	ProtectedByDefaultEvictor: true, DaemonSetPod: true, MirrorPod: true, JobPod: true, NoController: true, SchedulerNotSteered: true,
-	SeveralPodDisruptionBudgets: true, PodDisruptionBudgetForbids: true, MinAvailableUnreadable: true, SurgeUnreadable: true, NamespaceExcluded: true,
+	SeveralPodDisruptionBudgets: true, PodDisruptionBudgetForbids: true, MinAvailableUnreadable: true, NamespaceExcluded: true,
 	ResourceClaimsNotSupported: true, EvictionDeclined: true, DisruptionDeclined: true, EvictedInBackground: true, PodGroupMember: true,
 	OwnerUnreadable: true, ControllerUnknown: true, RestartPolicyNotAlways: true,
 }

@@ -57,7 +57,6 @@ const (
 	SeveralPodDisruptionBudgets Reason = "SeveralPodDisruptionBudgets"
 	PodDisruptionBudgetForbids  Reason = "PodDisruptionBudgetForbids"
 	MinAvailableUnreadable      Reason = "MinAvailableUnreadable"
-	SurgeUnreadable             Reason = "SurgeUnreadable"
 	NamespaceExcluded           Reason = "NamespaceExcluded"
 	ResourceClaimsNotSupported  Reason = "ResourceClaimsNotSupported"
 	EvictionDeclined            Reason = "EvictionDeclined"
@@ -177,7 +176,6 @@ const (
 	NotLeader             Reason = "NotLeader"
 	LedgerUnwritable      Reason = "LedgerUnwritable"
 	LedgerUnreadable      Reason = "LedgerUnreadable"
-	SurgeFailed           Reason = "SurgeFailed"
 	Stopping              Reason = "Stopping"
 	EvictionFailed        Reason = "EvictionFailed"
 )

@@ -32,7 +32,6 @@ var sentences = map[Reason]string{
 	SeveralPodDisruptionBudgets: "several PodDisruptionBudgets select it; the API server refuses to evict such a pod",
 	PodDisruptionBudgetForbids:  "its PodDisruptionBudget never allows an eviction",
 	MinAvailableUnreadable:      "its annotation evenkeel.io/min-available, or its owner's, is no number of pods and no percentage",
-	SurgeUnreadable:             "its annotation evenkeel.io/surge is neither true nor false",
 	NamespaceExcluded:           "the plugin's evictableNamespaces leave its namespace out",
 	ResourceClaimsNotSupported:  "it has resource claims, which are not supported here",
 	EvictionDeclined:            "an annotation of the pod, its owner or its Namespace forbids to evict it",
@@ -118,7 +117,6 @@ var sentences = map[Reason]string{
 	NotLeader:             "another process evicts by now, or may",
 	LedgerUnreadable:      "the stored ledger cannot be read, and nobody has accepted its loss",
 	LedgerUnwritable:      "the move could not be stored in the ledger",
-	SurgeFailed:           "it asks for a surge, and its Deployment may not be scaled or its second pod did not become ready (docs/surge.md)",
 	Stopping:              "the process was told to stop",
 	EvictionFailed:        "the API server refused the eviction or could not be reached",
 }

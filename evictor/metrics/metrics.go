@@ -52,8 +52,8 @@ func New(reg prometheus.Registerer) *Metrics {
 	m.former.WithLabelValues(success)
 	for _, reason := range []reasons.Reason{
 		reasons.Paused, reasons.PauseUnreadable, reasons.PodChanged, reasons.MoveCancelled, reasons.SourceNoLongerHot, reasons.SourceUsageUnknown, reasons.PodBusy, reasons.LandingGone, reasons.LastReadyReplica,
-		reasons.BelowMinAvailable, reasons.ResourceQuotaExhausted, reasons.MinAvailableUnreadable, reasons.SurgeUnreadable, reasons.EvictionDeclined, reasons.OwnerPodsUnavailable, reasons.OwnerCreatesInOrder, reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.ProtectedByDefaultEvictor, reasons.UsageDataInsufficient, reasons.SteeringAbsent, reasons.SteeringRefused, reasons.NamesUnsuited, reasons.Unsteerable, reasons.ProbeNotLanded,
-		reasons.PreEvictionFilter, reasons.SeveralPodDisruptionBudgets, reasons.EvictionLimit, reasons.CycleDeadline, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.SurgeFailed, reasons.Stopping, reasons.EvictionDenied, reasons.EvictionFailed,
+		reasons.BelowMinAvailable, reasons.ResourceQuotaExhausted, reasons.MinAvailableUnreadable, reasons.EvictionDeclined, reasons.OwnerPodsUnavailable, reasons.OwnerCreatesInOrder, reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.ProtectedByDefaultEvictor, reasons.UsageDataInsufficient, reasons.SteeringAbsent, reasons.SteeringRefused, reasons.NamesUnsuited, reasons.Unsteerable, reasons.ProbeNotLanded,
+		reasons.PreEvictionFilter, reasons.SeveralPodDisruptionBudgets, reasons.EvictionLimit, reasons.CycleDeadline, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.Stopping, reasons.EvictionDenied, reasons.EvictionFailed,
 	} {
 		m.skipped.WithLabelValues(reason.Label())
 	}

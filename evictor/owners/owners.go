@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -58,8 +57,6 @@ type Owner struct {
 	// specification is stated to have changed, Shrunk when it was last seen to be
 	// scaled down; each is zero for never.
 	Created, RolledOut, Scaled, Shrunk time.Time
-	// Deployment is the one to scale up for a surge; empty without one.
-	Deployment string
 	// Unsteerable: no pod of its template can be steered.
 	Unsteerable bool
 }
@@ -125,15 +122,8 @@ const (
 func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
 	o := Owner{ScaledDown: int(set.Status.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds), Unsteerable: unsteerable(&set.Spec.Template)}
 	desired := set.Annotations[desiredByDeployment]
-	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
-		switch ref.Kind {
-		case "Deployment":
-			if (cluster.Owner{Name: ref.Name}).Possible() {
-				o.Deployment = ref.Name
-			}
-		case "Rollout":
-			desired = set.Annotations[desiredByRollout] // a Rollout may have adopted it from a Deployment
-		}
+	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Rollout" {
+		desired = set.Annotations[desiredByRollout] // a Rollout may have adopted it from a Deployment
 	}
 	// Pods that are missing count as unavailable, not as a rollout: each eviction
 	// makes one miss for a moment.

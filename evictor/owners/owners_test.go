@@ -73,17 +73,6 @@ func TestReplicaSets(t *testing.T) {
 	}
 }
 
-// A surge scales the Deployment; a Rollout has no scale that may be set.
-func TestOnlyDeploymentsAreScaled(t *testing.T) {
-	for kind, want := range map[string]string{"Deployment": "web", "Rollout": "", "Thing": ""} {
-		set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlledBy(kind, "web")}}
-		o := OfReplicaSet(set)
-		if got := o.Deployment; got != want {
-			t.Errorf("of a %s: %q", kind, got)
-		}
-	}
-}
-
 // A ReplicationController may be one version of an OpenShift DeploymentConfig.
 func TestReplicationControllers(t *testing.T) {
 	in := func(phase string, wants, has int32) *v1.ReplicationController {

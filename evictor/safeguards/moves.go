@@ -57,9 +57,6 @@ const UnsteeredFor = 30 * time.Minute
 // in vain.
 func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
 	at := evictedAt(move)
-	if at.IsZero() {
-		at = move.Recorded // the pod stays until its surge has landed
-	}
 	bound := move.CameBound || reasons.Reason(move.Unsteered) == reasons.Unsteerable
 	if !bound && move.Unsteered == "" || !within(at, v.now, UnsteeredFor) {
 		return

@@ -117,8 +117,6 @@ var parts = []part{
 			}},
 		},
 	}},
-	{"rbac-surge.yaml", []block{{when: and(roles, ".Values.rbac.surge", evicts), source: "components/surge/rbac.yaml"}}},
-	{"fence-surge.yaml", []block{{when: and(".Values.rbac.surge", evicts), source: "components/surge/fence.yaml"}}},
 	// The Job that cleans up after an uninstall runs when the fences of the release
 	// are gone, so it has copies that are hooks.
 	{"fence-cleanup.yaml", []block{
@@ -133,10 +131,6 @@ var parts = []part{
 			when: and(cleaning, `(ne .Values.mode "nodesync")`), source: "components/admission-steering-pods/pods.yaml",
 			only:    []string{"ValidatingAdmissionPolicy/evenkeel-pods", "ValidatingAdmissionPolicyBinding/evenkeel-pods"},
 			changes: hooked("evenkeel-pods", ":evenkeel$"),
-		},
-		{
-			when: and(cleaning, ".Values.rbac.surge", `(ne .Values.mode "nodesync")`), source: "components/surge/fence.yaml",
-			changes: hooked("evenkeel-surge", ":evenkeel$"),
 		},
 	}},
 	{"steering-crd.yaml", []block{{when: steered, source: "components/admission-steering-base/crd.yaml"}}},

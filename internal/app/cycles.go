@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
@@ -122,13 +123,17 @@ func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless 
 func forever(*observer.Observation) error { return nil }
 
 // takeLedger reads the stored ledger, as the one process that writes it from
-// now on, and scales back what a predecessor left scaled up.
+// now on, and reports the Deployments that an earlier version left scaled up.
 func (e *evicting) takeLedger(ctx context.Context) error {
 	if err := e.authority.Take(ctx, e.current().readsUsage()); err != nil {
 		return err
 	}
-	if !e.options.DryRun && !e.authority.Alone() {
-		e.scaler.SettleSurges(ctx, e.observer.Ledger())
+	inFlight, ended := e.observer.Ledger().Moves()
+	for _, move := range slices.Concat(inFlight, ended) {
+		if deployment, replicas := move.ScaledUp(); deployment != "" {
+			klog.FromContext(ctx).Info("An earlier version scaled this Deployment up for a move and may not have scaled it back, and this version does not: "+
+				"scale it back if it still has a pod too many", "deployment", klog.KRef(move.Namespace, deployment), "replicasBefore", replicas)
+		}
 	}
 	return nil
 }

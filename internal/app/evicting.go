@@ -176,7 +176,6 @@ type evicting struct {
 	cluster    *evictor.Watched
 	evictions  *evictor.Client
 	steering   *steerings
-	scaler     *evictor.DeploymentScaler
 	metrics    evictingMetrics
 	room       *announce.Room
 	explainer  *live.Explainer
@@ -233,7 +232,6 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		return nil, err
 	}
 	e.demand = evictor.NewDemand(e.cluster, p.kube.Client, dynamic, p.kube.DynamicResources)
-	e.scaler = evictor.NewDeploymentScaler(p.kube.Client, p.authority, p.kube.Clock, p.lease.Margin())
 	e.room = announce.NewRoom(p.announcer, p.registry)
 	e.evictions, err = evictor.NewClient(evictor.ClientConfig{
 		Kube:      p.kube.Client,
@@ -332,7 +330,7 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 		evicting.NextCycle = schedule.Next
 	}
 	made, err := evictor.New(evictor.Config{
-		Observer: e.observer, Cluster: e.cluster, Evictions: e.evictions, Scaler: e.scaler, Clock: e.kube.Clock,
+		Observer: e.observer, Cluster: e.cluster, Evictions: e.evictions, Clock: e.kube.Clock,
 		Settings: evicting, Metrics: e.metrics.evictor, Outcomes: e.outcomes, Saved: &e.saved, Progress: e.health.Progress,
 		Steering: e.steering.by(g.load.Eviction.Steering),
 	})

@@ -193,39 +193,6 @@ func (f *fence) want(t *testing.T, want map[string]string, requests map[string]r
 	}
 }
 
-// A surge goes from 1 to 2 and back. Whoever has the token scales to no other
-// number, from no other, and changes nothing else of a Deployment.
-func TestSurgeFence(t *testing.T) {
-	scale := func(old, replicas string) request {
-		text := func(spec string) string { return "metadata: {name: web, namespace: x}\nspec: {" + spec + "}\n" }
-		return request{operation: admission.Update, resource: "deployments/scale", old: text(old), new: text(replicas)}
-	}
-	as := func(user string, r request) request { r.user = user; return r }
-	requests := map[string]request{
-		"up":                  scale("replicas: 1", "replicas: 2"),
-		"back":                scale("replicas: 2", "replicas: 1"),
-		"nothing":             scale("replicas: 2", "replicas: 2"),
-		"to 0":                scale("replicas: 1", ""),
-		"to 0, in words":      scale("replicas: 1", "replicas: 0"),
-		"from 0":              scale("", "replicas: 1"),
-		"to 3":                scale("replicas: 2", "replicas: 3"),
-		"to 1 of many":        scale("replicas: 3", "replicas: 1"),
-		"to fewer than none":  scale("replicas: 1", "replicas: -1"),
-		"elsewhere installed": as("system:serviceaccount:other:evenkeel", scale("replicas: 1", "")),
-		"by another":          as("system:serviceaccount:evenkeel:evenkeel-extender", scale("replicas: 1", "")),
-		"by a person":         as("admin", scale("replicas: 3", "")),
-		"the Deployment":      {operation: admission.Update, resource: "deployments", old: "spec: {replicas: 1}", new: "spec: {replicas: 2}"},
-		"its status":          {operation: admission.Update, resource: "deployments/status", old: "spec: {replicas: 1}", new: "spec: {replicas: 2}"},
-		"creating one":        {operation: admission.Create, resource: "deployments", new: "spec: {replicas: 1}"},
-		"deleting one":        {operation: admission.Delete, resource: "deployments", old: "spec: {replicas: 1}"},
-	}
-	const steps, other = "scale a Deployment from 1 to 2 and from 2 to 1 only", "scale Deployments, not change them otherwise"
-	readFence(t, "components", "surge", "fence.yaml").want(t, map[string]string{
-		"to 0": steps, "to 0, in words": steps, "from 0": steps, "to 3": steps, "to 1 of many": steps, "to fewer than none": steps, "elsewhere installed": steps,
-		"the Deployment": other, "its status": other, "creating one": other, "deleting one": other,
-	}, requests)
-}
-
 // taints and labels of a node that nodesync did not set.
 const someNode = `
 metadata: {name: x, uid: u, resourceVersion: "1", labels: {disk: ssd, status: presure}, annotations: {note: x}}

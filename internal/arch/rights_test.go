@@ -84,7 +84,7 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 	want := map[string][]string{
 		"cluster/evenkeel": {"create events.k8s.io/events", "create pods/eviction", "patch events.k8s.io/events"},
 		"cluster/evenkeel-cleanup": { // fenced: TestChartFencesWhatItGrants
-			"create pods/eviction", "delete evenkeel.io/steerings", "patch nodes", "patch pods", "update apps/deployments/scale",
+			"create pods/eviction", "delete evenkeel.io/steerings", "patch nodes", "patch pods",
 		},
 		"evenkeel-cleanup": {
 			"delete configmaps evenkeel-ledger",
@@ -100,7 +100,6 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 		"cluster/evenkeel-steering":       {"create evenkeel.io/steerings", "delete evenkeel.io/steerings", "patch evenkeel.io/steerings"},
 		"evenkeel-probe":                  {"create pods"}, // by dry run: TestProbeFence
 		"cluster/evenkeel-webhook":        nil,
-		"cluster/evenkeel-surge":          {"update apps/deployments/scale"}, // fenced: TestSurgeFence
 		"evenkeel": {
 			"create configmaps", "create coordination.k8s.io/leases",
 			"update configmaps evenkeel-ledger", "update coordination.k8s.io/leases evenkeel",
@@ -219,9 +218,6 @@ var abuses = map[string][]request{
 		operation: admission.Update, resource: "nodes", old: someNode, new: strings.Replace(someNode, "podCIDR", "unschedulable: true\n  podCIDR", 1),
 	}, {
 		operation: admission.Update, resource: "nodes", old: someNode, new: strings.Replace(someNode, "disk: ssd", "disk: hdd", 1),
-	}},
-	"update apps/deployments/scale": {{
-		operation: admission.Update, resource: "deployments/scale", old: "spec: {replicas: 2}", new: "spec: {replicas: 0}",
 	}},
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -55,20 +54,16 @@ type site struct {
 	client  *fake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
 	config  Config
-	// scales are the replicas that Deployments want.
-	scales map[string]int32
 	// refused is why a pod keeps its gate, by name.
 	refused map[string]error
 }
 
 func newSite(t *testing.T, objects ...runtime.Object) *site {
 	t.Helper()
-	s := &site{t: t, client: fake.NewClientset(objects...), scales: map[string]int32{}, refused: map[string]error{}}
+	s := &site{t: t, client: fake.NewClientset(objects...), refused: map[string]error{}}
 	s.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{steerings: "SteeringList"})
 	s.client.PrependReactor("patch", "pods", s.ungate)
 	s.client.PrependReactor("create", "pods", s.evict)
-	s.client.PrependReactor("get", "deployments", s.scale)
-	s.client.PrependReactor("update", "deployments", s.scale)
 	s.config = Config{
 		Client: s.client, Dynamic: s.dynamic, Clock: clock{}, Namespace: "evenkeel", Leases: []string{"evenkeel", "evenkeel-nodesync"},
 	}
@@ -102,23 +97,6 @@ func (s *site) evict(action clienttesting.Action) (bool, runtime.Object, error) 
 	return true, nil, s.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), eviction.Namespace, eviction.Name)
 }
 
-func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) {
-	if action.GetSubresource() != "scale" {
-		return false, nil, nil
-	}
-	if set, ok := action.(clienttesting.UpdateAction); ok {
-		to := set.GetObject().(*autoscalingv1.Scale)
-		s.scales[to.Name] = to.Spec.Replicas
-		return true, to, nil
-	}
-	name := action.(clienttesting.GetAction).GetName()
-	wants, ok := s.scales[name]
-	if !ok {
-		return true, nil, apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, name)
-	}
-	return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}, Spec: autoscalingv1.ScaleSpec{Replicas: wants}}, nil
-}
-
 func (s *site) steering(namespace, name string, keys int) {
 	s.t.Helper()
 	targets := map[string]any{}
@@ -133,15 +111,19 @@ func (s *site) steering(namespace, name string, keys int) {
 	}
 }
 
-// surged stores a ledger in which Deployments are scaled up for a move.
-func (s *site) surged(deployments ...string) {
+// scaledUp stores a ledger of an earlier version that has scaled Deployments up.
+func (s *site) scaledUp(surges ...ledger.Surge) {
 	s.t.Helper()
 	moves := ledger.New(ledger.Config{})
-	for _, name := range deployments {
-		moves.Record(noon, ledger.Intent{Namespace: "shop", Pod: name + "-1", PodUID: "uid-" + name, From: "hot", To: "cool", TTL: time.Minute})
-		moves.BeginSurge("uid-"+name, ledger.Surge{Deployment: name, Replicas: 1})
+	for i := range surges {
+		uid := fmt.Sprint("uid-", i)
+		moves.Record(noon, ledger.Intent{Namespace: "shop", Pod: "pod", PodUID: uid, From: "hot", To: "cool", TTL: time.Minute})
 	}
-	if err := s.store().Save(s.t.Context(), moves.Export()); err != nil {
+	document := moves.Export()
+	for i := range document.Moves {
+		document.Moves[i].Surge = &surges[i]
+	}
+	if err := s.store().Save(s.t.Context(), document); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -213,8 +195,7 @@ func littered(t *testing.T) *site {
 	s.steering("shop", "evenkeel", 2)
 	s.steering("evenkeel-probe", "evenkeel", 0)
 	s.steering("shop", "theirs", 1)
-	s.scales["web"], s.scales["api"] = 2, 3
-	s.surged("web", "api", "gone")
+	s.scaledUp(ledger.Surge{Deployment: "web", Replicas: 1}, ledger.Surge{Deployment: "api", Replicas: 1, Done: true})
 	return s
 }
 
@@ -259,7 +240,7 @@ func (s *site) state() string {
 		}
 		all = append(all, objects)
 	}
-	encoded, err := json.Marshal(append(all, s.scales))
+	encoded, err := json.Marshal(all)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -307,7 +288,7 @@ func TestCleanup(t *testing.T) {
 			t.Errorf("%s is left", ours)
 		}
 	}
-	for _, theirs := range []string{"acme.io/wait", `"name":"theirs"`, `"disk":"ssd"`, `"web":1`, `"api":3`} {
+	for _, theirs := range []string{"acme.io/wait", `"name":"theirs"`, `"disk":"ssd"`} {
 		if !strings.Contains(after, theirs) {
 			t.Errorf("%s is gone", theirs)
 		}
@@ -358,7 +339,7 @@ func TestCleanupAfterOneMode(t *testing.T) {
 		note        string
 	}{
 		"nodesync, while serve runs": {
-			NodeSync, "evenkeel", true, []string{"evenkeel.io/hot", "presure"}, []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, evicts,
+			NodeSync, "evenkeel", true, []string{"evenkeel.io/hot", "presure"}, []string{gate, `"name":"evenkeel"`, "evenkeel-ledger", "evenkeel-pause"}, evicts,
 		},
 		"nodesync, while serve runs and writes to nodes": {
 			NodeSync, "evenkeel", false, nil, []string{gate, "evenkeel.io/hot", "presure", "evenkeel-ledger"}, evicts,
@@ -367,16 +348,16 @@ func TestCleanupAfterOneMode(t *testing.T) {
 			NodeSync, "", false, nil, []string{gate, "evenkeel.io/hot", "presure", "evenkeel-ledger"}, "",
 		},
 		"nodesync, of an other release": {
-			NodeSync, "", true, []string{"evenkeel.io/hot", "presure"}, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, "",
+			NodeSync, "", true, []string{"evenkeel.io/hot", "presure"}, []string{gate, "evenkeel-ledger", "evenkeel-pause"}, "",
 		},
 		"serve, while nodesync runs": {
-			Evicting, "evenkeel-nodesync", true, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, []string{"evenkeel.io/hot", "presure", `"name":"evenkeel-nodesync"`}, marks,
+			Evicting, "evenkeel-nodesync", true, []string{gate, "evenkeel-ledger", "evenkeel-pause"}, []string{"evenkeel.io/hot", "presure", `"name":"evenkeel-nodesync"`}, marks,
 		},
 		"serve, while nodesync runs without a Lease": {
-			Evicting, "", true, []string{gate, "evenkeel-ledger", "evenkeel-pause", `"web":2`}, []string{"evenkeel.io/hot", "presure"}, "",
+			Evicting, "", true, []string{gate, "evenkeel-ledger", "evenkeel-pause"}, []string{"evenkeel.io/hot", "presure"}, "",
 		},
 		"serve, which wrote to nodes itself": {
-			Evicting, "", false, []string{gate, "evenkeel-ledger", "evenkeel.io/hot", "presure", `"web":2`}, nil, "",
+			Evicting, "", false, []string{gate, "evenkeel-ledger", "evenkeel.io/hot", "presure"}, nil, "",
 		},
 	}
 	for name, tc := range cases {
@@ -413,17 +394,6 @@ func TestCleanupAfterOneMode(t *testing.T) {
 	}
 }
 
-// A Deployment that somebody scales to 2 later is not scaled back by the next
-// run.
-func TestSurgesEndOnce(t *testing.T) {
-	s := littered(t)
-	s.run()
-	s.scales["web"] = 2
-	if s.run(); s.scales["web"] != 2 {
-		t.Error("it was scaled back")
-	}
-}
-
 // obstacle keeps something from being removed.
 type obstacle struct {
 	change func(*site)
@@ -436,9 +406,9 @@ func obstacles() map[string]obstacle {
 	return map[string]obstacle{
 		"Evenkeel runs": {func(s *site) { s.add(lease("evenkeel", noon.Add(-time.Second))) }, []string{`Lease evenkeel/evenkeel: "evenkeel-7d9f" holds it`}, 3},
 		"nodesync runs": {
-			func(s *site) { s.add(lease("evenkeel-nodesync", noon)) }, []string{`Lease evenkeel/evenkeel-nodesync: "evenkeel-nodesync-7d9f" holds it`}, 4,
+			func(s *site) { s.add(lease("evenkeel-nodesync", noon)) }, []string{`Lease evenkeel/evenkeel-nodesync: "evenkeel-nodesync-7d9f" holds it`}, 3,
 		},
-		"a pod may not be patched": {func(s *site) { s.refused["web-1"] = forbidden }, []string{"Pod shop/web-1: taking the gate off"}, 3},
+		"a pod may not be patched": {func(s *site) { s.refused["web-1"] = forbidden }, []string{"Pod shop/web-1: taking the gate off"}, 2},
 		"no pod may be patched": {
 			func(s *site) {
 				for i := range 9 {
@@ -447,30 +417,20 @@ func obstacles() map[string]obstacle {
 					s.refused[name] = forbidden
 				}
 			},
-			append(slices.Repeat([]string{"Pod shop/held-"}, maxFailures), "Pod: 5 more were not tried"), 3,
+			append(slices.Repeat([]string{"Pod shop/held-"}, maxFailures), "Pod: 5 more were not tried"), 2,
 		},
-		"the ledger cannot be read": {
-			func(s *site) {
-				broken := configMap("evenkeel-ledger")
-				broken.BinaryData = map[string][]byte{configmap.Key: []byte("garbage")}
-				if _, err := s.client.CoreV1().ConfigMaps("evenkeel").Update(s.t.Context(), broken, metav1.UpdateOptions{}); err != nil {
-					s.t.Fatal(err)
-				}
-			},
-			[]string{"ConfigMap evenkeel/evenkeel-ledger: the stored ledger cannot be read"}, 3,
-		},
-		"a record cannot be read": {func(s *site) { s.add(marked("torn", "{")) }, []string{"Nodes: the record of what was written could not be read, so look at these by hand: torn"}, 4},
+		"a record cannot be read": {func(s *site) { s.add(marked("torn", "{")) }, []string{"Nodes: the record of what was written could not be read, so look at these by hand: torn"}, 3},
 		"keys cannot be listed": {
 			func(s *site) {
 				s.dynamic.PrependReactor("list", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
 			},
-			[]string{"Steering: listing Steerings"}, 3,
+			[]string{"Steering: listing Steerings"}, 2,
 		},
 		"keys are set again": {
 			func(s *site) {
 				s.dynamic.PrependReactor("delete", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 			},
-			[]string{"Steering: keys are set or pods are held again and again"}, 3 + maxPasses,
+			[]string{"Steering: keys are set or pods are held again and again"}, 2 + maxPasses,
 		},
 	}
 }
@@ -482,8 +442,7 @@ func TestWhatCannotBeRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, pod("web-1", gate), marked("n1", record))
 			s.steering("shop", "evenkeel", 1)
-			s.scales["web"] = 2
-			s.surged("web")
+			s.scaledUp()
 			s.config.Ledger = true
 			tc.change(s)
 			report := s.run()

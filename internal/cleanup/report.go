@@ -43,7 +43,7 @@ const (
 	// wrote to nodes stays.
 	Evicting Mode = "evicting"
 	// NodeSync: a nodesync of its own has ended. What evicts may run, and its
-	// keys, gates, surges, ledger and what it wrote to nodes stay.
+	// keys, gates, ledger and what it wrote to nodes stay.
 	NodeSync Mode = "nodesync"
 )
 

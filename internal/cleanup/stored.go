@@ -59,76 +59,36 @@ func (c *cleaner) holder(ctx context.Context, name string) (holder string, renew
 	return *spec.HolderIdentity, spec.RenewTime.Time, nil
 }
 
-// surges scales back the Deployments that the ledger says are scaled up for a
-// move. The process that evicts does so itself while it runs.
-func (c *cleaner) surges(ctx context.Context) {
-	if c.runs || c.After == NodeSync {
+// scaledUp reports the Deployments that an earlier version has scaled up for a move
+// and, as far as its ledger says, not back. It changes none: by now somebody may want
+// the second pod.
+func (c *cleaner) scaledUp(ctx context.Context) {
+	if c.After == NodeSync {
 		return
 	}
-	store, err := configmap.New(configmap.Config{
-		Client: c.Client, Namespace: c.Namespace, Name: evictor.ConfigMapName, Writer: "evenkeel cleanup", Timeout: callTimeout, Now: c.Clock.Now,
-	})
-	var document ledger.Document
-	if err == nil {
-		document, err = store.Load(ctx)
-	}
-	if err != nil {
-		c.left("ConfigMap", c.Namespace, evictor.ConfigMapName, "%v", err)
-		return
-	}
-	if document.Written.IsZero() {
-		c.note("Namespace %s has no ledger, so no Deployment is known that a surge left scaled up. If Evenkeel ran in another one, name that with --namespace",
-			c.Namespace)
-		return
-	}
-	moves := ledger.New(ledger.Config{})
-	moves.Adopt(document, c.Clock.Now())
-	if !c.scaleBack(ctx, moves) || c.DryRun {
-		return
-	}
-	if err := store.Save(ctx, moves.Export()); err != nil {
-		c.left("ConfigMap", c.Namespace, evictor.ConfigMapName, "noting the Deployments that were scaled back: %v", err)
-	}
-}
-
-// scaleBack scales back all surges of a ledger, and reports whether it has
-// changed for that.
-func (c *cleaner) scaleBack(ctx context.Context, moves *ledger.Ledger) (changed bool) {
-	scaler := evictor.NewDeploymentScaler(c.Client, alone{}, c.Clock, callTimeout)
-	for _, move := range moves.Surges() {
-		found, err := c.scale(ctx, scaler, &move)
-		if err != nil {
-			c.left("Deployment", move.Namespace, move.Surge.Deployment, "%v", err)
-			continue
-		}
-		if found.Replicas == move.Surge.Replicas+1 {
-			c.done("Deployment", move.Namespace, move.Surge.Deployment, "is", "scaled back from %d to %d", found.Replicas, move.Surge.Replicas)
-		}
-		moves.EndSurge(move.PodUID, c.Clock.Now())
-		changed = true
-	}
-	return changed
-}
-
-// scale scales one Deployment back, and returns the scale that it had.
-func (c *cleaner) scale(ctx context.Context, scaler evictor.Scaler, move *ledger.Move) (evictor.Scale, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if !c.DryRun {
-		return evictor.ScaleBack(ctx, scaler, move.Namespace, *move.Surge)
-	}
-	found, err := scaler.Scale(ctx, move.Namespace, move.Surge.Deployment)
+	object, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return evictor.Scale{}, nil
+		c.note("Namespace %s has no ledger. If Evenkeel ran in another one, name that with --namespace", c.Namespace)
+		return
 	}
-	return found, err //nolint:wrapcheck // it says all
+	var document ledger.Document
+	if err == nil {
+		document, err = configmap.Inspect(object)
+	}
+	if err != nil {
+		c.note("The ledger in namespace %s says nothing of Deployments that an earlier version scaled up for a move: %v", c.Namespace, err)
+		return
+	}
+	for i := range document.Moves {
+		if deployment, replicas := document.Moves[i].ScaledUp(); deployment != "" {
+			namespace := document.Moves[i].Namespace
+			c.note("Deployment %s/%s: an earlier version scaled it up for a move. If it still has a pod too many: kubectl -n %s scale deployment %s --replicas=%d",
+				namespace, deployment, namespace, deployment, replicas)
+		}
+	}
 }
-
-// alone is the only process: leases has made sure.
-type alone struct{}
-
-// Leads implements evictor.Leader.
-func (alone) Leads() error { return nil }
 
 // recordsOf are the records that a mode writes on nodes. A Lease does not show who
 // wrote: a separate nodesync may hold none, or run in another namespace.

@@ -166,7 +166,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 		patient.Ledger.Elsewhere = probe.Elsewhere(ctx, look.Kube.Client, e.options.Namespace, evictor.ConfigMapName, pause.Name)
 	}
 	if u, unreadable := errors.AsType[*configmap.Unreadable](patient.Ledger.Err); unreadable {
-		patient.Ledger.Accept, patient.Ledger.Surges, patient.Ledger.Accepted = u.Accept(), u.Surges(), u.Accepted
+		patient.Ledger.Accept, patient.Ledger.Accepted = u.Accept(), u.Accepted
 	}
 	patient.Clock = doctor.Clock{Known: look.Kube.Clock.Known(), Skew: look.Kube.Clock.Skew()}
 	return ctx.Err()

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,7 +26,8 @@ const (
 	writerKey     = "writer"
 	writtenKey    = "written"
 	inFlightKey   = "inFlight"
-	scaledUpKey   = "scaledUp"
+	// scaledUpKey was written by versions that scaled Deployments up for a move.
+	scaledUpKey = "scaledUp"
 
 	// maxStated bounds what is believed of a generation, so that it never
 	// overflows.
@@ -52,20 +52,8 @@ func fill(object *v1.ConfigMap, document ledger.Document) error {
 	object.Data[writerKey] = document.Writer
 	object.Data[writtenKey] = document.Written.Format(time.RFC3339)
 	object.Data[inFlightKey] = strconv.Itoa(document.InFlight())
-	object.Data[scaledUpKey] = scaledUp(&document)
+	delete(object.Data, scaledUpKey)
 	return nil
-}
-
-// scaledUp lists the Deployments that may be scaled up for a move, with what
-// they want.
-func scaledUp(d *ledger.Document) string {
-	var all []string
-	for i := range d.Moves {
-		if m := &d.Moves[i]; m.Surging() {
-			all = append(all, fmt.Sprintf("%s/%s to %d", m.Namespace, m.Surge.Deployment, m.Surge.Replicas))
-		}
-	}
-	return strings.Join(all, ", ")
 }
 
 // content is what stands under the ledger's key, and whether anything does.

@@ -96,7 +96,7 @@ func TestWhatOneWritesAnotherReads(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(map[string]string{
-		"generation": "2", "writer": "first", "written": "2026-03-01T12:00:00Z", "inFlight": "2", "scaledUp": "",
+		"generation": "2", "writer": "first", "written": "2026-03-01T12:00:00Z", "inFlight": "2",
 	}, d.object(t).Data); diff != "" {
 		t.Errorf("for persons (-want +got):\n%s", diff)
 	}
@@ -465,41 +465,6 @@ func TestSetAsideRefused(t *testing.T) {
 	})
 	if err := s.Save(t.Context(), documentOf("a")); !apierrors.IsForbidden(err) || string(d.object(t).BinaryData[Key]) != "garbage" {
 		t.Errorf("saved: %v", err)
-	}
-}
-
-// Which Deployments are scaled up is written in clear beside the ledger, so that
-// it is known when the ledger cannot be read.
-func TestOpenSurgesAreTold(t *testing.T) {
-	l := ledger.New(ledger.Config{})
-	l.Record(noon, ledger.Intent{Namespace: "shop", Pod: "web-1", PodUID: "uid", From: "hot", To: "cool", TTL: time.Minute})
-	l.BeginSurge("uid", ledger.Surge{Deployment: "web", Replicas: 1})
-	for name, tc := range map[string]struct {
-		document ledger.Document
-		change   func(*v1.ConfigMap)
-		want     string
-	}{
-		"one is open":       {document: l.Export(), want: `to scale back by hand, unless it is done: "shop/web to 1"`},
-		"none is":           {document: documentOf("a"), want: "no Deployment was scaled up for a move"},
-		"nobody noted any":  {document: l.Export(), change: func(c *v1.ConfigMap) { delete(c.Data, "scaledUp") }, want: "look for those with one pod more than they should have"},
-		"somebody's ramble": {document: l.Export(), change: func(c *v1.ConfigMap) { c.Data["scaledUp"] = strings.Repeat("\n", 5000) }, want: `\n\n"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDesk()
-			if err := d.store(t, "before").Save(t.Context(), tc.document); err != nil {
-				t.Fatal(err)
-			}
-			d.changes(t, func(c *v1.ConfigMap) {
-				c.BinaryData[Key] = c.BinaryData[Key][:9]
-				if tc.change != nil {
-					tc.change(c)
-				}
-			})
-			_, err := d.store(t, "next").Load(t.Context())
-			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || len(err.Error()) > 1500 {
-				t.Errorf("error %v, want it to end with %q", err, tc.want)
-			}
-		})
 	}
 }
 

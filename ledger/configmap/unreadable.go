@@ -23,10 +23,6 @@ type Unreadable struct {
 	Digest string
 	// Accepted reports whether somebody has accepted its loss.
 	Accepted bool
-	// ScaledUp is what its last writer noted of open surges, and Noted whether
-	// it did.
-	ScaledUp string
-	Noted    bool
 	Cause    error
 	// held reports whether this process holds what was stored.
 	held bool
@@ -49,7 +45,6 @@ func Inspect(object *v1.ConfigMap) (ledger.Document, error) {
 	}
 	u := &Unreadable{Namespace: object.Namespace, Name: object.Name, Digest: digest(packed), Cause: err}
 	u.Accepted = object.Annotations[AcceptAnnotation] == u.Digest
-	u.ScaledUp, u.Noted = object.Data[scaledUpKey]
 	return ledger.Document{}, u
 }
 
@@ -76,18 +71,6 @@ func shown(text string) string { return strings.ToValidUTF8(text[:min(len(text),
 
 func (u *Unreadable) cause() string { return shown(u.Cause.Error()) }
 
-// Surges says which Deployments may still be scaled up for a move. A process
-// that goes on without the ledger does not scale them back.
-func (u *Unreadable) Surges() string {
-	switch {
-	case !u.Noted:
-		return "which Deployments were scaled up for a move is not known: look for those with one pod more than they should have"
-	case u.ScaledUp == "":
-		return "no Deployment was scaled up for a move"
-	}
-	return fmt.Sprintf("to scale back by hand, unless it is done: %q", shown(u.ScaledUp))
-}
-
 // Error says what is wrong and what happens.
 func (u *Unreadable) Error() string {
 	what := fmt.Sprintf("key %q of ConfigMap %q: %s", Key, u.Namespace+"/"+u.Name, u.cause())
@@ -95,8 +78,8 @@ func (u *Unreadable) Error() string {
 	case u.held:
 		return what + "; the process that holds the ledger sets this aside and writes it again"
 	case u.Accepted:
-		return what + "; its loss is accepted, so it is set aside; " + u.Surges()
+		return what + "; its loss is accepted, so it is set aside"
 	}
 	return fmt.Sprintf("%v: %s; a process that starts or takes over evicts nothing until the key is restored, the version that wrote it runs, "+
-		"or its loss is accepted by: %s; %s", ErrUnreadable, what, u.Accept(), u.Surges())
+		"or its loss is accepted by: %s", ErrUnreadable, what, u.Accept())
 }

@@ -84,7 +84,7 @@ func (s *survey) plugins() {
 		}
 		if len(policy.StrategiesOf(profile)) > 0 && evictorArgs(profile).MinReplicas < 2 {
 			s.note(fmt.Sprintf("profiles[%d].pluginConfig", i),
-				"DefaultEvictor has no minReplicas of 2 or more: a workload with one replica is down while it moves")
+				"DefaultEvictor has no minReplicas of 2 or more: a workload with one replica is down while it moves, also if it has the annotation evenkeel.io/surge of earlier versions")
 		}
 	}
 }

@@ -278,11 +278,10 @@ type Ledger struct {
 	Elsewhere []string
 	// Err is why it cannot be read; nil if it can, or if there is none.
 	Err error
-	// Accept is the command that accepts the loss of content that is no ledger,
-	// Surges what is known of Deployments that are scaled up; both are empty if
-	// it could not be fetched. Accepted: that command was given.
-	Accept, Surges string
-	Accepted       bool
+	// Accept is the command that accepts the loss of content that is no ledger, empty
+	// if it could not be fetched. Accepted: that command was given.
+	Accept   string
+	Accepted bool
 }
 
 // Fence is whether the API server lets nodesync change only what is its own on

@@ -22,7 +22,7 @@ func examineLedger(p *Patient, n *notes) {
 	case ledger.Accept == "":
 		n.problem("", "The ledger cannot be fetched, so nothing is evicted: %v", ledger.Err).fix("See under permissions.")
 	case ledger.Accepted:
-		n.warning("", "The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it; %s.", ledger.Surges)
+		n.warning("", "The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it.")
 	default:
 		n.problem("", "%v", ledger.Err).fix("Run the version that wrote it, or restore it. To go on without its moves, holds, budgets and cooldowns,\n" +
 			"which keeps it in a ConfigMap of its own: " + ledger.Accept)

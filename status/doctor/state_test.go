@@ -356,12 +356,12 @@ func TestLedger(t *testing.T) {
 		"none": {mode: doctor.ModeServe, want: []string{"ok: Namespace evenkeel has no ledger: no eviction is on record there. " +
 			"If Evenkeel runs in another namespace, name that with --namespace."}},
 		"unreadable": {
-			mode: doctor.ModeRun, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it", Surges: "none"},
+			mode: doctor.ModeRun, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it"},
 			want: []string{"problem: the stored ledger cannot be read: it has format 7"}, mend: "kubectl annotate it",
 		},
 		"accepted": {
-			mode: doctor.ModeServe, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it", Accepted: true, Surges: `to scale back by hand: "ns/web to 1"`},
-			want: []string{`warning: The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it; to scale back by hand: "ns/web to 1".`},
+			mode: doctor.ModeServe, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it", Accepted: true},
+			want: []string{`warning: The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it.`},
 		},
 		"not to be had":          {mode: doctor.ModeServe, ledger: doctor.Ledger{Err: errors.New("forbidden")}, want: []string{"problem: The ledger cannot be fetched, so nothing is evicted: forbidden"}, mend: "permissions"},
 		"an extender has no use": {mode: doctor.ModeExtender, ledger: doctor.Ledger{Err: damaged}},

@@ -60,8 +60,6 @@ type Half interface {
 	Protection(pod *v1.Pod) (reasons.Reason, string)
 	// Disruption is what moving a pod costs.
 	Disruption(pod *v1.Pod) strategies.Disruption
-	// Surges reports whether a pod is evicted only once a second is ready.
-	Surges(pod *v1.Pod) bool
 	// Moving reports whether a pod is already being moved.
 	Moving(podUID string) bool
 }

@@ -32,7 +32,7 @@ func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args ru
 	switch {
 	case filter == nil:
 		return ""
-	case refused == reasons.ProtectedByDefaultEvictor && !filter.Filter(p.filtered(pod)):
+	case refused == reasons.ProtectedByDefaultEvictor && !filter.Filter(pod):
 		return strings.Trim(said.Checks, "[]")
 	case refused == reasons.PreEvictionFilter && !filter.PreEvictionFilter(pod):
 		return said.Msg

@@ -169,7 +169,7 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 	if reason := p.deps.Half.Refuse(object); reason != "" {
 		return reason
 	}
-	if !p.handle.Evictor().Filter(p.filtered(object)) {
+	if !p.handle.Evictor().Filter(object) {
 		return reasons.ProtectedByDefaultEvictor
 	}
 	return ""
@@ -191,14 +191,6 @@ func isStatic(object *v1.Pod) bool {
 
 // configSource is the annotation in which a kubelet states a pod's source.
 const configSource = "kubernetes.io/config.source"
-
-// filtered returns the pod to show to the framework's filters.
-func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
-	if len(object.OwnerReferences) == 0 || !p.deps.Half.Surges(object) {
-		return object
-	}
-	return strategies.WithSurge(object)
-}
 
 // Placement says which nodes would take pods, given the moves that it was told. It
 // holds a what-if session on the cluster.

@@ -149,7 +149,6 @@ func (h half) Session(context.Context) (*placement.Session, error) { return h.fi
 func (h half) Refuse(*v1.Pod) reasons.Reason                       { return h.refused }
 func (h half) Protection(*v1.Pod) (reasons.Reason, string)         { return "", "" }
 func (h half) Disruption(*v1.Pod) strategies.Disruption            { return strategies.Disruption{} }
-func (h half) Surges(*v1.Pod) bool                                 { return false }
 func (h half) Moving(string) bool                                  { return false }
 
 // Pods go to a cool node that they prefer, and stay where that is not known, not cool,

@@ -261,7 +261,6 @@ type fakeHalf struct {
 	observed   *strategies.Observed
 	session    func() *placement.Session
 	disruption func(*v1.Pod) int64
-	surges     func(*v1.Pod) bool
 	refused    map[string]reasons.Reason // by pod
 }
 
@@ -286,7 +285,5 @@ func (h *fakeHalf) Disruption(pod *v1.Pod) strategies.Disruption {
 	}
 	return strategies.Disruption{Order: h.disruption(pod)}
 }
-
-func (h *fakeHalf) Surges(pod *v1.Pod) bool { return h.surges != nil && h.surges(pod) }
 
 func (h *fakeHalf) Moving(string) bool { return false }

@@ -95,7 +95,7 @@ type crew struct {
 	free []int
 	// left is when an eviction last left a node.
 	left map[string]time.Time
-	// extras are pods beyond the Deployment's size, as a surge creates them:
+	// extras are pods beyond the Deployment's size, as a rollout creates them:
 	// each uses what another pod does until a replica is free.
 	extras []*member
 }

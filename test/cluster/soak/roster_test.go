@@ -106,9 +106,9 @@ func TestLandings(t *testing.T) {
 	}
 }
 
-// A surge brings a pod more than there are replicas; it takes over from the one
+// A rollout brings a pod more than there are replicas; it takes over from the one
 // that goes.
-func TestSurgePodTakesOver(t *testing.T) {
+func TestPodOfARolloutTakesOver(t *testing.T) {
 	r := crowd(t)
 	nodes := map[string]string{"a": "n1", "b": "n2", "c": "n3", "d": "n4"}
 	for _, uid := range []string{"a", "b", "c", "d"} {

@@ -20,8 +20,7 @@ import (
 )
 
 // litter leaves behind what a process that is killed in the middle of its work
-// does, and none comes back: two pods of three are held, a node is marked, and
-// the Deployment is scaled up for a move.
+// does, and none comes back: two pods of three are held, and a node is marked.
 func litter(t *testing.T, f *stage.Fixture, o ours) (node string) {
 	t.Helper()
 	nodes, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{CPU: "8", Memory: "16Gi"})
@@ -51,7 +50,6 @@ func litter(t *testing.T, f *stage.Fixture, o ours) (node string) {
 	}
 	moves := ledger.New(ledger.Config{})
 	moves.Record(time.Now(), ledger.Intent{Namespace: "shop", Pod: "web-1", PodUID: "uid-web-1", From: nodes[0], To: "cool", TTL: time.Minute})
-	moves.BeginSurge("uid-web-1", ledger.Surge{Deployment: "web", Replicas: 2})
 	document := moves.Export()
 	document.Generation, document.Writer, document.Written = 1, "a process that was killed", time.Now()
 	packed, err := document.Encode()
@@ -136,7 +134,7 @@ func TestCleanupLeavesNothing(t *testing.T) {
 		t.Errorf("doctor, before (-want +got):\n%s", diff)
 	}
 	node := litter(t, f, o)
-	all := map[string]int{"Steering": 2, "Pod": 2, "Deployment": 1, "Nodes": 1, "ConfigMap": 1}
+	all := map[string]int{"Steering": 2, "Pod": 2, "Nodes": 1, "ConfigMap": 1}
 	if diff := cmp.Diff(all, cleans(t, f, "--dry-run", "--ledger")); diff != "" {
 		t.Errorf("a dry run (-want +got):\n%s", diff)
 	}

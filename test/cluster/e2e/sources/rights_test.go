@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -187,54 +186,6 @@ func TestNodesyncIsFenced(t *testing.T) {
 	}
 	checkNoWarnings(t, f, "evenkeel-nodesync")
 	checkDoctor(t, f)
-}
-
-// A surge scales a Deployment from 1 to 2 and back; whoever stole the token
-// scales none to nothing, and none that is not at 1 or 2.
-func TestSurgeIsFenced(t *testing.T) {
-	f := stage.New(t)
-	f.Component("surge")
-	config, err := clientcmd.BuildConfigFromFlags("", f.Access.Evenkeel)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for replicas, name := range []string{"none", "one", "two", "three"} {
-		workload := stage.Workload(name, cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "100m", Memory: "64Mi"})
-		workload.Replicas = replicas
-		if err := f.Create(t.Context(), workload); err != nil {
-			t.Fatal(err)
-		}
-	}
-	scale := func(ctx context.Context, kube kubernetes.Interface, name string, replicas int32) error {
-		to := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
-		_, err := kube.AppsV1().Deployments("shop").UpdateScale(ctx, name, to, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	}
-	f.Eventually(30*time.Second, "the API server to keep the fence", func(ctx context.Context) bool {
-		return apierrors.IsForbidden(scale(ctx, client, "one", 0))
-	})
-	for name, replicas := range map[string]int32{"one": 2, "two": 1} {
-		if err := scale(t.Context(), client, name, replicas); err != nil {
-			t.Errorf("%s to %d: %v", name, replicas, err)
-		}
-	}
-	for _, step := range []struct {
-		name     string
-		replicas int32
-	}{{"one", 0}, {"two", 0}, {"two", 3}, {"one", 1000}, {"three", 0}, {"three", 1}, {"three", 2}, {"none", 1}} {
-		err := scale(t.Context(), client, step.name, step.replicas)
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "Evenkeel may scale") {
-			t.Errorf("%s to %d: %v, want it refused by the fence", step.name, step.replicas, err)
-		}
-		if err := scale(t.Context(), f.Client(), step.name, step.replicas); err != nil {
-			t.Errorf("somebody else's scaling of %s to %d: %v", step.name, step.replicas, err)
-		}
-	}
-	checkNoWarnings(t, f, "evenkeel-surge")
 }
 
 // checkNoWarnings wants the expressions of a fence to pass the API server's own
