@@ -49,7 +49,7 @@ func (a Amounts) Minus(b Amounts) Amounts {
 	return a
 }
 
-// Exceeds reports whether any amount is above that of limits.
+// Exceeds reports whether any amount is above the corresponding limit.
 func (a Amounts) Exceeds(limits Amounts) bool {
 	for r := range a {
 		if a[r] > limits[r] {
@@ -67,8 +67,9 @@ func (a Amounts) AtLeastZero() Amounts {
 	return a
 }
 
-// PercentOf returns each amount as a percentage of that of whole. If whole's is
-// not positive, any usage counts as full (100) and none as empty (0).
+// PercentOf returns each amount as a percentage of the corresponding amount of
+// whole. If that is not positive, any usage counts as full (100) and none as
+// empty (0).
 func (a Amounts) PercentOf(whole Amounts) Percents {
 	var p Percents
 	for r := range a {
@@ -82,8 +83,8 @@ func (a Amounts) PercentOf(whole Amounts) Percents {
 	return p
 }
 
-// Percents holds one percentage of allocatable per Resource, 0 to 100 and above
-// when a node is overcommitted.
+// Percents holds one percentage of allocatable per Resource, 0 to 100, or more
+// on an overcommitted node.
 type Percents [NumResources]float64
 
 // Max returns the highest of the percentages.
@@ -105,7 +106,7 @@ func ceiling(percent float64, whole int64) int64 {
 	switch {
 	case whole <= 0 && percent >= 100:
 		return math.MaxInt64
-	case whole <= 0 || !(percent >= 0): // also when NaN
+	case whole <= 0 || !(percent >= 0): // also true for NaN
 		return 0
 	}
 	line := percent / 100 * float64(whole)
@@ -119,16 +120,16 @@ func ceiling(percent float64, whole int64) int64 {
 	return most
 }
 
-// InWords prints amounts as users read them: "2200m cpu, 1024Mi memory".
+// InWords formats amounts for users: "2200m cpu, 1024Mi memory".
 func (a Amounts) InWords() string {
 	return fmt.Sprintf("%dm cpu, %dMi memory", a[CPU], a[Memory]>>20)
 }
 
-// Charge is what a pod adds to its node: its expected usage and its requests.
+// Charge is what a pod adds to its node: expected usage and requests.
 type Charge struct{ Usage, Requests Amounts }
 
-// minRequests are what a pod without requests counts as where kube-scheduler
-// scores nodes by requests (NonMissingContainerRequests of
+// minRequests are the requests assumed for a pod without any, where
+// kube-scheduler scores nodes by requests (NonMissingContainerRequests of
 // k8s.io/kubernetes/pkg/scheduler/util).
 var minRequests = Amounts{CPU: 100, Memory: 200 << 20}
 

@@ -13,66 +13,65 @@ import (
 	"time"
 )
 
-// Node is the part of a Node that decisions need.
+// Node holds those parts of a Node that decisions need.
 type Node struct {
 	Name        string
 	Allocatable Amounts
 	// Capacity is the machine's total, Allocatable the part for pods.
 	Capacity Amounts
-	// HugePages is the memory, in bytes, that is set aside for huge pages. Allocatable
-	// leaves it out.
+	// HugePages is the memory, in bytes, that is reserved for huge pages.
+	// Allocatable excludes it.
 	HugePages int64
-	// InternalIP and Hostname are the node's addresses of these types, empty if
-	// it has none; KubeletPort is its kubelet's port, 0 if the node does not
-	// state it.
+	// InternalIP and Hostname are the node's addresses of these types, empty if it
+	// has none; KubeletPort is its kubelet's port, 0 if not stated.
 	InternalIP, Hostname string
 	KubeletPort          int32
 	// Labels must not be changed.
 	Labels map[string]string
-	// UsageAnnotations are the annotations that carry usage or say where to
-	// read it; they must not be changed.
+	// UsageAnnotations are the annotations that contain usage or where to read it;
+	// they must not be changed.
 	UsageAnnotations map[string]string
 	// Ready is the node's Ready condition, ReadySince when it last turned true;
-	// zero if that is not known.
+	// zero if unknown.
 	Ready      bool
 	ReadySince time.Time
 	// Schedulable is false while the node is cordoned.
 	Schedulable bool
-	// Taints are the keys of the node's taints, Repelling those of them that keep
-	// pods off which do not tolerate them. Deleting is true from the moment a
+	// Taints are the keys of the node's taints; Repelling are those of them that
+	// keep off pods without a toleration. Deleting is true from the moment a
 	// deletion time is set.
 	Taints, Repelling []string
 	Deleting          bool
 	// Since holds when the taints were added, by key, and when the node was
-	// deleted, by DeletionSign, as far as the API server states it. It must not
+	// deleted, by DeletionSign, as far as the API server provides it. It must not
 	// be changed.
 	Since map[string]time.Time
-	// Leaving and ClosedBy are what a TaintRule makes of these. Leaving names
-	// what says that the node is being drained for removal: nothing is moved
-	// there, and nothing away, because its pods are moved anyway. ClosedBy names
-	// a taint under which nothing should land; the node is relieved as any
-	// other. Both are empty for most nodes.
+	// Leaving and ClosedBy are derived from these by a TaintRule. Leaving is the
+	// sign that the node is being drained for removal: nothing is moved to it, and
+	// nothing away, because its pods are moved anyway. ClosedBy is a taint under
+	// which no pod should land; the node is relieved like any other. Both are
+	// empty for most nodes.
 	Leaving, ClosedBy string
-	// Reserved and Unselected are also up to the TaintRule. Reserved: only pods
-	// that tolerate a taint run on the node. Unselected: the policy's nodeSelector
-	// does not select it.
+	// Reserved and Unselected are also derived by the TaintRule. Reserved: only
+	// pods that tolerate a taint run on the node. Unselected: the policy's
+	// nodeSelector does not select it.
 	Reserved, Unselected bool
 }
 
-// NodeIndex is a node's index in a Snapshot, and in any slice of figures in
-// that order. A negative one is no node.
+// NodeIndex is a node's index in a Snapshot, and in any slice in that order. A
+// negative one means no node.
 type NodeIndex int32
 
 // DeletionSign is the value of Leaving, and the key in Since, of a node that is
-// being deleted. CordonTaint is the taint that Kubernetes gives a cordoned node.
+// being deleted. CordonTaint is the taint that Kubernetes adds to a cordoned
+// node.
 const (
 	DeletionSign = "deletionTimestamp"
 	CordonTaint  = "node.kubernetes.io/unschedulable"
 )
 
 // Draining reports whether the node is cordoned, drained or being deleted, and
-// since when it is so by the newest of these signs; zero if the time of one is
-// not stated.
+// since when, by the newest of these signs; zero if the time of one is unknown.
 func (n *Node) Draining() (since time.Time, draining bool) {
 	var signs []string
 	if !n.Schedulable {
@@ -93,8 +92,8 @@ func (n *Node) Draining() (since time.Time, draining bool) {
 	return since, len(signs) > 0
 }
 
-// Closed returns why the node takes no moved pod whatever its usage; empty if
-// it may take one.
+// Closed returns why the node accepts no moved pod whatever its usage; empty if
+// it may accept one.
 func (n *Node) Closed() string {
 	switch {
 	case n.Unselected:
@@ -115,12 +114,12 @@ func (n *Node) Closed() string {
 }
 
 // ResourceMetricsPath is the annotation with the path of a node's resource
-// metrics on its kubelet, as metrics-server reads it.
+// metrics on its kubelet, which metrics-server reads, too.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 
-// Counted is the part of the capacity that usage is measured of. The usage of cgroups
-// leaves out the memory of huge pages, and what the kernel has available does not; the
-// system's usage shows which of them a source reports.
+// Counted is the part of the capacity that usage refers to. The usage of
+// cgroups excludes the memory of huge pages, but the kernel's available memory
+// does not; the system's usage shows which of these a source reports.
 func (n *Node) Counted(system Amounts) Amounts {
 	counted := n.Capacity
 	if system[Memory] < n.HugePages {
@@ -145,7 +144,7 @@ type Owner struct {
 	UID, Kind, Name string
 }
 
-// The longest UID, kind and name that an object can have. Whoever creates a pod
+// The longest possible UID, kind and name of an object. Whoever creates a pod
 // may write longer ones into its ownerReferences.
 const (
 	maxOwnerUID  = 128
@@ -153,13 +152,13 @@ const (
 	maxOwnerName = 253
 )
 
-// Possible reports whether there can be such an owner.
+// Possible reports whether such an owner can exist.
 func (o Owner) Possible() bool {
 	return len(o.UID) <= maxOwnerUID && len(o.Kind) <= maxOwnerKind && len(o.Name) <= maxOwnerName
 }
 
-// Pod is what the deciding rooms need of a Pod that is bound to a node and has
-// not ended.
+// Pod holds what decisions need of a Pod that is bound to a node and has not
+// ended.
 type Pod struct {
 	UID, Namespace, Name string
 	Node                 string
@@ -168,31 +167,31 @@ type Pod struct {
 	// or controller-revision-hash).
 	TemplateHash     string
 	Requests, Limits Amounts
-	// CPULimits are those of each container.
+	// CPULimits are the limits of each container.
 	CPULimits CPULimits
 	Priority  int32
 	// RunningAfter is how many seconds after Started the newest of its running
-	// containers started, sidecars included: in four bytes, because there may
+	// containers started, including sidecars. It has four bytes because there may
 	// be a hundred thousand pods.
 	RunningAfter int32
-	// Created and Started (zero until the kubelet has started it) are by the
-	// API server's and the node's clock.
+	// Created uses the API server's clock, Started (zero until the kubelet has
+	// started the pod) the node's.
 	Created, Started time.Time
 	// Terminating is true from the moment a deletion time is set.
 	Terminating bool
 	// Ready is the pod's Ready condition.
 	Ready bool
-	// HasClaims reports whether it has volumes of PersistentVolumeClaims.
+	// HasClaims reports whether it has volumes from PersistentVolumeClaims.
 	HasClaims bool
 	// Scheduled is the pod's PodScheduled condition. The API server sets it when a
-	// scheduler binds the pod. A pod that is created with a node gets it only from
-	// its kubelet.
+	// scheduler binds the pod. A pod that is created with a node gets the
+	// condition only from its kubelet.
 	Scheduled bool
 }
 
-// NewestStart is when the newest of its running containers started: never
-// before the pod was created, however slow the node's clock is. A time that is
-// further ahead of now than a tolerance is a wrong clock's, and is not believed.
+// NewestStart is when the newest of its running containers started, but never
+// before the pod was created, however slow the node's clock is. A time further
+// ahead of now than tolerance comes from a wrong clock and is not believed.
 func (p *Pod) NewestStart(now time.Time, tolerance time.Duration) time.Time {
 	start := p.Started.Add(time.Duration(p.RunningAfter) * time.Second)
 	if start.Before(p.Created) || start.Sub(now) > tolerance {
@@ -201,12 +200,12 @@ func (p *Pod) NewestStart(now time.Time, tolerance time.Duration) time.Time {
 	return start
 }
 
-// PromptStart is how long after a pod's start a container may start for the two
-// times not to be distinguished: the later one then counts.
+// PromptStart is the difference up to which a container's start is not
+// distinguished from its pod's; the later of the two then counts.
 const PromptStart = 10 * time.Second
 
-// SlowStart is how long after its start a pod may get ready for that to be
-// nothing special.
+// SlowStart is how long after its start a pod may become ready without this
+// being unusual.
 const SlowStart = time.Minute
 
 // Key returns "namespace/name".
@@ -218,7 +217,7 @@ type NodePods struct {
 	Pods []*Pod
 }
 
-// Snapshot is a cluster at one moment: its nodes in the order of their names.
+// Snapshot is a cluster at one moment; its nodes are sorted by name.
 type Snapshot struct {
 	Nodes []*NodePods
 }

@@ -2,15 +2,15 @@ package cluster
 
 import "strings"
 
-// Family names a Deployment, whose versions have a ReplicaSet each: pods of one
-// Family do the same work.
+// Family identifies a Deployment, which has one ReplicaSet per version: pods of
+// one Family do the same work.
 type Family struct {
 	Namespace, Name string
 }
 
 // FamilyOf returns the Family of an owner in a namespace whose pods have a
-// template hash; the zero Family if it has none. A Deployment names its
-// ReplicaSets by its own name and their template's hash, and labels their pods
+// template hash; the zero Family if there is none. A Deployment names its
+// ReplicaSets after itself and their template's hash, and labels their pods
 // with that hash.
 func FamilyOf(namespace string, owner Owner, templateHash string) Family {
 	if owner.Kind != "ReplicaSet" || templateHash == "" {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// CPULimits are the CPU limits of a pod and of its containers, empty if there
-// are none. They are one string so that records can be compared and equal ones
-// shared: a line "NAME MILLI" for each limit, without a name for the pod's own.
+// CPULimits are the CPU limits of a pod and its containers; empty if there are
+// none. They are one string, so that records can be compared and equal ones
+// shared: one line "NAME MILLI" per limit, without a name for the pod's own.
 type CPULimits string
 
-// With returns the limits with that of a container added, or with the pod's own
-// for an empty name. A limit of zero or less is none.
+// With adds a container's limit, or the pod's own if the name is empty. Zero or
+// less means no limit.
 func (l CPULimits) With(container string, milli int64) CPULimits {
 	if milli <= 0 {
 		return l
@@ -19,8 +19,8 @@ func (l CPULimits) With(container string, milli int64) CPULimits {
 	return l + CPULimits(container+" "+strconv.FormatInt(milli, 10)+"\n")
 }
 
-// Of returns a container's limit in milli-cores, or the pod's own for an empty
-// name; 0 if it has none.
+// Of returns a container's limit in milli-cores, or the pod's own if the name
+// is empty; 0 if there is none.
 func (l CPULimits) Of(container []byte) int64 {
 	for left := string(l); left != ""; {
 		line, rest, _ := strings.Cut(left, "\n")

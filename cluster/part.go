@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// This file defines who takes part in balancing, and as what. Coverage, shares,
-// means, counts and landings all ask here:
+// This file defines which nodes take part in balancing, and in which role.
+// Coverage, shares, means, counts and landings all use it:
 //
 //	                        Member  Measured  Openness
 //	open                    yes     yes       Open
@@ -19,23 +19,23 @@ import (
 // policy's nodeSelector selects it. Shares of nodes are shares of the members.
 func (n *Node) Member() bool { return !n.Unselected && n.Virtual() == "" }
 
-// Measured reports whether a usage source has to know the node, so that one
-// without usage is a sign of a broken source. A node that is being removed is no
-// such sign: nothing is moved to it or away from it.
+// Measured reports whether a usage source has to know the node, so that missing
+// usage indicates a broken source. A node that is being removed indicates
+// nothing, because nothing is moved to it or away from it.
 func (n *Node) Measured() bool { return n.Ready && n.Leaving == "" && n.Member() }
 
-// Openness is which pods a node takes.
+// Openness is which pods a node accepts.
 type Openness uint8
 
-// The nodes of a group that are the most open represent it in means: a control
-// plane that takes hardly any pod does not show what workers should use.
+// The most open nodes of a group represent it in means: a control plane that
+// accepts hardly any pod does not show what workers should use.
 const (
 	Shut     Openness = iota // none
-	Reserved                 // those that tolerate its taints
+	Reserved                 // only those that tolerate its taints
 	Open
 )
 
-// Openness returns which pods the node takes.
+// Openness returns which pods the node accepts.
 func (n *Node) Openness() Openness {
 	switch {
 	case n.Closed() != "":
@@ -46,9 +46,9 @@ func (n *Node) Openness() Openness {
 	return Open
 }
 
-// virtual are labels of nodes behind which there is no machine of the cluster but
-// a service that runs pods, another cluster, or a simulator. Usage sources do not
-// know them.
+// virtual are labels of nodes that are not machines of the cluster but
+// represent a service that runs pods, another cluster, or a simulator. Usage
+// sources do not know them.
 var virtual = []struct{ key, value string }{
 	{"type", "virtual-kubelet"},
 	{"type", "virtual-node"},
@@ -63,7 +63,7 @@ var virtual = []struct{ key, value string }{
 	{"beta.kubernetes.io/instance-type", "virtual-node"},
 }
 
-// virtualDomains are what the domains of such nodes' taints begin with.
+// virtualDomains are the prefixes of the domains of such nodes' taints.
 var virtualDomains = []string{"virtual-kubelet", "virtual-node", "virtualnode"}
 
 // virtualTaints are taints of such nodes in other domains.
@@ -73,8 +73,8 @@ var virtualTaints = map[string]bool{
 }
 
 const (
-	// virtualKubelet begins the keys of labels that only such nodes have, whatever
-	// their values.
+	// virtualKubelet is the prefix of label keys that only such nodes have,
+	// whatever the values.
 	virtualKubelet = "virtual-kubelet.io/"
 	virtualRole    = "node-role.kubernetes.io/virtual-node"
 
@@ -82,8 +82,8 @@ const (
 	kwokTaint = "kwok.x-k8s.io/node"
 )
 
-// Virtual returns what shows that the node is no machine; empty if it is one. A
-// simulated node that states where its usage can be read counts as a machine.
+// Virtual returns the sign that the node is not a machine; empty if it is one.
+// A simulated node that states where its usage can be read counts as a machine.
 func (n *Node) Virtual() string {
 	simulated := n.UsageAnnotations[ResourceMetricsPath] != ""
 	for _, key := range n.Taints {

@@ -1,24 +1,24 @@
 package cluster
 
-// Site is where a node is, as far as that matters to whom it serves.
+// Site is where a node is, as far as it matters to the pods it serves.
 type Site struct {
 	// Zone is the topology zone, empty without one.
 	Zone string
-	// Spot: the node may be taken away at any time.
+	// Spot: the node may be reclaimed at any time.
 	Spot bool
 }
 
 // zoneLabel is v1.LabelTopologyZone.
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// spot are the labels, with their values, of nodes that may be taken away at
-// any time: of Karpenter, EKS, GKE (two) and AKS.
+// spot are the labels, with their values, of nodes that may be reclaimed at any
+// time: of Karpenter, EKS, GKE (two) and AKS.
 var spot = map[string]string{
 	"karpenter.sh/capacity-type": "spot", "eks.amazonaws.com/capacityType": "SPOT", "cloud.google.com/gke-spot": "true",
 	"cloud.google.com/gke-preemptible": "true", "kubernetes.azure.com/scalesetpriority": "spot",
 }
 
-// Site returns where the node is, by its labels.
+// Site derives the node's site from its labels.
 func (n *Node) Site() Site {
 	site := Site{Zone: n.Labels[zoneLabel]}
 	for label, value := range spot {

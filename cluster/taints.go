@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// passing are the keys of hard taints that come and go with the state of a node,
-// whatever a policy makes of them: those of Kubernetes itself, of autoscalers and
-// of what drains nodes, and those that a new node has until its agents run.
+// passing are the keys of hard taints that come and go with the state of a
+// node, whatever a policy says about them: those of Kubernetes itself, of
+// autoscalers and of drain tools, and those that a new node has until its
+// agents run.
 var passing = []string{
 	"node.kubernetes.io/*", "node.cloudprovider.kubernetes.io/*", "node.cluster.x-k8s.io/*",
 	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "startup-taint.cluster-autoscaler.kubernetes.io/*",
@@ -16,24 +17,24 @@ var passing = []string{
 	"node.cilium.io/agent-not-ready", "ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready",
 }
 
-// TaintRule is what a policy says of nodes: which taints announce what, by their
-// keys, and which nodes are selected. A pattern that ends in * matches every key
-// that begins so.
+// TaintRule is a policy's view of nodes: the keys of taints with a meaning, and
+// which nodes are selected. A pattern that ends in * matches every key with
+// that prefix.
 type TaintRule struct {
 	// Leaving taints announce that a node is being drained for removal.
 	Leaving []string
-	// Closing taints keep landings off a node, whatever their effect: the soft
-	// ones are there to be obeyed by whoever has a choice.
+	// Closing taints keep landings off a node, whatever their effect, because soft
+	// taints are meant to be obeyed by whoever has a choice.
 	Closing []string
-	// Own taints are Evenkeel's: they announce nothing, whatever pattern they
-	// match. The usage that they were set by is known.
+	// Own taints are Evenkeel's: they have no meaning here, whatever pattern they
+	// match. The usage that caused them is known directly.
 	Own []string
-	// Selects is the policy's nodeSelector, by the labels of a node; nil selects
+	// Selects is the policy's nodeSelector applied to a node's labels; nil selects
 	// every node.
 	Selects func(labels map[string]string) bool
 }
 
-// Apply sets what a node's taints, labels and deletion mean.
+// Apply derives what a node's taints, labels and deletion mean.
 func (r *TaintRule) Apply(n *Node) {
 	n.Unselected = r.Selects != nil && !r.Selects(n.Labels)
 	n.Reserved = slices.ContainsFunc(n.Repelling, func(key string) bool { return !slices.Contains(r.Own, key) })
@@ -49,7 +50,7 @@ func (r *TaintRule) Passes(key string) bool {
 	return r.firstMatch(slices.Concat(passing, r.Leaving, r.Closing), []string{key}) != ""
 }
 
-// firstMatch returns the first key that a pattern matches; empty if none is.
+// firstMatch returns the first key that matches a pattern; empty if none does.
 func (r *TaintRule) firstMatch(patterns, keys []string) string {
 	for _, key := range keys {
 		if slices.Contains(r.Own, key) {

@@ -2,7 +2,7 @@ package cluster
 
 import "testing"
 
-// What taints and a deletion make of a node: whether pods may land there, and
+// What taints and a deletion make of a node: whether pods may land on it, and
 // whether it is relieved.
 func TestTaintRule(t *testing.T) {
 	rule := TaintRule{Leaving: []string{"drained", "gone.io/*"}, Closing: []string{"soft", "nth/*", "drained", "evenkeel.io/*"}, Own: []string{"evenkeel.io/hot", "gone.io/ours"}}
@@ -34,8 +34,8 @@ func TestTaintRule(t *testing.T) {
 	}
 }
 
-// Taints by which nodes come, go, and are taken care of are told from those that
-// reserve nodes, by whatever keys a policy adds.
+// Taints for nodes that join, leave or are being serviced are distinguished
+// from those that reserve nodes, whatever keys a policy adds.
 func TestTaintsThatPass(t *testing.T) {
 	rule := TaintRule{Leaving: []string{"drained"}, Closing: []string{"nth/*"}}
 	for key, want := range map[string]bool{

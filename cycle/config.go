@@ -27,8 +27,8 @@ type Config struct {
 	// on the same Informers, which keep indexes under this name for ever.
 	Instance string
 	Registry pluginregistry.Registry
-	// Client is what plugins read and evict through: the evictor's Clientset, which
-	// keeps the policy's limits as well.
+	// Client is what plugins read and evict through: the evictor's Clientset,
+	// which also enforces the policy's limits.
 	Client kubernetes.Interface
 	// REST reaches metrics.k8s.io, for upstream plugins that read it.
 	REST *rest.Config
@@ -37,8 +37,8 @@ type Config struct {
 	// PodsOnNode finds the pods of a node; see the function of that name.
 	PodsOnNode podutil.GetPodsAssignedToNodeFunc
 	Events     events.EventRecorder
-	// Evicted reports whether a pod was evicted in this cycle and is to be
-	// hidden from plugins.
+	// Evicted reports whether a pod was evicted in this cycle and must be hidden
+	// from plugins.
 	Evicted func(podUID string) bool
 	// Total counts the evictions of this cycle.
 	Total   func() uint

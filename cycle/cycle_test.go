@@ -138,9 +138,9 @@ func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
 	}
 }
 
-// Runners of several policies share informers that have been started, and each
-// goes by its own policy: the framework keeps the first namespace selector that
-// it has indexed under a name.
+// Runners of several policies share informers that were already started, and
+// each follows its own policy, because the framework keeps the first namespace
+// selector that it has indexed under a name.
 func TestRunnersOnTheSameInformers(t *testing.T) {
 	descheduler.SetupPlugins()
 	w := newWorld(t)
@@ -189,7 +189,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A plugin that panics on its arguments fails its profile; the others run.
+// A plugin that panics on its arguments fails its profile; the other profiles
+// run.
 func TestAPluginThatPanics(t *testing.T) {
 	descheduler.SetupPlugins()
 	w := newWorld(t)

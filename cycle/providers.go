@@ -30,7 +30,7 @@ type providers struct {
 }
 
 // PrometheusOf returns the Prometheus of a policy's metricsProviders; nil if
-// they have none.
+// there is none.
 func PrometheusOf(policy *api.DeschedulerPolicy) *api.Prometheus {
 	for _, provider := range policy.MetricsProviders {
 		if provider.Source == api.PrometheusMetrics && provider.Prometheus != nil && provider.Prometheus.URL != "" {
@@ -80,15 +80,15 @@ func (p *providers) ready(ctx context.Context) error {
 	return nil
 }
 
-// secretTimeout bounds reading a token.
+// secretTimeout bounds reading a token from a Secret.
 const secretTimeout = 30 * time.Second
 
-// PrometheusTokenKey is the Secret key under which upstream's policies keep the
+// PrometheusTokenKey is the Secret key in which upstream's policies keep the
 // token.
 const PrometheusTokenKey = "prometheusAuthToken"
 
 // prometheusProvider makes upstream's own Prometheus client, with the token
-// from the Secret that the policy names, or else from the pod's ServiceAccount.
+// from the Secret in the policy or otherwise from the pod's ServiceAccount.
 // Cycles use it one at a time.
 type prometheusProvider struct {
 	url       string
@@ -111,15 +111,16 @@ func newPrometheusProvider(client kubernetes.Interface, server *api.Prometheus) 
 	return p
 }
 
-// SendsOwnToken reports whether the pod's own token authenticates to a policy's
-// Prometheus, as upstream does unless the policy names a Secret. Over plain HTTP
-// anybody on the way would see a token that can evict pods, so none is sent.
+// SendsOwnToken reports whether the pod's own token is sent to a policy's
+// Prometheus, as upstream does unless the policy names a Secret. Over plain
+// HTTP anyone on the network path could read a token that can evict pods, so
+// none is sent.
 func SendsOwnToken(server *api.Prometheus) bool {
 	return (server.AuthToken == nil || server.AuthToken.SecretReference == nil) && strings.HasPrefix(strings.ToLower(server.URL), "https://")
 }
 
-// prometheusClient returns upstream's client, but one that keeps a token to its
-// server.
+// prometheusClient returns upstream's client, but restricted so that the token
+// stays with its server.
 func prometheusClient(url, token string) (promapi.Client, *http.Transport, error) {
 	client, transport, err := deschedulerclient.CreatePrometheusClient(url, token)
 	if err == nil && token != "" {
@@ -128,8 +129,8 @@ func prometheusClient(url, token string) (promapi.Client, *http.Transport, error
 	return client, transport, err //nolint:wrapcheck // the caller says which server
 }
 
-// authenticated returns a client that follows no redirects. Upstream's does, and
-// takes the token along to any host.
+// authenticated returns a client that follows no redirects. Upstream's client
+// does, and sends the token to any host.
 func authenticated(url, token string, transport http.RoundTripper) (promapi.Client, error) {
 	return promapi.NewClient(promapi.Config{Address: url, Client: &http.Client{ //nolint:wrapcheck // the caller says which server
 		Transport:     config.NewAuthorizationCredentialsRoundTripper("Bearer", config.NewInlineSecret(token), transport),

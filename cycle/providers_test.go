@@ -13,7 +13,7 @@ import (
 )
 
 // Upstream plugins get a Prometheus client with the token of the policy's
-// Secret, and a new one only when it changes.
+// Secret, and a new client only when the token changes.
 func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 	secret := &v1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "token"},
@@ -50,8 +50,8 @@ func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 	}
 }
 
-// The token of the process itself goes to a Prometheus only as upstream's
-// policies ask for it, and never in clear text.
+// The process's own token is sent to a Prometheus only if the upstream policy
+// requests it, and never in clear text.
 func TestOwnTokenIsNotSentInClearText(t *testing.T) {
 	named := &api.AuthToken{SecretReference: &api.SecretReference{Namespace: "monitoring", Name: "token"}}
 	for name, tc := range map[string]struct {
@@ -75,7 +75,7 @@ func TestOwnTokenIsNotSentInClearText(t *testing.T) {
 	}
 }
 
-// A server that redirects does not send the token elsewhere.
+// A server that redirects cannot make the client send the token elsewhere.
 func TestPrometheusProviderFollowsNoRedirects(t *testing.T) {
 	var got []string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -8,7 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule says when the next cycle is due, in the process's time zone.
+// Schedule determines when the next cycle is due, in the process's time zone.
 type Schedule interface {
 	// Next returns when the next cycle is due after now.
 	Next(now time.Time) time.Time

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// When cycles start, by schedule and by how long each takes; seconds from a
-// full minute on.
+// When cycles start, given the schedule and how long each takes, in seconds
+// after a full minute.
 func TestLoop(t *testing.T) {
 	everyMinute, err := ParseSchedule("*/1 * * * *")
 	if err != nil {
@@ -30,7 +30,7 @@ func TestLoop(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				start := time.Now() // a bubble begins at a full minute
+				start := time.Now() // a synctest bubble begins at a full minute
 				ctx, cancel := context.WithTimeout(t.Context(), 181*time.Second)
 				defer cancel()
 				var got []int
@@ -54,8 +54,8 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// A long wait shows life at least every minute, and ends at once when it is
-// told to.
+// A long wait reports progress at least every minute, and ends at once when it
+// is told to.
 func TestLoopIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -75,8 +75,8 @@ func TestLoopIsAlive(t *testing.T) {
 	})
 }
 
-// A clock that is set back makes a cycle wait for once its interval more, not
-// for as long as the clock was set back.
+// If the clock is set back, a cycle waits at most one more interval, not for as
+// long as the clock was set back.
 func TestLoopWhenTheClockIsSetBack(t *testing.T) {
 	hourly, err := ParseSchedule("@hourly")
 	if err != nil {

@@ -17,8 +17,8 @@ func (b *book) newestEnded() map[string]*Move {
 	return newest
 }
 
-// merge takes in a move from another process. ended is the newest move of the
-// same pod that has ended here, nil if there is none.
+// merge takes in a move from another process. ended is the newest ended move of
+// the same pod here; nil if there is none.
 func (b *book) merge(theirs, ended *Move, now time.Time) {
 	ours := b.byPod[theirs.PodUID]
 	if ours != nil && theirs.Recorded.After(ours.Recorded) { // the writer ended it and recorded a new one
@@ -48,8 +48,8 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 	}
 }
 
-// adopt takes another process's move into flight, reserved where that process
-// reserved it, unless it has expired here.
+// adopt takes another process's move into flight, reserved on the same node as
+// there, unless it has expired here.
 func (b *book) adopt(theirs *Move, now time.Time) {
 	if now.After(theirs.Expires()) {
 		theirs.State, theirs.Ended, theirs.Node = Expired, now, ""
@@ -62,8 +62,8 @@ func (b *book) adopt(theirs *Move, now time.Time) {
 	b.enter(theirs, node)
 }
 
-// release detaches a pod from the move that it replaced here, because it is the
-// replacement of taker for the process that decides.
+// release detaches a pod from the move that it replaced here, because the
+// deciding process has assigned it to taker.
 func (b *book) release(podUID string, taker *Move) {
 	if podUID == "" {
 		return
@@ -86,7 +86,7 @@ func (b *book) release(podUID string, taker *Move) {
 	}
 }
 
-// catchUp updates a move in flight to what another process knows of it.
+// catchUp updates a move in flight with what another process knows of it.
 func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 	ours.Accepted = ours.Accepted || theirs.Accepted
 	if ours.PodGone.IsZero() {
@@ -116,7 +116,8 @@ func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 	ours.learnSteering(theirs)
 }
 
-// learnSteering takes in how another process has seen a move's replacement come.
+// learnSteering takes over how another process has seen the replacement of a
+// move arrive.
 func (m *Move) learnSteering(theirs *Move) {
 	m.CameBound = m.CameBound || theirs.CameBound
 	m.Unsteered = cmp.Or(theirs.Unsteered, m.Unsteered)
@@ -132,8 +133,8 @@ func (l *Ledger) Export() Document {
 	}
 }
 
-// Adopt merges what another process has written: moves that are new here, and
-// the results of others. What this process has seen itself takes precedence,
+// Adopt merges another process's document: moves that are new here, and the
+// results of others. What this process has observed itself takes precedence,
 // because documents arrive late.
 func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()

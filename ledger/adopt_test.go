@@ -23,8 +23,8 @@ func snapshot(node string, pods ...Pod) *cluster.Snapshot {
 	return &cluster.Snapshot{Nodes: []*cluster.NodePods{on}}
 }
 
-// What a process does that adopts what another one has written, and sees the
-// same pods come and go.
+// What a process does that adopts the documents of another and sees the same
+// pods come and go.
 func TestFollows(t *testing.T) {
 	type pair struct {
 		State       State
@@ -83,7 +83,7 @@ func TestFollows(t *testing.T) {
 			play: func(l, f *books) {
 				l.move(0, web(1), web(2))
 				f.Adopt(l.Export(), at(0))
-				l.CancelOwner("ns", "rs-1", 1, at(1)) // uid-1: the follower does not know yet
+				l.CancelOwner("ns", "rs-1", 1, at(1)) // uid-1: the follower does not know that yet
 				l.Created(webPod("x"))
 				f.Created(webPod("x"))
 				l.Bound(webPod("x"), "cool", at(2))
@@ -146,8 +146,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// A follower takes the hold and the outcomes over, and what it adopts is its
-// own.
+// A follower adopts the hold and the outcomes, as copies of its own.
 func TestAdoptsHoldAndOutcomes(t *testing.T) {
 	leader, follower := newBooks(Config{}), newBooks(Config{})
 	leader.SetHold(Hold{Reason: "TooManyPending", Until: at(600)})
@@ -183,8 +182,8 @@ func TestAdoptsDenials(t *testing.T) {
 	}
 }
 
-// How a replacement came, and what is held against its owner, is known to whoever
-// leads next, whatever that process has seen itself.
+// How a replacement arrived, and what is held against its owner, is known to
+// the next leader, whatever that process has observed itself.
 func TestHowAReplacementCameIsAdopted(t *testing.T) {
 	for name, sees := range map[string]func(follower *books, recorded Document){
 		"nothing":  func(*books, Document) {},

@@ -10,8 +10,8 @@ import (
 )
 
 // presumption is a pod's expected charge on the node that kube-scheduler is
-// likely to choose for it. Only this process knows it: kube-scheduler places a
-// hundred pods before the watch reports the first.
+// likely to choose for it. Only this process knows it, because kube-scheduler
+// places a hundred pods before the watch reports the first.
 type presumption struct {
 	node   string
 	charge cluster.Charge
@@ -20,10 +20,11 @@ type presumption struct {
 	within time.Duration
 }
 
-// How soon after an answer a pod should be seen bound. One with claims may wait
-// for its volumes as long as kube-scheduler does: its bindTimeoutSeconds are
-// 600. Claims are not watched, so this goes for bound ones too; that costs
-// nothing, because their pods are seen bound as soon as others.
+// How soon after an answer a pod should be seen bound. A pod with claims may
+// wait for its volumes as long as kube-scheduler does, whose default
+// bindTimeoutSeconds is 600. Claims are not watched, so this applies to bound
+// ones, too; that costs nothing, because their pods are seen bound as soon as
+// others.
 const (
 	BoundWithin       = 10 * time.Second
 	ProvisionedWithin = 10 * time.Minute
@@ -35,14 +36,14 @@ const maxPresumed = 10_000
 // book is the content of a Ledger.
 type book struct {
 	config Config
-	// busy counts moves that may concern a scheduling request, so that requests
-	// take no lock if there are none.
+	// busy counts moves that may concern a scheduling request, so that without
+	// any, requests take no lock.
 	busy atomic.Int64
-	// revision counts changes that other processes have to learn.
+	// revision counts changes that other processes have to learn about.
 	revision atomic.Int64
 
 	inFlight []*Move          // in the order in which they were recorded
-	byPod    map[string]*Move // those in flight, by the UID of the moved pod
+	byPod    map[string]*Move // the moves in flight, by the UID of the moved pod
 	ended    []*Move          // oldest first
 	expected map[string]cluster.Amounts
 	// passed holds the pods that replace nothing: no move of their owner was
@@ -68,7 +69,7 @@ func (b *book) enter(move *Move, node string) {
 	b.reserve(move, node)
 }
 
-// leaves notes that the watch has reported that a move's pod is leaving.
+// leaves records the watch's report that a move's pod is leaving.
 func (b *book) leaves(move *Move) {
 	if !move.gone {
 		b.reports++
@@ -76,7 +77,7 @@ func (b *book) leaves(move *Move) {
 	}
 }
 
-// left notes that a move's pod has ended.
+// left records that a move's pod has ended.
 func (b *book) left(move *Move, now time.Time) {
 	if move.PodGone.IsZero() {
 		move.PodGone = now
@@ -152,7 +153,7 @@ func (b *book) end(move *Move, state State, now time.Time) {
 	}
 }
 
-// prune forgets ended moves beyond the bound, those first that were never made,
+// prune forgets ended moves beyond the bound (those that were never made first)
 // and what they expected, and recounts busy.
 func (b *book) prune(now time.Time) {
 	if excess := len(b.ended) - b.config.KeepEnded; excess > 0 {
@@ -187,8 +188,8 @@ func (b *book) avoids(move *Move, now time.Time) bool {
 }
 
 // expectFor is how long a landed replacement is expected to use its
-// predecessor's measured usage, until it is measured itself: two windows of
-// five minutes.
+// predecessor's measured usage until it is measured itself: two windows of five
+// minutes.
 const expectFor = 10 * time.Minute
 
 // concerns reports whether the owner has a move in flight, so that its pods
@@ -240,15 +241,15 @@ func (b *book) forgetOld(now time.Time) {
 type passed struct {
 	pod  Pod
 	node string // empty until it is bound
-	// came is when the watch reported it, by the ledger's count of reports; 0
-	// for a pod that can replace nothing.
+	// came is when the watch reported it, in the ledger's count of reports; 0 for
+	// a pod that cannot replace anything.
 	came int64
 }
 
 // Config configures a Ledger.
 type Config struct {
-	// SourceAvoidance is how long an owner's pods are kept away from the node
-	// that one was moved from.
+	// SourceAvoidance is how long an owner's pods are kept away from a node after
+	// one was moved off it.
 	SourceAvoidance time.Duration
 	// KeepEnded is how many ended moves are remembered.
 	KeepEnded int
@@ -258,9 +259,8 @@ type Config struct {
 
 // Listener receives changes, under the ledger's lock.
 type Listener interface {
-	// Reserved receives the change of what is reserved on a node: a move's
-	// usage or, for a pod that kube-scheduler is placing, its usage and
-	// requests.
+	// Reserved receives a change to a node's reservations: a move's usage or, for
+	// a pod that kube-scheduler is placing, its usage and requests.
 	Reserved(node string, by cluster.Charge)
 	// Ended receives every move that ends.
 	Ended(move Move)
@@ -276,7 +276,7 @@ type Hold struct {
 	// Asked is how many requests of kube-scheduler the extender had answered
 	// when the hold began.
 	Asked int64 `json:"asked,omitempty"`
-	// Partial: it holds the namespaces of moves with Unsteered only.
+	// Partial: only the namespaces of moves with Unsteered are held.
 	Partial bool `json:"partial,omitempty"`
 }
 

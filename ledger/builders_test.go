@@ -18,7 +18,7 @@ func at(second int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(second) * time.Second)
 }
 
-// books is a Ledger whose reservations are summed up from what it reports.
+// books is a Ledger whose reservations are summed up from its reports.
 type books struct {
 	*Ledger
 	sums map[string]cluster.Amounts
@@ -32,7 +32,7 @@ func newBooks(config Config) *books {
 	return b
 }
 
-// told writes down what a Ledger reports.
+// told records what a Ledger reports.
 type told struct{ *books }
 
 var _ Listener = told{}
@@ -46,7 +46,7 @@ func (t told) Reserved(node string, by cluster.Charge) {
 
 func (t told) Ended(move Move) { t.ends = append(t.ends, move.State) }
 
-// reserved sums up what the Ledger says it reserves now.
+// reserved sums up what the Ledger claims to reserve now.
 func (b *books) reserved() map[string]cluster.Amounts {
 	sums := map[string]cluster.Amounts{}
 	b.Reserved(func(node string, by cluster.Charge) { sums[node] = sums[node].Plus(by.Usage) }, func() {})
@@ -85,7 +85,7 @@ func webPod(uid string, change ...func(*Pod)) Pod {
 	return p
 }
 
-// move records intents and lets their pods leave, all at one second.
+// move records intents and lets their pods leave, all in the same second.
 func (b *books) move(second int, intents ...Intent) {
 	b.Record(at(second), intents...)
 	for i := range intents {
@@ -93,7 +93,7 @@ func (b *books) move(second int, intents ...Intent) {
 	}
 }
 
-// book books the replacement that a move has, as one attempt.
+// book books the replacement of a move, as one attempt.
 func (b *books) book(second int, podUID, node string, estimate cluster.Amounts) {
 	move, _ := b.Get(podUID)
 	b.Book(podUID, move.Replacement, node, estimate, at(second))

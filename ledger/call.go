@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// MaxCalls is how many calls are remembered: the most consecutive failures that a
-// policy may allow.
+// MaxCalls is how many calls are remembered: the highest number of consecutive
+// failures that a policy may allow.
 const MaxCalls = 100
 
-// Call is how an eviction call ended, for the processes after this one: many
-// failures or refusals stop evicting for a while.
+// Call is how an eviction call ended, kept for later processes: many failures
+// or refusals stop evicting for a while.
 type Call struct {
 	Namespace string    `json:"namespace"`
 	OwnerUID  string    `json:"ownerUID,omitempty"`
 	Pod       string    `json:"pod"`
 	At        time.Time `json:"at"`
-	// Refused: by a PodDisruptionBudget, or an API server that is busy. Failed:
-	// for any other reason.
+	// Refused: by a PodDisruptionBudget or a busy API server. Failed: for any
+	// other reason.
 	Refused bool `json:"refused,omitempty"`
 	Failed  bool `json:"failed,omitempty"`
 }
 
-// Called remembers how an eviction call ended.
+// Called records how an eviction call ended.
 func (l *Ledger) Called(call Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The newest calls are remembered, by this process and by those that adopt what it
-// has written.
+// The newest calls are remembered, both here and in processes that adopt the
+// document.
 func TestCallsAreBounded(t *testing.T) {
 	writer := newBooks(Config{})
 	before := writer.Revision()
@@ -29,8 +29,8 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// Calls never keep the moves in flight from being stored, and are little beside
-// them even with the longest names.
+// Calls never prevent the moves in flight from being stored, and are small next
+// to them even with the longest names.
 func TestCallsTakeLittle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	name := func(length int) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// decided gives a move what production keeps of why it is made.
+// decided gives a move the decision that production keeps.
 func decided(i *Intent) {
 	i.Decision = &Decision{
 		Message: fmt.Sprintf("Node %s is hot by real usage: cpu is at 72.7 %% over avg_5m, above the evict line of 65 %%, cpu is at 71.9 %% over p95_1h, "+
@@ -24,9 +24,9 @@ func decided(i *Intent) {
 	}
 }
 
-// All the moves that a ledger remembers fit into what is stored, with why each
-// was made, in a cluster of many nodes with long names, random UIDs and numbers
-// of their own.
+// All the moves that a ledger remembers can be stored together with their
+// decisions, in a cluster of many nodes with long names, random UIDs and
+// distinct numbers.
 func TestEveryMoveKeepsItsDecision(t *testing.T) {
 	b := newBooks(Config{})
 	h := uint64(1)
@@ -75,8 +75,8 @@ func TestEveryMoveKeepsItsDecision(t *testing.T) {
 	t.Logf("%d moves take %d KiB of %d", len(kept.Moves), len(data)>>10, MaxEncodedBytes>>10)
 }
 
-// A document of the version before, which kept no decisions, reads as it did;
-// and that version reads today's, whose other fields are what they were.
+// A document of the previous version, which kept no decisions, reads as before;
+// and that version can read the current one, whose other fields are unchanged.
 func TestDecisionsAreAnAddition(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1, decided))
@@ -109,7 +109,7 @@ func TestDecisionsAreAnAddition(t *testing.T) {
 }
 
 // Another process learns why a move is made, and that the API server accepted
-// its eviction, whatever it has seen itself.
+// its eviction, whatever it has observed itself.
 func TestDecisionsAreAdopted(t *testing.T) {
 	writer := newBooks(Config{})
 	writer.Record(at(0), web(1, decided))
@@ -134,7 +134,7 @@ func TestDecisionsAreAdopted(t *testing.T) {
 	}
 }
 
-// A Decision is bounded, and cut between characters.
+// A Decision is bounded, and cut only between characters.
 func TestDecisionsAreBounded(t *testing.T) {
 	long := Decision{Message: strings.Repeat("x", MaxMessage-1) + "€ and more", Exceeded: make([]Exceeded, 3*maxExceeded)}
 	got := long.Bound()

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Document is a Ledger as stored by the one process that evicts, for all others
-// and its successor.
+// Document is a Ledger as stored by the one process that evicts, for all other
+// processes and its successor.
 type Document struct {
 	// Format is the version of this type; there is only one.
 	Format int `json:"format"`
-	// Generation counts the writes; Writer names the process that made this
-	// one, at the time Written.
+	// Generation counts the writes; Writer is the process that made this one, and
+	// Written when.
 	Generation int64     `json:"generation"`
 	Writer     string    `json:"writer"`
 	Written    time.Time `json:"written"`
@@ -24,17 +24,18 @@ type Document struct {
 	Unrest     Unrest    `json:"unrest,omitzero"`
 	// Calls are the newest eviction calls, oldest first.
 	Calls []Call `json:"calls,omitempty"`
-	// Moves are those in flight, then those that ended, oldest first each.
+	// Moves are the moves in flight, followed by the ended ones, each oldest
+	// first.
 	Moves []Move `json:"moves"`
 }
 
 const (
 	// Format is the version of Document that this package reads and writes.
 	Format = 1
-	// MaxEncodedBytes bounds what Encode returns: a ConfigMap holds 1 MiB in
-	// all.
+	// MaxEncodedBytes bounds the result of Encode: a ConfigMap holds 1 MiB in
+	// total.
 	MaxEncodedBytes = 600 << 10
-	// maxDecodedBytes bounds what Decode unpacks.
+	// maxDecodedBytes bounds how much Decode unpacks.
 	maxDecodedBytes = 32 << 20
 	// maxMoves bounds the moves that Decode accepts.
 	maxMoves = 20_000
@@ -143,7 +144,7 @@ func (d *Document) validate() error {
 			continue
 		}
 		if ended || seen[move.PodUID] {
-			return fmt.Errorf("move %d of the ledger: pod %q is on the move twice, or after moves that ended", i, move.PodUID)
+			return fmt.Errorf("move %d of the ledger: pod %q occurs twice, or after moves that ended", i, move.PodUID)
 		}
 		seen[move.PodUID] = true
 	}

@@ -22,7 +22,7 @@ func packed(data []byte) []byte {
 	return out.Bytes()
 }
 
-// lived is the ledger of a process that has seen something of everything.
+// lived is the ledger of a process with some content of every kind.
 func lived() *books {
 	b := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 50})
 	b.Record(at(0), web(1, decided), web(2), web(3), web(4, statefulSet), web(5, unmeasured))
@@ -41,9 +41,9 @@ func lived() *books {
 	return b
 }
 
-// Nothing that is stored instead of a ledger does harm: it is refused, or it
-// means the same once it was written again and a ledger that adopts it, with
-// moves of its own or without, keeps its books.
+// Nothing stored in place of a ledger does harm: it is rejected, or it means
+// the same after it was written again, and a ledger that adopts it, with or
+// without moves of its own, stays consistent.
 func FuzzDecode(f *testing.F) {
 	document := lived().Export()
 	document.Generation, document.Writer, document.Written = 7, "me", at(5)
@@ -74,7 +74,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// writtenAgain encodes what was decoded and decodes it again.
+// writtenAgain encodes a decoded document and decodes it again.
 func writtenAgain(t *testing.T, d *Document) {
 	t.Helper()
 	data, err := d.Encode()
@@ -88,7 +88,7 @@ func writtenAgain(t *testing.T, d *Document) {
 	if err != nil {
 		t.Fatalf("what was encoded does not decode: %v", err)
 	}
-	if len(again.Moves) < len(d.Moves) { // the oldest outcomes made room
+	if len(again.Moves) < len(d.Moves) { // the oldest outcomes were dropped to save space
 		return
 	}
 	if diff := cmp.Diff(*d, again, sameMoves); diff != "" {
@@ -96,7 +96,7 @@ func writtenAgain(t *testing.T, d *Document) {
 	}
 }
 
-// adoptedAgain verifies that a document that comes twice changes nothing.
+// adoptedAgain verifies that adopting a document twice changes nothing.
 func adoptedAgain(t *testing.T, b *books, d Document) {
 	t.Helper()
 	inFlight, ended := b.Moves()
@@ -110,8 +110,8 @@ func adoptedAgain(t *testing.T, b *books, d Document) {
 	}
 }
 
-// runOut lets pods come and go, and then as much time pass as the longest move
-// may take.
+// runOut lets pods come and go, and then lets as much time pass as the longest
+// move may take.
 func runOut(t *testing.T, b *books) {
 	t.Helper()
 	inFlight, _ := b.Moves()
@@ -131,8 +131,8 @@ func runOut(t *testing.T, b *books) {
 	}
 }
 
-// A document that grows too large to be stored loses its oldest outcomes, never
-// a move in flight.
+// A document that becomes too large to be stored loses its oldest outcomes,
+// never a move in flight.
 func TestEncodeMakesRoom(t *testing.T) {
 	b := newBooks(Config{KeepEnded: maxMoves})
 	noise := func(n int) string { // does not compress well
@@ -169,7 +169,7 @@ func TestEncodeMakesRoom(t *testing.T) {
 	}
 }
 
-// What is no ledger is refused with a reason.
+// What is not a ledger is rejected with a reason.
 func TestDecodeRefuses(t *testing.T) {
 	move := `{"podUID":"a","from":"n","state":"Intended","recorded":"2026-03-01T12:00:00Z"`
 	document := func(moves string) []byte { return packed([]byte(`{"format":1,"moves":[` + moves + `]}`)) }
@@ -196,7 +196,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"up to an absurd ceiling": {document(move + `,"ceilingMilliCores":9000000000000000000}`), "filled to 9000000000000000000 milli-cores"},
 		"of negative usage":       {document(move + `,"usage":[-1,0]}`), "used -1"},
 		"of absurd usage":         {document(move + `,"usage":[0,9000000000000000000]}`), "used 9000000000000000000"},
-		"of one pod twice":        {document(move + `},` + move + `}`), "on the move twice"},
+		"of one pod twice":        {document(move + `},` + move + `}`), "occurs twice"},
 		"in flight after the end": {document(`{"podUID":"b","from":"n","state":"Landed","recorded":"2026-03-01T12:00:00Z","ended":"2026-03-01T12:00:00Z"},` + move + `}`), "after moves that ended"},
 	}
 	for name, tc := range cases {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A replacement is due from when its pod leaves until the move is given up, which
-// is soon after the pod has gone: what is left of its grace period counts for
-// nothing then.
+// A replacement is due from when its pod leaves until the move is given up,
+// which is soon after the pod has gone: the rest of its grace period no longer
+// counts then.
 func TestDue(t *testing.T) {
 	slow := web(1, func(i *Intent) { i.TTL, i.Margin = time.Hour+5*time.Minute, 5*time.Minute })
 	for name, tc := range map[string]struct {
@@ -55,12 +55,13 @@ func TestThatAPodHasGoneIsStored(t *testing.T) {
 		if move, _ := other.Get("uid-1"); !move.Expires().Equal(at(360)) {
 			t.Errorf("the move expires at %v", move.Expires())
 		}
-		other = newBooks(Config{}) // one that starts
+		other = newBooks(Config{}) // one that has just started
 	}
 }
 
-// A StatefulSet that is rolled out makes its pod again from another template. That
-// is no replacement, and none will come. A pod of another name says nothing.
+// A StatefulSet that is being rolled out recreates its pod from another
+// template. That pod is not a replacement, and none will come. A pod of another
+// name has no effect.
 func TestRolloutsSupersedeMoves(t *testing.T) {
 	set := web(1, statefulSet)
 	for name, tc := range map[string]struct {

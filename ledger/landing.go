@@ -12,9 +12,9 @@ import (
 // Quiet reports whether no request can concern the ledger; it takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
 
-// Created notes that the watch saw a pod that is not bound yet. It is paired
-// with the oldest open move of its owner and template now or never: every
-// process sees pods come in the same order and so makes the same pairs.
+// Created records that the watch reported a pod that is not bound yet. It is
+// paired with the oldest open move of its owner and template now or never:
+// every process sees pods come in the same order and so makes the same pairs.
 func (l *Ledger) Created(pod Pod) {
 	if l.Quiet() {
 		return
@@ -26,9 +26,10 @@ func (l *Ledger) Created(pod Pod) {
 	}
 }
 
-// Match returns the move that a pod being scheduled takes up, and binds it to
-// the pod's UID if the watch has not. It returns false for an unrelated pod and
-// after MaxAttempts. The pod must be known from the watch, whoever asks.
+// Match returns the move that a pod being scheduled takes up, and binds the
+// move to the pod's UID if the watch has not done so. It returns false for an
+// unrelated pod and after MaxAttempts. The pod must be known from the watch,
+// whoever asks.
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,8 +42,8 @@ func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 }
 
 // Overtaken reports whether a request about a pod came before the watch
-// reported the pod, while its owner has moves in flight. Only once the watch
-// has caught up is it known which of them it takes up, if any.
+// reported the pod, while its owner has moves in flight. Which move the pod
+// takes up, if any, is known only once the watch has caught up.
 func (l *Ledger) Overtaken(pod Pod) bool {
 	if l.Quiet() {
 		return false
@@ -55,9 +56,9 @@ func (l *Ledger) Overtaken(pod Pod) bool {
 	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.mayTake(&pod) })
 }
 
-// Guess returns the move that a pod which the watch does not know would take up
-// if what is said of it is true: the oldest possible, preferably one whose pod
-// is known to be evicted. Nothing changes by it.
+// Guess returns the move that a pod unknown to the watch would take up if the
+// request describes it truthfully: the oldest possible, preferably one whose
+// pod is known to be evicted. It changes nothing.
 func (l *Ledger) Guess(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,10 +72,10 @@ func (l *Ledger) Guess(pod Pod, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Answered notes that kube-scheduler was told where the replacement of a move
-// may go. What is reserved stays at the planned node until the replacement is
-// bound: whoever asks cannot move it. A move whose pod was never measured
-// reserves the estimate.
+// Answered records that kube-scheduler was told where the replacement of a move
+// may go. The reservation stays at the planned node until the replacement is
+// bound, because a request must not be able to shift it. A move whose pod was
+// never measured reserves the estimate.
 func (l *Ledger) Answered(podUID string, estimate cluster.Amounts, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,10 +84,10 @@ func (l *Ledger) Answered(podUID string, estimate cluster.Amounts, now time.Time
 	}
 }
 
-// Book notes that a kube-scheduler in this process has chosen a node for the
-// replacement of a move, and reserves the move's usage there, or the estimate if
-// its pod was never measured. It returns false if the pod is not known as the
-// replacement.
+// Book records that a kube-scheduler in this process has chosen a node for the
+// replacement of a move, and reserves the move's usage there, or the estimate
+// if its pod was never measured. It returns false if the pod is not known as
+// the replacement.
 func (l *Ledger) Book(podUID, replacement, node string, estimate cluster.Amounts, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,8 +100,8 @@ func (l *Ledger) Book(podUID, replacement, node string, estimate cluster.Amounts
 	return true
 }
 
-// Bound notes that a pod was bound to a node. If it takes up a move, the move
-// lands and its reservation ends. Bound also recognises a replacement that
+// Bound records that a pod was bound to a node. If it takes up a move, the move
+// lands and its reservation ends. Bound also recognizes a replacement that
 // kube-scheduler never asked about.
 func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
@@ -153,9 +154,9 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	}
 }
 
-// left reports whether the pod of a move terminates or is gone from its node, and
-// whether it has ended. On a node that is gone it terminates until somebody
-// deletes it.
+// left reports whether the pod of a move is terminating or gone from its node,
+// and whether it has ended. On a node that is gone, the pod counts as
+// terminating until it is deleted.
 func left(snapshot *cluster.Snapshot, move *Move) (leaving, ended bool) {
 	i := snapshot.Index(move.From)
 	if i < 0 {
@@ -186,9 +187,9 @@ func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.P
 	return pods
 }
 
-// Gone notes that a pod was deleted. A move that waits for it to be bound waits
-// for another: the next one, or one that came already if its owner had created
-// one too many.
+// Gone records that a pod was deleted. A move that waits for it to be bound
+// takes another: the next one, or one that has already arrived if its owner
+// created one too many.
 func (l *Ledger) Gone(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,9 +225,9 @@ func (l *Ledger) Avoid(namespace, ownerUID string, now time.Time, visit func(nod
 	}
 }
 
-// Presume reserves a pod's charge on its likely node, until it is bound, gone
-// or asked about again, or was to be bound. A pod that takes up a move has its
-// reservation already.
+// Presume reserves a pod's charge on its likely node until it is bound, gone or
+// asked about again, or until within has passed. A pod that takes up a move
+// already has its reservation.
 func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, within time.Duration, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,8 +239,8 @@ func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, within time
 	l.reserves(node, charge)
 }
 
-// Unpresume ends the reservation of a pod that is asked about again, so that it
-// counts once.
+// Unpresume ends the reservation of a pod that is being asked about again, so
+// that it is not counted twice.
 func (l *Ledger) Unpresume(podUID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

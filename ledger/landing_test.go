@@ -51,11 +51,11 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// elsewhere makes a pod one of another namespace that names the same owner:
-// whoever may make pods there can forge that.
+// elsewhere puts a pod into another namespace while it names the same owner:
+// whoever may create pods there can forge that.
 func elsewhere(p *Pod) { p.Namespace = "other" }
 
-// A pod of another namespace takes no move, on no way to one.
+// A pod of another namespace never takes up a move.
 func TestForgedOwnersTakeNothing(t *testing.T) {
 	forged := webPod("forged", elsewhere)
 	cases := map[string]func(*books){
@@ -94,9 +94,9 @@ func TestForgedOwnersTakeNothing(t *testing.T) {
 	}
 }
 
-// Pods come in the order of the watch; the first of them that a move is open
-// for replaces its pod, whoever is asked about or bound first. What came before
-// the pod left replaces nothing, ever.
+// Pods arrive in the order of the watch, and the first one that finds an open
+// move replaces its pod, whichever pod is asked about or bound first. A pod
+// that arrived before the moved one left never replaces it.
 func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	cases := map[string]struct {
 		play func(*books)
@@ -252,8 +252,8 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	}
 }
 
-// What is guessed of a pod that the watch does not know changes nothing, and a
-// pod that is not known as the replacement books nothing.
+// A guess about a pod that the watch does not know changes nothing, and a pod
+// that is not known as the replacement books nothing.
 func TestGuessesTakeNothing(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1), web(2))
@@ -281,7 +281,7 @@ func TestGuessesTakeNothing(t *testing.T) {
 }
 
 // A booking that came to nothing with its pod is forgotten with it: the next
-// one has all its attempts.
+// pod has all attempts.
 func TestGoneGivesAttemptsBack(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))

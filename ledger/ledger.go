@@ -3,13 +3,13 @@
 // handshake between the evicting and the scheduling half.
 //
 // A move is recorded before its eviction. Pods of one template are
-// interchangeable, so a replacement is matched by owner and count and then
-// bound to its UID, in the order in which the API server created the pods, so
-// that every process makes the same pairs. Until it is seen on a node, its
-// usage is reserved where it was booked. One process writes: its Ledger is
-// exported as a Document, which the others adopt. The ledger does no I/O and
-// never asks for the time. It is safe for concurrent use, because the evictor,
-// the extender and the pod watch share it.
+// interchangeable. A replacement is therefore matched by owner and count and
+// then bound to its UID, in the order in which the API server created the pods,
+// so that all processes form the same pairs. Until the replacement is seen on a
+// node, its usage is reserved where it was booked. One process writes: its
+// Ledger is exported as a Document, which the others adopt. The ledger does no
+// I/O and never asks for the time. It is safe for concurrent use, because the
+// evictor, the extender and the pod watch share it.
 package ledger
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// maxDenied bounds the words of a denial, in bytes.
+// maxDenied bounds the message of a denial, in bytes.
 const maxDenied = 300
 
 // DefaultKeepEnded is how many ended moves are remembered by default.
@@ -46,16 +46,16 @@ func New(config Config) *Ledger {
 	}}
 }
 
-// SetSourceAvoidance changes how long an owner's pods are kept away from the
-// node that one was moved from.
+// SetSourceAvoidance changes how long an owner's pods are kept away from a node
+// after one was moved off it.
 func (l *Ledger) SetSourceAvoidance(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.config.SourceAvoidance = d
 }
 
-// Revision counts the changes that others have to learn. When it has grown, the
-// ledger has to be written again.
+// Revision counts the changes that others have to learn about. When it has
+// increased, the ledger must be written again.
 func (l *Ledger) Revision() int64 { return l.revision.Load() }
 
 // Record enters intents and reserves their usage at their destinations. Call it
@@ -70,7 +70,7 @@ func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	}
 }
 
-// Accepted notes that the API server accepted a pod's eviction, or may have.
+// Accepted records that the API server accepted a pod's eviction, or may have.
 func (l *Ledger) Accepted(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +83,8 @@ func (l *Ledger) Accepted(podUID string, now time.Time) {
 	}
 }
 
-// Leaves notes that the watch saw a pod terminate or go. From then on the
-// replacement of its move is expected.
+// Leaves records that the watch reported a pod as terminating or gone. From
+// then on the replacement of its move is expected.
 func (l *Ledger) Leaves(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +98,8 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 	}
 }
 
-// Left is Leaves for a pod that has ended. Owners that wait for that create the
-// next one from then on.
+// Left is Leaves for a pod that has ended. Owners that wait for the pod's end
+// create the next one from then on.
 func (l *Ledger) Left(podUID string, now time.Time) {
 	l.Leaves(podUID, now)
 	l.mu.Lock()
@@ -109,8 +109,9 @@ func (l *Ledger) Left(podUID string, now time.Time) {
 	}
 }
 
-// Finished records that a pod which had failed or succeeded was evicted or, with
-// the words of a denial, was not. It is never in flight: nothing replaces it.
+// Finished records that a failed or succeeded pod was evicted or, if denied is
+// set, was not. Such a move is never in flight, because nothing replaces the
+// pod.
 func (l *Ledger) Finished(intent Intent, denied string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,8 +133,8 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 	}
 }
 
-// Deny is Cancel for a move whose eviction admission control denied, in its
-// words.
+// Deny is Cancel for a move whose eviction was denied by admission control;
+// words is its message.
 func (l *Ledger) Deny(podUID, words string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +153,8 @@ func boundDenial(words string) string {
 	return strings.ToValidUTF8(words[:min(len(words), maxDenied)], "")
 }
 
-// CancelIntended ends the moves that were never made, by a cycle that is over
-// or a process that is gone.
+// CancelIntended ends moves that were never made because their cycle is over or
+// their process is gone.
 func (l *Ledger) CancelIntended(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,8 +178,8 @@ func (l *Ledger) CancelOwner(namespace, ownerUID string, count int, now time.Tim
 	}
 }
 
-// CancelPods ends the in-flight moves without a replacement of an owner that makes
-// pods again under their names, and wants none any more of these names.
+// CancelPods ends in-flight moves without a replacement for an owner that
+// recreates pods under their names, if it no longer wants pods of these names.
 func (l *Ledger) CancelPods(namespace, ownerUID string, wanted func(pod string) bool, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,9 +203,9 @@ func (l *Ledger) Expire(now time.Time) {
 	l.prune(now)
 }
 
-// SetOutcome records the outcome of a landed move, and what it has saved; nil leaves
-// it as it is. Of the latter other processes learn with the next change: it is told
-// to people only.
+// SetOutcome records the outcome of a landed move, and what it has saved; nil
+// leaves a value unchanged. Saved is informational; other processes see it with
+// the next write.
 func (l *Ledger) SetOutcome(podUID string, outcome *Outcome, saved *Saved) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +224,7 @@ func (l *Ledger) SetOutcome(podUID string, outcome *Outcome, saved *Saved) {
 	}
 }
 
-// Unsteered notes why the replacement of a pod is held against its owner or
+// Unsteered records why the replacement of a pod is held against its owner or
 // namespace.
 func (l *Ledger) Unsteered(podUID, reason string) {
 	l.mu.Lock()
@@ -274,15 +275,15 @@ func (l *Ledger) Reserved(visit func(node string, by cluster.Charge), publish fu
 	publish()
 }
 
-// Expected returns, by UID, the expected usage of landed replacements that are
-// not measured yet.
+// Expected returns, by UID, the expected usage of landed replacements that have
+// not been measured yet.
 func (l *Ledger) Expected() map[string]cluster.Amounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.expected)
 }
 
-// MovesOf returns copies of an owner's moves, first those in flight, each
+// MovesOf returns copies of an owner's moves, first those in flight, each group
 // oldest first.
 func (l *Ledger) MovesOf(namespace, ownerUID string) []Move {
 	l.mu.Lock()
@@ -299,14 +300,14 @@ func (l *Ledger) MovesOf(namespace, ownerUID string) []Move {
 }
 
 // Moving reports whether a pod is being moved away, even if its replacement has
-// come already.
+// already come.
 func (l *Ledger) Moving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byPod[podUID] != nil
 }
 
-// Leaving reports whether a pod that is being moved was evicted already.
+// Leaving reports whether a pod that is being moved has already been evicted.
 func (l *Ledger) Leaving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// play does one random thing at a second.
+// play performs one random action in a second.
 func play(b *books, rng *rand.Rand, second int) {
 	now, uid := at(second), fmt.Sprintf("uid-%d", rng.IntN(9))
 	node := func() string { return []string{"", "n1", "n2", "n3"}[rng.IntN(4)] }
@@ -55,9 +55,9 @@ func play(b *books, rng *rand.Rand, second int) {
 	}
 }
 
-// Whatever happens in whatever order, what the ledger reports as it happens
-// adds up to what it says it reserves, and to nothing once every move has
-// ended. It remembers a bounded number of moves and no pod takes up two.
+// Whatever happens in whatever order, the ledger's reports add up to what it
+// claims to reserve, and to nothing once every move has ended. It remembers a
+// bounded number of moves, and no pod takes up two of them.
 func TestReservationsAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for range 300 {
@@ -80,8 +80,8 @@ func TestReservationsAddUp(t *testing.T) {
 	}
 }
 
-// checkReservations compares what the ledger reported with what it says it
-// reserves, and that with its moves.
+// checkReservations compares the ledger's reports with what it claims to
+// reserve, and that with its moves.
 func checkReservations(t *testing.T, b *books) {
 	t.Helper()
 	reserved := b.reserved()
@@ -123,8 +123,7 @@ func checkReplacements(t *testing.T, b *books) {
 	}
 }
 
-// The evictor, the extender and the pod watch meet in the ledger at the same
-// time.
+// The evictor, the extender and the pod watch use the ledger concurrently.
 func TestLedgerIsSafeForConcurrentUse(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 10})
 	var wait sync.WaitGroup

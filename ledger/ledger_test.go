@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A move from intent to landing, and what it reserves and expects at each step.
+// A move from intent to landing, and its reservations and expectations at each
+// step.
 func TestMoveLands(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1))
@@ -55,8 +56,9 @@ func TestMoveLands(t *testing.T) {
 	}
 }
 
-// As many pods of an owner take up moves as moves are in flight, each its own,
-// however often they ask; further ones, of a scale-up, are pods like any other.
+// As many pods of an owner take up moves as there are moves in flight, one
+// each, however often they ask; further ones, from a scale-up, are ordinary
+// pods.
 func TestMatchByCount(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -77,8 +79,8 @@ func TestMatchByCount(t *testing.T) {
 	}
 }
 
-// After two attempts a replacement is scheduled like any other pod, but still
-// known when it lands.
+// After two attempts a replacement is scheduled like any other pod, but is
+// still recognized when it lands.
 func TestMaxAttempts(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -98,8 +100,8 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// A replacement that nobody asked about lands as well: that is how absent
-// steering is found out.
+// A replacement that was never asked about lands as well: this is how missing
+// steering is detected.
 func TestBoundWithoutBeingAsked(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -112,7 +114,7 @@ func TestBoundWithoutBeingAsked(t *testing.T) {
 	}
 }
 
-// What ends a move gives its reservation back.
+// Whatever ends a move releases its reservation.
 func TestEndsRelease(t *testing.T) {
 	cases := map[string]struct {
 		end  func(*books)
@@ -140,8 +142,8 @@ func TestEndsRelease(t *testing.T) {
 	}
 }
 
-// A move is in flight up to its last second: its wait and its time to live
-// until its pod leaves, its time to live from then.
+// A move is in flight up to its last second: its wait plus its time to live
+// until its pod leaves, its time to live from then on.
 func TestExpireIsExact(t *testing.T) {
 	cases := map[string]struct {
 		leaves int // second; 0 never
@@ -170,8 +172,8 @@ func TestExpireIsExact(t *testing.T) {
 	}
 }
 
-// Whoever evicts or moves pods of another namespace that name an owner keeps
-// that owner's pods away from no node.
+// Whoever evicts or moves pods of another namespace that name an owner does not
+// keep that owner's pods away from any node.
 func TestForgedOwnersAvoidNothing(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: 10 * time.Minute})
 	b.move(0, web(1, func(i *Intent) { i.Namespace = "evil" }))
@@ -181,8 +183,9 @@ func TestForgedOwnersAvoidNothing(t *testing.T) {
 	}
 }
 
-// A scale-down cancels as many moves as pods fewer are wanted, the oldest first,
-// none that has its replacement and none of a pod of another namespace.
+// A scale-down cancels as many moves as there are fewer pods wanted, the oldest
+// first, but none that has its replacement and none of a pod in another
+// namespace.
 func TestCancelOwner(t *testing.T) {
 	b := newBooks(Config{})
 	forged := web(0)
@@ -201,7 +204,7 @@ func TestCancelOwner(t *testing.T) {
 	}
 }
 
-// A pod whose eviction was refused may go on the move again.
+// A pod whose eviction was refused may be moved again.
 func TestRecordedAgain(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1))
@@ -219,8 +222,8 @@ func TestRecordedAgain(t *testing.T) {
 	}
 }
 
-// A pod evicted by a plugin that measures nothing reserves what it is estimated
-// at once it is booked, and nobody ever expects a replacement to use nothing.
+// A pod evicted by a plugin without measurements reserves its estimate once it
+// is booked, and its replacement is never expected to use nothing.
 func TestUnmeasuredMove(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1, unmeasured, to("")), web(2, unmeasured, to("")))
@@ -247,8 +250,9 @@ func TestUnmeasuredMove(t *testing.T) {
 	}
 }
 
-// An owner's pods are kept away from where one was moved from, for as long as
-// the policy says and whatever became of the move, unless it was never made.
+// An owner's pods are kept away from the node that one was moved from for as
+// long as the policy sets and whatever became of the move, unless it was never
+// made.
 func TestAvoid(t *testing.T) {
 	leaves := func(b *books) { b.Leaves("uid-1", at(0)) }
 	after := func(end func(*books)) func(*books) { return func(b *books) { leaves(b); end(b) } }
@@ -284,7 +288,8 @@ func TestAvoid(t *testing.T) {
 	}
 }
 
-// forget ends the first move and as many others as a ledger of two remembers.
+// forget ends the first move and as many others as a ledger with KeepEnded 2
+// remembers.
 func forget(b *books) {
 	b.Expire(at(301))
 	for n := range 2 {
@@ -295,7 +300,7 @@ func forget(b *books) {
 }
 
 // Quiet is never true while a request could concern a move, and becomes true
-// again.
+// again afterwards.
 func TestQuiet(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: 10 * time.Minute})
 	if !b.Quiet() {
@@ -316,8 +321,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// What a replacement is expected to use is forgotten after two windows, by when
-// it is measured itself.
+// The expected usage of a replacement is forgotten after two windows, by which
+// time it has been measured itself.
 func TestExpectationsEnd(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -337,7 +342,7 @@ func TestExpectationsEnd(t *testing.T) {
 }
 
 // Moves that were never made, of which a tenant can cause any number, do not
-// make the ledger forget those that were.
+// displace those that were.
 func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 	b := newBooks(Config{KeepEnded: 3})
 	b.move(0, web(1))
@@ -359,7 +364,7 @@ func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 	}
 }
 
-// What others ask of the moves in flight.
+// What others ask about the moves in flight.
 func TestQuestions(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1), web(2), web(3, statefulSet))
@@ -386,8 +391,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// What others have to know counts as a revision, what is the same again does
-// not; the Listener is told each end once.
+// What others have to know counts as a revision, a repetition does not; the
+// Listener receives each end once.
 func TestRevisionsAndEnds(t *testing.T) {
 	b := newBooks(Config{})
 	hold := Hold{Reason: "TooManyPending", Since: at(1), Until: at(600)}

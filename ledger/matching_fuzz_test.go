@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// check looks for what must never be, in each ledger.
+// check verifies, in each ledger, that invalid states never occur.
 func (w *world) check() {
 	w.t.Helper()
 	for _, l := range w.all() {
@@ -25,8 +25,8 @@ func (w *world) check() {
 	}
 }
 
-// checkLandings verifies that only pods that left were replaced, and only by
-// pods that came after the move was recorded.
+// checkLandings verifies that only pods that have left were replaced, and only
+// by pods that arrived after the move was recorded.
 func (w *world) checkLandings(b *books) {
 	w.t.Helper()
 	landed := map[string]map[string]bool{} // moved pods by family
@@ -61,13 +61,14 @@ func (w *world) checkLandings(b *books) {
 	}
 }
 
-// attempt names a move; a pod may be on the move again after it was cancelled.
+// attempt identifies a move; a pod may be moved again after a cancelled move.
 type attempt struct {
 	pod      string
 	recorded int64
 }
 
-// pairs returns, by move, who replaces its pod and whether that is over.
+// pairs returns, for each move, what replaces its pod and whether the move is
+// over.
 func pairs(b *books) map[attempt]string {
 	all := map[attempt]string{}
 	inFlight, ended := b.Moves()
@@ -81,7 +82,7 @@ func pairs(b *books) map[attempt]string {
 	return all
 }
 
-// play plays the whole script, checking after each line, and then lets
+// play runs the whole script with a check after each line, and then lets
 // everything run out.
 func (w *world) play() {
 	w.t.Helper()
@@ -105,9 +106,9 @@ func (w *world) play() {
 }
 
 // Whatever happens to pods and moves, and in whichever order processes learn of
-// it: no pod replaces two or one of another namespace, what never left is not
-// replaced, what is reserved adds up, and processes that see the same come to
-// the same pairs.
+// it: no pod replaces two others or one of another namespace, a pod that never
+// left is not replaced, reservations add up, and processes that see the same
+// events form the same pairs.
 func FuzzMatching(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 2, 0, 0, 5, 0, 7, 0, 9, 0, 9, 12, 14})
 	f.Add([]byte{1, 1, 2, 0, 1, 2, 13, 2, 0, 5, 0, 9, 0, 2, 0, 14, 13})

@@ -9,7 +9,7 @@ import (
 
 // MaxAttempts is how often a replacement is told where to go before it is
 // scheduled like any other pod. Requests within retryAfter are one attempt: a
-// pod that could not be scheduled waits at least so long in kube-scheduler's
+// pod that could not be scheduled waits at least that long in kube-scheduler's
 // queue (podInitialBackoffSeconds).
 const (
 	MaxAttempts = 2
@@ -21,7 +21,7 @@ type State string
 
 // The states of a move. Intended, Evicted and Booked are in flight.
 const (
-	// Intended: recorded; the eviction was not called yet, or its answer is
+	// Intended: recorded; the eviction has not been called yet, or its result is
 	// unknown.
 	Intended State = "Intended"
 	// Evicted: the pod is leaving its node; no replacement has a node yet.
@@ -30,7 +30,7 @@ const (
 	Booked State = "Booked"
 	// Landed: the replacement is bound to a node.
 	Landed State = "Landed"
-	// Cancelled: the eviction was refused or failed or never called, or the
+	// Cancelled: the eviction was refused, failed or was never called, or the
 	// owner wants no replacement.
 	Cancelled State = "Cancelled"
 	// Expired: no replacement was seen in time.
@@ -40,9 +40,9 @@ const (
 // Pod is what the ledger needs to know of a pod being scheduled or bound.
 type Pod struct {
 	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
-	// Created is when the API server created it; zero if not known.
+	// Created is when the API server created it; zero if unknown.
 	Created time.Time
-	// Scheduled: a scheduler has bound it, or its kubelet has taken it up since.
+	// Scheduled: a scheduler has bound it, or its kubelet has accepted it since.
 	Scheduled bool
 }
 
@@ -64,7 +64,7 @@ func (s State) rank() int {
 // InFlight reports whether a move in this state holds a reservation.
 func (s State) InFlight() bool { return s.rank() >= 1 && s.rank() <= 3 }
 
-// Intent is what is known of a move before it is made.
+// Intent describes a move before it is made.
 type Intent struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -73,37 +73,39 @@ type Intent struct {
 	Owner        cluster.Owner `json:"owner"`
 	TemplateHash string        `json:"templateHash,omitempty"`
 	// Usage is the pod's measured usage, which its replacement is expected to
-	// have too. Zero is not known.
+	// have, too. Zero means unknown.
 	Usage cluster.Amounts `json:"usage"`
 	From  string          `json:"from"`
 	// Pool is the node pool of From; empty for nodes in none.
 	Pool string `json:"pool,omitempty"`
-	// FromUsed is From's measured usage when the move was planned; zero is not
-	// known.
+	// FromUsed is From's measured usage when the move was planned; zero means
+	// unknown.
 	FromUsed cluster.Amounts `json:"fromUsed"`
-	// To is the planned destination; empty for an eviction by a plugin that
-	// plans none.
+	// To is the planned destination; empty for an eviction by a plugin that plans
+	// none.
 	To string `json:"to,omitempty"`
-	// CeilingMilliCores is the predicted CPU up to which To takes the pod instead of
-	// its reject line; 0 for that line.
+	// CeilingMilliCores is the predicted CPU up to which To accepts the pod, in
+	// place of its reject line; 0 uses that line.
 	CeilingMilliCores int64 `json:"ceilingMilliCores,omitempty"`
 	// Wait is how long after recording the eviction may be called.
 	Wait time.Duration `json:"wait"`
 	// TTL is how long after its eviction the move may be in flight: the pod's
 	// grace period plus a margin.
 	TTL time.Duration `json:"ttl"`
-	// Margin is how long after its pod has gone the move may be in flight, within
-	// the TTL; zero if a version recorded the move that did not keep it.
+	// Margin is how long the move may stay in flight after its pod has gone,
+	// within the TTL; zero if the move was recorded by a version without this
+	// field.
 	Margin time.Duration `json:"margin,omitempty"`
-	// Unready: the pod is not ready, or crashes, so that its replacement may be so
+	// Unready: the pod is not ready, or crashes, so its replacement may do so
 	// whatever the move does.
 	Unready bool `json:"unready,omitempty"`
-	// Decision is why the pod is moved; nil if a version recorded the move that
-	// did not keep it.
+	// Decision is why the pod is moved; nil if the move was recorded by a version
+	// without this field.
 	Decision *Decision `json:"decision,omitempty"`
 }
 
-// CeilingOn is CeilingMilliCores on a node: only the planned destination has it.
+// CeilingOn is CeilingMilliCores for a node: only the planned destination has
+// it.
 func (i *Intent) CeilingOn(node string) int64 {
 	if node != i.To {
 		return 0
@@ -111,16 +113,16 @@ func (i *Intent) CeilingOn(node string) int64 {
 	return i.CeilingMilliCores
 }
 
-// Decision is why a move is made, for whoever asks later. Nothing is decided by
-// it. A Decision is never changed, only replaced.
+// Decision records why a move is made, for later inspection. No decision is
+// based on it. A Decision is never changed, only replaced.
 type Decision struct {
-	// Message says it in one sentence, of at most MaxMessage bytes.
+	// Message is the reason in one sentence of at most MaxMessage bytes.
 	Message string `json:"message,omitempty"`
-	// Exceeded are the evict lines that the source was beyond, at most
-	// maxExceeded of them; none for an eviction by a plugin of descheduler.
+	// Exceeded are the evict lines that the source exceeded, at most maxExceeded
+	// of them; none for an eviction by a descheduler plugin.
 	Exceeded []Exceeded `json:"exceeded,omitempty"`
 	// HotMinutesSaved is by how many minutes the move is expected to shorten hot
-	// time, WithinMinutes in how many; 0 if that was not asked.
+	// time within the next WithinMinutes; 0 if that was not computed.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
 	WithinMinutes   float64 `json:"withinMinutes,omitempty"`
 	// Policy identifies the policy file, Cycle the cycle.
@@ -128,8 +130,8 @@ type Decision struct {
 	Cycle  string `json:"cycle,omitempty"`
 }
 
-// Exceeded is an evict line and what was measured over its window, both as the
-// policy writes them.
+// Exceeded is an evict line and the measured value over its window, both in the
+// policy's units.
 type Exceeded struct {
 	Metric string  `json:"metric"`
 	Window string  `json:"window"`
@@ -141,13 +143,14 @@ type Exceeded struct {
 }
 
 const (
-	// MaxMessage bounds the message of a Decision: an Event takes no more.
+	// MaxMessage bounds the message of a Decision, because an Event accepts no
+	// more.
 	MaxMessage = 1024
-	// maxExceeded bounds the lines that a Decision keeps.
+	// maxExceeded bounds the number of lines in a Decision.
 	maxExceeded = 8
 )
 
-// Bound returns the Decision with at most as much in it as the ledger keeps.
+// Bound returns the Decision, cut to what the ledger keeps.
 func (d Decision) Bound() *Decision {
 	d.Message = strings.ToValidUTF8(d.Message[:min(len(d.Message), MaxMessage)], "")
 	d.Exceeded = d.Exceeded[:min(len(d.Exceeded), maxExceeded)]
@@ -162,26 +165,26 @@ type Move struct {
 	// Node is where usage is reserved or, once Landed, where the replacement is
 	// bound.
 	Node string `json:"node,omitempty"`
-	// Replacement is the UID of the pod that takes the move up, ReplacementName
-	// its name; both are empty until one is seen.
+	// Replacement is the UID of the pod that takes up the move, ReplacementName
+	// its name; both are empty until it is seen.
 	Replacement     string `json:"replacement,omitempty"`
 	ReplacementName string `json:"replacementName,omitempty"`
-	// Asked says that kube-scheduler asked this process where the replacement
-	// may go, Attempts how often it was told.
+	// Asked: kube-scheduler asked this process where the replacement may go.
+	// Attempts is how often it was told.
 	Asked    bool `json:"asked,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`
-	// Recorded is when the intent was entered, Evicted when its pod began to
-	// leave (zero before), PodGone when the pod was seen to have ended (zero
-	// before), Ended when the move landed, was cancelled or expired.
+	// Recorded is when the intent was entered, Evicted when its pod began to leave
+	// (zero until then), PodGone when the pod was seen to have ended (zero until
+	// then), Ended when the move landed, was cancelled or expired.
 	Recorded time.Time `json:"recorded"`
 	Evicted  time.Time `json:"evicted,omitzero"`
 	PodGone  time.Time `json:"podGone,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	// Accepted: the API server accepted the eviction, or may have. A pod may
-	// also leave by itself while its move is planned.
+	// Accepted: the API server accepted the eviction, or may have. A pod may also
+	// leave on its own while its move is planned.
 	Accepted bool `json:"accepted,omitempty"`
-	// CameBound: the replacement was created with a node, so nobody chose one for
-	// it. It is not set where a gap in the watch hides how the replacement came.
+	// CameBound: the replacement was created with a node, so no scheduler chose
+	// one. It is not set if a gap in the watch hides how the replacement arrived.
 	CameBound bool `json:"cameBound,omitempty"`
 	// Unsteered is the reason why the replacement is held against its owner or
 	// namespace: it was not steered, or did not land in time.
@@ -189,35 +192,35 @@ type Move struct {
 	// Finished: the pod had failed or succeeded before it was evicted. Its owner
 	// has replaced it long ago, or never will, so no replacement is due.
 	Finished bool `json:"finished,omitempty"`
-	// Denied is how the API server's admission control denied the eviction of a
+	// Denied is the message with which admission control denied the eviction of a
 	// cancelled move; empty if it did not.
 	Denied string `json:"denied,omitempty"`
 	// Outcome is the judged result of a landed move; nil until then.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Saved is what a landed move has saved since; nil if nobody watched. A Saved is
-	// never changed, only replaced.
+	// Saved is what a landed move has saved so far; nil if that was not observed.
+	// A Saved is never changed, only replaced.
 	Saved *Saved `json:"saved,omitempty"`
 	// Surge is what an earlier version did to have the move's replacement before its
 	// pod leaves; this one only reports it.
 	Surge *Surge `json:"surge,omitempty"`
 
-	// gone says that the watch has reported the pod leaving. Only that opens a
-	// move: all processes get such reports in the same order.
+	// gone: the watch has reported the pod leaving. Only that report opens a move,
+	// because all processes get such reports in the same order.
 	gone bool
-	// left is when that was, by the ledger's count of reports.
+	// left is when that was, in the ledger's count of reports.
 	left int64
-	// late says that this process may have missed how the pod left and its
-	// replacement came.
+	// late: this process may have missed how the pod left and its replacement
+	// arrived.
 	late bool
-	// answered is when the newest attempt began.
+	// answered is when the latest attempt began.
 	answered time.Time
 }
 
 // InFlight reports whether the move still holds a reservation.
 func (m *Move) InFlight() bool { return m.State.InFlight() }
 
-// Expires returns when the move is given up. A pod that has gone needs no more of
-// its grace period.
+// Expires returns when the move is given up. A pod that has gone no longer
+// needs the rest of its grace period.
 func (m *Move) Expires() time.Time {
 	if m.Evicted.IsZero() {
 		return m.Recorded.Add(m.Wait + m.TTL)
@@ -242,7 +245,7 @@ func (m *Move) open() bool {
 }
 
 // awaits reports whether the replacement of a move, which may be nil, is still
-// told where to go.
+// to be told where to go.
 func (m *Move) awaits(now time.Time) bool {
 	return m != nil && m.Attempts < MaxAttempts && !now.After(m.Expires())
 }
@@ -253,12 +256,13 @@ func (m *Move) idle() bool {
 	return m.State == Cancelled && (m.Evicted.IsZero() || m.Finished) && m.Denied == ""
 }
 
-// measured reports whether the move knows its pod's usage. No pod uses nothing.
+// measured reports whether the pod's usage is known. No pod uses exactly
+// nothing.
 func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 
 // takes reports whether a pod may be this move's replacement: it has the same
 // owner and template and, for a StatefulSet, the same name. The namespace must
-// match too, because whoever may create pods elsewhere can name any owner.
+// match, too, because whoever may create pods elsewhere can name any owner.
 func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
 // mayTake is takes for a pod that is bound after the move opens.
@@ -293,14 +297,14 @@ func (m *Move) vacate() {
 	m.Replacement, m.ReplacementName, m.Attempts, m.answered = "", "", 0, time.Time{}
 }
 
-// take gives a move its replacement.
+// take assigns a replacement to a move.
 func (m *Move) take(pod *Pod) {
 	m.vacate()
 	m.Replacement, m.ReplacementName = pod.UID, pod.Name
 }
 
-// clockSlack is how far two clocks may disagree on the same time: the API
-// server's times are whole seconds, and a process knows its clock to about two.
+// clockSlack is how far two clocks may disagree: the API server's times are
+// whole seconds, and a process knows its own skew to about two.
 const clockSlack = 3 * time.Second
 
 // Surge says that a Deployment was scaled up by one for a move.
@@ -314,13 +318,13 @@ type Surge struct {
 }
 
 // Saved is by how many minutes a move has shortened hot time, and for how many
-// minutes that was watched.
+// minutes that was observed.
 type Saved struct {
 	HotMinutes float64 `json:"hotMinutes"`
 	Watched    float64 `json:"watchedMinutes"`
 }
 
-// longer reports whether it was watched for longer than another.
+// longer reports whether it was observed for longer than another.
 func (s *Saved) longer(than *Saved) bool {
 	return s != nil && (than == nil || s.Watched > than.Watched)
 }
@@ -334,7 +338,7 @@ type Outcome struct {
 	// no longer hot.
 	SourceCooler bool `json:"sourceCooler"`
 	// DestinationUnder: the replacement's node is not above its evict lines. The
-	// move's ceiling, if it has one there, takes the place of that of CPU.
+	// move's ceiling, if it has one there, replaces that node's CPU evict line.
 	DestinationUnder bool `json:"destinationUnder"`
 	// Healthy: the replacement is ready and has not restarted.
 	Healthy bool `json:"healthy"`

@@ -12,17 +12,17 @@ type Replacement struct {
 	Restarts                   int
 }
 
-// OutcomeFacts are what a landed move is judged by, some time later. If its
-// source exists but is not measured now, judge the move later.
+// OutcomeFacts is the data by which a landed move is judged, some time later.
+// If its source exists but is not measured now, the move must be judged later.
 type OutcomeFacts struct {
 	// Now becomes the time of judgement.
 	Now time.Time
 	Replacement
 	// SourceUsed is the source's usage now, zero if it is gone or not measured;
-	// SourceHot says that it is hot.
+	// SourceHot reports whether it is hot.
 	SourceUsed cluster.Amounts
 	SourceHot  bool
-	// DestinationOver is the contrary of Outcome.DestinationUnder.
+	// DestinationOver is the opposite of Outcome.DestinationUnder.
 	DestinationOver bool
 }
 
@@ -39,10 +39,10 @@ func Assess(move Move, facts OutcomeFacts) Outcome {
 	}
 }
 
-// relieved reports whether the source uses less than when the move was planned:
-// by at least half of the pod's usage, because other pods come and go, in the
-// resource of which the pod used the largest share. Unknown usage counts as no
-// relief.
+// relieved reports whether the source uses less than when the move was planned,
+// in the resource of which the pod used the largest share. The difference must
+// be at least half of the pod's usage, because other pods come and go. Unknown
+// usage counts as no relief.
 func (m *Move) relieved(sourceUsed cluster.Amounts) bool {
 	largest, relieved := 0.0, false
 	for r, moved := range m.Usage {

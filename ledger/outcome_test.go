@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// What is made of a move of a pod with 2,200 milli-cores and 1 GiB off a node
-// with 9,000 and 20 GiB. The facts of each case differ from those of a move
-// that helped in one thing.
+// How a move of a pod with 2,200 milli-cores and 1 GiB off a node with 9,000
+// and 20 GiB is judged. The facts of each case differ in one point from those
+// of a move that helped.
 func TestAssess(t *testing.T) {
 	const gib = 1 << 30
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -107,8 +107,8 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// What a move has saved is told to whoever asks, and what was watched for longer
-// replaces what was watched for less.
+// What a move has saved is available to readers, and a longer observation
+// replaces a shorter one.
 func TestSaved(t *testing.T) {
 	b := lived()
 	var landed string

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pair returns the move that a pod replaces, assigning one if possible.
+// pair returns the move that a pod takes up, assigning one if possible.
 func (b *book) pair(pod *Pod) *Move {
 	if pod.UID == "" || pod.OwnerUID == "" {
 		return nil
@@ -27,7 +27,7 @@ func (b *book) pair(pod *Pod) *Move {
 }
 
 // guess returns the oldest move without a replacement that a pod may belong to,
-// preferring moves whose pods are evicted.
+// preferring moves whose pods have been evicted.
 func (b *book) guess(pod *Pod) *Move {
 	var guess *Move
 	for _, move := range b.inFlight {
@@ -42,8 +42,8 @@ func (b *book) guess(pod *Pod) *Move {
 	return guess
 }
 
-// pass remembers that a pod is no replacement, for as long as it could be taken
-// for one.
+// pass records that a pod is not a replacement, for as long as it could be
+// mistaken for one.
 func (b *book) pass(pod *Pod, node string) {
 	if !b.concerns(pod.OwnerUID) {
 		return
@@ -58,7 +58,8 @@ func (b *book) pass(pod *Pod, node string) {
 }
 
 // boundBefore takes in a pod that was bound before its move was known. Pods
-// that came while a move was known are paired, so only late moves look back.
+// that came while a move was known are paired at once, so only late moves look
+// back.
 func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	move := b.replacing(pod.UID)
 	if _, passed := b.passed[pod.UID]; move == nil && !passed && !b.landed(pod.UID) {
@@ -76,7 +77,7 @@ func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 }
 
 // takeOver gives a move the first pod that came after its pod left and that
-// replaces nothing.
+// replaces nothing else.
 func (b *book) takeOver(move *Move, now time.Time) {
 	if !move.gone {
 		return
@@ -100,8 +101,8 @@ func (b *book) takeOver(move *Move, now time.Time) {
 	}
 }
 
-// supersede ends the move whose pod has come again under its name, but from another
-// template: its owner was rolled out meanwhile and makes no replacement.
+// supersede ends a move whose pod was recreated under its name but from another
+// template: its owner was rolled out meanwhile and creates no replacement.
 func (b *book) supersede(pod *Pod, now time.Time) {
 	for _, move := range slices.Clone(b.inFlight) {
 		again := *pod

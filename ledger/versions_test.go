@@ -21,12 +21,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// writeDocument keeps what this version stores, for later versions to read. A
-// file that is there is never changed: it is what a landed version wrote.
+// writeDocument saves this version's document for later versions to read. An
+// existing file is never changed, because a released version wrote it.
 var writeDocument = flag.String("write-document", "", "write testdata/documents/NAME.json")
 
-// everything is a document with moves in all states, and something of every
-// field.
+// everything is a document with moves in all states and a value in every field.
 func everything() Document {
 	b := lived()
 	b.Record(at(5), web(6, func(i *Intent) {
@@ -44,9 +43,10 @@ func everything() Document {
 	return document
 }
 
-// What earlier versions stored with moves in flight is read, and what is stored
-// again after an upgrade says the same to them, so that they go on with it after
-// a rollback: nothing that they know is missing or has another meaning.
+// Documents that earlier versions stored with moves in flight can be read. What
+// is stored again after an upgrade means the same to them, so that they can
+// continue with it after a rollback: no field that they know is missing or has
+// another meaning.
 func TestDocumentsOfOtherVersions(t *testing.T) {
 	if *writeDocument != "" {
 		data, err := json.MarshalIndent(everything(), "", " ")
@@ -83,8 +83,8 @@ func TestDocumentsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// takenOver verifies that a process that takes a document over continues with
-// all that is in it.
+// takenOver verifies that a process that takes over a document continues with
+// all of its content.
 func takenOver(t *testing.T, document *Document) {
 	t.Helper()
 	b := newBooks(Config{KeepEnded: 50})
@@ -92,7 +92,7 @@ func takenOver(t *testing.T, document *Document) {
 	want, got := map[string]State{}, map[string]State{}
 	count := func(into map[string]State, moves ...Move) {
 		for i := range moves {
-			if moves[i].idle() { // nothing follows from it
+			if moves[i].idle() { // it had no effect
 				continue
 			}
 			scaledUp, _ := moves[i].ScaledUp()
@@ -110,8 +110,8 @@ func takenOver(t *testing.T, document *Document) {
 	}
 }
 
-// What this version stores is read by the version before, whose rules are
-// repeated here, and says the same to it.
+// The previous version, whose rules are repeated here, can read this version's
+// document, with the same meaning.
 func TestTheVersionBeforeReads(t *testing.T) {
 	document := everything()
 	data, err := json.Marshal(document)
@@ -148,11 +148,11 @@ func TestTheVersionBeforeReads(t *testing.T) {
 	}
 }
 
-// statesBefore are the states that the version before knows, those in flight
+// statesBefore are the states known to the previous version, those in flight
 // first.
 var statesBefore = []string{"Intended", "Evicted", "Booked", "Landed", "Cancelled", "Expired"}
 
-// documentBefore and its parts are what the version before reads and writes.
+// documentBefore and its parts are what the previous version reads and writes.
 type documentBefore struct {
 	Format     int          `json:"format"`
 	Generation int64        `json:"generation"`
@@ -208,7 +208,7 @@ func (m *moveBefore) inFlight() bool {
 	return slices.Contains(statesBefore[:3], m.State)
 }
 
-// refuses is why the version before does not read a document.
+// refuses returns why the previous version cannot read a document.
 func (d *documentBefore) refuses() error {
 	if d.Format != 1 || d.Generation < 0 || len(d.Moves) > 20_000 {
 		return fmt.Errorf("format %d, generation %d, %d moves", d.Format, d.Generation, len(d.Moves))
@@ -253,7 +253,7 @@ func (m *moveBefore) refuses() error {
 	return nil
 }
 
-// plain returns a document as it is stored, as values of JSON.
+// plain returns a document as stored, as JSON values.
 func plain(t *testing.T, d Document) any {
 	t.Helper()
 	data, err := json.Marshal(d)
@@ -273,8 +273,8 @@ func plainJSON(t *testing.T, data []byte) (value any) {
 	return value
 }
 
-// lacking lists what one value of JSON has and another has not, or not so. What
-// the other has beside it does not count.
+// lacking lists what one JSON value contains that another lacks or has
+// differently. Anything else in the other value is ignored.
 func lacking(path string, wanted, got any) (lost []string) {
 	switch wanted := wanted.(type) {
 	case map[string]any:

@@ -11,17 +11,17 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// world is a cluster of few owners, with the ledger of the process that evicts
-// and those of two that follow it. All of them see pods come and go in the same
-// order; each follower is asked by a kube-scheduler of its own.
+// world is a cluster of few owners, with the ledger of the evicting process and
+// those of two followers. All of them see pods come and go in the same order;
+// each follower has its own kube-scheduler.
 type world struct {
 	t      *testing.T
 	script []byte
 	second int
 	made   int
 	pods   []*inhabitant
-	// left counts the pods of each family that began to leave, evicted or by
-	// themselves.
+	// left counts the pods of each family that have begun to leave, evicted or on
+	// their own.
 	left       map[string]int
 	leader     *books
 	followers  [2]*books
@@ -34,15 +34,15 @@ type world struct {
 type inhabitant struct {
 	Pod
 	node string
-	// untold: the watch has not reported it yet, though kube-scheduler may ask
+	// untold: the watch has not reported it yet, although kube-scheduler may ask
 	// about it.
 	untold bool
-	// evicted: the API server lets it leave; leaving: the watch has told so.
+	// evicted: the API server lets it leave; leaving: the watch has reported it.
 	evicted, leaving bool
 }
 
-// family are the pods that may replace each other: those of an owner in one
-// namespace, as other namespaces may forge it.
+// family identifies the pods that may replace each other: those of an owner in
+// one namespace, because other namespaces may forge the owner.
 func (p *Pod) family() string { return p.Namespace + "/" + p.OwnerUID }
 
 var (
@@ -66,7 +66,7 @@ func newWorld(t *testing.T, script []byte) *world {
 	return w
 }
 
-// next takes a number below n off the script.
+// next takes a number below n from the script.
 func (w *world) next(n int) int {
 	if len(w.script) == 0 || n <= 0 {
 		return 0
@@ -76,7 +76,7 @@ func (w *world) next(n int) int {
 	return int(b) % n
 }
 
-// say notes what happens, for whoever has to find out what went wrong.
+// say logs what happens, for whoever investigates a failure.
 func (w *world) say(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%4d: ", w.second)+fmt.Sprintf(format, args...))
 }
@@ -85,7 +85,7 @@ func (w *world) now() time.Time { return at(w.second) }
 
 func (w *world) all() []*books { return []*books{w.leader, w.followers[0], w.followers[1]} }
 
-// create makes a pod; a StatefulSet's takes the first name that is free.
+// create makes a pod; a StatefulSet's pod takes the first free name.
 func (w *world) create(owner int) *inhabitant {
 	o := worldOwners[owner]
 	w.made++
@@ -103,7 +103,7 @@ func (w *world) create(owner int) *inhabitant {
 	return pod
 }
 
-// pick takes a pod off the script, of those that are wanted; nil if there is
+// pick chooses one of the wanted pods according to the script; nil if there is
 // none.
 func (w *world) pick(wanted func(*inhabitant) bool) *inhabitant {
 	var some []*inhabitant
@@ -185,9 +185,9 @@ func (w *world) step() {
 	}
 }
 
-// record enters moves of up to three pods. In a world that announces, those who
-// answer kube-scheduler know at once, and no pod is so young that clocks could
-// tell it wrong.
+// record enters moves of up to three pods. In a world that announces moves, the
+// processes that answer kube-scheduler know of them at once, and no pod is so
+// young that differing clocks could matter.
 func (w *world) record() {
 	if w.announcing {
 		w.second += 1 + int(clockSlack/time.Second)
@@ -213,7 +213,7 @@ func (w *world) record() {
 }
 
 // evict lets the API server accept an eviction, which the leader knows before
-// the watch tells.
+// the watch reports it.
 func (w *world) evict() {
 	if pod := w.pick(func(p *inhabitant) bool { return bound(p) && w.leader.Moving(p.UID) }); pod != nil {
 		w.count(pod)
@@ -222,8 +222,8 @@ func (w *world) evict() {
 	}
 }
 
-// leave lets the watch tell that a pod leaves, of those that are to be moved or
-// of all.
+// leave lets the watch report that a pod leaves, either one of those to be
+// moved or any.
 func (w *world) leave(moved bool) {
 	pod := w.pick(func(p *inhabitant) bool { return bound(p) && (!moved || w.leader.Moving(p.UID)) })
 	if pod == nil {
@@ -237,7 +237,7 @@ func (w *world) leave(moved bool) {
 	}
 }
 
-// count counts a pod that leaves once.
+// count counts a leaving pod once.
 func (w *world) count(pod *inhabitant) {
 	if !pod.evicted {
 		pod.evicted = true
@@ -302,7 +302,7 @@ func (w *world) bind() {
 	}
 }
 
-// cancel ends moves, as only the leader does.
+// cancel ends moves, which only the leader does.
 func (w *world) cancel() {
 	switch w.next(3) {
 	case 0:
@@ -320,8 +320,8 @@ func (w *world) cancel() {
 	}
 }
 
-// publish lets the followers read what the leader writes now, or what it wrote
-// before.
+// publish lets the followers read the leader's current document or an earlier
+// one.
 func (w *world) publish() {
 	document := w.leader.Export()
 	if len(w.written) > 0 && !w.announcing && w.next(4) == 0 {

@@ -12,8 +12,8 @@ import (
 const podsPerNode = 30
 
 // fleet is a cluster of 3 zones with 30 pods on each node and 30 replicas of
-// each workload, so as many workloads as nodes. decorate is applied to the pods
-// of the workloads that it is asked for by number.
+// each workload, so there are as many workloads as nodes. decorate is called
+// with the number of a pod's workload and the pod.
 func fleet(nodes int, decorate func(workload int, p *v1.Pod)) ([]*v1.Node, []*v1.Pod) {
 	var ns []*v1.Node
 	var ps []*v1.Pod
@@ -24,7 +24,7 @@ func fleet(nodes int, decorate func(workload int, p *v1.Pod)) ([]*v1.Node, []*v1
 	for w := range nodes {
 		app := numbered("app", w)
 		for r := range podsPerNode {
-			// A replica on each of 30 nodes, which are in turn in all zones.
+			// A replica on each of 30 nodes, which alternate between all zones.
 			node := ns[(w+r)%nodes]
 			p := aPod(fmt.Sprintf("%s-%d", app, r), node.Name, podLabel("app", app), podLabel("pod-template-hash", app), cpu("500m"))
 			p.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%06d%06d", w, r))
@@ -52,7 +52,7 @@ func repelling(_ int, p *v1.Pod) {
 	antiAffinity(v1.LabelHostname, selecting("app", p.Labels["app"]))(p)
 }
 
-// mixed has 20 % of the workloads under spread and 20 % under anti-affinity.
+// mixed gives 20 % of the workloads spread constraints and 20 % anti-affinity.
 func mixed(w int, p *v1.Pod) {
 	switch w % 5 {
 	case 0:
@@ -122,7 +122,8 @@ func BenchmarkFitsOneMoreNode(b *testing.B) {
 }
 
 // BenchmarkPlan empties 10 % of the nodes of 7 pods each: for each pod the
-// nodes are asked in turn, from a new place each time, until one takes it.
+// nodes are asked in turn, starting at a different one each time, until one
+// takes it.
 func BenchmarkPlan(b *testing.B) {
 	all := kinds()
 	all["mixed"] = mixed
@@ -216,7 +217,8 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports what the snapshot holds per pod beside the pods.
+// BenchmarkMemory reports what the snapshot holds per pod in addition to the
+// pods.
 func BenchmarkMemory(b *testing.B) {
 	nodes, pods := fleet(5000, mixed)
 	var before, after runtime.MemStats

@@ -79,8 +79,8 @@ func cpu(quantity string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Containers[0].Resources = requesting(quantity, "100Mi") }
 }
 
-// resized has the kubelet tell that the pod runs with other requests than its
-// spec's.
+// resized makes the kubelet report that the pod runs with requests other than
+// its spec's.
 func resized(quantity string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		told := requesting(quantity, "100Mi")

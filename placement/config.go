@@ -5,7 +5,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Config says what the filters read besides nodes and pods.
+// Config sets what the filters read in addition to nodes and pods.
 type Config struct {
 	// Client is passed to the plugins. No filter calls it; it may be nil.
 	Client kubernetes.Interface
@@ -16,8 +16,8 @@ type Config struct {
 	// empty and pods with claims are refused.
 	Informers informers.SharedInformerFactory
 
-	// DynamicResources says that the cluster serves resource.k8s.io/v1.
-	// Otherwise the DynamicResources plugin is left out and pods with resource
-	// claims are refused.
+	// DynamicResources: the cluster serves resource.k8s.io/v1. Otherwise the
+	// DynamicResources plugin is left out and pods with resource claims are
+	// refused.
 	DynamicResources bool
 }

@@ -36,7 +36,7 @@ type podEntry struct {
 	moved bool
 	// hidden: excluded from both worlds while a state is computed without it.
 	hidden bool
-	// deleted: the pod has a deletion time.
+	// deleted: the pod has a deletion timestamp.
 	deleted bool
 }
 
@@ -105,7 +105,7 @@ type group struct {
 	requests   []*fwk.PodResource
 
 	// version counts the session's moves of members, for states that depend on
-	// them; away are those that are moved now.
+	// them; away is the number of members that are currently moved.
 	version uint64
 	away    int
 	// podsEpoch marks the group as already in focus.
@@ -123,8 +123,8 @@ type group struct {
 // its terms match, and those with pods whose anti-affinity terms match the
 // incoming pod. VolumeRestrictions reads whether a claim is in use.
 type lens struct {
-	// epoch counts focusings. A view's pods from an earlier epoch are out of
-	// date, which saves clearing all views each time.
+	// epoch counts focusings. A view's pods from an earlier epoch are out of date.
+	// Comparing epochs saves clearing all views each time.
 	epoch     uint64
 	nodes     []fwk.NodeInfo
 	antiNodes []fwk.NodeInfo

@@ -38,8 +38,8 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	return v
 }
 
-// refusedElsewhere returns why a replacement could not run on a node for reasons
-// that no filter of kube-scheduler knows; empty if it could.
+// refusedElsewhere returns why a replacement could not run on a node for
+// reasons outside kube-scheduler's filters; empty if it could.
 func (s *Session) refusedElsewhere(p *podEntry, n *nodeEntry) string {
 	if n == p.node {
 		return ""
@@ -95,7 +95,7 @@ func (s *Session) baseIn(w world) *state {
 	}
 	switch {
 	case t.base[w] != nil:
-	case w == terminating && away == 0: // then the worlds differ in nothing else
+	case w == terminating && away == 0: // then nothing else differs between the worlds
 		t.base[w] = s.baseIn(gone).unspread()
 	default:
 		t.base[w] = s.filters.preFilter(t, w)
@@ -103,9 +103,9 @@ func (s *Session) baseIn(w world) *state {
 	return t.base[w]
 }
 
-// fitsWithoutUnbound refuses a node that takes the replacement only because of
-// pods that are not bound yet: kube-scheduler runs the filters without them as
-// well, because they may land elsewhere.
+// fitsWithoutUnbound refuses a node that accepts the replacement only because
+// of pods that are not bound yet: kube-scheduler runs the filters without them
+// as well, because they may land elsewhere.
 func (s *Session) fitsWithoutUnbound(w world, n *nodeEntry) Result {
 	f, p, t, info := s.filters, s.last.pod, s.last.template.like, s.infoIn(w, n)
 	var hidden []*podEntry

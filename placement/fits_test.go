@@ -60,7 +60,7 @@ func TestEachFilterRefusesForItsReason(t *testing.T) {
 		},
 		"affinity to other nodes by name": {
 			pods: []*v1.Pod{aPod("web-0", source, onNodesNamed(source))},
-			want: Result{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, of which this is none"},
+			want: Result{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, and this is not one of them"},
 		},
 		"affinity to the node by name": {
 			pods: []*v1.Pod{aPod("web-0", source, onNodesNamed(source, destination))},

@@ -6,8 +6,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// focusDomains adds one node of each domain to those in focus. It returns all
-// nodes if the template's domains do not determine which ones count.
+// focusDomains adds one node of each domain to the nodes in focus. It returns
+// all nodes if the template's domains do not determine which ones count.
 func (s *snapshot) focusDomains(t *template) []fwk.NodeInfo {
 	if len(t.domains) == 0 {
 		return s.views

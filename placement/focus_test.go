@@ -7,10 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// One node stands for the others of its domain only where they count alike. Of
-// zone-0, which has no matching pod, one node in eight is like no other:
-// whatever a result turns on, it is what the plugins say when they read every
-// node.
+// One node represents the others of its domain only if they count alike. In
+// zone-0, which has no matching pod, one node in eight differs from all others:
+// whatever a result depends on, it equals the plugins' result when they read
+// every node.
 func TestResultsWhereNodesOfOneDomainDiffer(t *testing.T) {
 	first := func(i int) bool { return i == 0 }
 	others := func(i int) bool { return i > 0 }
@@ -74,7 +74,7 @@ func when(is func(int) bool, change func(*v1.Node)) func(int, *v1.Node) {
 	}
 }
 
-// The nodes that stand for domains are found anew when nodes come and go.
+// The representatives of domains are recomputed when nodes come and go.
 func TestDomainsFollowTheNodes(t *testing.T) {
 	f := offline(t)
 	one, other := aNode("node-0", nodeLabel(zoneKey, "zone-0")), aNode("node-1", nodeLabel(zoneKey, "zone-1"))
@@ -82,7 +82,7 @@ func TestDomainsFollowTheNodes(t *testing.T) {
 	pods := []*v1.Pod{aPod("a", "node-0", podLabel("app", "web"), web), aPod("b", "node-0", podLabel("app", "web"), web)}
 	for _, step := range []struct {
 		nodes []*v1.Node
-		want  bool // with no other zone nothing is uneven
+		want  bool // without another zone nothing is uneven
 	}{{[]*v1.Node{one}, true}, {[]*v1.Node{one, other}, false}, {[]*v1.Node{one}, true}} {
 		syncAll(t, f, step.nodes, pods)
 		s := f.Begin()

@@ -79,9 +79,9 @@ func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 	})
 }
 
-// newScores returns the plugins by which a pod prefers nodes, with their default
-// weights. Those that score free requests and images are left out: of nodes
-// that are cool the coolest is better, and images of nodes are not stored.
+// newScores returns the plugins by which a pod prefers nodes, with their
+// default weights. Plugins that score free requests and images are left out: of
+// cool nodes the coolest is better, and nodes' images are not stored.
 func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []scorer, error) {
 	factory := cfg.Informers
 	if factory == nil {
@@ -125,12 +125,12 @@ func registry() schedulerruntime.Registry {
 	return plugins
 }
 
-// sparing is a handle whose Parallelizer spares goroutines.
+// sparing is a handle whose Parallelizer avoids goroutines.
 type sparing struct{ fwk.Handle }
 
 func (s sparing) Parallelizer() fwk.Parallelizer { return few{s.Handle.Parallelizer()} }
 
-// few does up to maxSerial pieces of work one after the other.
+// few processes up to maxSerial pieces of work one after the other.
 type few struct{ many fwk.Parallelizer }
 
 const maxSerial = 256
@@ -145,15 +145,15 @@ func (f few) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc
 	}
 }
 
-// scorer is a plugin that scores, and how much its scores count.
+// scorer is a plugin that scores, with the weight of its scores.
 type scorer struct {
 	fwk.ScorePlugin
 
 	weight int64
 }
 
-// remembered builds a plugin and keeps it, because a framework gives none of its
-// own away.
+// remembered builds a plugin and keeps it, because a framework does not expose
+// its plugins.
 func remembered(build schedulerruntime.PluginFactory, as *scorer) schedulerruntime.PluginFactory {
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		plugin, err := build(ctx, args, handle)

@@ -26,7 +26,7 @@ func newGroup(pod *v1.Pod) *group {
 	return g
 }
 
-// podAffinity returns the pod's affinity if it is about pods.
+// podAffinity returns the pod's affinity if it refers to pods.
 func podAffinity(pod *v1.Pod) *v1.Affinity {
 	a := pod.Spec.Affinity
 	if a == nil || (a.PodAffinity == nil && a.PodAntiAffinity == nil) {
@@ -87,7 +87,8 @@ func (g *group) remove(p *podEntry) {
 }
 
 // countsAlike reports whether a newer version of the pod is in the same group
-// and changes none of its node's sums, as when only its status has changed.
+// and changes none of its node's sums, for example if only its status has
+// changed.
 func (p *podEntry) countsAlike(newer *v1.Pod) bool {
 	return p.group.holds(newer) && p.group.shareRequests(newer) == p.requests &&
 		slices.Equal(util.GetHostPorts(p.pod), util.GetHostPorts(newer)) &&

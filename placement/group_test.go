@@ -37,8 +37,8 @@ func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-// Versions come and go for as long as a process lasts: what is updated pod by pod
-// keeps no more groups of theirs than are worth looking for.
+// Versions come and go during a process's lifetime: after pod-by-pod updates no
+// more empty groups are kept than are worth cleaning up.
 func TestUpdatesForgetEmptyGroups(t *testing.T) {
 	f := offline(t)
 	syncAll(t, f, []*v1.Node{aNode("a")}, nil)

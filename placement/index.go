@@ -20,8 +20,8 @@ type podIndex struct {
 	anti, soft termIndex
 }
 
-// termIndex holds affinity terms by a label that they require; other are those
-// that require none.
+// termIndex holds affinity terms by a label that they require; other holds the
+// terms that require none.
 type termIndex struct {
 	byLabel map[label][]groupTerm
 	other   []groupTerm
@@ -111,7 +111,7 @@ func (x *termIndex) insert(t groupTerm) {
 }
 
 // required returns a label key and the values of which a pod must have one to
-// match, or an empty key if the selector has no such requirement.
+// match; the key is empty if the selector has no such requirement.
 func required(selector labels.Selector) (string, []string) {
 	requirements, _ := selector.Requirements()
 	for i := range requirements {

@@ -53,12 +53,12 @@ func (l *lens) blur() {
 
 var _ fwk.NodeInfo = (*nodeView)(nil)
 
-// counted is a pod in focus. Plugins count it by its namespace and labels, and not
-// if it is deleted.
+// counted is a pod in focus. Plugins count it by its namespace and labels,
+// unless it is being deleted.
 type counted struct{ *podEntry }
 
-// GetPod returns a pod that counts alike: the same one for all of a group, because
-// of thousands of pods none is in a CPU cache.
+// GetPod returns a pod that counts alike: the same one for the whole group,
+// because among thousands of pods none is in a CPU cache.
 func (c counted) GetPod() *v1.Pod {
 	if first := c.group.members[0]; first.deleted == c.deleted {
 		return first.pod

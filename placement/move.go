@@ -7,8 +7,8 @@ import (
 )
 
 // Move applies a move: the pod leaves its node, although it is still
-// terminating there in the second world, and its replacement is assumed on
-// dest, whether or not it fits. The returned function undoes only this move.
+// terminating there in the second world, and its replacement is assumed to be
+// on dest, whether or not it fits. The returned function undoes only this move.
 // Moves may be undone in any order, and an undone pod may be moved again.
 func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	old, to, err := s.lookUp(pod, dest)
@@ -46,8 +46,8 @@ func (s *Session) undo(m *move) {
 	s.bump(m.old.group)
 }
 
-// Expect counts a pod that has no node yet on the one where it will be, until
-// the session is closed, whether or not it fits.
+// Expect counts a pod without a node on the node where it will be, until the
+// session is closed, whether or not it fits.
 func (s *Session) Expect(pod *v1.Pod, node string) error {
 	to := s.filters.snapshot.nodes[node]
 	switch {

@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// kube-scheduler lets a pod follow another only once that is bound: beside the
-// filters with nominated pods it runs them without. So a pod that is nominated
-// or expected on a node must not make it a landing.
+// kube-scheduler lets a pod follow another only once that is bound: it runs the
+// filters with nominated pods and also without them. So a pod that is nominated
+// or expected on a node must not turn the node into a destination.
 func TestNominatedPodsAttractNobody(t *testing.T) {
 	db := func(p *v1.Pod) { podLabel("app", "db")(p) }
 	web := aPod("web-0", source, podsAffinity(v1.LabelHostname, selecting("app", "db")))

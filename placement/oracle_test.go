@@ -13,9 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// oracle answers what Session.Fits answers, by the plain way: it writes both
-// worlds out as lists of pods and runs the plugins over kube-scheduler's own
-// snapshot of each, made from nothing for every question.
+// oracle answers the same as Session.Fits in the plain way: it writes both
+// worlds as lists of pods and runs the plugins over kube-scheduler's own
+// snapshot of each, built from scratch for every question.
 type oracle struct {
 	cfg     Config // to build filters that see the same claims
 	ctx     context.Context
@@ -72,7 +72,7 @@ func (o *oracle) fitsIn(pod *v1.Pod, node string, terminating bool) Result {
 	cycle := framework.NewCycleState()
 	result, status, _ := o.plugins.RunPreFilterPlugins(o.ctx, cycle, replacement)
 	if status.IsSuccess() && !result.AllNodes() && !result.NodeNames.Has(node) {
-		return Result{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, of which this is none"}
+		return Result{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, and this is not one of them"}
 	}
 	if status.IsSuccess() {
 		status = o.plugins.RunFilterPlugins(o.ctx, cycle, replacement, info)

@@ -8,7 +8,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// touch returns the node's overlay for a change and invalidates its sums.
+// touch returns the node's overlay, for changing it, and invalidates the node's
+// sums.
 func (n *nodeEntry) touch() *overlay {
 	if n.overlay == nil {
 		n.overlay = &overlay{}

@@ -88,18 +88,18 @@ func (f *Filters) HasSynced() bool {
 // Sync updates the snapshot to these complete lists of nodes and pods. What is
 // missing from them is dropped; what is unchanged (the same pointer, or the
 // same UID and resourceVersion) is kept. Like kube-scheduler, it counts pods
-// that are nominated for a node there, and leaves out other unassigned pods,
-// finished ones and those on an unlisted node. It waits for an open Session to
-// be closed. The objects must not be changed afterwards.
+// that are nominated for a node on that node, and leaves out other unassigned
+// pods, finished ones and those on an unlisted node. It waits for an open
+// Session to be closed. The objects must not be changed afterwards.
 func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.snapshot.sync(nodes, pods)
 }
 
-// Update changes single pods of the snapshot to what Sync would make of them, so
-// that nobody has to list the others: gone are those that it would find missing.
-// Nodes stay as Sync found them.
+// Update changes single pods of the snapshot to what Sync would make of them,
+// without a list of the others; gone holds the pods that Sync would find
+// missing. Nodes stay as Sync last saw them.
 func (f *Filters) Update(changed, gone []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,10 +14,9 @@ import (
 )
 
 // refusedPlatform returns why the pod could not run on the node although
-// kube-scheduler's filters may accept that: the node is of another operating
-// system than the one that the pod runs on, or of another architecture or build
-// of Windows that neither the pod names nor a replica of it runs on. Empty if it
-// could.
+// kube-scheduler's filters may accept it: the node's operating system differs
+// from that on which the pod runs, or its architecture or Windows build does,
+// and neither the pod names it nor a replica runs on it. Empty if it could.
 func (s *Session) refusedPlatform(p *podEntry, to *nodeEntry) string {
 	on, there, spec := p.node.platform, to.platform, &p.pod.Spec
 	shows := func(value string, labels ...string) bool {
@@ -45,8 +44,8 @@ func known(platform string) string {
 	return platform
 }
 
-// mentions reports whether the pod itself says that it may run on nodes with a
-// value of a label, by required or preferred affinity, or by a toleration.
+// mentions reports whether the pod states that it may run on nodes with a label
+// value, by required or preferred affinity or by a toleration.
 func mentions(spec *v1.PodSpec, value string, labels []string) bool {
 	isLabel := func(key string) bool { return slices.Contains(labels, key) }
 	for i := range spec.Tolerations {
@@ -73,8 +72,8 @@ func mentions(spec *v1.PodSpec, value string, labels []string) bool {
 	})
 }
 
-// shown is what a ready replica shows: pods of its controller with its images run
-// on a platform.
+// shown is the evidence given by a ready replica: pods of its controller with
+// its images run on a platform.
 type shown struct {
 	namespace  string
 	controller types.UID

@@ -25,9 +25,9 @@ func tolerating(t v1.Toleration) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, t) }
 }
 
-// A replacement goes to nodes that can run it: of the operating system that the
-// pod runs on, and of its architecture, unless the pod or a replica shows that it
-// can do another one.
+// A replacement goes only to nodes that can run it: nodes with the operating
+// system that the pod runs on, and with its architecture unless the pod or a
+// replica shows that it can run on another one.
 func TestReplacementsStayOnTheirPlatform(t *testing.T) {
 	const beta = "beta.kubernetes.io/arch"
 	image := func(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Containers[0].Image = name } }
@@ -89,8 +89,9 @@ func TestReplacementsStayOnTheirPlatform(t *testing.T) {
 	}
 }
 
-// A container of Windows starts on the build that it was made for: a replacement
-// stays on it, unless the pod or a replica shows that it can do another one.
+// A Windows container starts only on the build that it was made for, so a
+// replacement stays on it unless the pod or a replica shows that it can run on
+// another one.
 func TestReplacementsStayOnTheirWindowsBuild(t *testing.T) {
 	const older, newer = "10.0.17763", "10.0.20348"
 	for name, tc := range map[string]struct {
@@ -139,7 +140,7 @@ func TestReplacementsStayOnTheirWindowsBuild(t *testing.T) {
 	}
 }
 
-// Where nodes have no labels the pod's own word counts.
+// If nodes have no labels, the pod's own statement counts.
 func TestPodOSCountsWithoutLabelsOfItsNode(t *testing.T) {
 	pod := aPod("p", "plain", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Linux} })
 	f, err := New(t.Context(), Config{})

@@ -11,7 +11,7 @@ import (
 )
 
 // For every random cluster and sequence of moves, undone moves and syncs, each
-// result equals that of the plugins over a snapshot made from nothing.
+// result equals that of the plugins over a snapshot built from scratch.
 func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
 	clusters := 150
 	if testing.Short() {
@@ -207,8 +207,7 @@ func (w *randomWalk) syncChanged() {
 	syncAll(w.t, w.f, w.o.nodes, w.o.pods)
 }
 
-// newer is a pod of which something has changed that its node may add up to, or
-// not.
+// newer returns a pod with a change that may or may not affect its node's sums.
 func (w *randomWalk) newer(pod *v1.Pod) *v1.Pod {
 	changed := pod.DeepCopy()
 	options := []func(*v1.Pod){

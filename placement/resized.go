@@ -11,7 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// revision tells pods apart that their controllers create from different
+// revision distinguishes pods that their controllers create from different
 // templates.
 type revision struct {
 	namespace, hash string
@@ -28,19 +28,19 @@ func revisionOf(pod *v1.Pod) (of revision, ok bool) {
 	case "StatefulSet":
 		hash = pod.Labels["controller-revision-hash"]
 	case "ReplicaSet", "ReplicationController", "Job":
-	default: // may create pods from several templates at a time
+	default: // may create pods from several templates at the same time
 		return revision{}, false
 	}
 	return revision{pod.Namespace, hash, owner.UID}, true
 }
 
-// firstGeneration is that of a pod whose spec was never changed. Before
-// Kubernetes 1.33 pods have none.
+// firstGeneration is the generation of a pod whose spec was never changed.
+// Before Kubernetes 1.33 pods have none.
 const firstGeneration = 1
 
-// asCreated are the youngest pods of each revision whose spec was never
-// changed. They show what a controller's pods are created with. Its template
-// may not: admission can set other resources.
+// asCreated holds the youngest pod of each revision whose spec was never
+// changed. Such pods show what a controller's pods are created with. The
+// controller's template may not, because admission can set other resources.
 type asCreated map[revision]*v1.Pod
 
 func newAsCreated(s *snapshot) asCreated {
@@ -61,7 +61,7 @@ func (a asCreated) learn(pod *v1.Pod) {
 	}
 }
 
-// BeforeResize returns a pod as its replacement is created, as far as its
+// BeforeResize returns a pod as its replacement will be created, as far as its
 // siblings show.
 func BeforeResize(pod *v1.Pod, siblings func(*v1.Pod) []*v1.Pod) *v1.Pod {
 	if pod.Generation <= firstGeneration {
@@ -75,7 +75,7 @@ func BeforeResize(pod *v1.Pod, siblings func(*v1.Pod) []*v1.Pod) *v1.Pod {
 }
 
 // before returns a pod as it was before it was resized in place, as far as its
-// siblings show: its replacement knows nothing of the resize.
+// siblings show: its replacement will be created without the resize.
 func (a asCreated) before(pod *v1.Pod) *v1.Pod {
 	of, ok := revisionOf(pod)
 	like := a[of]
@@ -96,8 +96,8 @@ func younger(a, b *v1.Pod) bool {
 	return a.Name < b.Name
 }
 
-// withResources returns containers with the resources of those of the same
-// name.
+// withResources returns containers with the resources of the containers of the
+// same name in like.
 func withResources(containers, like []v1.Container) []v1.Container {
 	all := slices.Clone(containers)
 	for i := range all {
@@ -110,8 +110,8 @@ func withResources(containers, like []v1.Container) []v1.Container {
 	return all
 }
 
-// requestsAnew returns what a replacement asks for: what the pod does, unless
-// the pod's status has a resize or claims, which the replacement starts without.
+// requestsAnew returns the requests of a replacement: the pod's, unless the
+// pod's status has a resize or claims, which the replacement starts without.
 func (p *podEntry) requestsAnew(replacement *v1.Pod) *fwk.PodResource {
 	status := &p.pod.Status
 	if p.pod.Generation <= firstGeneration && status.Resources == nil && len(status.NodeAllocatableResourceClaimStatuses) == 0 &&
@@ -121,7 +121,8 @@ func (p *podEntry) requestsAnew(replacement *v1.Pod) *fwk.PodResource {
 	return p.group.shareRequests(replacement)
 }
 
-// asSpecified reports whether containers have what they request.
+// asSpecified reports whether containers run with the resources that they
+// request.
 func asSpecified(containers []v1.Container, statuses []v1.ContainerStatus) bool {
 	for i := range statuses {
 		s := &statuses[i]

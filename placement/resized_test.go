@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The owner of a pod that was resized in place creates its replacement as it
-// was before. The destination has one core left.
+// The owner of a pod that was resized in place creates its replacement without
+// the resize. The destination has one core left.
 func TestReplacementOfAResizedPodAsksWhatItsSiblingsWereCreatedWith(t *testing.T) {
 	ok, full := Result{OK: true}, Result{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"}
 	set, old := podLabel("controller-revision-hash", "1"), podLabel("controller-revision-hash", "0")
@@ -56,7 +56,8 @@ func TestReplacementOfAResizedPodAsksWhatItsSiblingsWereCreatedWith(t *testing.T
 	}
 }
 
-// ofCluster is a pod of a controller that creates pods for several purposes.
+// ofCluster returns a pod of a controller that creates pods for several
+// purposes.
 func ofCluster(purpose string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		p.OwnerReferences = ownedBy("RayCluster", "ray")

@@ -13,14 +13,14 @@ const reasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1,
 
 // Result is the answer for one pod and one node.
 type Result struct {
-	// OK says that every filter accepts the replacement on the node.
+	// OK: every filter accepts the replacement on the node.
 	OK bool
-	// Plugin is the filter that refused it, empty if this package did.
+	// Plugin is the filter that refused it; empty if this package did.
 	Plugin string
 	// Reason is the plugin's message.
 	Reason string
-	// Terminating says that the node was refused only because the old pods
-	// still count while they terminate.
+	// Terminating: the node was refused only because the old pods still count
+	// while they terminate.
 	Terminating bool
 }
 

@@ -10,12 +10,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// maxCounted is how many pods are counted again for each replacement. Of more,
-// single moves hardly change a score.
+// maxCounted is the maximum number of pods that are counted again for each
+// replacement. With more pods, single moves hardly change a score.
 const maxCounted = 1000
 
-// maxKeys is of how many topologies nodes are compared before they are scored.
-// Any pod may have terms that match all others, each with its own key.
+// maxKeys is the maximum number of topologies by which nodes are compared
+// before they are scored. Any pod may have terms that match all others, each
+// with its own key.
 const maxKeys = 16
 
 // Refused is the score of a node that filters refuse.
@@ -52,7 +53,7 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	}
 	found, ok := s.filters.score(s.preScore(t, p, infos), t.replacement, infos)
 	if !ok {
-		return nil // without preferences any that fits will do
+		return nil // without preferences any node that fits will do
 	}
 	for k := range found {
 		scores[at[k]] = found[k]
@@ -60,9 +61,9 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	return scores
 }
 
-// alike reports whether kube-scheduler certainly prefers none of the nodes:
-// mostly they are of one zone, or none holds a pod that counts. That is found
-// much sooner than scores are.
+// alike reports whether kube-scheduler certainly has no preference among the
+// nodes: usually they are in one zone, or none has a pod that counts. This
+// check is much faster than scoring.
 func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 	snap := s.filters.snapshot
 	if !by.nodes && len(by.keys) == 0 && !snap.softTainted {
@@ -87,7 +88,7 @@ func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 	return true
 }
 
-// apart reports whether the nodes are of several domains of a topology key, and
+// apart reports whether the nodes are in several domains of a topology key, and
 // a pod that counts is in one of them. By hostname each node counts for itself,
 // whatever its label.
 func (p *preferences) apart(key string, spreads bool, nodes []*v1.Node) bool {
@@ -144,7 +145,7 @@ func (f *Filters) score(cycle fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo)
 	return total, true
 }
 
-// preScore counts pods as they are without the replaced one.
+// preScore counts pods without the replaced one.
 func (s *Session) preScore(t *template, p *podEntry, infos []fwk.NodeInfo) fwk.CycleState {
 	f := s.filters
 	if t.preferred.pods > maxCounted {
@@ -199,7 +200,7 @@ func (s *snapshot) preferencesOf(t *template, of *group) *preferences {
 	for _, terms := range [][]fwk.WeightedAffinityTerm{of.terms.PreferredAffinityTerms, of.terms.PreferredAntiAffinityTerms} {
 		for i := range terms {
 			if of.unreadable {
-				break // then kube-scheduler scores by none
+				break // kube-scheduler then scores by none
 			}
 			p.counts(terms[i].TopologyKey)
 			s.index.matchTerm(&terms[i].AffinityTerm, collect)

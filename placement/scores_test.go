@@ -47,8 +47,8 @@ func spreadSoftly(topology string, selector *metav1.LabelSelector) func(*v1.Pod)
 	}
 }
 
-// scores is what the plugins say over kube-scheduler's own snapshot of the world
-// without the pod and those moved, for the nodes that fit.
+// scores returns the plugins' scores over kube-scheduler's own snapshot of the
+// world without the pod and the moved pods, for the nodes that fit.
 func (o *oracle) scores(t *testing.T, scoring framework.Framework, pod *v1.Pod, names []string) (scores []int64) {
 	t.Helper()
 	world, replacement, cycle := o.world(pod, false), replacementOf(pod), framework.NewCycleState()
@@ -82,8 +82,8 @@ func (o *oracle) scores(t *testing.T, scoring framework.Framework, pod *v1.Pod, 
 	return scores
 }
 
-// Scores are those of kube-scheduler's plugins over the whole snapshot, with the
-// session's moves, and none only where all would be equal.
+// Scores equal those of kube-scheduler's plugins over the whole snapshot, with
+// the session's moves, and are nil only if all would be equal.
 func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 	o := newOracle(t)
 	scoring, _, err := newScores(t.Context(), o.cfg, o.lister)
@@ -176,7 +176,8 @@ func talkative(terms int) *v1.Pod {
 	return pod
 }
 
-// What one pod with many terms costs each other workload: in proportion to them.
+// The cost that one pod with many terms causes for every other workload: in
+// proportion to the terms.
 func BenchmarkScoresBesideManyTerms(b *testing.B) {
 	for _, terms := range []int{1000, 4000} {
 		b.Run(fmt.Sprintf("terms=%d", terms), func(b *testing.B) {
@@ -192,7 +193,7 @@ func BenchmarkScoresBesideManyTerms(b *testing.B) {
 	}
 }
 
-// Of many pods that count, the scores of a session are those before its moves.
+// If many pods count, the scores of a session are those before its moves.
 func TestScoresOfGiants(t *testing.T) {
 	f := offline(t)
 	var nodes []*v1.Node

@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Session applies moves to the snapshot as a what-if and answers for the
-// result. It has exclusive use of the snapshot until it is closed, and is for
-// one goroutine.
+// Session applies moves to the snapshot as a what-if and answers questions
+// about the result. It has exclusive use of the snapshot until it is closed,
+// and is for one goroutine.
 type Session struct {
 	filters   *Filters
 	closed    bool
@@ -28,7 +28,7 @@ type move struct {
 	old, replacement *podEntry
 }
 
-// Why Move and Fits refuse a call.
+// Reasons why Move and Fits refuse a call.
 var (
 	errSessionClosed = errors.New("the session is closed")
 	errUnknownPod    = errors.New("the pod is not on a node of the snapshot")
@@ -53,8 +53,8 @@ func (s *Session) lookUp(pod *v1.Pod, node string) (*podEntry, *nodeEntry, error
 	return p, n, nil
 }
 
-// entry returns the snapshot's entry of a pod, nil if it has none. Mostly it is
-// the pod asked about last.
+// entry returns the snapshot's entry of a pod, nil if it has none. Usually it
+// is the pod that was asked about last.
 func (s *Session) entry(pod *v1.Pod) *podEntry {
 	switch {
 	case pod == nil:

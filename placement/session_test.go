@@ -42,8 +42,8 @@ func TestAntiAffinityLeavesOneLandingForOneMove(t *testing.T) {
 	}
 }
 
-// Filters see no preferences, so pods that differ in nothing else share a state;
-// not with one whose preferences cannot be read, which is refused.
+// Filters see no preferences, so pods that differ in nothing else share a
+// state; but not with a pod whose preferences cannot be read, which is refused.
 func TestPreferencesAreFilteredAsPlainPods(t *testing.T) {
 	unreadable := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "unreadable"}}}
 	pods := []*v1.Pod{
@@ -214,8 +214,8 @@ func TestSyncWaitsForTheSession(t *testing.T) {
 	}
 }
 
-// What ends or leaves for an unknown node is in no snapshot, however it is told;
-// and names that nobody has are an error, not a change.
+// Pods that have ended or that left for an unknown node are removed from the
+// snapshot, however that is reported; unknown names are an error, not a change.
 func TestUpdateDropsWhatSyncWould(t *testing.T) {
 	ended, lost := aPod("ended", "a", cpu("3")), aPod("lost", "a", cpu("3"))
 	for name, change := range map[string]func(*v1.Pod){
@@ -279,8 +279,9 @@ func TestSyncKeepsWhatIsUnchanged(t *testing.T) {
 			changed[name] = true
 		}
 	}
-	// New objects without a resourceVersion are changes; with the same one not.
-	// A pod that adds up to the same is no change of its node.
+	// New objects without a resourceVersion are changes; with the same
+	// resourceVersion they are not. A pod with unchanged sums does not change its
+	// node.
 	want := map[string]bool{"node-1": true, "node-2": true}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("nodes built anew (-want +got):\n%s", diff)

@@ -26,7 +26,7 @@ type snapshot struct {
 	// nominated are the pods that are not bound yet.
 	nominated map[*podEntry]struct{}
 	claims    map[string][]*podEntry // users of "namespace/name"
-	// softTainted: some nodes have taints that pods would rather avoid.
+	// softTainted: some nodes have soft taints.
 	softTainted bool
 	dirty       []*nodeEntry // those to rebuild
 	updated     int          // pods that were updated since groups were compacted
@@ -150,7 +150,8 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 	return bad
 }
 
-// softTainted reports whether a node has a taint that pods would rather avoid.
+// softTainted reports whether a node has a soft taint, which pods would rather
+// avoid.
 func softTainted(node *v1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == v1.TaintEffectPreferNoSchedule })
 }
@@ -218,8 +219,8 @@ func (s *snapshot) syncPod(pod *v1.Pod) bool {
 	return true
 }
 
-// nodeOf returns the node that a pod is on or, if kube-scheduler keeps room for
-// it there, nominated for; empty for neither.
+// nodeOf returns the node that a pod is on or, if kube-scheduler keeps space
+// for it there, is nominated for; empty for neither.
 func nodeOf(pod *v1.Pod) string {
 	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 		return pod.Status.NominatedNodeName

@@ -16,8 +16,7 @@ func sameSpec(a, b *v1.PodSpec) bool {
 	return sameOnNode(a, b) && sameSpread(a.TopologySpreadConstraints, b.TopologySpreadConstraints)
 }
 
-// sameOnNode reports whether the filters that look at no other node see no
-// difference.
+// sameOnNode reports whether filters that read no other node see no difference.
 func sameOnNode(a, b *v1.PodSpec) bool {
 	return maps.Equal(a.NodeSelector, b.NodeSelector) &&
 		sameNodeAffinity(a.Affinity, b.Affinity) &&

@@ -59,13 +59,13 @@ func (f *Filters) without(st *state, replacement *v1.Pod, p *podEntry) *state {
 	return &derived
 }
 
-// filter asks the plugins about one node.
+// filter runs the plugins for one node.
 func (f *Filters) filter(st *state, replacement *v1.Pod, info *framework.NodeInfo) Result {
 	if st.refused != nil {
 		return *st.refused
 	}
 	if st.nodes != nil && !st.nodes.Has(info.Node().Name) {
-		return Result{Plugin: st.plugins, Reason: "the pod may run on named nodes only, of which this is none"}
+		return Result{Plugin: st.plugins, Reason: "the pod may run on named nodes only, and this is not one of them"}
 	}
 	st.cycle.SetSkipFilterPlugins(st.skip)
 	if status := f.plugins.RunFilterPlugins(f.ctx, st.cycle, replacement, info); !status.IsSuccess() {

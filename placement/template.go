@@ -37,21 +37,21 @@ type template struct {
 	base    [2]*state // by world
 	version uint64    // of the groups, when base was computed
 
-	preferred *preferences // nil until asked for
+	preferred *preferences // nil until requested
 }
 
-// preferences are what makes a template prefer nodes, whatever their taints.
+// preferences are a template's reasons for preferring nodes, apart from taints.
 type preferences struct {
 	nodes bool // it prefers some by their labels
-	// keys are the topologies in which pods count, and whether for a spread: that
-	// scores nodes outside of the topology worst.
+	// keys are the topologies in which pods count, and whether they count for a
+	// spread, which scores nodes outside the topology worst.
 	keys map[string]bool
-	// groups hold the pods that count: those that its soft constraints match,
-	// and those whose terms match it.
+	// groups hold the pods that count: those that its soft constraints match, and
+	// those whose soft terms match it.
 	groups []*group
 	pods   int // of the groups, when they were found
-	// state is that of all such pods, if they are too many to be counted again
-	// for each pod; nil until asked for.
+	// state is that of all such pods if they are too many to be counted again for
+	// each pod; nil until requested.
 	state fwk.CycleState
 }
 
@@ -132,8 +132,8 @@ func (t *template) findAffinity(x *podIndex, g *group) {
 	}
 }
 
-// currentVersion changes with every move of a pod that the states depend on; away
-// are those that are moved now.
+// currentVersion changes with every move of a pod that the states depend on;
+// away is the number of pods that are currently moved.
 func (t *template) currentVersion() (version uint64, away int) {
 	for g := range t.groups {
 		version, away = version+g.version, away+g.away
@@ -142,7 +142,7 @@ func (t *template) currentVersion() (version uint64, away int) {
 }
 
 // domainsOf returns the topology keys of the constraints that filter, or nil if
-// more than having these labels decides whether a node counts.
+// whether a node counts depends on more than having these labels.
 func domainsOf(spec *v1.PodSpec) []string {
 	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		return nil

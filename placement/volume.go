@@ -10,7 +10,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 )
 
-// volumes finds the volumes of claims.
+// volumes resolves claims to volumes.
 type volumes struct {
 	claims  listers.PersistentVolumeClaimLister
 	volumes listers.PersistentVolumeLister
@@ -21,11 +21,12 @@ func newVolumes(factory informers.SharedInformerFactory) volumes {
 	return volumes{api.PersistentVolumeClaims().Lister(), api.PersistentVolumes().Lister()}
 }
 
-// of returns what identifies the volume of a claim "namespace/name", however many
-// PersistentVolumes stand for it, and whether only one node at a time can mount it:
-// the claim asks to write on one node, and the volume cannot be written on several.
-// That many may read it, too, does not help who writes. The claim of a volume that
-// is not known decides alone. ReadWriteOncePod is up to kube-scheduler's own filter.
+// of returns an identifier of the volume of a claim "namespace/name", however
+// many PersistentVolumes represent it, and whether only one node at a time can
+// mount it: the claim requests writing on one node, and the volume cannot be
+// written on several. It does not help a writer that several nodes may read it.
+// If the volume is unknown, the claim alone decides. ReadWriteOncePod is up to
+// kube-scheduler's own filter.
 func (v *volumes) of(key string) (id string, oneNode bool) {
 	namespace, name, _ := strings.Cut(key, "/")
 	claim, err := v.claims.PersistentVolumeClaims(namespace).Get(name)
@@ -46,7 +47,7 @@ func (v *volumes) of(key string) (id string, oneNode bool) {
 
 // refusedVolume returns which pod keeps a volume of the replacement on another
 // node; empty if none does. kube-scheduler accepts such a node, and the kubelet
-// then waits for the volume as long as that pod runs.
+// then waits for the volume for as long as that pod runs.
 func (s *Session) refusedVolume(p *podEntry, to *nodeEntry) string {
 	snap := s.filters.snapshot
 	for key := range claimKeys(p.pod) {

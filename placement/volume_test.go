@@ -16,7 +16,7 @@ func ofHandle(handle string) func(*v1.PersistentVolume) {
 	}
 }
 
-// A volume that one node at a time can mount keeps a replacement off the nodes
+// A volume that only one node at a time can mount keeps a replacement off nodes
 // where no pod uses it, as long as another pod does.
 func TestSharedVolumesKeepTheirPodsTogether(t *testing.T) {
 	f := withFilters(t, Config{},
@@ -36,7 +36,7 @@ func TestSharedVolumesKeepTheirPodsTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
 		claim string
 		users []*v1.Pod // beside the pod
-		want  string    // the refusal; empty if the destination takes it
+		want  string    // the refusal; empty if the destination accepts it
 	}{
 		"it alone": {claim: "once"},
 		"a replica on its node": {claim: "once", users: []*v1.Pod{aPod("web-1", source, claim("once"))},
@@ -77,7 +77,7 @@ func TestSharedVolumesKeepTheirPodsTogether(t *testing.T) {
 	}
 }
 
-// Volumes that live and die with their pod are nobody else's.
+// Volumes that live and die with their pod are never shared.
 func TestEphemeralVolumesAreNotShared(t *testing.T) {
 	f := offline(t)
 	pod := aPod("web-0", source, ephemeralVolume)

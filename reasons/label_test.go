@@ -15,7 +15,7 @@ func TestSnake(t *testing.T) {
 	}
 }
 
-// Each reason is a label value of its own.
+// Each reason has a distinct label value.
 func TestLabels(t *testing.T) {
 	legal, of := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`), map[string]Reason{}
 	for _, r := range All() {

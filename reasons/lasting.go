@@ -1,7 +1,7 @@
 package reasons
 
-// lasting are the reasons for which a pod is not moved until somebody changes it,
-// its owner or the policy.
+// lasting are the reasons that keep a pod in place until somebody changes the
+// pod, its owner or the policy.
 var lasting = map[Reason]bool{
 	ProtectedByDefaultEvictor: true, DaemonSetPod: true, MirrorPod: true, JobPod: true, NoController: true, SchedulerNotSteered: true,
 	SeveralPodDisruptionBudgets: true, PodDisruptionBudgetForbids: true, MinAvailableUnreadable: true, NamespaceExcluded: true,
@@ -9,6 +9,6 @@ var lasting = map[Reason]bool{
 	OwnerUnreadable: true, ControllerUnknown: true, RestartPolicyNotAlways: true,
 }
 
-// Lasts reports whether waiting does not help a pod that is not moved for this
+// Lasts reports whether waiting cannot help a pod that is not moved for this
 // reason.
 func (r Reason) Lasts() bool { return lasting[r] }

@@ -1,5 +1,5 @@
-// Package reasons names why something is not done: a node not judged, a pod
-// not moved, an eviction not made, a cycle not run. One set serves plans, logs,
+// Package reasons names why something is not done: a node not judged, a pod not
+// moved, an eviction not made, a cycle not run. One set serves plans, logs,
 // Events, metrics, explain and JSON.
 //
 // A constant's name is its value, which users read and scripts match.
@@ -8,8 +8,8 @@ package reasons
 // Reason is why something is not done; empty for no reason.
 type Reason string
 
-// Relieves reports whether a pod that is moved for this reason relieves its node, which
-// is hot or will be; an old version's moves have no reason.
+// Relieves reports whether moving a pod for this reason relieves its node,
+// which is hot or will be; moves recorded by an old version have no reason.
 func (r Reason) Relieves() bool {
 	switch r {
 	case "", NodeHot, NodeHotAhead, NodeFull:

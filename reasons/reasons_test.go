@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every reason has its name as its value and a sentence of its own.
+// Every reason has its name as its value, and a distinct sentence.
 func TestEveryReasonHasASentence(t *testing.T) {
 	said, n := map[string]string{}, 0
 	for name, value := range declared(t) {
@@ -27,7 +27,7 @@ func TestEveryReasonHasASentence(t *testing.T) {
 	}
 }
 
-// declared returns the package's constants, as its source has them.
+// declared returns the package's constants as its source declares them.
 func declared(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "reasons.go", nil, 0)

@@ -52,7 +52,7 @@ func reference(t *testing.T) string {
 	var text strings.Builder
 	for _, g := range groups(t) {
 		heading := strings.TrimSuffix(g.about, ".")
-		if len(g.names) == 1 { // the comment names the constant
+		if len(g.names) == 1 { // the comment describes the constant
 			heading = strings.Replace(heading, g.names[0]+" is why", "Why", 1)
 		}
 		if !strings.HasPrefix(heading, "Why ") {
@@ -67,7 +67,7 @@ func reference(t *testing.T) string {
 	return text.String()
 }
 
-// docs/reasons.md has every reason once, with its sentence.
+// docs/reasons.md lists every reason once, with its sentence.
 func TestReasonsReference(t *testing.T) {
 	const begin, end = "-update -->\n\n", "<!-- end -->"
 	path := filepath.Join("..", "docs", "reasons.md")

@@ -2,7 +2,7 @@ package reasons
 
 import "fmt"
 
-// Refusal is the error for something that is not done for a reason.
+// Refusal is an error that carries the Reason why an action was refused.
 type Refusal struct {
 	Reason Reason
 	Detail string

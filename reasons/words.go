@@ -13,7 +13,7 @@ func Count(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// Are begins a sentence about so many things.
+// Are starts a sentence about n things.
 func Are(n int, one string) string {
 	if n == 1 {
 		return "1 " + one + " is"
@@ -21,7 +21,7 @@ func Are(n int, one string) string {
 	return Count(n, one) + " are"
 }
 
-// Names joins names, and counts those beyond the first few.
+// Names joins names, and counts those after the first few.
 func Names(names []string, few int) string {
 	if more := len(names) - few; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), more)

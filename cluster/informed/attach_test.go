@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Fed with nodes alone the store is synced once somebody says that there will
-// be no pods, and none are asked for.
+// With nodes alone, the store is synced once it is told that there will be no
+// pods, and none are requested.
 func TestAttachNodes(t *testing.T) {
 	client := fake.NewClientset(aNode("n1"), aPod("a", "n1"))
 	factory := informers.NewSharedInformerFactory(client, 0)

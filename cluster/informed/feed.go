@@ -50,11 +50,11 @@ func attach(informer cache.SharedInformer, to cache.ReflectorStore, listed *atom
 	}, nil
 }
 
-// WithoutPods counts the pods as delivered, because none will be.
+// WithoutPods marks the pods as delivered, because none will be.
 func (s *Store) WithoutPods() { s.listedPods.Store(true) }
 
-// Reflect feeds the Store by its own reflectors until the context ends: no
-// object is kept, only its record.
+// Reflect feeds the Store from its own reflectors until the context ends; it
+// keeps only the records, not the objects.
 func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
 	done := make(chan struct{})
 	go func() {
@@ -71,8 +71,7 @@ func (s *Store) ReflectPods(ctx context.Context, pods cache.ListerWatcher) {
 }
 
 // Synced reports whether the first list of nodes and of pods has been stored.
-// With shared informers, a call of the function that Attach returned makes it
-// true.
+// With shared informers, calling the function returned by Attach makes it true.
 func (s *Store) Synced() bool { return s.listedNodes.Load() && s.listedPods.Load() }
 
 func handler(store cache.ReflectorStore) cache.ResourceEventHandlerFuncs {
@@ -152,8 +151,8 @@ func (f podFeed) Add(object any) error {
 	return nil
 }
 
-// recordOf returns the record of an object; the Transformer may have made it
-// already.
+// recordOf returns the record of an object; the Transformer may already have
+// made it.
 func (f podFeed) recordOf(object any) (*cluster.Pod, error) {
 	switch pod := object.(type) {
 	case *v1.Pod:
@@ -184,7 +183,7 @@ func (f podFeed) Replace(objects []any, _ string) error {
 		}
 		pods[i], keep[keyOf(pod)] = pod, true
 	}
-	f.store.retainPods(keep) // first: deleted pods left before the new ones came
+	f.store.retainPods(keep) // first, because deleted pods left before the new ones came
 	for _, pod := range pods {
 		f.store.setPod(pod)
 	}
@@ -194,9 +193,9 @@ func (f podFeed) Replace(objects []any, _ string) error {
 
 func (f podFeed) Resync() error { return nil }
 
-// Transformer makes the record before a reflector holds the object: even a pod
-// stripped to what records need is ten times its record. So a first list that
-// the API server streams is never held whole; a paged one is.
+// Transformer makes the record before a reflector stores the object, because
+// even a pod stripped to what records need is ten times as large as its record.
+// So a streamed first list is never held as a whole; a paged one is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*v1.Pod); ok {

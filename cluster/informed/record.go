@@ -17,7 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Node returns the record of a Node. What its taints mean is up to a TaintRule.
+// Node returns the record of a Node. The meaning of its taints is determined by
+// a TaintRule.
 func Node(object *v1.Node) cluster.Node {
 	_, ready := nodeutil.GetNodeCondition(&object.Status, v1.NodeReady)
 	node := cluster.Node{
@@ -58,7 +59,8 @@ func Node(object *v1.Node) cluster.Node {
 	return node
 }
 
-// hugePages sums up the huge pages of all sizes, up to the memory that there is.
+// hugePages sums up the huge pages of all sizes, limited to the existing
+// memory.
 func hugePages(capacity v1.ResourceList) (bytes int64) {
 	whole := capacity.Memory().Value()
 	for name, quantity := range capacity {
@@ -74,7 +76,7 @@ func hugePages(capacity v1.ResourceList) (bytes int64) {
 const removalTaint = "ToBeDeletedByClusterAutoscaler"
 
 // signTimes returns when a node's taints were added and when it was deleted, as
-// far as that is stated; nil if it is not.
+// far as stated; nil if neither is.
 func signTimes(object *v1.Node) map[string]time.Time {
 	times := map[string]time.Time{}
 	for i := range object.Spec.Taints {
@@ -97,7 +99,7 @@ func signTimes(object *v1.Node) map[string]time.Time {
 }
 
 // usageAnnotations keeps the annotations that usage sources read: Crane's
-// figures, and metrics-server's path.
+// values, and metrics-server's path.
 func usageAnnotations(all map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range all {
@@ -144,8 +146,8 @@ func scheduled(status *v1.PodStatus) bool {
 	return condition != nil && condition.Status == v1.ConditionTrue
 }
 
-// ownerOf returns an object's controller; the zero value if it has none, or names
-// one that cannot exist.
+// ownerOf returns an object's controller; the zero value if it has none or
+// names one that cannot exist.
 func ownerOf(object metav1.Object) cluster.Owner {
 	ref := metav1.GetControllerOfNoCopy(object)
 	if ref == nil {
@@ -158,8 +160,8 @@ func ownerOf(object metav1.Object) cluster.Owner {
 	return owner
 }
 
-// cpuLimits returns what the kernel throttles a pod and its containers at,
-// sidecars included.
+// cpuLimits returns the limits at which the kernel throttles a pod and its
+// containers, including sidecars.
 func cpuLimits(spec *v1.PodSpec) (limits cluster.CPULimits) {
 	if spec.Resources != nil {
 		limits = limits.With("", spec.Resources.Limits.Cpu().MilliValue())
@@ -174,14 +176,14 @@ func cpuLimits(spec *v1.PodSpec) (limits cluster.CPULimits) {
 
 func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// habitual is the number of restarts of all its containers from which on a restart
-// begins a pod's startup no more. One container that restarts every few minutes, or
-// many in turn, would hide for ever what the pod uses.
+// habitual is the number of restarts of all its containers from which a restart
+// no longer resets the pod's startup. Otherwise one container that restarts
+// every few minutes, or many in turn, would hide the pod's usage indefinitely.
 const habitual = 3
 
 // runningAfter returns how many seconds after its pod the newest running
-// container started, at least cluster.PromptStart: stored pods are without the
-// time of one that started sooner.
+// container started, at least cluster.PromptStart, because stored pods lack the
+// time of a container that started sooner.
 func runningAfter(status *v1.PodStatus) int32 {
 	containers := [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses}
 	restarts := int64(0)

@@ -1,9 +1,9 @@
 // Package informed builds cluster values from the API server's objects.
 //
-// A Store is fed with Node and Pod objects, by its own reflectors (the
-// extender, which needs nothing else of them) or by the event handlers of
-// shared informers (the runner, whose plugins need whole objects anyway), and
-// keeps only records. It decides nothing.
+// A Store is fed with Node and Pod objects by its own reflectors (in the
+// extender, which needs nothing else from them) or by the event handlers of
+// shared informers (in the runner, whose plugins need whole objects anyway),
+// and keeps only records. It decides nothing.
 package informed
 
 import (
@@ -25,7 +25,7 @@ type Change struct {
 	Created *cluster.Pod
 	// Added: it is bound to a node.
 	Added *cluster.Pod
-	// Leaving: it is bound and begins to terminate.
+	// Leaving: it is bound and has begun to terminate.
 	Leaving *cluster.Pod
 	// Removed: it was bound and is gone, or has ended.
 	Removed *cluster.Pod
@@ -82,7 +82,7 @@ func (s *Store) SetNode(object *v1.Node) {
 	s.setNode(node)
 }
 
-// SetTaints sets what the taints of nodes mean, of known ones as well.
+// SetTaints sets the meaning of taints, also for known nodes.
 func (s *Store) SetTaints(rule cluster.TaintRule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +109,8 @@ func (s *Store) DeleteNode(name string) {
 	delete(s.built, name)
 }
 
-// Closed is Node.Closed of a node as it is now, which may be younger than every
-// Snapshot. One that is gone is closed.
+// Closed returns Node.Closed for the node's current state, which may be newer
+// than any Snapshot. A deleted node is closed.
 func (s *Store) Closed(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +124,8 @@ func (s *Store) Closed(name string) string {
 // is not bound is reported, but is in no Snapshot.
 func (s *Store) SetPod(object *v1.Pod) { s.setPod(s.record(object)) }
 
-// record returns the record of a pod, sharing equal strings with others. One
-// that has ended is reduced to its name.
+// record returns the record of a pod, sharing equal strings with others. The
+// record of a pod that has ended is reduced to its name.
 func (s *Store) record(object *v1.Pod) *cluster.Pod {
 	if podutil.IsPodTerminal(object) {
 		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}

@@ -56,7 +56,7 @@ func phase(phase v1.PodPhase) func(*v1.Pod) { return func(p *v1.Pod) { p.Status.
 
 func uid(uid types.UID) func(*v1.Pod) { return func(p *v1.Pod) { p.UID = uid } }
 
-// told is a Store and what it told.
+// told is a Store with the changes that it reported.
 type told struct {
 	*Store
 	changes []string
@@ -96,7 +96,7 @@ func (s *told) placed() string {
 	return strings.Join(all, " ")
 }
 
-// What is reported pods, and where they are seen.
+// Which changes of pods are reported, and where pods appear.
 func TestStore(t *testing.T) {
 	cases := map[string]struct {
 		play   func(*told)
@@ -222,8 +222,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A snapshot does not change when the store goes on, and shares the nodes on
-// which nothing has changed with the next.
+// A snapshot does not change when the store does, and shares unchanged nodes
+// with the next one.
 func TestSnapshotsAreImmutableAndShared(t *testing.T) {
 	s := newTold()
 	s.SetNode(aNode("n1"))
@@ -251,7 +251,7 @@ func TestSnapshotsAreImmutableAndShared(t *testing.T) {
 	}
 }
 
-// Whatever becomes of nodes and pods, no snapshot that was taken changes.
+// Whatever happens to nodes and pods, existing snapshots never change.
 func TestSnapshotsStayUnderRandomChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(63, 64))
 	type taken struct {
@@ -293,9 +293,9 @@ func TestSnapshotsStayUnderRandomChanges(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order, the store holds what a list of the last
-// words about each pod would, every pod is told of as coming and going in turn,
-// and pods of one template share its strings.
+// Whatever arrives in whatever order, the store holds the latest state of each
+// pod, every pod is reported as coming and going in turn, and pods of one
+// template share its strings.
 func TestStoreUnderRandomChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 62))
 	for range 100 {
@@ -395,7 +395,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// A deletion that the watch missed comes as a tombstone.
+// A deletion that the watch missed arrives as a tombstone.
 func TestTombstone(t *testing.T) {
 	s := newTold()
 	s.SetNode(aNode("n1"))
@@ -411,7 +411,7 @@ func TestTombstone(t *testing.T) {
 
 func terminating(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
-// A taint that comes or goes shows in the next Snapshot, and so does another
+// An added or removed taint shows in the next Snapshot, and so does a new
 // meaning of taints.
 func TestTaintsReachTheNextSnapshot(t *testing.T) {
 	s := NewStore(nil)
@@ -447,8 +447,8 @@ func TestTaintsReachTheNextSnapshot(t *testing.T) {
 	}
 }
 
-// Whether a node is closed is known as soon as the watch shows it, whatever a
-// Snapshot has.
+// Whether a node is closed is known as soon as the watch shows it, whatever the
+// latest Snapshot contains.
 func TestClosedNow(t *testing.T) {
 	s := newTold()
 	s.SetTaints(cluster.TaintRule{Leaving: []string{"leaving"}})

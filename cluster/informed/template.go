@@ -3,17 +3,17 @@ package informed
 import "github.com/evenkeel/evenkeel/cluster"
 
 // template is what the pods of one owner and revision have in common. Every
-// watched object brings its own strings; kept once per template they are a
-// third of what a record takes.
+// watched object brings its own strings; sharing them per template reduces a
+// record to a third.
 type template struct {
 	namespace string
 	owner     cluster.Owner
 	hash      string
 }
 
-// mostShared bounds the remembered templates, nodes and CPU limits. Beyond it all are
-// forgotten: records keep what they share, and later ones share among
-// themselves.
+// mostShared bounds the remembered templates, nodes and CPU limits. If there
+// are more, all are forgotten: records keep what they share, and later ones
+// share among themselves.
 const mostShared = 16384
 
 // shared lets records share the first of several equal strings.

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// listed is a pod with strings of its own, as decoding makes it.
+// listed is a pod with its own strings, as decoding makes it.
 func listed(i int) *v1.Pod {
 	own := func(s string) string { return strings.Clone(s) }
 	yes := true
@@ -27,8 +27,8 @@ func listed(i int) *v1.Pod {
 	}
 }
 
-// The records of a list hold once what they have in common before the list is
-// whole, and are the same records.
+// The records of a list share their strings before the list is complete, and
+// stay the same records.
 func TestAListSharesStrings(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		store := NewStore(nil)
@@ -62,7 +62,8 @@ func TestAListSharesStrings(t *testing.T) {
 	}
 }
 
-// What records share is bounded, whatever comes, and they go on sharing.
+// What is remembered for sharing is bounded, whatever arrives, and sharing
+// continues.
 func TestWhatIsSharedIsBounded(t *testing.T) {
 	store := NewStore(nil)
 	for i := range mostShared + 10 {

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// A replica is transformed each time that the watch reports it. Decoding it,
-// which is the floor, is paid by any informer.
+// A replica is transformed each time the watch reports it. Decoding it is the
+// minimum cost, which any informer pays.
 func BenchmarkTransform(b *testing.B) {
 	told, err := testkit.Pod().Marshal()
 	if err != nil {

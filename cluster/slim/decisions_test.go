@@ -21,10 +21,10 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// The filters, the records and what upstream's plugins ask of a pod come to the
-// same for stored pods as for whole ones.
+// For stored pods, the filters, the records and the questions of upstream's
+// plugins give the same results as for whole ones.
 func TestDecisionsAreThoseOnWholePods(t *testing.T) {
-	kinds := map[string]bool{} // of verdicts: a test in which all pods fit everywhere would show nothing
+	kinds := map[string]bool{} // kinds of verdicts seen: a test in which all pods fit everywhere would show nothing
 	onWhole, onStored := newFilters(t), newFilters(t)
 	for seed := range uint64(15) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -75,7 +75,7 @@ func results(t *testing.T, filters *placement.Filters, nodes []*v1.Node, pods []
 	return all
 }
 
-// asked is what is read of a pod apart from the filters.
+// asked returns what is read of a pod apart from the filters.
 func asked(pod *v1.Pod) map[string]any {
 	states := sets.New("CrashLoopBackOff", "Error")
 	requests, limits := upstream.PodRequestsAndLimits(pod)
@@ -103,13 +103,13 @@ func randomCluster(rnd *rand.Rand) (nodes []*v1.Node, pods []*v1.Pod) {
 	}
 	for i := range 30 {
 		pod := randomPod(rnd, i)
-		pod.ResourceVersion = fmt.Sprint(rnd.Uint64()) // another than that of the same name before
+		pod.ResourceVersion = fmt.Sprint(rnd.Uint64()) // different from the previous pod of the same name
 		pods = append(pods, pod)
 	}
 	return nodes, pods
 }
 
-// randomPod is a pod of one of six templates with whatever else a pod may have.
+// randomPod is a pod of one of six templates with random other fields.
 func randomPod(rnd *rand.Rand, i int) *v1.Pod {
 	owner, pod := fmt.Sprint("owner-", i%6), full(fmt.Sprint("pod-", i))
 	app := map[string]string{"app": owner, "pod-template-hash": "1"}

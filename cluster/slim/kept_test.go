@@ -17,9 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// Of a pod with every field that the API has, these alone are dropped: a field
-// that a new version of the API brings is kept until somebody has found out
-// that nobody reads it.
+// Of a pod with every field that the API has, only these are dropped: a field
+// of a new API version is kept until it is known that nothing reads it.
 func TestOnlyTheseFieldsOfAPodAreDropped(t *testing.T) {
 	before := full("a")
 	got := slimmed(t, slim.New(), before.DeepCopy())
@@ -62,7 +61,8 @@ func prefixed(with string, names []string) []string {
 	return out
 }
 
-// The annotations by which pods are protected, asked for or left are kept.
+// The annotations that protect pods, request their eviction or exempt them are
+// kept.
 func TestAnnotationsThatAreReadAreKept(t *testing.T) {
 	kept := map[string]string{
 		"descheduler.alpha.kubernetes.io/evict": "true", "descheduler.alpha.kubernetes.io/prefer-no-eviction": "true",
@@ -119,8 +119,8 @@ func slimmed(t *testing.T, s *slim.Slimmer, object any) *v1.Pod {
 	return pod
 }
 
-// full is a pod with something in every field but the sources of volumes that
-// are dropped; which tells pods apart.
+// full is a pod with a value in every field except the sources of volumes that
+// are dropped; which distinguishes pods.
 func full(which string) *v1.Pod {
 	pod := &v1.Pod{}
 	fill(reflect.ValueOf(pod).Elem(), 0)
@@ -130,7 +130,7 @@ func full(which string) *v1.Pod {
 	return pod
 }
 
-// fill puts something into every field.
+// fill sets every field to something.
 func fill(v reflect.Value, depth int) {
 	if !v.CanSet() || depth > 12 {
 		return
@@ -172,8 +172,8 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// changes are the paths at which two values differ, the outermost of what is
-// empty afterwards.
+// changes returns the paths at which two values differ; for values that are
+// empty afterwards, only the outermost.
 func changes(path string, before, after reflect.Value) []string {
 	if !after.IsValid() || after.IsZero() && !before.IsZero() {
 		return []string{path}
@@ -222,8 +222,8 @@ func join(path string, field *reflect.StructField) string {
 	return path + "." + field.Name
 }
 
-// When a container started is kept only where it was not promptly after its
-// pod: then it cannot be told from the pod's own start.
+// A container's start is kept only if it was not promptly after its pod's,
+// because otherwise it is not distinguished from the pod's start.
 func TestLateStartsAreKept(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	for after, kept := range map[time.Duration]bool{0: false, 10 * time.Second: false, 11 * time.Second: true, time.Hour: true} {

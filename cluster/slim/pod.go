@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
-// strip removes from a pod what nobody reads. Everything else stays, including
-// fields that this version does not know: a field is only dropped by name.
+// strip removes from a pod what nothing reads. Everything else stays, including
+// fields that this version does not know: fields are only dropped by name.
 func strip(pod *v1.Pod, words *pool, timeless bool) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
@@ -23,8 +23,9 @@ func strip(pod *v1.Pod, words *pool, timeless bool) {
 }
 
 // read are the prefixes of the annotations that are read: the descheduler's,
-// Evenkeel's own, those that mark mirror and static pods, what autoscalers and
-// controllers are told of a pod, and those that make it a member of a group.
+// Evenkeel's own, those that mark mirror and static pods, those with which a
+// pod addresses autoscalers and controllers, and those that make it a member of
+// a group.
 var read = []string{
 	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
 	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost, batchv1.JobIndexFailureCountAnnotation,
@@ -56,8 +57,8 @@ func stripSpec(spec *v1.PodSpec) {
 	stripContainers(spec.Containers)
 }
 
-// volumes drops those that every node can mount: no filter and no protection of
-// pods reads them, and most pods have one with a unique name.
+// volumes drops volumes that every node can mount: no filter and no protection
+// of pods reads them, and most pods have one with a unique name.
 func volumes(all []v1.Volume) []v1.Volume {
 	var kept []v1.Volume
 	for i := range all {
@@ -93,8 +94,9 @@ func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 }
 
 // conditions keeps what PodLifeTime can select by: type, status, reason and the
-// time of the last transition. Timeless ones keep that only of a pod that took
-// long to get ready. The new slice is exact; decoding leaves spare capacity.
+// time of the last transition. With timeless, that time is kept only for a pod
+// that took long to become ready. The new slice has no spare capacity, unlike a
+// decoded one.
 func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless bool) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil
@@ -112,9 +114,9 @@ func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless b
 }
 
 // stripStatuses keeps names, states, restarts, readiness and resources, which
-// an in-place resize may have changed. When a container started is kept only if
-// it was not promptly after its pod, so that the containers of most replicas
-// are in equal states.
+// an in-place resize may have changed. A container's start time is kept only if
+// it was not promptly after its pod's, so that the containers of most replicas
+// have equal states.
 func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
 	for i := range statuses {
 		s := &statuses[i]
@@ -128,7 +130,7 @@ func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
 	}
 }
 
-// stripState keeps what a container waits for, and how it ended.
+// stripState keeps what a container waits for and how it ended.
 func stripState(state *v1.ContainerState) {
 	if w := state.Waiting; w != nil {
 		w.Message = ""

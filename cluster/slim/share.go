@@ -13,14 +13,15 @@ import (
 )
 
 // mostTemplates bounds the remembered templates, and mostWords the pool of
-// words. Beyond that everything is forgotten: pods keep what they share, and
-// later ones share among themselves.
+// words. If there are more, everything is forgotten: pods keep what they share,
+// and later ones share among themselves.
 const (
 	mostTemplates = 16384
 	mostWords     = 65536
 )
 
-// template identifies one revision of an owner. A Job's pods have only the Job.
+// template identifies one revision of an owner. A Job's pods are identified by
+// the Job alone.
 type template struct {
 	owner types.UID
 	hash  string
@@ -32,8 +33,8 @@ type templates struct {
 	last map[template]*v1.Pod
 }
 
-// share makes a pod share its fields with the previous pod of its template
-// where they are equal: pods of one template differ in some fields only.
+// share makes a pod share equal fields with the previous pod of its template;
+// pods of one template differ only in some fields.
 func (t *templates) share(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -108,8 +109,8 @@ func equalMaps(a, b any) bool {
 	}
 }
 
-// equalStructs compares field by field, except times and quantities: some of
-// their fields do not matter.
+// equalStructs compares field by field, except for times and quantities, some
+// of whose fields do not matter.
 func equalStructs(a, b reflect.Value) bool {
 	switch x := a.Addr().Interface().(type) {
 	case *resource.Quantity:

@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// replica is a pod of a controller, as it comes from the API server: nothing of
-// it is shared with another one's.
+// replica is a pod of a controller as it comes from the API server, sharing
+// nothing with other pods.
 func replica(name, owner, hash string) *v1.Pod {
 	pod := full(name)
 	controller := true
@@ -29,7 +29,7 @@ func replica(name, owner, hash string) *v1.Pod {
 	return pod
 }
 
-// Replicas hold once what they have in common.
+// Replicas share what they have in common.
 func TestReplicasShareWhatTheyHaveInCommon(t *testing.T) {
 	s := slim.New()
 	a, b := slimmed(t, s, replica("a", "web", "1")), slimmed(t, s, replica("b", "web", "1"))
@@ -52,8 +52,8 @@ func TestReplicasShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// What sets a pod apart stays its own, and what it shares with others is theirs
-// unchanged.
+// What distinguishes a pod stays its own, and what it shares with others does
+// not change for them.
 func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	cases := map[string]func(*v1.Pod){
 		"another owner":            func(p *v1.Pod) { p.OwnerReferences[0].UID = "other"; p.Spec.Containers[0].Image = "v2" },
@@ -76,7 +76,7 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := replica("b", "web", "1")
 			change(other)
-			want := slimmed(t, slim.New(), other.DeepCopy()) // with nothing to share
+			want := slimmed(t, slim.New(), other.DeepCopy()) // with no other pod to share with
 			s := slim.New()
 			first := slimmed(t, s, replica("a", "web", "1"))
 			before := first.DeepCopy()
@@ -95,8 +95,7 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	}
 }
 
-// Objects of other kinds lose what is known by its size, and keep what is read
-// of them.
+// Objects of other kinds lose what is known to be large, and keep what is read.
 func TestOtherKinds(t *testing.T) {
 	meta := func(change func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		controller := true
@@ -166,7 +165,7 @@ func TestOtherKinds(t *testing.T) {
 	}
 }
 
-// Informers of several kinds transform at the same time.
+// Informers of several kinds transform concurrently.
 func TestSeveralTransformAtOnce(t *testing.T) {
 	s := slim.New()
 	var group sync.WaitGroup
@@ -185,8 +184,8 @@ func TestSeveralTransformAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// When an owner's specification was last changed is kept, because a process that
-// begins later has not seen it.
+// The time of the last change of an owner's spec is kept, because a process
+// that starts later has not seen the change.
 func TestWhenOwnersChangedIsKept(t *testing.T) {
 	start := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	entry := func(at time.Duration, subresource, fields string) metav1.ManagedFieldsEntry {

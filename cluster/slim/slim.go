@@ -1,11 +1,11 @@
-// Package slim decides what is kept of the objects that shared informers store:
-// only what a filter of kube-scheduler, a plugin of the descheduler or Evenkeel
-// itself reads. Pods of one template share what they have in common. It does
-// not interpret fields.
+// Package slim decides what is kept of the objects in shared informers: only
+// what a kube-scheduler filter, a descheduler plugin or Evenkeel itself reads.
+// Pods of one template share what they have in common. It does not interpret
+// fields.
 //
-// What is kept of a pod, and why, is listed in pod.go. Of its owner only the
-// wanted and actual replicas, its own owner, its annotations, when its
-// specification was last changed, and what its template says of steering are read.
+// pod.go lists what is kept of a pod, and why. Of a pod's owner, only the
+// wanted and actual replicas, its own owner, its annotations, the time of the
+// last change of its spec, and its template's fields about steering are read.
 // Objects of informers are never written to, so readers do not notice that
 // parts are shared.
 package slim
@@ -34,7 +34,7 @@ func New() *Slimmer { return &Slimmer{} }
 
 // WithoutTransitions makes an unused Slimmer drop the transition times of a
 // pod's conditions. The conditions are then equal in nearly all pods of a
-// template, and are a tenth of a pod's memory. One plugin of the descheduler
+// template; they take a tenth of a pod's memory. One plugin of the descheduler
 // can use these times.
 func (s *Slimmer) WithoutTransitions() *Slimmer {
 	s.timeless = true
@@ -42,7 +42,7 @@ func (s *Slimmer) WithoutTransitions() *Slimmer {
 }
 
 // Transform is a cache.TransformFunc: it changes and returns the object, which
-// nobody else has seen yet.
+// nothing else has seen yet.
 func (s *Slimmer) Transform(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		var fields []metav1.ManagedFieldsEntry
@@ -78,8 +78,8 @@ func (s *Slimmer) Transform(object any) (any, error) {
 	return object, nil
 }
 
-// steering keeps of an owner's template what decides whether its pods can be
-// steered.
+// steering keeps the parts of an owner's template that decide whether its pods
+// can be steered.
 func steering(template *v1.PodTemplateSpec) (kept v1.PodTemplateSpec) {
 	const steered = "evenkeel.io/steered"
 	if value, ok := template.Annotations[steered]; ok {
@@ -89,13 +89,14 @@ func steering(template *v1.PodTemplateSpec) (kept v1.PodTemplateSpec) {
 	return kept
 }
 
-// Specified keeps of the managed fields of an owner when its specification was last
-// changed, by a scaling, a rollout or an undo of one. Nothing else of it states that.
+// Specified keeps, of an owner's managed fields, when its spec was last
+// changed, by a scaling, a rollout or an undo. No other field contains that
+// time.
 func Specified(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var newest *metav1.Time
 	for i := range fields {
 		entry := &fields[i]
-		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced already
+		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced earlier
 		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
 			newest = entry.Time
 		}

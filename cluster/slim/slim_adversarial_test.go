@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What no informer should deliver is handed on as it is.
+// What no informer should deliver is passed on unchanged.
 func TestWhatIsNoObjectIsHandedOn(t *testing.T) {
 	cases := map[string]any{
 		"nothing": nil, "a word": "pod", "a tombstone": cache.DeletedFinalStateUnknown{Key: "a/b", Obj: &v1.Pod{}}, "no pod": v1.Pod{},
@@ -26,7 +26,7 @@ func TestWhatIsNoObjectIsHandedOn(t *testing.T) {
 	}
 }
 
-// Pods with hardly anything, or with odd owners, go through.
+// Pods with hardly any fields, or with odd owners, are accepted.
 func TestOddPods(t *testing.T) {
 	yes, no := true, false
 	cases := map[string]*v1.Pod{
@@ -50,7 +50,7 @@ func TestOddPods(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded, whatever comes, and goes on serving.
+// What is remembered is bounded, whatever arrives, and sharing continues.
 func TestMemoryIsBounded(t *testing.T) {
 	s, yes := New(), true
 	for i := range mostWords + 10 {

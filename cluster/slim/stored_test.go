@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A pod that is stored is read by others while the next of its template is
-// compared with it. Not even what a quantity keeps to print itself is written.
+// A stored pod is read by others while the next pod of its template is compared
+// with it. Not even the cached string of a quantity is written.
 func TestStoredPodIsNotWrittenTo(t *testing.T) {
 	s, limit := New(), resource.NewQuantity(math.MaxInt64, resource.BinarySI)
 	untouched := *limit
@@ -33,8 +33,8 @@ func TestStoredPodIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// What compares pods goes through fields, and may not look into those of other
-// packages: times and quantities alone have such.
+// The comparison of pods visits fields, and must not read unexported fields of
+// other packages; only times and quantities have such.
 func TestFieldsOfPodsCanBeCompared(t *testing.T) {
 	compared := []reflect.Type{reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time]()}
 	seen := map[reflect.Type]bool{}
@@ -66,7 +66,8 @@ func TestFieldsOfPodsCanBeCompared(t *testing.T) {
 	}
 }
 
-// Equal is what is surely equal: times at another place of the world are.
+// Only values that are certainly equal are equal: times in another location are
+// not.
 func TestEqualTimes(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	a := v1.PodCondition{LastTransitionTime: metav1.NewTime(noon)}

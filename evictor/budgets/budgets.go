@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Selectors keeps the selector of each budget for as long as an informer keeps
-// the budget, over changes of its status. Reading a large one for each pod would
-// let a namespace hold up all others. The zero value is ready to use.
+// Selectors caches the selector of each budget for as long as an informer keeps
+// the budget, across changes of its status. Parsing a large selector for each
+// pod would let one namespace delay all others. The zero value is ready to use.
 type Selectors struct {
 	mu   sync.Mutex
 	read map[key]read
@@ -26,16 +26,16 @@ type key struct {
 	uid             types.UID
 }
 
-// read is the selector of one generation of a budget.
+// read is the parsed selector of one generation of a budget.
 type read struct {
 	selector   labels.Selector
 	generation int64
-	// last is the budget that it was last read of or asked for.
+	// last is the budget object that was last parsed or asked about.
 	last weak.Pointer[policyv1.PodDisruptionBudget]
 }
 
-// Selecting returns those of a namespace's budgets that select a pod of it. A
-// selector that is not valid selects no pod, as for the API server.
+// Selecting returns those of a namespace's budgets that select one of its pods.
+// An invalid selector selects no pod, as in the API server.
 func (s *Selectors) Selecting(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) (selecting []*policyv1.PodDisruptionBudget) {
 	for _, budget := range budgets {
 		if s.of(budget).Matches(labels.Set(pod.Labels)) {
@@ -69,7 +69,7 @@ func (s *Selectors) of(budget *policyv1.PodDisruptionBudget) labels.Selector {
 	return known.selector
 }
 
-// gone is a budget that nobody has any more.
+// gone is a budget that no longer exists.
 type gone struct {
 	at   key
 	last weak.Pointer[policyv1.PodDisruptionBudget]

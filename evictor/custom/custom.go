@@ -1,5 +1,5 @@
-// Package custom watches controllers of custom resources: those that a policy
-// names because they recreate their pods.
+// Package custom watches controllers of custom resources, namely those that a
+// policy lists because they recreate their pods.
 package custom
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// Controllers are the custom resources that are watched. Whatever keeps one from
-// being read keeps nothing else from starting.
+// Controllers are the watched custom resources. If one cannot be read, nothing
+// else is prevented from starting.
 type Controllers struct {
 	discovery discovery.DiscoveryInterface
 	factory   dynamicinformer.DynamicSharedInformerFactory
@@ -39,12 +39,13 @@ type kind struct {
 	failed atomic.Bool
 }
 
-// New returns Controllers without any.
+// New returns Controllers that watch nothing yet.
 func New(client dynamic.Interface, api discovery.DiscoveryInterface) *Controllers {
 	return &Controllers{discovery: api, factory: dynamicinformer.NewDynamicSharedInformerFactory(client, 0), kinds: map[schema.GroupKind]*kind{}}
 }
 
-// Follow has a handler told of each controller that changes or goes from now on.
+// Follow calls a handler for each controller that changes or is deleted from
+// now on.
 func (c *Controllers) Follow(handler cache.ResourceEventHandlerFuncs) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +58,9 @@ func (c *Controllers) followed() cache.ResourceEventHandlerFuncs {
 	return c.handler
 }
 
-// Request has a kind watched, from Start on. A kind that the API server does not
-// serve has no objects and is left out; it may be requested again later.
+// Request watches a kind once Start has been called. A kind that the API server
+// does not serve has no objects and is ignored; it may be requested again
+// later.
 func (c *Controllers) Request(of schema.GroupKind) error {
 	if c.kind(of) != nil {
 		return nil
@@ -131,7 +133,7 @@ func Resource(api discovery.DiscoveryInterface, of schema.GroupKind) (resource s
 	return resource, false, nil
 }
 
-// Start begins to watch what was or will be requested, until the context ends.
+// Start begins watching what was or will be requested, until the context ends.
 func (c *Controllers) Start(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +141,7 @@ func (c *Controllers) Start(ctx context.Context) {
 	c.factory.Start(c.stop)
 }
 
-// Settled reports whether each kind has been listed, or could not be.
+// Settled reports whether each kind has been listed or cannot be.
 func (c *Controllers) Settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,9 +153,9 @@ func (c *Controllers) Settled() bool {
 	return true
 }
 
-// Get returns a controller, nil if there is none of that name. watched is false for
-// a kind that was not requested or is not served, listed for one that could not be
-// listed yet.
+// Get returns a controller, nil if there is none with that name. watched is
+// false for a kind that was not requested or is not served, listed for one that
+// could not be listed yet.
 func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *unstructured.Unstructured, watched, listed bool) {
 	k := c.kind(of)
 	if k == nil {
@@ -170,7 +172,7 @@ func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *
 	return object, true, true
 }
 
-// kept are the fields that are stored besides the metadata.
+// kept are the fields that are stored in addition to the metadata.
 var kept = [][]string{
 	{"spec", "replicas"}, {"spec", "minReadySeconds"}, {"spec", "podManagementPolicy"}, {"spec", "ordinals"}, {"spec", "reserveOrdinals"},
 	{"spec", "paused"}, {"spec", "updateStrategy", "type"}, {"spec", "updateStrategy", "paused"}, {"spec", "updateStrategy", "rollingUpdate", "paused"},
@@ -181,7 +183,7 @@ var kept = [][]string{
 	{"status", "updatedReplicas"}, {"status", "expectedUpdatedReplicas"},
 }
 
-// reduce is a cache.TransformFunc that keeps what is read of a controller.
+// reduce is a cache.TransformFunc that keeps what is read from a controller.
 func reduce(object any) (any, error) {
 	whole, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 
 var cloneSet = schema.GroupKind{Group: "apps.kruise.io", Kind: "CloneSet"}
 
-// served is an API server with CloneSets, in one version of two.
+// served is an API server with CloneSets in one of two versions.
 func served(t *testing.T, objects ...runtime.Object) (*fake.FakeDynamicClient, *Controllers) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
@@ -41,9 +41,9 @@ func settle(t *testing.T, c *Controllers) {
 	}
 }
 
-// Of a controller its scale is kept and what of its annotations is ours; the
-// template, which may be large and secret, only what says whether its pods can be
-// steered is.
+// A controller keeps its scale and those of its annotations that are ours; its
+// template, which may be large and secret, keeps only what decides whether its
+// pods can be steered.
 func TestWhatIsKeptOfAController(t *testing.T) {
 	_, c := served(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
@@ -94,8 +94,8 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 	}
 }
 
-// A kind that is not served keeps nobody from starting, nor does one that must not
-// be listed; of the latter it is known that it cannot be read.
+// A kind that is not served does not prevent a start, nor does one that must
+// not be listed; the latter is known to be unreadable.
 func TestKindsThatCannotBeRead(t *testing.T) {
 	client, c := served(t)
 	client.PrependReactor("list", "clonesets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -115,8 +115,8 @@ func TestKindsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A controller may be installed after this process began, as where both come from
-// one repository. It is watched as soon as it is requested again.
+// A controller may be installed after this process started, for example if both
+// come from one repository. It is watched as soon as it is requested again.
 func TestAKindThatIsServedLater(t *testing.T) {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "clonesets"}: "CloneSetList",

@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
-// FuzzController verifies that any object that an API server stores can be read,
-// and that what is kept of it is read as the whole object is.
+// FuzzController verifies that any object that an API server stores can be
+// read, and that the reduced object gives the same results as the whole one.
 func FuzzController(f *testing.F) {
 	for _, text := range []string{
 		`{"apiVersion":"apps.kruise.io/v1alpha1","kind":"CloneSet","metadata":{"uid":"u","generation":2,"annotations":{"evenkeel.io/evict":"false","a":"b"}},` +
@@ -38,7 +38,7 @@ func FuzzController(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, name, revision string) {
 		var whole, copied unstructured.Unstructured
 		if whole.UnmarshalJSON([]byte(text)) != nil || copied.UnmarshalJSON([]byte(text)) != nil {
-			return // an API server sends none
+			return // an API server never sends this
 		}
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: revision}}}
 		want := owners.OfCustom(&whole, pod)

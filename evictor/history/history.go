@@ -1,6 +1,6 @@
-// Package history tells of evictions long after they were made: it writes the
-// structured log lines of evictions and of what they achieved, and reads those
-// lines and the ledger again, for `evenkeel history`.
+// Package history reports on evictions long after they were made: it writes the
+// structured log lines of evictions and their results, and reads those lines
+// and the ledger again, for `evenkeel history`.
 package history
 
 import (
@@ -17,7 +17,7 @@ import (
 // are those of the log lines.
 type Entry struct {
 	// At is when it was made. A dry run repeats itself while nothing is evicted:
-	// At is then the first time, and Times how often.
+	// At is then the first time, and Times is how often.
 	At        time.Time `json:"at"`
 	DryRun    bool      `json:"dryRun,omitempty"`
 	Times     int       `json:"times,omitempty"`
@@ -27,21 +27,22 @@ type Entry struct {
 	// Owner is kind/name of the pod's controller.
 	Owner string `json:"owner,omitempty"`
 	Node  string `json:"node"`
-	// Destination is the planned one; empty for evictions by plugins of
-	// descheduler.
+	// Destination is the planned destination; empty for evictions by descheduler
+	// plugins.
 	Destination string `json:"destination,omitempty"`
 	CPUMilli    int64  `json:"cpuMilli"`
 	MemoryBytes int64  `json:"memoryBytes"`
 	ledger.Decision
-	// State is that of the move in the ledger, and Denied how admission control
-	// denied its eviction; both are empty for an entry from a log.
+	// State is the state of the move in the ledger, and Denied the message with
+	// which admission control denied its eviction; both are empty for an entry
+	// from a log.
 	State  string `json:"state,omitempty"`
 	Denied string `json:"denied,omitempty"`
 	// Landed is the replacement's node, Replacement its name, as far as known.
 	Landed      string `json:"landed,omitempty"`
 	Replacement string `json:"replacement,omitempty"`
-	// Outcome answers the questions that the eviction is judged by some time
-	// later; nil before.
+	// Outcome answers the questions by which the eviction is judged some time
+	// later; nil until then.
 	Outcome Outcome `json:"outcome,omitempty"`
 }
 
@@ -60,7 +61,7 @@ const (
 	podStayed        = "podStayed"
 )
 
-// against says, for each question but planned, what "no" means.
+// against describes, for each question but planned, what "no" means.
 var against = map[string]string{
 	sourceCooler:     "the node is as hot as before",
 	destinationUnder: "the destination is too hot",
@@ -85,7 +86,7 @@ func OfMove(m *ledger.Move) (Entry, bool) {
 		o := m.Outcome
 		e.Outcome = Outcome{planned: o.Planned, sourceCooler: o.SourceCooler, destinationUnder: o.DestinationUnder, healthy: o.Healthy}
 	}
-	made := !m.Evicted.IsZero() && (m.Accepted || m.Decision == nil) // an earlier version noted neither
+	made := !m.Evicted.IsZero() && (m.Accepted || m.Decision == nil) // earlier versions recorded neither
 	return e, made || m.Denied != ""
 }
 
@@ -103,7 +104,7 @@ func ofIntent(m *ledger.Intent, at time.Time) Entry {
 	return e
 }
 
-// Against returns what speaks against an eviction in hindsight, in words.
+// Against returns, in words, what speaks against an eviction in hindsight.
 func (o Outcome) Against() (words []string) {
 	for _, question := range slices.Sorted(maps.Keys(o)) {
 		if why := against[question]; why != "" && !o[question] {
@@ -113,7 +114,7 @@ func (o Outcome) Against() (words []string) {
 	return words
 }
 
-// Result says in words what came of the eviction.
+// Result describes what came of the eviction.
 func (e *Entry) Result() string {
 	result := e.landing()
 	if e.Outcome == nil {
@@ -156,8 +157,8 @@ func (e *Entry) landing() string {
 	return "evicted"
 }
 
-// Why says in a few words what was exceeded, or else by which plugin the pod
-// was evicted.
+// Why describes briefly what was exceeded, or otherwise which plugin evicted
+// the pod.
 func (e *Entry) Why() string {
 	words := make([]string, len(e.Exceeded))
 	for i, x := range e.Exceeded {

@@ -39,7 +39,7 @@ func intent(name string) *ledger.Intent {
 	}
 }
 
-// entry is what is known of it afterwards.
+// entry is what is known of that move afterwards.
 func entry(name string, change ...func(*Entry)) Entry {
 	m := intent(name)
 	e := Entry{
@@ -70,8 +70,8 @@ func loggers() map[string]func(io.Writer) klog.Logger {
 	}
 }
 
-// What is logged of evictions is read again, in both formats, behind prefixes,
-// in any order of files and among other lines.
+// Logged evictions are read back in both formats, with prefixes, with files in
+// any order and among other lines.
 func TestLogsAreReadAgain(t *testing.T) {
 	judged := ledger.Outcome{Judged: at(6), Planned: true, SourceCooler: true, DestinationUnder: true, Healthy: true}
 	moved := &ledger.Move{Intent: *intent("a"), Node: "n2", ReplacementName: "b", State: ledger.Landed}
@@ -117,8 +117,8 @@ func TestLogsAreReadAgain(t *testing.T) {
 	}
 }
 
-// Files that overlap, as those of `kubectl logs --since` do, tell of each
-// eviction and of each that a dry run would have made once.
+// Overlapping files, such as those of `kubectl logs --since`, give each
+// eviction, and each that a dry run would have made, only once.
 func TestOverlappingLogs(t *testing.T) {
 	for format, make := range loggers() {
 		t.Run(format, func(t *testing.T) {
@@ -224,8 +224,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Whoever creates a pod names its controller as they please: the eviction is
-// told all the same, in one line.
+// Whoever creates a pod can name any controller: the eviction is still logged,
+// on one line.
 func TestOwnersOfSeveralLines(t *testing.T) {
 	for format, make := range loggers() {
 		t.Run(format, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestOwnersOfSeveralLines(t *testing.T) {
 	}
 }
 
-// What others write into a logged value is no entry, in whatever lines it is,
+// Values written by others are never entries, on whatever lines they appear,
 // and an entry is read whatever others wrote into its message.
 func TestValuesOfOthersAreNoEntries(t *testing.T) {
 	var genuine bytes.Buffer
@@ -274,8 +274,8 @@ func TestValuesOfOthersAreNoEntries(t *testing.T) {
 	}
 }
 
-// Lines that are too long, cut off or of something else tell of nothing, and
-// those after them are read.
+// Lines that are too long, truncated or unrelated are skipped, and the lines
+// after them are read.
 func TestOtherLinesAreSkipped(t *testing.T) {
 	var out bytes.Buffer
 	LogEviction(klog.NewContext(t.Context(), loggers()["text"](&out)), intent("a"), at(0), false)
@@ -297,7 +297,8 @@ func TestOtherLinesAreSkipped(t *testing.T) {
 	}
 }
 
-// Few lines can be as large as many: their bytes are bounded, too.
+// A few large lines can take as much memory as many small ones, so their bytes
+// are bounded, too.
 func TestLargeLinesAreBounded(t *testing.T) {
 	var out bytes.Buffer
 	for n := range 20 {
@@ -318,7 +319,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// No line makes the reader panic, and what it reads of one names a pod.
+// No line makes the reader panic, and an entry that it reads names a pod.
 func FuzzParse(f *testing.F) {
 	for _, make := range loggers() {
 		var out bytes.Buffer

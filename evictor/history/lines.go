@@ -10,8 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// The messages of the log lines. They and their keys are read by later
-// versions.
+// The messages of the log lines. Later versions read them and their keys.
 const (
 	evicted     = "Evicted pod"
 	wouldEvict  = "Would evict pod"
@@ -19,8 +18,9 @@ const (
 	trialJudged = "Would-be move judged"
 )
 
-// LogEviction logs an eviction with everything that it was decided by. The
-// framework's own line about the same eviction has the same message, and no UID.
+// LogEviction logs an eviction with everything on which the decision was based.
+// The framework's own line about the same eviction has the same message, and no
+// UID.
 func LogEviction(ctx context.Context, move *ledger.Intent, at time.Time, dryRun bool) {
 	message := evicted
 	if dryRun {
@@ -32,14 +32,14 @@ func LogEviction(ctx context.Context, move *ledger.Intent, at time.Time, dryRun 
 		"exceeded", e.Exceeded, "policy", e.Policy, "cycle", e.Cycle, "message", oneLine.Replace(e.Message))
 }
 
-// LogJudged logs what came of a move.
+// LogJudged logs the result of a move.
 func LogJudged(ctx context.Context, move *ledger.Move, o *ledger.Outcome) {
 	klog.FromContext(ctx).V(2).Info(moveJudged, "pod", klog.KRef(move.Namespace, move.Pod), "node", move.From,
 		"destination", move.Node, "at", stamp(o.Judged), "podUID", move.PodUID, "replacement", move.ReplacementName,
 		planned, o.Planned, sourceCooler, o.SourceCooler, destinationUnder, o.DestinationUnder, healthy, o.Healthy)
 }
 
-// Trial is what became of a move that a dry run would have made, without it.
+// Trial is what happened without a move that a dry run would have made.
 type Trial struct{ SourceStillHot, DestinationTakes, PodStayed bool }
 
 // LogTrial logs it.
@@ -49,8 +49,8 @@ func LogTrial(ctx context.Context, move *ledger.Intent, at time.Time, t Trial) {
 		sourceStillHot, t.SourceStillHot, destinationTakes, t.DestinationTakes, podStayed, t.PodStayed)
 }
 
-// oneLine keeps a value on the line of its entry: klog writes each line of a text
-// as a new line of the log.
+// oneLine keeps a value on the line of its entry, because klog starts a new log
+// line for each line of a text.
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -33,9 +33,9 @@ func (r *ref) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// parse reads a log line in klog's text format or as JSON, also behind the
-// prefix that a container runtime or kubectl puts before it. It reports false
-// for lines about anything else.
+// parse reads a log line in klog's text format or as JSON, with or without the
+// prefix that a container runtime or kubectl adds. It reports false for lines
+// about anything else.
 func parse(text []byte) (l line, ok bool) {
 	fields := fieldsOf(text)
 	if fields == nil {
@@ -49,7 +49,7 @@ func parse(text []byte) (l line, ok bool) {
 	e.Namespace, e.Pod = l.PodRef.namespace, l.PodRef.name
 	e.DryRun = l.Said == wouldEvict || l.Said == trialJudged
 	if l.Said == evicted || l.Said == wouldEvict {
-		return l, fields["message"] != nil // the last one, so that the line is whole
+		return l, fields["message"] != nil // the last field, so that the line is complete
 	}
 	e.Outcome = Outcome{}
 	for _, question := range []string{planned, sourceCooler, destinationUnder, healthy, sourceStillHot, destinationTakes, podStayed} {
@@ -83,7 +83,8 @@ func fieldsOf(text []byte) map[string]json.RawMessage {
 	return nil
 }
 
-// object returns the fields of a line in JSON, nil if its message is another.
+// object returns the fields of a JSON line; nil if its message is a different
+// one.
 func object(text []byte, message string) (fields map[string]json.RawMessage) {
 	start := bytes.IndexByte(text, '{')
 	if start < 0 || json.NewDecoder(bytes.NewReader(text[start:])).Decode(&fields) != nil || string(fields["msg"]) != message {
@@ -93,7 +94,7 @@ func object(text []byte, message string) (fields map[string]json.RawMessage) {
 }
 
 // keysAndValues reads key=value pairs as klog writes them: strings quoted as in
-// Go, everything else as JSON. It stops at what is neither.
+// Go, everything else as JSON. It stops at anything else.
 func keysAndValues(text string) map[string]json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	for {
@@ -109,8 +110,8 @@ func keysAndValues(text string) map[string]json.RawMessage {
 	}
 }
 
-// valueOf returns the value that a text begins with as JSON, and its length in
-// the text; nil if it begins with none.
+// valueOf returns the value at the start of a text as JSON, and its length in
+// the text; nil if there is none.
 func valueOf(text string) (value json.RawMessage, length int) {
 	if quoted, err := strconv.QuotedPrefix(text); err == nil {
 		unquoted, err := strconv.Unquote(quoted)

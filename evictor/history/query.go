@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// maxLine bounds the log lines that are read; longer ones are none of ours.
+	// maxLine bounds the log lines that are read; longer ones are not ours.
 	maxLine = 64 << 10
-	// maxEntries bounds the evictions that are kept of logs, maxTimes how often
-	// a dry run would have made all of them together.
+	// maxEntries bounds the evictions that are kept from logs, maxTimes the total
+	// number of times that a dry run would have made them.
 	maxEntries = 100_000
 	maxTimes   = 5_000_000
 	// maxKept bounds the bytes of the lines that entries were read from.
 	maxKept = 256 << 20
 )
 
-// Query selects entries. What is empty selects all.
+// Query selects entries. Empty fields select everything.
 type Query struct {
 	// Pod is namespace/name of an evicted pod or of its replacement. Owner is
 	// namespace/name of its controller, or of the Deployment behind it.
 	Pod, Owner string
-	// Node is one that pods were evicted from, planned for or landed on.
+	// Node is a node that pods were evicted from, planned for or landed on.
 	Node string
-	// Since is the time of the first.
+	// Since is the time of the first entry.
 	Since time.Time
 }
 
@@ -48,8 +48,9 @@ func (q *Query) selects(e *Entry) bool {
 	return false
 }
 
-// ownedBy reports whether the entry's pod is that of a controller or, for a
-// ReplicaSet, of its Deployment: the ReplicaSet's name is that with a hash.
+// ownedBy reports whether the entry's pod belongs to a controller or, for a
+// ReplicaSet, to its Deployment: the ReplicaSet's name is the Deployment's plus
+// a hash.
 func (e *Entry) ownedBy(owner string) bool {
 	kind, name, _ := strings.Cut(e.Owner, "/")
 	if e.Namespace+"/"+name == owner {
@@ -59,7 +60,7 @@ func (e *Entry) ownedBy(owner string) bool {
 	return kind == "ReplicaSet" && i > 0 && e.Namespace+"/"+name[:i] == owner
 }
 
-// OfLedger returns the selected evictions that the ledger holds, oldest first.
+// OfLedger returns the selected evictions in the ledger, oldest first.
 func (q *Query) OfLedger(d *ledger.Document) []Entry {
 	entries := []Entry{}
 	for i := range d.Moves {
@@ -75,18 +76,18 @@ func (q *Query) OfLedger(d *ledger.Document) []Entry {
 type Logs struct {
 	query Query
 	made  map[key]*Entry
-	// times are when a dry run would have made an eviction, in Unix seconds, so
-	// that files may overlap; counted is how many there are.
+	// times are the times, in Unix seconds, at which a dry run would have made an
+	// eviction, so that files may overlap; counted is their number.
 	times   map[key]map[int64]struct{}
 	counted int
-	// judged are the first judgements, also of evictions that are not known.
+	// judged are the first judgements, including those of unknown evictions.
 	judged map[key]Entry
-	// kept is how many bytes of lines were kept, of mostKept at most.
+	// kept is the number of bytes of kept lines, mostKept its maximum.
 	kept, mostKept int
 }
 
-// key is an eviction: a pod is evicted once. A dry run would evict it again and
-// again.
+// key identifies an eviction: a pod is evicted once. A dry run would evict it
+// again and again.
 type key struct {
 	podUID string
 	dryRun bool
@@ -156,7 +157,7 @@ func (l *Logs) add(text []byte) error {
 	return nil
 }
 
-// count notes that a dry run would have made an eviction.
+// count records that a dry run would have made an eviction.
 func (l *Logs) count(of key, at time.Time) {
 	if !of.dryRun {
 		return

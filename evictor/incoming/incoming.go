@@ -1,6 +1,6 @@
-// Package incoming follows moves that are on their way: where their
-// replacements count although no observation, filter or quota shows them there
-// yet, and which nodes they have begun to cool.
+// Package incoming follows moves in flight: where their replacements count
+// although no observation, filter or quota shows them there yet, and which
+// nodes the moves have begun to cool.
 package incoming
 
 import (
@@ -16,12 +16,13 @@ import (
 
 // Pods finds pods by their names.
 type Pods interface {
-	// Pod returns the pod as the watch has it, nil when it is gone.
+	// Pod returns the pod as the watch shows it; nil if it is gone.
 	Pod(namespace, name string) *v1.Pod
 }
 
-// Expect counts the replacement of a move in flight where it will be. One that
-// does not exist yet is known by the pod that it replaces.
+// Expect counts the replacement of a move in flight on the node where it will
+// be. A replacement that does not exist yet is represented by the pod that it
+// replaces.
 func Expect(session *placement.Session, pods Pods, move *ledger.Move) error {
 	node := cmp.Or(move.Node, move.To)
 	if node == "" {
@@ -40,7 +41,7 @@ func Expect(session *placement.Session, pods Pods, move *ledger.Move) error {
 	return nil
 }
 
-// Replaced returns the evicted pod that an owner has still to replace, nil if
+// Replaced returns the evicted pod that its owner still has to replace; nil if
 // there is none or it is gone.
 func Replaced(pods Pods, move *ledger.Move) *v1.Pod {
 	if move.Evicted.IsZero() || move.Replacement != "" {
@@ -69,13 +70,14 @@ func Arrivals(inFlight, ended []ledger.Move, observed time.Time) (arrivals []str
 }
 
 // begunFor is how long after its first move a node that is still hot counts as
-// half cooled: long enough for its windows to show the moves, and for a cycle
-// that waits for others.
+// half cooled: long enough for its windows to reflect the moves, and for a
+// cycle that waits for others.
 const begunFor = 30 * time.Minute
 
-// Begun names the nodes that planned moves have begun to leave lately. Who is
-// not cooled begunFor later, by whatever came of it, has no precedence until
-// moves have paused as long: hotter nodes wait.
+// Begun returns the nodes that planned moves have recently begun to leave. A
+// node that is not cooled after begunFor, whatever came of its moves, has no
+// precedence until moves have paused for as long, so that hotter nodes are not
+// kept waiting.
 func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	first := map[string]time.Time{}
 	for _, moves := range [...][]ledger.Move{inFlight, ended} {
@@ -98,11 +100,12 @@ func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	return begun
 }
 
-// movedFor is how long a pod counts as moved: what it wants differs by day and night, so
-// a move has shown its effect only after a day.
+// movedFor is how long a pod counts as moved: its demand varies by day and
+// night, so the full effect of a move shows only after a day.
 const movedFor = 24 * time.Hour
 
-// Moved names, by UID, the pods that planned moves have brought to their nodes lately.
+// Moved returns, by UID, the pods that planned moves have recently brought to
+// their nodes.
 func Moved(ended []ledger.Move, now time.Time) map[string]bool {
 	moved := map[string]bool{}
 	for i := range ended {

@@ -46,7 +46,7 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-// Only planned moves leave a node half cooled, not evictions of upstream's
+// Only planned moves leave a node half cooled, not evictions by upstream's
 // plugins for other reasons.
 func TestUpstreamsEvictionsBeginNothing(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
@@ -56,8 +56,9 @@ func TestUpstreamsEvictionsBeginNothing(t *testing.T) {
 	}
 }
 
-// A node that gets hot again and again may not be first for ever: each move would
-// make it the next plan's first, and hotter nodes would wait without end.
+// A node that repeatedly gets hot may not have precedence indefinitely: each
+// move would put it first in the next plan, and hotter nodes would wait without
+// end.
 func TestNobodyIsFirstForEver(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	var ended []ledger.Move
@@ -73,8 +74,8 @@ func TestNobodyIsFirstForEver(t *testing.T) {
 	}
 }
 
-// Pods count as moved for a day: those that planned moves have brought, wherever they
-// landed, and no pod that was only evicted or whose move came to nothing.
+// Pods that planned moves have brought count as moved for a day, wherever they
+// landed; pods that were only evicted or whose move came to nothing do not.
 func TestMoved(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	move := func(replacement, to, node string, state ledger.State, ended time.Time) ledger.Move {

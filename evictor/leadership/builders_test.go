@@ -15,21 +15,21 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// shelf is an API server that keeps one Lease, by versions.
+// shelf is an API server that keeps one Lease, with versions.
 type shelf struct {
 	*fake.Clientset
 
 	mu      sync.Mutex
 	lease   *coordinationv1.Lease // nil before it is created
 	version int
-	// fails is what it answers instead; between is called once between reading
-	// and writing.
+	// fails is the error that it returns instead; between is called once between
+	// reading and writing.
 	fails   error
 	between func(*coordinationv1.Lease)
-	// late is how long the answer to a write takes.
+	// late is how long the response to a write takes.
 	late time.Duration
-	// holders are those that the Lease was written for, in order; written is
-	// when that was last.
+	// holders are the identities for which the Lease was written, in order;
+	// written is the time of the last write.
 	holders []string
 	written time.Time
 }
@@ -124,7 +124,7 @@ func takenBy(holder string) func(*coordinationv1.Lease) {
 	return func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = &holder }
 }
 
-// lease is one with the shipped times.
+// newLease returns a Lease with the shipped times.
 func (s *shelf) newLease(t *testing.T, change ...func(*LeaseConfig)) *Lease {
 	t.Helper()
 	config := LeaseConfig{
@@ -141,7 +141,7 @@ func (s *shelf) newLease(t *testing.T, change ...func(*LeaseConfig)) *Lease {
 	return l
 }
 
-// terms counts the terms of leaders and notes who works when.
+// terms counts the terms of leaders and records which works when.
 type terms struct {
 	mu      sync.Mutex
 	working int
@@ -150,7 +150,7 @@ type terms struct {
 	most    int
 }
 
-// work lasts until its context ends, and for a while longer.
+// work lasts until its context ends, plus longer.
 func (w *terms) work(longer time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		w.mu.Lock()

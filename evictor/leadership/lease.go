@@ -29,13 +29,12 @@ type Lease struct {
 	config   LeaseConfig
 	identity string
 	trouble  kube.Trouble
-	// elected reports whether there is an election: without one this process is
+	// elected reports whether there is an election: without one, this process is
 	// the only one.
 	elected atomic.Bool
-	// leading is the term of the work that is being done; nil while there is
-	// none.
+	// leading is the term whose work is in progress; nil if there is none.
 	leading atomic.Pointer[term]
-	// holder is who was last seen to hold the Lease; nil before that.
+	// holder is the last known holder of the Lease; nil before it is known.
 	holder atomic.Pointer[string]
 }
 
@@ -58,14 +57,14 @@ func (l *Lease) Identity() string { return l.identity }
 
 var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
 
-// Stand says that there will be an election. Before that this process takes itself
-// for the only one.
+// Stand announces that there will be an election. Until then, this process
+// assumes that it is the only one.
 func (l *Lease) Stand() { l.elected.Store(true) }
 
 // Lead runs the work of a leader whenever this process holds the Lease, until
 // the context or the work ends. A process that loses the Lease steps down: the
-// work's context ends, and only after the work has returned the process stands
-// for election again. Moves in flight belong to whoever leads next.
+// work's context ends, and the process stands for election again only after the
+// work has returned. Moves in flight belong to the next leader.
 func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) error {
 	l.Stand()
 	for {
@@ -83,8 +82,8 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 	}
 }
 
-// serve waits for the Lease and serves one term. ended reports whether it ended
-// for another reason than the loss of the Lease.
+// serve waits for the Lease and serves one term. ended reports whether the term
+// ended for a reason other than the loss of the Lease.
 func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (ended bool, err error) {
 	t := &term{config: &l.config, identity: l.identity, trouble: &l.trouble, holder: &l.holder}
 	won, err := t.run(ctx, func(ctx context.Context) error {
@@ -106,8 +105,8 @@ func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (en
 }
 
 // release lets others take the Lease at once. The work has ended by then. The
-// write goes by the version read, so that it never takes the Lease from another
-// process that has it meanwhile.
+// write is conditional on the version that was read, so it never takes the
+// Lease from another process that holds it by then.
 func (l *Lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.config.callTimeout())
 	defer cancel()
@@ -124,7 +123,7 @@ func (l *Lease) release(ctx context.Context) {
 		_, err = l.client().Update(ctx, held, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		klog.FromContext(ctx).Info("The Lease was not released, so others wait until it is over", "reason", err.Error())
+		klog.FromContext(ctx).Info("The Lease was not released, so others wait until it expires", "reason", err.Error())
 	}
 }
 
@@ -147,15 +146,15 @@ func (l *Lease) Forbidden(ctx context.Context) bool {
 }
 
 // Margin returns how long before others may take the Lease a leader that cannot
-// renew it gives up. A call that changes something may last that long.
+// renew it gives up. A call that changes something may take that long.
 func (l *Lease) Margin() time.Duration { return l.config.margin() }
 
-// Leads returns an error if this process must not change anything any more. In
-// a process that was suspended contexts end late; the time since the last
-// renewal is reliable.
+// Leads returns an error if this process must not change anything any longer.
+// After a suspension of the process contexts end late, but the time since the
+// last renewal is reliable.
 func (l *Lease) Leads() error {
 	if !l.elected.Load() {
-		return nil // without election this process is the only one
+		return nil // without an election this process is the only one
 	}
 	if t := l.leading.Load(); t == nil || !t.leads() {
 		return errLeaseLost
@@ -175,8 +174,8 @@ func (l *Lease) Export(registry prometheus.Registerer) {
 	})
 }
 
-// Holder returns who was last seen to hold the Lease; empty if that is not
-// known, because this process does not stand for election or has not read it.
+// Holder returns the last known holder of the Lease; empty if it is unknown,
+// because this process does not stand for election or has not read it.
 func (l *Lease) Holder() string {
 	if holder := l.holder.Load(); holder != nil {
 		return *holder

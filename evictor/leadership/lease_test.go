@@ -21,10 +21,10 @@ func logged(ctx context.Context, lines *atomic.Int64) context.Context {
 	return klog.NewContext(ctx, funcr.New(func(string, string) { lines.Add(1) }, funcr.Options{}))
 }
 
-// An API server that is away for longer than the Lease costs a leader its term
-// and nothing else: the work ends, nothing is written any more, and the next
-// term begins once the API server is back and the work has returned, however
-// long that takes.
+// An API server that is unreachable for longer than the Lease costs a leader
+// only its term: the work ends, nothing more is written, and the next term
+// begins once the API server is back and the work has returned, however long
+// that takes.
 func TestALeaderStepsDownAndLeadsAgain(t *testing.T) {
 	for name, longer := range map[string]time.Duration{"work that ends at once": 0, "work that takes longer than the API server": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestALeaderStepsDownAndLeadsAgain(t *testing.T) {
 	}
 }
 
-// A leader that is told to stop holds the Lease until its work has ended, and
-// then releases it.
+// A leader that is stopped holds the Lease until its work has ended, and then
+// releases it.
 func TestTheLeaseIsReleasedAfterTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, first, second := newShelf(), &terms{}, &terms{}
@@ -115,8 +115,8 @@ func TestTheLeaseIsReleasedAfterTheWork(t *testing.T) {
 	})
 }
 
-// What another process holds is not released, not even if it takes the Lease
-// in between.
+// A Lease that another process holds is not released, even if it was taken in
+// between.
 func TestReleaseTakesFromNobody(t *testing.T) {
 	cases := map[string]struct {
 		between func(*coordinationv1.Lease)
@@ -145,7 +145,7 @@ func TestReleaseTakesFromNobody(t *testing.T) {
 }
 
 // A leader that is cut off while another takes its Lease follows that one, and
-// leaves its Lease alone when it is stopped.
+// does not touch the Lease when it is stopped.
 func TestAPartitionedLeaderFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w, ended := newShelf(), &terms{}, make(chan error)
@@ -176,8 +176,9 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 	})
 }
 
-// A lost Lease is not released while the work of its term goes on, even if the
-// API server is back by then: another would lead beside it.
+// A lost Lease is not released while the work of its term continues, even if
+// the API server is back by then, because another process would lead at the
+// same time.
 func TestALostLeaseIsNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w, ended := newShelf(), &terms{}, make(chan error)
@@ -204,7 +205,8 @@ func TestALostLeaseIsNotReleased(t *testing.T) {
 	})
 }
 
-// Others count from when the Lease was written, not from when the answer came.
+// Others count from when the Lease was written, not from when the response
+// arrived.
 func TestLateAnswersMakeNoLongerLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -232,7 +234,7 @@ func TestLateAnswersMakeNoLongerLease(t *testing.T) {
 	})
 }
 
-// A Lease that somebody rewrote is lost as soon as that is seen.
+// A Lease that someone has overwritten is lost as soon as this is seen.
 func TestALeaseTakenByForceIsLostAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ended := newShelf(), make(chan error)
@@ -255,12 +257,12 @@ func TestALeaseTakenByForceIsLostAtOnce(t *testing.T) {
 	})
 }
 
-// A process that works once ends by itself in any case: when its work is done,
-// when it loses the Lease, and when it cannot reach the Lease for long.
+// A process that works only once ends in any case: when its work is done, when
+// it loses the Lease, and when it cannot reach the Lease for long.
 func TestAnElectionForOneRun(t *testing.T) {
 	failed := errors.New("the work failed")
 	cases := map[string]struct {
-		away   time.Duration // from when on the API server is away
+		away   time.Duration // time from which the API server is unreachable
 		work   func(context.Context) error
 		want   error
 		within time.Duration
@@ -292,8 +294,8 @@ func TestAnElectionForOneRun(t *testing.T) {
 	}
 }
 
-// Waiting for the Lease is progress, whether another holds it or nobody can be
-// reached.
+// Waiting for the Lease counts as progress, whether another process holds it or
+// the API server is unreachable.
 func TestWaitingIsProgress(t *testing.T) {
 	for name, fails := range map[string]error{"another holds it": nil, "the API server is away": errAway} {
 		t.Run(name, func(t *testing.T) {
@@ -331,8 +333,9 @@ func TestALeaseIsLedForWholeSeconds(t *testing.T) {
 	}
 }
 
-// Whoever is to be elected does not lead before, though nothing was asked yet;
-// without election there is one process, which does.
+// A process that stands for election does not lead before it is elected, even
+// if nothing was requested yet; without an election there is only one process,
+// which leads.
 func TestWhoStandsDoesNotLead(t *testing.T) {
 	l := newShelf().newLease(t)
 	if err := l.Leads(); err != nil {

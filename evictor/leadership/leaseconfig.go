@@ -13,19 +13,20 @@ type LeaseConfig struct {
 	// Elect reports whether there is an election; without one this process is
 	// the only one.
 	Elect bool
-	// Once reports whether the work ends by itself: then the process fails if
-	// it loses the Lease before, or cannot reach it for long. Otherwise it
-	// stands for election again, however long that takes.
+	// Once: the work ends on its own. The process then fails if it loses the Lease
+	// earlier, or cannot reach it for long. Otherwise it stands for election
+	// again, however long that takes.
 	Once bool
-	// Duration counts in whole seconds, as others read it.
+	// Duration counts in whole seconds, because other processes read it in whole
+	// seconds.
 	Duration, RenewDeadline, RetryPeriod time.Duration
-	// Progress is called whenever the process tries to take the Lease: waiting
-	// counts as progress, and so does waiting for the API server.
+	// Progress is called whenever the process tries to take the Lease, because
+	// waiting for the Lease or the API server counts as progress.
 	Progress func()
 }
 
 // margin returns how long before others may take the Lease a leader that cannot
-// renew it gives up. A call that changes something may last that long.
+// renew it gives up. A call that changes something may take that long.
 func (c *LeaseConfig) margin() time.Duration {
 	const most = 5 * time.Second
 	if !c.Elect {
@@ -34,5 +35,6 @@ func (c *LeaseConfig) margin() time.Duration {
 	return min(most, c.Duration-c.RenewDeadline)
 }
 
-// callTimeout bounds one call for the Lease, so that there is time for another.
+// callTimeout bounds one call for the Lease, so that there is time for another
+// one.
 func (c *LeaseConfig) callTimeout() time.Duration { return max(c.RenewDeadline/2, time.Second) }

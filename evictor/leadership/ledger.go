@@ -26,7 +26,7 @@ type Config struct {
 	Lease     *Lease
 	// Switch is the kill switch.
 	Switch *pause.Switch
-	// Moves has the ledger of this process and adopts stored ones.
+	// Moves holds the ledger of this process and adopts stored ones.
 	Moves    Moves
 	Clock    evictor.Clock
 	Registry prometheus.Registerer
@@ -43,7 +43,7 @@ type Follower interface {
 	ReadGeneration(ctx context.Context) (int64, error)
 }
 
-// Moves has the ledger of this process and adopts what others have stored.
+// Moves holds the ledger of this process and adopts what others have stored.
 type Moves interface {
 	Ledger() *ledger.Ledger
 	Adopt(document ledger.Document)
@@ -58,28 +58,28 @@ type Authority struct {
 	saved atomic.Int64
 	// unwritable reports whether the last attempt to store failed.
 	unwritable atomic.Bool
-	// taken reports whether this process has read the ledger in its term.
+	// taken reports whether this process has read the ledger in its current term.
 	taken atomic.Bool
-	// alone reports whether this process does not use the stored ledger: it may
-	// not read it, and runs only upstream's plugins or changes nothing.
+	// alone reports whether this process does not use the stored ledger, because
+	// it may not read it and runs only upstream's plugins or changes nothing.
 	alone atomic.Bool
 }
 
 var _ evictor.Authority = (*Authority)(nil)
 
 const (
-	// ledgerTimeout bounds each API call for the stored ledger.
+	// ledgerTimeout bounds each API call about the stored ledger.
 	ledgerTimeout = 5 * time.Second
-	// flushInterval is how soon a ledger change outside of a cycle is stored.
+	// flushInterval is how soon a ledger change outside a cycle is stored.
 	flushInterval = time.Second
-	// announceWait is the time between storing the ledger and evicting the
-	// first pod, so that all processes that answer kube-scheduler have it by
+	// announceWait is the time between storing the ledger and evicting the first
+	// pod, so that all processes that answer kube-scheduler have the ledger by
 	// then. announceTimeout bounds the wait for a separate extender that can be
-	// asked.
+	// queried.
 	announceWait    = 500 * time.Millisecond
 	announceTimeout = 3 * time.Second
-	// pauseInterval is how often the kill switch is read for metrics and
-	// reports. It is also read before each eviction.
+	// pauseInterval is how often the kill switch is read for metrics and reports.
+	// It is also read before each eviction.
 	pauseInterval = 10 * time.Second
 )
 
@@ -131,20 +131,22 @@ func (a *Authority) export(factory promauto.Factory) {
 		func() float64 { return float64(a.store.Size()) })
 	while("evenkeel_ledger_unreadable", "1 while evicting waits until the stored ledger can be read, or its loss is accepted.",
 		func() bool { return a.Unreadable() != nil })
-	// What a process failed to store is the next leader's to store.
+	// What one process failed to store is the next leader's responsibility.
 	while("evenkeel_ledger_unwritable", "1 while the leader cannot store the ledger, so that it makes no moves.",
 		func() bool { return !a.Stored() && a.Leads() == nil })
 	while("evenkeel_evictions_dry_run", "1 in a process that plans and logs evictions without making them.",
 		func() bool { return a.config.DryRun })
 }
 
-// Unreadable returns why the stored ledger stops evicting; nil if it does not.
+// Unreadable returns why the stored ledger prevents evictions; nil if it does
+// not.
 func (a *Authority) Unreadable() error { return a.store.Unreadable() }
 
-// Generation returns that of the newest stored ledger that was read or written.
+// Generation returns the generation of the newest stored ledger that was read
+// or written.
 func (a *Authority) Generation() int64 { return a.store.Generation() }
 
-// Follow adopts what the evicting process writes, until the context ends.
+// Follow adopts what the evicting process stores, until the context ends.
 func (a *Authority) Follow(ctx context.Context) error {
 	a.store.Follow(ctx, func(document ledger.Document) {
 		if a.config.Lease.Elected() {
@@ -155,19 +157,19 @@ func (a *Authority) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Begin is called when a term begins, before Take: whoever led in the meantime
-// may have written the ledger.
+// Begin is called when a term begins, before Take: another leader may have
+// written the ledger meanwhile.
 func (a *Authority) Begin() {
 	a.taken.Store(false)
 	a.store.Release()
 }
 
-// errNotTaken says that a process which leads has not read the ledger yet, or does
+// errNotTaken means that a leading process has not read the ledger yet, or does
 // not use it.
 var errNotTaken = errors.New("the ledger was not taken over")
 
-// Knows returns why the ledger of this process does not have all moves in flight:
-// it does not lead, or does not use the stored ledger.
+// Knows returns why the ledger of this process may lack moves in flight: it
+// does not lead, or does not use the stored ledger.
 func (a *Authority) Knows() error {
 	if err := a.Leads(); err != nil {
 		return err
@@ -178,12 +180,12 @@ func (a *Authority) Knows() error {
 	return nil
 }
 
-// Take reads the stored ledger, as the one process that writes it from now on.
-// It cancels moves that a predecessor intended and has not made. A process that
-// needs no ledger continues without one that it may not read. If the stored
-// document is not a ledger Take fails, because holds, cooldowns and pods in
-// flight would be lost, until a person accepts that; a dry run evicts nothing
-// and continues.
+// Take reads the stored ledger for the one process that writes it from now on.
+// It cancels moves that a predecessor intended but did not make. A process that
+// needs no ledger continues without it if it is not allowed to read it. If the
+// stored document is not a ledger, Take fails until a user accepts the loss,
+// because holds, cooldowns and moves in flight would be lost; a dry run evicts
+// nothing and continues.
 func (a *Authority) Take(ctx context.Context, needed bool) error {
 	if a.alone.Load() {
 		return nil
@@ -194,7 +196,7 @@ func (a *Authority) Take(ctx context.Context, needed bool) error {
 	document, err := a.store.Load(ctx)
 	if apierrors.IsForbidden(err) && (a.config.DryRun || !needed) {
 		a.alone.Store(true)
-		klog.FromContext(ctx).Info("The ledger is kept in this process alone, and a kill switch that it may not read is ignored", "reason", err.Error())
+		klog.FromContext(ctx).Info("The ledger is kept in this process only, and a kill switch that it may not read is ignored", "reason", err.Error())
 		return nil
 	}
 	harmless := a.config.DryRun && errors.Is(err, configmap.ErrUnreadable)
@@ -214,7 +216,7 @@ func (a *Authority) Take(ctx context.Context, needed bool) error {
 // Alone reports whether this process does not use the stored ledger.
 func (a *Authority) Alone() bool { return a.alone.Load() }
 
-// Reconsider makes the next Take try to read the ledger again: another policy
+// Reconsider makes the next Take read the ledger again, because another policy
 // may need it.
 func (a *Authority) Reconsider() { a.alone.Store(false) }
 
@@ -242,8 +244,8 @@ func (a *Authority) Commit(ctx context.Context) error {
 // Stored implements evictor.Authority.
 func (a *Authority) Stored() bool { return !a.unwritable.Load() }
 
-// Keep stores what changes between cycles (landings, cancellations, outcomes)
-// until the context ends. It calls assess before each check.
+// Keep stores changes between cycles (landings, cancellations, outcomes) until
+// the context ends. It calls assess before each check.
 func (a *Authority) Keep(ctx context.Context, assess func(context.Context)) error {
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
@@ -267,7 +269,7 @@ func (a *Authority) Keep(ctx context.Context, assess func(context.Context)) erro
 }
 
 // Announced implements evictor.Authority: it waits until a separate extender
-// reports the stored ledger or, without one, as long as a watch takes.
+// reports the stored ledger or, without one, for as long as a watch takes.
 func (a *Authority) Announced(ctx context.Context) {
 	if a.config.Follower == nil {
 		evictor.Sleep(ctx, announceWait)
@@ -284,7 +286,7 @@ func (a *Authority) Announced(ctx context.Context) {
 }
 
 // Paused implements evictor.Authority. A process that may read neither the
-// ledger nor the kill switch, and needs no ledger, has no kill switch.
+// ledger nor the kill switch, and needs no ledger, cannot be paused.
 func (a *Authority) Paused(ctx context.Context) error {
 	return a.config.Switch.Read(ctx, a.alone.Load()).Err()
 }
@@ -292,7 +294,7 @@ func (a *Authority) Paused(ctx context.Context) error {
 // Pause returns the newest state of the kill switch that was read.
 func (a *Authority) Pause() pause.State { return a.config.Switch.Last() }
 
-// WatchPause reads the kill switch from time to time, until the context ends.
+// WatchPause reads the kill switch periodically, until the context ends.
 func (a *Authority) WatchPause(ctx context.Context) error {
 	for ctx.Err() == nil {
 		_ = a.Paused(ctx) // the Switch remembers it

@@ -33,7 +33,7 @@ type clock struct{}
 func (clock) Now() time.Time   { return time.Now() }
 func (clock) Local() time.Time { return time.Now() }
 
-// office is an Authority over a cluster's objects.
+// office returns an Authority for a cluster with objects.
 func office(t *testing.T, client *fake.Clientset, change func(*Config)) (*Authority, *prometheus.Registry) {
 	t.Helper()
 	lease, err := NewLease(LeaseConfig{Client: client, Namespace: "ns", Name: "lease"})
@@ -77,7 +77,7 @@ func gauges(t *testing.T, registry *prometheus.Registry, name string) map[string
 	return values
 }
 
-// forbidAll refuses to read ConfigMaps.
+// forbidAll denies reading ConfigMaps.
 func forbidAll(client *fake.Clientset) {
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("no rule"))
@@ -88,8 +88,9 @@ func pauseObject() *v1.ConfigMap {
 	return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: pause.Name}}
 }
 
-// A process that may read neither ConfigMap stops, unless it needs no ledger and
-// took none over; then it still heeds a kill switch that it may read.
+// A process that may read neither ConfigMap stops, unless it needs no ledger
+// and has not taken one over; it then still obeys a kill switch that it may
+// read.
 func TestPausedByRights(t *testing.T) {
 	for name, tc := range map[string]struct {
 		needed, alone bool
@@ -124,8 +125,8 @@ func TestPausedByRights(t *testing.T) {
 	}
 }
 
-// A leader that cannot store the ledger is shown by a metric until it can, or
-// until another leads.
+// A metric shows that a leader cannot store the ledger, until it can or another
+// process leads.
 func TestUnwritableLedgerIsExported(t *testing.T) {
 	client, refused := fake.NewClientset(), false
 	client.PrependReactor("*", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -147,7 +148,7 @@ func TestUnwritableLedgerIsExported(t *testing.T) {
 		if err := a.Commit(t.Context()); (err != nil) != step.refused {
 			t.Errorf("step %d: storing the ledger: %v", i, err)
 		}
-		a.config.Lease.elected.Store(step.follows) // elected once, and led no more
+		a.config.Lease.elected.Store(step.follows) // elected once, but no longer leading
 		if got := gauges(t, registry, "evenkeel_ledger_unwritable")[""]; got != step.want {
 			t.Errorf("step %d: gauge %v, want %v", i, got, step.want)
 		}
@@ -164,8 +165,9 @@ func TestDryRunIsExported(t *testing.T) {
 	}
 }
 
-// What reports and metrics say of the kill switch is as new as pauseInterval,
-// without anything to evict, and a deleted ledger changes nothing about it.
+// Reports and metrics show the kill switch with a delay of at most
+// pauseInterval, even if there is nothing to evict, and a deleted ledger does
+// not affect that.
 func TestWatchPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.ConfigMapName}})
@@ -198,9 +200,9 @@ func TestWatchPause(t *testing.T) {
 	})
 }
 
-// A process that holds the ledger writes a damaged one again without waiting for
-// a change, so that a successor finds it whole; one that cannot be read and is
-// not held is shown by a metric.
+// A process that holds the ledger rewrites a damaged one without waiting for a
+// change, so that a successor finds it intact; a metric shows a ledger that
+// cannot be read and is not held.
 func TestKeepRestores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()

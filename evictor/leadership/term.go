@@ -19,12 +19,13 @@ import (
 )
 
 // term is one election and, if it is won, the work of a leader until that has
-// returned. It has an elector of its own, because one that has lost remembers.
+// returned. It has its own elector, because an elector that has lost keeps
+// state.
 type term struct {
 	config   *LeaseConfig
 	identity string
 	trouble  *kube.Trouble
-	// holder is who holds the Lease.
+	// holder is the holder of the Lease.
 	holder *atomic.Pointer[string]
 
 	elector *leaderelection.LeaderElector
@@ -32,20 +33,20 @@ type term struct {
 	logger  klog.Logger
 	// stop ends the election and with it the term.
 	stop context.CancelFunc
-	// finished is closed when the work has returned, with err, and lost says
-	// whether the Lease was lost before.
+	// finished is closed when the work has returned with err; lost reports whether
+	// the Lease was lost before.
 	finished chan struct{}
 	err      error
 	lost     bool
-	// unreachable is why the election was given up.
+	// unreachable is the reason why the election was given up.
 	unreachable error
 }
 
-// run stands for election and returns once there is no work any more. won
-// reports whether there was any.
+// run stands for election and returns once no work is in progress. won reports
+// whether there was any.
 func (t *term) run(ctx context.Context, work func(context.Context) error) (won bool, err error) {
-	// The Lease is renewed until the work has ended: a process that is told to
-	// stop first finishes what it is doing.
+	// The Lease is renewed until the work has ended, because a process that is
+	// stopped first finishes what it is doing.
 	standing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	t.stop, t.logger, t.finished = stop, klog.FromContext(ctx), make(chan struct{})
@@ -59,13 +60,13 @@ func (t *term) run(ctx context.Context, work func(context.Context) error) (won b
 	if t.elector, err = leaderelection.NewLeaderElector(config); err != nil {
 		return false, exit.Usagef("leader election: %w", err)
 	}
-	// Once the election is won the work ends first, and then the term.
+	// If the election was won, the work ends first, and then the term.
 	defer context.AfterFunc(ctx, func() {
 		if !t.lock.won() {
 			stop()
 		}
 	})()
-	// The elector logs each failed try; the lock does so in bounded measure.
+	// The elector logs each failed attempt; the lock limits how often it logs.
 	t.elector.Run(klog.NewContext(standing, logr.Discard()))
 	if !t.lock.won() {
 		return false, nil
@@ -81,8 +82,8 @@ func (t *term) election() leaderelection.LeaderElectionConfig {
 		RenewDeadline: t.config.RenewDeadline,
 		RetryPeriod:   t.config.RetryPeriod,
 		Name:          t.config.Name,
-		// The elector would release the Lease while the work goes on, and
-		// whoever holds it by then: Lease.release does better.
+		// The elector would release the Lease while the work is still in progress,
+		// and even if another process holds it by then; Lease.release avoids both.
 		ReleaseOnCancel: false,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStoppedLeading: func() {},
@@ -94,8 +95,8 @@ func (t *term) election() leaderelection.LeaderElectionConfig {
 	}
 }
 
-// lead does the work until it returns, the Lease is lost or the process is told
-// to stop.
+// lead does the work until it returns, the Lease is lost or the process is
+// stopped.
 func (t *term) lead(ctx, held context.Context, work func(context.Context) error) {
 	defer close(t.finished)
 	defer t.stop()
@@ -112,8 +113,8 @@ func (t *term) leads() bool {
 	return renewed != nil && time.Since(*renewed) < t.config.Duration-t.config.margin() && t.elector.IsLeader()
 }
 
-// lock is the Lease for the elector. It bounds each call and notes when the
-// last write that succeeded began: from then on others count.
+// lock is the Lease as the elector sees it. It bounds each call and records
+// when the last successful write began, because others count from then on.
 type lock struct {
 	resourcelock.Interface
 	term    *term
@@ -122,8 +123,8 @@ type lock struct {
 
 var _ resourcelock.Interface = (*lock)(nil)
 
-// won reports whether the Lease was written: exactly then the elector begins a
-// term.
+// won reports whether the Lease was written, which is exactly when the elector
+// begins a term.
 func (k *lock) won() bool { return k.renewed.Load() != nil }
 
 // Get implements resourcelock.Interface.
@@ -157,8 +158,8 @@ func (k *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	return err
 }
 
-// call makes one call in bounded time and logs what is wrong in bounded
-// measure. A process that works once gives an election up in the end.
+// call makes one call with a timeout and limits how often errors are logged. A
+// process that works once eventually gives up the election.
 func (k *lock) call(ctx context.Context, do func(context.Context) error) error {
 	t := k.term
 	calling, cancel := context.WithTimeout(ctx, t.config.callTimeout())
@@ -169,7 +170,7 @@ func (k *lock) call(ctx context.Context, do func(context.Context) error) error {
 	}
 	trouble := err
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		trouble = nil // an answer, and the elector's to deal with
+		trouble = nil // a regular response, which the elector handles
 	}
 	lasted := t.trouble.Note(klog.NewContext(ctx, t.logger), trouble)
 	if t.config.Once && !k.won() && lasted > kube.StallTimeout {

@@ -1,5 +1,5 @@
-// Package metrics counts evictions, the moves that are not made, and what became
-// of those that were.
+// Package metrics counts evictions, planned moves that are not made, and the
+// outcomes of those that are.
 package metrics
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Metrics counts evictions and unmade moves. A nil Metrics does nothing.
+// Metrics counts evictions and skipped moves. A nil Metrics does nothing.
 type Metrics struct {
 	evictions *prometheus.CounterVec
-	// former is evictions by result alone, as they were counted before.
+	// former counts evictions by result alone, as earlier versions did.
 	former, skipped *prometheus.CounterVec
 
 	mu         sync.Mutex
-	namespaces map[string]bool // that have series of their own
+	namespaces map[string]bool // namespaces with separate series
 }
 
-// mostNamespaces is how many namespaces are counted apart. The rest is counted
-// together, under a name that no namespace can have.
+// mostNamespaces is how many namespaces are counted separately. All others are
+// counted together, under a name that no namespace can have.
 const (
 	mostNamespaces  = 100
 	otherNamespaces = "_other"
@@ -60,8 +60,8 @@ func New(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Evicted counts an eviction by the framework's words for who asked for it, and
-// by why it was not made; empty if it was.
+// Evicted counts an eviction, given the framework's annotation about its
+// origin, and the reason why it was not made; empty if it was.
 func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
 	if m == nil {
 		return
@@ -85,8 +85,8 @@ func (m *Metrics) bounded(namespace string) string {
 	return namespace
 }
 
-// byFramework are the words with which the framework annotates an eviction: the
-// profile, the plugin, and the plugin's reason.
+// byFramework matches the framework's annotation of an eviction: the profile,
+// the plugin, and the plugin's reason.
 var byFramework = regexp.MustCompile(`^triggered by [^/]*/([A-Za-z]+): `)
 
 // strategyOf returns the plugin that asked for an eviction.
@@ -97,7 +97,7 @@ func strategyOf(framework string) string {
 	return "unknown"
 }
 
-// Skipped counts a planned move that was not made; none without a reason.
+// Skipped counts a planned move that was not made; it ignores an empty reason.
 func (m *Metrics) Skipped(reason reasons.Reason) {
 	if m != nil && reason != "" {
 		m.skipped.WithLabelValues(reason.Label()).Inc()
@@ -138,7 +138,7 @@ func NewOutcomes(registry prometheus.Registerer) *Outcomes {
 		}, []string{"criterion", "result"}),
 		saved: factory.NewHistogram(prometheus.HistogramOpts{
 			Name:    "evenkeel_move_hot_time_saved_seconds",
-			Help:    "By how much source and destination were above their evict lines of CPU for less than without the move, in the four hours after it. Below 0 where it did harm.",
+			Help:    "Hot time (CPU) saved by a move in the four hours after it, source and destination combined. Negative if it did harm.",
 			Buckets: []float64{-3600, -1, 0, 600, 1800, 3600, 7200, 14400},
 		}),
 	}
@@ -176,8 +176,8 @@ func answers(o *ledger.Outcome) map[string]bool {
 	}
 }
 
-// Saved counts moves by the hot minutes that each has saved. A nil Outcomes does
-// nothing.
+// Saved counts moves by the hot minutes that each of them has saved. A nil
+// Outcomes does nothing.
 func (o *Outcomes) Saved(minutes []float64) {
 	if o == nil {
 		return

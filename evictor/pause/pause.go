@@ -1,6 +1,6 @@
 // Package pause reads the kill switch: a ConfigMap in Evenkeel's namespace that
-// stops every eviction while it exists. Whoever pauses owns it; nothing here
-// writes.
+// stops every eviction while it exists. The object belongs to whoever pauses;
+// nothing here writes it.
 package pause
 
 import (
@@ -25,28 +25,28 @@ import (
 const (
 	// Name is the name of the kill switch.
 	Name = "evenkeel-pause"
-	// ReasonKey is the key of its data that says why; it may be absent.
+	// ReasonKey is the key in its data that states why; it may be absent.
 	ReasonKey = "reason"
-	// Annotation on the ledger's ConfigMap pauses too, with any value other than
-	// "false": the kill switch of earlier versions.
+	// Annotation on the ledger's ConfigMap also pauses, with any value other than
+	// "false": it is the kill switch of earlier versions.
 	Annotation = "evenkeel.io/paused"
 
 	// timeout bounds each request.
 	timeout = 5 * time.Second
-	// maxReason bounds what is shown of somebody's reason, in bytes.
+	// maxReason bounds how much of the stated reason is shown, in bytes.
 	maxReason = 200
 )
 
-// State is what the kill switch says; the zero value lets evicting go on.
+// State is the state of the kill switch; the zero value allows evicting.
 type State struct {
-	// Reason is Paused, PauseUnreadable or empty; Detail says what pauses.
+	// Reason is Paused, PauseUnreadable or empty; Detail describes what pauses.
 	Reason reasons.Reason
 	Detail string
 	// ByAnnotation: the Annotation pauses, and the kill switch does not exist.
 	ByAnnotation bool
 }
 
-// Err returns the state as a refusal, nil if evicting goes on.
+// Err returns the state as a refusal; nil if evicting is allowed.
 func (s State) Err() error {
 	if s.Reason == "" {
 		return nil
@@ -54,7 +54,7 @@ func (s State) Err() error {
 	return &reasons.Refusal{Reason: s.Reason, Detail: s.Detail}
 }
 
-// String puts the state into words; empty if evicting goes on.
+// String describes the state; empty if evicting is allowed.
 func (s State) String() string {
 	if s.Reason == "" {
 		return ""
@@ -70,7 +70,7 @@ type Switch struct {
 	client            kubernetes.Interface
 	namespace, ledger string
 	last              atomic.Pointer[State]
-	// hinted reports whether the log has had the hint about the Annotation.
+	// hinted reports whether the hint about the Annotation was logged.
 	hinted atomic.Bool
 }
 
@@ -92,7 +92,7 @@ func NewSwitch(client kubernetes.Interface, namespace, ledger string, registry p
 	return s
 }
 
-// Last returns the newest state that was read; a nil Switch pauses nothing.
+// Last returns the newest state that was read; a nil Switch never pauses.
 func (s *Switch) Last() State {
 	if s == nil || s.last.Load() == nil {
 		return State{}
@@ -100,8 +100,9 @@ func (s *Switch) Last() State {
 	return *s.last.Load()
 }
 
-// Read asks the API server. Whatever cannot be read pauses; a missing ConfigMap
-// does not. With optional, one that may not be read pauses nothing.
+// Read queries the API server. An unreadable ConfigMap pauses; a missing one
+// does not. With optional, a ConfigMap that the process is not allowed to read
+// does not pause.
 func (s *Switch) Read(ctx context.Context, optional bool) State {
 	state := s.read(ctx, Name, optional, s.exists)
 	if state.Reason == "" {
@@ -112,13 +113,13 @@ func (s *Switch) Read(ctx context.Context, optional bool) State {
 	return state
 }
 
-// log reports changes, and once how to do without the Annotation.
+// log reports changes and, once, how to replace the Annotation.
 func (s *Switch) log(ctx context.Context, before, now State) {
 	logger := klog.FromContext(ctx)
 	switch {
 	case now == before:
 	case now.Reason == "":
-		logger.Info("Evicting is not paused any more")
+		logger.Info("Evicting is no longer paused")
 	default:
 		logger.Info("Evicting is paused", "reason", now.Reason, "detail", now.Detail)
 	}
@@ -128,7 +129,7 @@ func (s *Switch) log(ctx context.Context, before, now State) {
 	}
 }
 
-// read returns what a ConfigMap says, if it exists.
+// read returns the state according to a ConfigMap, if it exists.
 func (s *Switch) read(ctx context.Context, name string, optional bool, says func(*v1.ConfigMap) State) State {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -163,7 +164,7 @@ func (s *Switch) annotated(ledger *v1.ConfigMap) State {
 	}
 }
 
-// oneLine makes somebody's text one line of bounded length.
+// oneLine reduces a text to one line of bounded length.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

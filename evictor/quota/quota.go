@@ -1,6 +1,6 @@
-// Package quota says whether ResourceQuotas have room for the replacement of a
-// pod that still counts. It asks the evaluator of the API server's own admission
-// plugin.
+// Package quota decides whether ResourceQuotas have space for the replacement
+// of a pod that still counts. It uses the evaluator of the API server's own
+// admission plugin.
 package quota
 
 import (
@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// evaluator is for pods that are about to be created: it reads no list, and the
-// clock only for pods that are terminating.
+// evaluator is for pods that are about to be created: it reads no lists, and
+// uses the clock only for terminating pods.
 var evaluator = core.NewPodEvaluator(nil, clock.RealClock{})
 
 // Replaced is a pod that is evicted.
@@ -21,8 +21,8 @@ type Replaced struct {
 	Ends bool
 }
 
-// Allow reports whether the replacements of pods may be created within the quotas
-// of their namespace, as far as these have been counted.
+// Allow reports whether the replacements of pods may be created within the
+// quotas of their namespace, as far as the quotas' usage has been counted.
 func Allow(quotas []*v1.ResourceQuota, pods ...Replaced) bool {
 	created := make([]replacement, 0, len(pods))
 	for _, old := range pods {
@@ -38,10 +38,10 @@ func Allow(quotas []*v1.ResourceQuota, pods ...Replaced) bool {
 	return true
 }
 
-// replacement is a pod that is about to be created, with what it uses of quotas.
+// replacement is a pod that is about to be created, with its usage of quotas.
 type replacement struct {
 	pod   *v1.Pod
-	ends  bool // the pod before it has ended by then, and uses nothing any more
+	ends  bool // the replaced pod has ended by then and no longer uses anything
 	usage v1.ResourceList
 	err   error
 }
@@ -52,12 +52,12 @@ func allows(q *v1.ResourceQuota, replacements []replacement) bool {
 	more := v1.ResourceList{}
 	for i := range replacements {
 		r := &replacements[i]
-		// A quota that cannot be evaluated is the API server's to enforce.
+		// A quota that cannot be evaluated is left to the API server.
 		if matches, err := evaluator.Matches(q, r.pod); err != nil || !matches {
 			continue
 		}
 		if evaluator.Constraints(constrained, r.pod) != nil {
-			return false // pods older than the quota may lack what it asks for
+			return false // pods older than the quota may lack what it requires
 		}
 		if r.err != nil {
 			continue
@@ -68,15 +68,16 @@ func allows(q *v1.ResourceQuota, replacements []replacement) bool {
 		}
 		more = quota.Add(more, usage)
 	}
-	// Only what grows may exceed the quota: others may have exceeded the rest.
+	// Only resources whose usage grows may exceed the quota: other pods may
+	// already have exceeded the rest.
 	growing := quota.RemoveZeros(more)
 	total := quota.Mask(quota.Add(used, growing), quota.ResourceNames(growing))
 	within, _ := quota.LessThanOrEqual(total, hard)
 	return within
 }
 
-// asCreated returns a pod without its end and its status, which would count less
-// than the pod that takes its place.
+// asCreated returns a pod without its deletion and status, with which it would
+// count for less than its replacement.
 func asCreated(pod *v1.Pod) *v1.Pod {
 	created := &v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	created.DeletionTimestamp, created.DeletionGracePeriodSeconds = nil, nil

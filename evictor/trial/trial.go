@@ -1,6 +1,6 @@
 // Package trial judges the moves that a dry run would have made. It keeps them
-// in memory, because the stored ledger holds real moves only; what it finds is
-// logged, and `evenkeel history --from-logs` reads it there.
+// in memory, because the stored ledger holds only real moves; the results are
+// logged, and `evenkeel history --from-logs` reads them from there.
 package trial
 
 import (
@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxPending bounds the moves that wait for their judgement. Those beyond it
-	// are logged and never judged.
+	// maxPending bounds the number of moves that await judgement. Moves beyond it
+	// are logged but never judged.
 	maxPending = 2000
 	// maxWait is how long a due judgement waits for measurements.
 	maxWait = time.Hour
@@ -28,12 +28,12 @@ const (
 
 // Pods finds pods by their names.
 type Pods interface {
-	// Pod returns the pod as the watch has it, nil when it is gone.
+	// Pod returns the pod as the watch shows it; nil if it is gone.
 	Pod(namespace, name string) *v1.Pod
 }
 
-// Trial holds the moves that wait for their judgement. The zero value is ready;
-// it is safe for concurrent use.
+// Trial holds the moves that await judgement. The zero value is ready; it is
+// safe for concurrent use.
 type Trial struct {
 	mu      sync.Mutex
 	pending []pending // oldest first
@@ -44,8 +44,8 @@ type pending struct {
 	at time.Time
 }
 
-// Add notes that a planned move would have been made. A pod that waits for a
-// judgement is not added again.
+// Add records that a planned move would have been made. A pod that already
+// awaits judgement is not added again.
 func (t *Trial) Add(intent *ledger.Intent, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +58,8 @@ func (t *Trial) Add(intent *ledger.Intent, now time.Time) {
 // Judge logs what became of the moves that would have been made until the given
 // time: a move was worth its eviction if its source is still hot without it,
 // its destination would still take the pod, and the pod is still there. Moves
-// of nodes that are not measured now wait, and so do those from a node that is
-// gone: nobody can say any more whether it would have cooled.
+// of nodes that are not measured now wait, and so do moves from a node that is
+// gone, because it is no longer possible to know whether it would have cooled.
 func (t *Trial) Judge(ctx context.Context, latest *observer.Observation, pods Pods, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

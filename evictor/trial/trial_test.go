@@ -23,9 +23,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// site is two nodes of ten cores, and the pods that there are.
+// site is two nodes of ten cores and their pods.
 type site struct {
-	source, destination int64 // used, in milli-CPU; negative for not measured
+	source, destination int64 // used, in milli-CPU; negative if not measured
 	state               thresholds.State
 	pods                map[string]*v1.Pod
 }
@@ -77,14 +77,15 @@ func moveOf(n int) *ledger.Intent {
 	}
 }
 
-// A would-be move was worth its eviction if, without it, the source is still
-// hot and the pod there, and the destination still takes it.
+// A move that was not made would have been worth its eviction if, without it,
+// the source is still hot, the pod is still there, and the destination still
+// accepts it.
 func TestJudge(t *testing.T) {
 	stays := map[string]*v1.Pod{"web-1": podNamed("web-1", "uid-1")}
 	cases := map[string]struct {
 		site    site
 		want    history.Trial
-		from    string // instead of the source
+		from    string // in place of the source
 		unknown bool
 	}{
 		"needed":                     {site: site{9000, 1000, thresholds.Hot, stays}, want: history.Trial{SourceStillHot: true, DestinationTakes: true, PodStayed: true}},
@@ -108,8 +109,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Judgements wait for their time and for measurements, but not for ever, and
-// what waits is bounded.
+// Judgements wait for their time and for measurements, but not indefinitely,
+// and the number of waiting ones is bounded.
 func TestJudgementsWait(t *testing.T) {
 	judged := 0
 	ctx := klog.NewContext(t.Context(), funcr.New(func(string, string) { judged++ }, funcr.Options{}))

@@ -11,7 +11,7 @@ import (
 )
 
 // Follow calls adopt with every ledger that another process writes, until the
-// context ends. Known moves stay until they expire, also if the ConfigMap is
+// context ends. Known moves stay until they expire, even if the ConfigMap is
 // deleted.
 func (s *Store) Follow(ctx context.Context, adopt func(ledger.Document)) {
 	list := cache.NewListWatchFromClient(s.config.Client.CoreV1().RESTClient(), "configmaps", s.config.Namespace,
@@ -35,7 +35,7 @@ func (s *Store) handler(adopt func(ledger.Document)) cache.ResourceEventHandler 
 	return cache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, object any) { take(object) }, DeleteFunc: s.gone}
 }
 
-// gone notes that the object was deleted, and with it what could not be read.
+// gone records that the object was deleted, and with it any unreadable content.
 func (s *Store) gone(object any) {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
@@ -56,5 +56,5 @@ func (s *Store) seen(object *v1.ConfigMap) (ledger.Document, bool) {
 		return document, false
 	}
 	s.newest = max(s.newest, document.Generation)
-	return document, document.Writer != s.config.Writer // it knows what it wrote itself
+	return document, document.Writer != s.config.Writer // it knows what it has written itself
 }

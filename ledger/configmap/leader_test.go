@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// leads is a Leader; with an error it leads no more.
+// leads is a Leader; with an error it no longer leads.
 type leads struct{ err error }
 
 func (l *leads) Leads() error { return l.err }
@@ -34,8 +34,8 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	}
 }
 
-// A process that leads again holds the ledger no more than one that begins: a
-// newer version may have led in the meantime, and what that wrote stays.
+// A process that leads again no longer holds the ledger, like one that starts:
+// a newer version may have led meanwhile, and its document stays.
 func TestALedgerOfTheTermBeforeIsNotRestored(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestALedgerOfTheTermBeforeIsNotRestored(t *testing.T) {
 	}
 }
 
-// A process that leads again and could not read the ledger yet writes over
-// nobody's, not even over one that begins anew at a lower generation.
+// A process that leads again but could not read the ledger yet never overwrites
+// another's, not even one that starts over at a lower generation.
 func TestATermBeginsByReading(t *testing.T) {
 	d := newDesk()
 	first, second := d.store(t, "first"), d.store(t, "second")
@@ -95,7 +95,7 @@ func TestATermBeginsByReading(t *testing.T) {
 	}
 }
 
-// A process that takes over after the object was deleted, and began it anew,
+// A process that takes over after the object was deleted, and started it anew,
 // restores it like any other.
 func TestWhatBeginsAnewIsRestored(t *testing.T) {
 	d := newDesk()
@@ -125,8 +125,8 @@ func TestWhatBeginsAnewIsRestored(t *testing.T) {
 	}
 }
 
-// A ledger that is taken out of the object that says it was written is damage,
-// not a first start.
+// If an object states that a ledger was written but contains none, that is
+// damage, not a first start.
 func TestAMissingLedgerIsDamage(t *testing.T) {
 	d := newDesk()
 	holder := d.store(t, "holder")
@@ -164,8 +164,8 @@ func TestAMissingLedgerIsDamage(t *testing.T) {
 	}
 }
 
-// A process that leads no more sets nothing aside either: each copy takes one of
-// few places.
+// A process that no longer leads sets nothing aside, either: each copy takes
+// one of few places.
 func TestOnlyTheLeaderSetsAside(t *testing.T) {
 	d, lost := newDesk(), errors.New("the Lease is lost")
 	s, leader := d.store(t, "w"), &leads{}

@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// Key holds the ledger, as package ledger encodes it.
+	// Key holds the ledger as encoded by package ledger.
 	Key = "ledger.json.gz"
-	// AcceptAnnotation on the ConfigMap accepts that the ledger in it is lost, so
-	// that evicting goes on without. Its value is the digest of the content, so
-	// that it never accepts another loss.
+	// AcceptAnnotation on the ConfigMap accepts the loss of its ledger, so that
+	// evicting continues without it. Its value is the digest of the content, so it
+	// never accepts the loss of other content.
 	AcceptAnnotation = "evenkeel.io/ledger-loss-accepted"
 
-	// Keys for human readers, which also tell what a ledger that cannot be read
-	// was.
+	// Keys for human readers, which also describe a ledger that cannot be read.
 	generationKey = "generation"
 	writerKey     = "writer"
 	writtenKey    = "written"
@@ -29,7 +28,7 @@ const (
 	// scaledUpKey was written by versions that scaled Deployments up for a move.
 	scaledUpKey = "scaledUp"
 
-	// maxStated bounds what is believed of a generation, so that it never
+	// maxStated bounds the generation that is believed, so that it never
 	// overflows.
 	maxStated = 1 << 53
 )
@@ -46,7 +45,7 @@ func fill(object *v1.ConfigMap, document ledger.Document) error {
 	if object.Data == nil {
 		object.Data = map[string]string{}
 	}
-	delete(object.Data, Key) // a key is in one of the two only
+	delete(object.Data, Key) // a key must not be in both
 	object.BinaryData[Key] = packed
 	object.Data[generationKey] = strconv.FormatInt(document.Generation, 10)
 	object.Data[writerKey] = document.Writer
@@ -70,7 +69,7 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// stated is the generation that the object states beside the ledger; 0 if it
+// stated is the generation that the object states next to the ledger; 0 if it
 // states none.
 func stated(object *v1.ConfigMap) int64 {
 	generation, err := strconv.ParseInt(object.Data[generationKey], 10, 64)

@@ -12,23 +12,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Unreadable content is kept whole, each in a ConfigMap of its own: what fitted
-// into one fits into another, but not beside the ledger. Nothing of Evenkeel's
-// reads or deletes them.
+// Unreadable content is kept completely, each in a separate ConfigMap: content
+// that fitted into one fits into another, but not next to the ledger. Evenkeel
+// neither reads nor deletes these.
 const (
 	// setAsideName is appended to the name of the ledger's ConfigMap, with a
 	// number from 1 to maxSetAside.
 	setAsideName = "-set-aside-"
 	maxSetAside  = 8
 
-	// foundAnnotation and whyAnnotation say when the content was found and what
-	// is wrong with it. As data they might not fit beside it.
+	// foundAnnotation and whyAnnotation hold when the content was found and what
+	// is wrong with it. As data they might not fit next to it.
 	foundAnnotation = "evenkeel.io/found"
 	whyAnnotation   = "evenkeel.io/why"
 )
 
-// SetAside returns the names of all ConfigMaps that content of the one with this
-// name may have been set aside in.
+// SetAside returns the names of all ConfigMaps into which content of the named
+// one may have been set aside.
 func SetAside(name string) []string {
 	names := make([]string, 0, maxSetAside)
 	for n := 1; n <= maxSetAside; n++ {
@@ -37,7 +37,7 @@ func SetAside(name string) []string {
 	return names
 }
 
-// aside keeps what cannot be read. It must not be used concurrently.
+// aside keeps unreadable content. It must not be used concurrently.
 type aside struct {
 	client  kubernetes.Interface
 	timeout time.Duration
@@ -46,11 +46,11 @@ type aside struct {
 	kept string
 }
 
-// keep keeps what stands under the ledger's key, in the first ConfigMap that
-// does not exist yet. It fails if there is no room: somebody has to look, and to
-// delete what is kept already.
+// keep copies the value of the ledger's key into the first ConfigMap that does
+// not exist yet. It fails if all names are taken: someone has to look at the
+// copies and delete them.
 func (a *aside) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadable) error {
-	if _, ok := content(object); !ok || a.kept == found.Digest { // or kept, but the ledger was not written
+	if _, ok := content(object); !ok || a.kept == found.Digest { // or it was kept, but the ledger was not written
 		return nil
 	}
 	for _, name := range SetAside(object.Name) {
@@ -63,7 +63,7 @@ func (a *aside) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadabl
 			return fmt.Errorf("setting the unreadable ledger aside: %w", err)
 		}
 	}
-	return fmt.Errorf("setting the unreadable ledger aside: %d are kept already, ConfigMaps %s%s1 to %d: look at them and delete them",
+	return fmt.Errorf("setting the unreadable ledger aside: %d copies are kept already, in ConfigMaps %s%s1 to %d: check and delete them",
 		maxSetAside, object.Name, setAsideName, maxSetAside)
 }
 
@@ -81,7 +81,7 @@ func (a *aside) create(ctx context.Context, object *v1.ConfigMap, found *Unreada
 	return err
 }
 
-// empty takes out of the object what was kept, with its acknowledgement.
+// empty removes kept content and its acknowledgement from the object.
 func empty(object *v1.ConfigMap) {
 	delete(object.Data, Key)
 	delete(object.BinaryData, Key)

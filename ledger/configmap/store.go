@@ -5,9 +5,9 @@
 // above all the annotation that pauses evictions. It reports content under its
 // key that it cannot read. The process that holds the ledger in memory sets
 // such content aside in another ConfigMap and rewrites the ledger; any other
-// process writes nothing until it can be read, or until a person accepts that
-// it is lost. A write by another process since
-// the last one is a conflict: this process is then not the one that evicts.
+// process writes nothing until the content can be read or a user accepts its
+// loss. A write by another process since the last one is a conflict: this
+// process is then not the one that evicts.
 package configmap
 
 import (
@@ -41,19 +41,18 @@ type Config struct {
 	Namespace, Name string
 	// Writer names this process in the stored ledger.
 	Writer string
-	// Leader is asked before each write; nil for a process that is the only
-	// one.
+	// Leader is asked before each write; nil if this process is the only one.
 	Leader Leader
-	// Timeout bounds each call, WriteTimeout one that writes; 0 means Timeout.
+	// Timeout bounds each call, WriteTimeout each write; 0 means Timeout.
 	Timeout, WriteTimeout time.Duration
 	Now                   func() time.Time
-	// Report receives what could not be read, once each; may be nil.
+	// Report receives unreadable content, once each; may be nil.
 	Report func(error)
 }
 
 // Leader knows whether this process leads.
 type Leader interface {
-	// Leads returns an error if this process must not write any more.
+	// Leads returns an error if this process must not write any longer.
 	Leads() error
 }
 
@@ -62,32 +61,32 @@ type Store struct {
 	config Config
 
 	// mu is held during calls to the API server, which may be slow; known is what
-	// others read meanwhile, as of the last time it was released.
+	// others read meanwhile, as of the last time mu was released.
 	mu    sync.Mutex
 	known atomic.Pointer[known]
-	// generation is that of the document that this process last loaded or
-	// saved, newest that of the newest one it knows of.
+	// generation is that of the document that this process last loaded or saved,
+	// newest that of the newest document it knows of.
 	generation, newest int64
-	// size is how many bytes the ledger had when it was last read or written.
+	// size is the size of the ledger in bytes when it was last read or written.
 	size int
-	// held says that this process has read or written the whole ledger, so that
-	// it can restore a damaged one, unless another has written since.
+	// held: this process has read or written the whole ledger and can restore a
+	// damaged one, unless another process has written since.
 	held bool
-	// unreadable is what was found when the object was last read; nil if that
+	// unreadable is the content found when the object was last read; nil if that
 	// was a ledger. reported is the resourceVersion of what was last reported.
 	unreadable *Unreadable
 	reported   string
 	aside      aside
 }
 
-// known is what a Store reports of itself.
+// known is what a Store reports about itself.
 type known struct {
 	newest     int64
 	size       int
 	unreadable *Unreadable
 }
 
-// unlock releases what Store knows.
+// unlock publishes the Store's state and unlocks it.
 func (s *Store) unlock() {
 	s.known.Store(&known{newest: s.newest, size: s.size, unreadable: s.unreadable})
 	s.mu.Unlock()
@@ -104,22 +103,23 @@ func New(config Config) (*Store, error) {
 	return s, nil
 }
 
-// Release makes this process one that does not hold the ledger: another may
-// have written it in the meantime, in whatever format.
+// Release records that this process no longer holds the ledger: another may
+// have written it meanwhile, in whatever format.
 func (s *Store) Release() {
 	s.mu.Lock()
 	defer s.unlock()
 	s.held = false
 }
 
-// Generation returns that of the newest document read or written.
+// Generation returns the generation of the newest document read or written.
 func (s *Store) Generation() int64 { return s.known.Load().newest }
 
-// Size returns how many bytes the stored ledger had when last read or written,
-// compressed as it is stored. The API server takes a MiB.
+// Size returns the compressed size in bytes of the stored ledger when it was
+// last read or written. The API server accepts one MiB.
 func (s *Store) Size() int { return s.known.Load().size }
 
-// Unreadable returns why the stored ledger stops evicting; nil if it does not.
+// Unreadable returns why the stored ledger prevents evictions; nil if it does
+// not.
 func (s *Store) Unreadable() error {
 	unreadable := s.known.Load().unreadable
 	if unreadable == nil || unreadable.replaceable() {
@@ -128,7 +128,7 @@ func (s *Store) Unreadable() error {
 	return unreadable
 }
 
-// Damaged reports whether the stored ledger is to be written again because it
+// Damaged reports whether the stored ledger has to be written again because it
 // could not be read.
 func (s *Store) Damaged() bool {
 	unreadable := s.known.Load().unreadable
@@ -137,8 +137,8 @@ func (s *Store) Damaged() bool {
 
 // Load reads the ledger for a process that will write it. Without a ConfigMap
 // it returns an empty document. For unreadable content it does the same in a
-// process that holds the ledger, or if its loss is accepted, and fails with
-// ErrUnreadable otherwise.
+// process that holds the ledger, or if its loss is accepted; otherwise it fails
+// with ErrUnreadable.
 func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -152,7 +152,7 @@ func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	}
 	document, err := s.read(object)
 	if err != nil && s.unreadable.replaceable() {
-		return ledger.Document{}, nil // reported by read; Save sets it aside
+		return ledger.Document{}, nil // read reported it; Save sets it aside
 	}
 	if err != nil {
 		return ledger.Document{}, err
@@ -187,7 +187,7 @@ func (s *Store) write(ctx context.Context, document ledger.Document) error {
 	} else if err := s.claim(ctx, object); err != nil {
 		return err
 	}
-	document.Generation = max(s.generation, s.newest) + 1 // it never goes back, also if the object began anew
+	document.Generation = max(s.generation, s.newest) + 1 // it never goes back, even if the object was created anew
 	if err := fill(object, document); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (s *Store) knows(generation int64) {
 	s.newest = max(s.newest, generation)
 }
 
-// claim ensures that nobody else's content is overwritten.
+// claim ensures that no other process's content is overwritten.
 func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 	found, err := s.read(object)
 	switch {
@@ -225,7 +225,7 @@ func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 		}
 		empty(object)
 	case found.Generation <= s.generation && (s.held || found.Format == 0):
-	case found.Writer == s.config.Writer: // written, but the answer got lost
+	case found.Writer == s.config.Writer: // written, but the response was lost
 		s.generation = max(s.generation, found.Generation)
 	default:
 		return fmt.Errorf("%w: %q wrote generation %d, after %d", ErrTaken, found.Writer, found.Generation, s.generation)
@@ -251,8 +251,8 @@ func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 }
 
 // holds reports whether this process holds what was stored before the object's
-// content was damaged: it knows of no later ledger, and nobody else has signed
-// one, as a newer version that this one cannot read does.
+// content was damaged: it knows of no later ledger, and no one else has signed
+// one, as a newer version whose format is unreadable here would.
 func (s *Store) holds(object *v1.ConfigMap) bool {
 	return s.held && s.generation >= s.newest && (stated(object) <= s.generation || object.Data[writerKey] == s.config.Writer)
 }
@@ -271,7 +271,7 @@ func (s *Store) get(ctx context.Context) (*v1.ConfigMap, error) {
 	return object, nil
 }
 
-// leads returns an error if this process must not write any more.
+// leads returns an error if this process must not write any longer.
 func (s *Store) leads() error {
 	if s.config.Leader == nil {
 		return nil

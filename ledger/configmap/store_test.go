@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// desk is an API server with what a Store reports.
+// desk is an API server plus what a Store reports.
 type desk struct {
 	client   *fake.Clientset
 	reported []string
@@ -105,7 +105,7 @@ func TestWhatOneWritesAnotherReads(t *testing.T) {
 	}
 }
 
-// What is not the store's in the object outlives every write.
+// Content that is not the store's survives every write.
 func TestOthersContentStays(t *testing.T) {
 	d := newDesk(configMap(func(c *v1.ConfigMap) {
 		c.Labels = map[string]string{"team": "sre"}
@@ -122,8 +122,8 @@ func TestOthersContentStays(t *testing.T) {
 	}
 }
 
-// unreadable are contents that are no ledger to this version, and what of them
-// is kept when they are set aside: all.
+// unreadable returns contents that this version cannot read as a ledger, and
+// what of them is kept when they are set aside: everything.
 func unreadable(t *testing.T) map[string]struct {
 	change func(*v1.ConfigMap)
 	kept   string
@@ -153,7 +153,7 @@ func unreadable(t *testing.T) map[string]struct {
 	}
 }
 
-// aside returns what was set aside, in the order in which it was.
+// aside returns what was set aside, in order.
 func (d *desk) aside(t *testing.T) (all []string) {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -184,7 +184,7 @@ func zipped(t *testing.T, content string) []byte {
 	return packed.Bytes()
 }
 
-// changes writes the object as somebody else does.
+// changes writes the object as another client would.
 func (d *desk) changes(t *testing.T, change func(*v1.ConfigMap)) {
 	t.Helper()
 	object := d.object(t)
@@ -195,8 +195,8 @@ func (d *desk) changes(t *testing.T, change func(*v1.ConfigMap)) {
 	}
 }
 
-// What cannot be read is reported once, kept under another key, and nothing
-// fails, where the process holds the ledger.
+// In a process that holds the ledger, unreadable content is reported once and
+// kept under another key, and nothing fails.
 func TestUnreadableIsSetAside(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -227,9 +227,9 @@ func TestUnreadableIsSetAside(t *testing.T) {
 	}
 }
 
-// A process that does not hold the ledger begins with none that it cannot read,
-// and writes nothing over it. It goes on once what is stored is restored, or is
-// taken away.
+// A process that does not hold the ledger does not start from unreadable
+// content, and does not overwrite it. It continues once the stored content is
+// restored or removed.
 func TestUnreadableIsNotBegunWith(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -276,8 +276,8 @@ func TestUnreadableIsNotBegunWith(t *testing.T) {
 	})
 }
 
-// accept acknowledges the loss as a person does: by the command that was
-// reported last.
+// accept acknowledges the loss as a user would: with the command that was last
+// reported.
 func (d *desk) accept(t *testing.T) {
 	t.Helper()
 	_, value, _ := strings.Cut(d.reported[len(d.reported)-1], AcceptAnnotation+"=")
@@ -285,9 +285,9 @@ func (d *desk) accept(t *testing.T) {
 	d.changes(t, func(c *v1.ConfigMap) { c.Annotations = map[string]string{AcceptAnnotation: value} })
 }
 
-// A process that does not hold the ledger goes on without one that cannot be
-// read once a person accepts its loss. All of it is kept, generations go on,
-// and the next loss is another.
+// A process that does not hold the ledger continues without an unreadable one
+// once a user accepts its loss. All of the content is kept, generations
+// continue, and another loss has to be accepted separately.
 func TestLossIsAccepted(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -324,8 +324,8 @@ func TestLossIsAccepted(t *testing.T) {
 	}
 }
 
-// An acknowledgement is of one content: neither an earlier one nor one that
-// changed after it was read is written over.
+// An acknowledgement applies to one content: neither earlier content nor
+// content that changed after it was read is overwritten.
 func TestAnotherLossIsNotAccepted(t *testing.T) {
 	d := newDesk(configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }))
 	s := d.store(t, "w")
@@ -347,8 +347,8 @@ func TestAnotherLossIsNotAccepted(t *testing.T) {
 }
 
 // A process that once held the ledger does not restore it over one that another
-// process has written since, by a version that this one cannot read: it would
-// forget what that one has in flight.
+// process has written since in a version that it cannot read, because it would
+// forget the moves in flight of that one.
 func TestOnlyTheNewestIsRestored(t *testing.T) {
 	signed := func(generation, writer string) func(*v1.ConfigMap) {
 		return func(c *v1.ConfigMap) {
@@ -358,7 +358,7 @@ func TestOnlyTheNewestIsRestored(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*v1.ConfigMap)
-		seen   bool // a later ledger came by the watch
+		seen   bool // the watch reported a later ledger
 		want   error
 	}{
 		"its own":                     {change: signed("1", "w")},
@@ -394,8 +394,8 @@ func TestOnlyTheNewestIsRestored(t *testing.T) {
 	}
 }
 
-// What cannot be read is kept beside what was kept before, as often as there is
-// a name for it. Then nothing is written over it until somebody has looked.
+// Unreadable content is kept next to earlier copies as long as there are free
+// names. After that, it is not overwritten until someone has looked.
 func TestAllThatIsSetAsideIsKept(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -430,8 +430,8 @@ func TestAllThatIsSetAsideIsKept(t *testing.T) {
 	}
 }
 
-// What is set aside once is not kept twice because the ledger could not be
-// written at the first try.
+// Content is set aside only once, even if the ledger could not be written at
+// the first attempt.
 func TestSetAsideOnce(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -452,7 +452,7 @@ func TestSetAsideOnce(t *testing.T) {
 	}
 }
 
-// What cannot be kept is not written over.
+// Content that cannot be kept is not overwritten.
 func TestSetAsideRefused(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -491,7 +491,7 @@ func TestOnlyOneWrites(t *testing.T) {
 	}
 }
 
-// A write whose answer got lost is no other process's.
+// A write whose response was lost does not count as another process's.
 func TestLostAnswer(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -521,7 +521,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// Somebody else changes, deletes or makes the object between reading and
+// Another client changes, deletes or creates the object between reading and
 // writing it.
 func TestMeddling(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "ledger", errors.New("changed"))
@@ -557,7 +557,7 @@ func TestMeddling(t *testing.T) {
 	}
 }
 
-// A ConfigMap that was deleted is made again.
+// A deleted ConfigMap is created again.
 func TestDeletedIsMadeAgain(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -577,8 +577,8 @@ func TestDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// Every ledger that another process writes is told, and what cannot be read is
-// reported. A deletion tells nothing.
+// Every ledger that another process writes is reported, and so is unreadable
+// content. A deletion is not reported.
 func TestFollow(t *testing.T) {
 	d := newDesk()
 	follower := d.store(t, "follower")
@@ -612,8 +612,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A replica that follows goes by an unreadable ledger for as long as that is
-// there: nobody writes another before the next move, perhaps for days.
+// A following replica reports an unreadable ledger for as long as it exists: no
+// other is written before the next move, perhaps for days.
 func TestUnreadableUntilDeleted(t *testing.T) {
 	damaged := configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {1}} })
 	theirs := damaged.DeepCopy()
@@ -655,7 +655,7 @@ func TestNewWants(t *testing.T) {
 	}
 }
 
-// Who asks what the store knows, as metrics do, does not wait for the API server
+// Asking for the store's state, as metrics do, does not wait for the API server
 // to respond to it.
 func TestKnowledgeDoesNotWait(t *testing.T) {
 	d := newDesk()

@@ -12,16 +12,17 @@ import (
 )
 
 // ErrUnreadable means that the stored ledger cannot be read, that this process
-// does not hold its content, and that nobody has accepted its loss.
+// does not hold its content, and that no one has accepted its loss.
 var ErrUnreadable = errors.New("the stored ledger cannot be read")
 
-// Unreadable is the error of content that is not a ledger to this version.
+// Unreadable is the error for content that this version cannot read as a
+// ledger.
 type Unreadable struct {
-	// Namespace and Name are those of the ConfigMap.
+	// Namespace and Name identify the ConfigMap.
 	Namespace, Name string
 	// Digest identifies the content.
 	Digest string
-	// Accepted reports whether somebody has accepted its loss.
+	// Accepted reports whether its loss was accepted.
 	Accepted bool
 	Cause    error
 	// held reports whether this process holds what was stored.
@@ -48,7 +49,7 @@ func Inspect(object *v1.ConfigMap) (ledger.Document, error) {
 	return ledger.Document{}, u
 }
 
-// replaceable reports whether the content may be set aside and written over.
+// replaceable reports whether the content may be set aside and overwritten.
 func (u *Unreadable) replaceable() bool { return u.held || u.Accepted }
 
 // Is reports whether the error means ErrUnreadable.
@@ -59,12 +60,12 @@ func (u *Unreadable) Unwrap() []error {
 	return []error{u.Cause, &reasons.Refusal{Reason: reasons.LedgerUnreadable}}
 }
 
-// Accept is the command that accepts the loss.
+// Accept returns the command that accepts the loss.
 func (u *Unreadable) Accept() string {
 	return fmt.Sprintf("kubectl -n %s annotate --overwrite configmap %s %s=%s", u.Namespace, u.Name, AcceptAnnotation, u.Digest)
 }
 
-// maxShown bounds what is shown of what stands in the ConfigMap, in bytes.
+// maxShown bounds how much of the ConfigMap's content is shown, in bytes.
 const maxShown = 300
 
 func shown(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") }

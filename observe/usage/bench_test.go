@@ -11,8 +11,8 @@ import (
 
 const benchPods = 30
 
-// benchWindows are those of the shipped policy, and those with all that reaches
-// far back.
+// benchWindows returns the windows of the shipped policy, and a set with all
+// windows that reach far back.
 func benchWindows() map[string][]string {
 	return map[string][]string{
 		"short": {"p50_5m"},
@@ -20,8 +20,8 @@ func benchWindows() map[string][]string {
 	}
 }
 
-// fleet is a cluster with 30 pods on each node, as many workloads as nodes, and
-// one reading of it.
+// fleet returns a cluster with 30 pods on each node and as many workloads as
+// nodes, and one reading of it.
 func fleet(nodes int) (*cluster.Snapshot, *Batch) {
 	snapshot, batch := &cluster.Snapshot{}, &Batch{Source: "test"}
 	for i := range nodes {
@@ -40,8 +40,8 @@ func fleet(nodes int) (*cluster.Snapshot, *Batch) {
 	return snapshot, batch
 }
 
-// measuredAt turns the reading into one of another second, of nodes alone or of
-// all.
+// measuredAt copies the reading as one measured at another second, of the nodes
+// alone or with pods.
 func (b *Batch) measuredAt(second int, pods bool) Batch {
 	b.Received = at(second)
 	for i := range b.Nodes {
@@ -116,8 +116,8 @@ func BenchmarkView(b *testing.B) {
 	})
 }
 
-// BenchmarkStoreMemory reports what a store with full windows, and a view of
-// it, hold: per node with its pods left out, and per pod.
+// BenchmarkStoreMemory reports the memory of a store with full windows and of a
+// view of it: per node without its pods, and per pod.
 func BenchmarkStoreMemory(b *testing.B) {
 	const nodes = 1000
 	for name, windows := range benchWindows() {
@@ -141,7 +141,7 @@ func BenchmarkStoreMemory(b *testing.B) {
 	}
 }
 
-// held returns the bytes that a store with full windows holds, and a view of
+// held returns the bytes held by a store with full windows, and by a view of
 // it.
 func held(b *testing.B, windows []string, snapshot *cluster.Snapshot, batch *Batch) (store, view float64) {
 	b.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// usedAlone compares readings without what is expected.
+// usedAlone compares readings and ignores expectations.
 func usedAlone() cmp.Option {
 	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected", "PeakMilliCores", "MeasuredIn", "Assumed"), cmpopts.IgnoreFields(NodeUsage{}, "Expected")}
 }
@@ -20,7 +20,7 @@ const (
 	mib = 1 << 20
 )
 
-// epoch is when every test's store begins.
+// epoch is the start of every test's store.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func at(second int) time.Time { return epoch().Add(time.Duration(second) * time.Second) }
@@ -29,7 +29,7 @@ func amounts(cpuMilli, memoryMiB int64) cluster.Amounts {
 	return cluster.Amounts{cluster.CPU: cpuMilli, cluster.Memory: memoryMiB * mib}
 }
 
-// testConfig samples every 15 s; a request counts with 85 % of its CPU and 70 %
+// testConfig samples every 15 s; a request counts at 85 % of its CPU and 70 %
 // of its memory.
 func testConfig() Config {
 	return Config{
@@ -53,7 +53,7 @@ func newStore(t testing.TB, change ...func(*Config)) *Store {
 	return store
 }
 
-// wanting asks for windows beside last and avg_5m, by their names.
+// wanting adds windows by name to last and avg_5m.
 func wanting(t testing.TB, names ...string) func(*Config) {
 	t.Helper()
 	windows := make([]Window, len(names))
@@ -74,8 +74,8 @@ func window(t testing.TB, name string) Window {
 	return w
 }
 
-// aPod has run on n1 since long before the epoch, as one of the ReplicaSet
-// "web", requesting 1 core and 1 GiB.
+// aPod returns a pod that has run on n1 since long before the epoch. It belongs
+// to the ReplicaSet "web" and requests 1 core and 1 GiB.
 func aPod(name string, change ...func(*cluster.Pod)) *cluster.Pod {
 	pod := &cluster.Pod{
 		UID: "uid-" + name, Namespace: "ns", Name: name, Node: "n1",
@@ -101,7 +101,7 @@ func notStarted(p *cluster.Pod) { p.Started = time.Time{} }
 
 func terminating(p *cluster.Pod) { p.Terminating = true }
 
-// nodeWith is a ready node of 32 cores and 256 GiB with pods.
+// nodeWith returns a ready node of 32 cores and 256 GiB with pods.
 func nodeWith(name string, pods ...*cluster.Pod) *cluster.NodePods {
 	return &cluster.NodePods{
 		Node: cluster.Node{Name: name, Allocatable: cluster.Amounts{32000, 256 * gib}, Ready: true, Schedulable: true},
@@ -111,8 +111,8 @@ func nodeWith(name string, pods ...*cluster.Pod) *cluster.NodePods {
 
 func snapshotOf(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// told is a Batch in the making, received at a second; what is added was
-// measured at that second, or as measuredAt says.
+// told builds a Batch received at a second; what is added was measured at that
+// second unless measuredAt changes it.
 type told struct {
 	second int
 	Batch
@@ -129,13 +129,13 @@ func (b *told) measuredAt(second int) *told {
 	return b
 }
 
-// node adds a node with the last values of cpu and memory.
+// node adds a node with its last cpu and memory values.
 func (b *told) node(name string, used cluster.Amounts) *told {
 	b.Nodes = append(b.Nodes, NodeSample{name, LastReadings(at(b.second), used)})
 	return b
 }
 
-// means adds a node with the means of five minutes of cpu and memory.
+// means adds a node with its five-minute means of cpu and memory.
 func (b *told) means(name string, used cluster.Amounts) *told {
 	b.node(name, used)
 	for i := range b.Nodes[len(b.Nodes)-1].Readings {
@@ -144,7 +144,8 @@ func (b *told) means(name string, used cluster.Amounts) *told {
 	return b
 }
 
-// reading adds a reading to the node added last, or a node with it alone.
+// reading adds a reading to the node that was added last, or a new node with
+// only this reading.
 func (b *told) reading(name string, metric Metric, window Window, value float64) *told {
 	if n := len(b.Nodes); n == 0 || b.Nodes[n-1].Name != name {
 		b.Nodes = append(b.Nodes, NodeSample{Name: name})
@@ -164,8 +165,8 @@ func (b *told) podMean(name string, used cluster.Amounts) *told {
 	return b
 }
 
-// feed ingests the same usage of node n1 and of its pods every 15 s from one
-// second up to and with another.
+// feed ingests the same usage of node n1 and of its pods every 15 s, from one
+// second to another, inclusive.
 func feed(store *Store, snapshot *cluster.Snapshot, from, to int, node cluster.Amounts, pods map[string]cluster.Amounts) {
 	for second := from; second <= to; second += 15 {
 		r := readAt(second).node("n1", node)
@@ -176,15 +177,15 @@ func feed(store *Store, snapshot *cluster.Snapshot, from, to int, node cluster.A
 	}
 }
 
-// both is the same in each of the windows that every View has.
+// both repeats a usage for the two windows that every View has.
 func both(used cluster.Amounts) []cluster.Amounts { return []cluster.Amounts{used, used} }
 
-// node1 reads the first node of a view at a second.
+// node1 returns the first node of a view at a second.
 func node1(store *Store, snapshot *cluster.Snapshot, second int) *NodeUsage {
 	return &store.View(snapshot, at(second), nil).Nodes[0]
 }
 
-// counts are the problems of the source "test" without their examples.
+// counts returns the problems of the source "test" without their examples.
 func counts(problems map[string]Problems) map[Cause]int {
 	found := map[Cause]int{}
 	for cause, problem := range problems["test"] {

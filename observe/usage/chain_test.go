@@ -11,14 +11,14 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A node and a pod take the first source with something fresh and sane.
+// A node or pod uses the first source with a fresh and plausible sample.
 func TestFirstSaneSourceWins(t *testing.T) {
 	const now = 300
 	first := func() *told { return readBy("first", now) }
 	cases := map[string]struct {
 		first *told
-		// source is where the node is read from, pod the CPU of its pod; the
-		// second source has 8000m and 2000m.
+		// source is the source that the node is read from; pod is the CPU of its pod.
+		// The second source reports 8000m and 2000m.
 		source string
 		pod    int64
 		want   map[Cause]int
@@ -63,7 +63,7 @@ func TestFirstSaneSourceWins(t *testing.T) {
 	}
 }
 
-// Each node takes its own source, and what none has is lacking.
+// Each node uses its own source; a node without any counts as lacking.
 func TestEachNodeHasItsSource(t *testing.T) {
 	notReady := nodeWith("n4")
 	notReady.Node.Ready = false
@@ -81,8 +81,8 @@ func TestEachNodeHasItsSource(t *testing.T) {
 	}
 }
 
-// The first source stops and comes back: the second stands in at once, with its
-// own windows and none of the first's.
+// The first source stops and comes back. The second takes over at once, with
+// its own windows and none of the first's.
 func TestChangeOfSource(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	hour := window(t, "max_avg_1h")
@@ -116,8 +116,8 @@ func TestChangeOfSource(t *testing.T) {
 		t.Errorf("both there (-want +got):\n%s", diff)
 	}
 	store.Ingest(snapshot, server(165))
-	// (11 × 4000 + 5000) / 12: samples go on counting, what only the first
-	// could know does not
+	// (11 × 4000 + 5000) / 12: samples still count, values that only the first
+	// could provide do not
 	if diff := cmp.Diff(heard{"second", 25 * time.Second, [3]int64{5000, 4083, 4083}, 0}, hear(165), same); diff != "" {
 		t.Errorf("the first gone (-want +got):\n%s", diff)
 	}
@@ -127,8 +127,8 @@ func TestChangeOfSource(t *testing.T) {
 	}
 }
 
-// A later source fills what the first does not have, the newest of it each
-// time, and never what the first has.
+// A later source fills in what the first lacks, always with its newest values,
+// and never overrides the first.
 func TestLaterSourceFills(t *testing.T) {
 	store := newStore(t, wanting(t, "max_avg_1d", "p50_5m"), signalling(IOPressure, CPUPressure))
 	snapshot, day := snapshotOf(nodeWith("n1")), window(t, "max_avg_1d")
@@ -165,7 +165,7 @@ func TestLaterSourceFills(t *testing.T) {
 	}
 }
 
-// Two sources of one name are reported together.
+// Two sources with the same name are reported together.
 func TestTwoSourcesOfOneName(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	problems := store.Ingest(snapshot, readAt(0).node("x", amounts(1, 1)).Batch, readAt(0).node("y", amounts(1, 1)).node("n1", amounts(1, 1)).Batch)
@@ -175,7 +175,7 @@ func TestTwoSourcesOfOneName(t *testing.T) {
 	}
 }
 
-// A source's own age counts, not the store's.
+// A source's own MaxAge overrides the store's.
 func TestMaxAgeOfASource(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	b := readAt(0).measuredAt(-500).means("n1", amounts(4000, 4))
@@ -189,8 +189,8 @@ func TestMaxAgeOfASource(t *testing.T) {
 	}
 }
 
-// Samples that may be older than a window leave it to the newest of them: a
-// known node has no window of nothing.
+// If samples may be older than a window, the window holds the newest of them:
+// no window of a known node is empty.
 func TestAgeBeyondAWindow(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "avg_1m")), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 90, amounts(4000, 4), nil)

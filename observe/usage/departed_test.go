@@ -10,12 +10,12 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// daemons is what n1 uses itself in these tests, in milli-cores.
+// daemons is the usage of n1 outside its pods in these tests, in milli-cores.
 const daemons = 1000
 
-// samplesOf is a node whose pods come, go and restart between two samples. Each
-// sample is a rate since the one before, so it includes half of what pods use that
-// leave or come meanwhile.
+// samplesOf is a node whose pods arrive, leave and restart between two samples.
+// Each sample is a rate since the previous one, so it includes half the usage
+// of pods that left or arrived in between.
 type samplesOf struct {
 	store  *Store
 	pods   map[string]*cluster.Pod
@@ -23,7 +23,7 @@ type samplesOf struct {
 	hidden map[string]bool  // from the source
 	system int64
 	second int
-	every  int // seconds from sample to sample
+	every  int // seconds between samples
 	passed int64
 }
 
@@ -52,7 +52,7 @@ func (s *samplesOf) come(name string, used int64) {
 	s.passed -= used / 2
 }
 
-// restart has a container start anew, whose usage is measured from zero.
+// restart restarts a container, whose usage is then measured from zero.
 func (s *samplesOf) restart(name string, used int64) {
 	pod := *s.pods[name]
 	pod.RunningAfter = int32(at(s.second + s.every/2).Sub(pod.Started).Seconds())
@@ -60,7 +60,7 @@ func (s *samplesOf) restart(name string, used int64) {
 	s.pods[name], s.used[name] = &pod, used
 }
 
-// sample takes the next sample and returns what the node is taken to use itself.
+// sample takes the next sample and returns the derived usage outside pods.
 func (s *samplesOf) sample(read func(b *told, node int64) *told) int64 {
 	s.second += s.every
 	node, b := s.system+s.passed, readAt(s.second)
@@ -79,9 +79,10 @@ func (s *samplesOf) sample(read func(b *told, node int64) *told) int64 {
 
 func asLast(b *told, node int64) *told { return b.node("n1", amounts(node, 0)) }
 
-// What pods that left in a sample used must not take the place of what the node uses
-// itself: further pods would have to leave in vain. Nor must pods that come or restart
-// move it, however many samples in a row they do.
+// The usage of pods that left during a sample must not be mistaken for usage
+// outside pods, because further pods would then have to leave in vain. Nor may
+// pods that arrive or restart shift it, however many samples in a row they do
+// so.
 func TestSystemIsNotDerivedFromPodsThatComeAndGo(t *testing.T) {
 	const rounds, perRound = 24, 4
 	for name, between := range map[string]func(s *samplesOf, round int){
@@ -125,8 +126,8 @@ func TestSystemIsNotDerivedFromPodsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// What the node itself uses more than the pods that left can account for is its own,
-// at once; and all of it, once none leaves.
+// Usage outside pods that exceeds what the departed pods can explain is
+// recognized at once, and all of it once no more pods leave.
 func TestSystemRisesBesidePodsThatLeave(t *testing.T) {
 	s := sampledEvery(t, 300, 100)
 	s.sample(asLast)
@@ -150,8 +151,8 @@ func TestSystemRisesBesidePodsThatLeave(t *testing.T) {
 	}
 }
 
-// Means of five minutes keep pods that left for as long; while one leaves every
-// minute, what the node uses itself is known all the same.
+// Five-minute means include departed pods for five minutes. Even while a pod
+// leaves every minute, the usage outside pods stays known.
 func TestSystemIsKnownBesidePodsThatLeaveMeans(t *testing.T) {
 	s := sampledEvery(t, 60, 100)
 	var node []int64

@@ -2,12 +2,12 @@ package usage
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// Estimate is the assumed usage of a pod if neither it nor a sibling was
-// measured: a share of its request, else a default, per resource.
+// Estimate is the assumed usage of a pod if neither it nor a sibling has been
+// measured: per resource, a share of its request, otherwise a default.
 type Estimate struct {
 	// PercentOfRequest is the share of the request, 0 to 100.
 	PercentOfRequest cluster.Percents
-	// Default is used if a pod requests nothing of a resource; it never exceeds
+	// Default is used for resources that a pod does not request; it never exceeds
 	// the limit.
 	Default cluster.Amounts
 }

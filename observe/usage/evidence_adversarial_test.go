@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// What a pod uses while it starts is no evidence: it counts neither as what it wants
-// on a full node nor as what it will use.
+// A pod's usage during startup is no evidence: it counts neither as its demand
+// on a full node nor as its future usage.
 func TestStartupIsNoPeak(t *testing.T) {
 	store := starting(t)
 	pod := aPod("jvm", startedAt(0))
@@ -40,9 +40,9 @@ func TestOneReadingIsNoPeak(t *testing.T) {
 	}
 }
 
-// Foresight is switched off for a minute (forecast: none, or lasting) and on again, by
-// a policy that is reloaded. What was seen is forgotten, the ConfigMap is read at the
-// beginning of a term only, and overwritten once one period has passed.
+// A policy reload turns the forecast off for a minute (forecast: none, or
+// lasting) and on again. What was learned is forgotten: the ConfigMap is read
+// only at the beginning of a term and is overwritten after one period.
 func TestForecastOffAndOn(t *testing.T) {
 	store := newStore(t, hourly)
 	if p := hours(t, store, 1, 8, "a").Nodes[0].Pods[0].Pattern; p.Pattern == nil {
@@ -71,9 +71,10 @@ func TestForecastOffAndOn(t *testing.T) {
 	}
 }
 
-// A node on which ten pods were rolled out ten minutes ago, each of which used two
-// cores to start and uses a tenth since, is expected to be hot for hours: so a burst
-// that ends anyway seems worth moves, and the node is no good destination.
+// Ten pods were rolled out on a node ten minutes ago; each used two cores to
+// start and a tenth of that since. The node is expected to be hot for hours, so
+// a burst that ends anyway seems to justify moves, and the node seems a bad
+// destination.
 func TestARolloutIsNotExpectedToLast(t *testing.T) {
 	store := starting(t)
 	var pods []*cluster.Pod

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// What a measured pod, and its node, are expected to use follows from all samples;
-// a pod that was not measured is expected to use its estimate.
+// The expected usage of a measured pod and of its node follows from all
+// samples; an unmeasured pod is expected to use its estimate.
 func TestExpected(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("web-0", owner("web")), aPod("late-0", owner("late"))))
@@ -41,8 +41,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// The least that a node used, its reserve included, is known after hours; a node that was
-// not read for a while, or is read for the first time, has none.
+// A node's lowest usage, including its reserve, is known after some hours; a
+// node that was not read for a while, or is read for the first time, has none.
 func TestLeastThatANodeUsed(t *testing.T) {
 	const hour = 3600
 	for name, tc := range map[string]struct {
@@ -79,7 +79,7 @@ func TestLeastThatANodeUsed(t *testing.T) {
 	}
 }
 
-// A pod of the same name that follows another starts without its past.
+// A pod that follows another of the same name starts without its history.
 func TestExpectedOfANamesake(t *testing.T) {
 	store := newStore(t)
 	before := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"))))

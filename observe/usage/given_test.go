@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A window that a source gives wins over what is summed up here, for as long as
-// it is fresh.
+// A window that a source provides takes precedence over the one computed here
+// as long as it is fresh.
 func TestGivenWindowsWin(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	hour := window(t, "max_avg_1h")
@@ -49,8 +49,8 @@ func TestGivenWindowsWin(t *testing.T) {
 	}
 }
 
-// Of a source that gives only means of five minutes everything else follows,
-// and a node is known at its first word.
+// If a source provides only five-minute means, everything else follows from
+// them, and a node is known from its first reading.
 func TestOnlyMeansAreEnough(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "p50_5m", "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).measuredAt(-20).means("n1", amounts(4000, 4000)).Batch)
@@ -66,8 +66,8 @@ func TestOnlyMeansAreEnough(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), usedAlone()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
-	// (4000 + 8000) / 2 would be wrong for the mean: the source knows better.
-	// The median is of what it said.
+	// (4000 + 8000) / 2 would be wrong for the mean: the source's value is better.
+	// The median is computed from the reported values.
 	store.Ingest(snapshot, readAt(60).means("n1", amounts(8000, 4000)).Batch)
 	got = node1(store, snapshot, 60)
 	for w, want := range []int64{8000, 8000, 4000, 6000} {
@@ -77,7 +77,7 @@ func TestOnlyMeansAreEnough(t *testing.T) {
 	}
 }
 
-// A mean of one resource says nothing about samples of the other.
+// A mean of one resource provides no samples of the other.
 func TestMeanOfOneResource(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).reading("n1", CPU, Last, 4000).reading("n1", Memory, Avg5m, gib).Batch)
@@ -87,7 +87,8 @@ func TestMeanOfOneResource(t *testing.T) {
 	}
 }
 
-// Means of pods count from the first: as old as the pod, at most five minutes.
+// A pod's mean counts from the start: its span is the pod's age, at most five
+// minutes.
 func TestMeansOfPods(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("new", startedAt(-30)), aPod("old"), aPod("young", startedAt(-100))))
@@ -95,7 +96,7 @@ func TestMeansOfPods(t *testing.T) {
 		podMean("new", amounts(3000, 300)).podMean("old", amounts(1000, 100)).podMean("young", amounts(2000, 200)).Batch)
 	got := node1(store, snapshot, 0)
 	want := []PodUsage{
-		{Span: 30 * time.Second, Used: amounts(3000, 300)}, // not measured: seen for 30 s, which is more than its siblings use
+		{Span: 30 * time.Second, Used: amounts(3000, 300)}, // not measured: it was observed for 30 s, with more usage than its siblings
 		{Measured: true, Span: 5 * time.Minute, Used: amounts(1000, 100)},
 		{Measured: true, Span: 100 * time.Second, Used: amounts(2000, 200)},
 	}
@@ -107,8 +108,7 @@ func TestMeansOfPods(t *testing.T) {
 	}
 }
 
-// A pod's mean is checked as its last sample is; one that is wrong leaves the
-// other.
+// A pod's mean is checked like its last sample; rejecting one keeps the other.
 func TestPodMeanIsChecked(t *testing.T) {
 	cases := map[string]struct {
 		mean   Sample
@@ -137,8 +137,8 @@ func TestPodMeanIsChecked(t *testing.T) {
 	}
 }
 
-// Signals have windows of their own and are not known where nobody reports
-// them, or does no more.
+// Signals have their own windows and are unknown if no source reports them, or
+// no longer does.
 func TestSignals(t *testing.T) {
 	const swap = Metric("swap")
 	store := newStore(t, signalling(IOPressure, swap), wanting(t, "p50_5m"))
@@ -157,7 +157,7 @@ func TestSignals(t *testing.T) {
 		want   [][][]float64
 	}{
 		"all of n1, none of n2 and n3": {150, [][][]float64{
-			// 0 to 20: io.pressure is read of the store as it is now
+			// 0 to 20: io.pressure is read from the store's current state
 			{{20, 10, 10}, {0.5, 0.5, 0.5}}, {{nan, nan, nan}, {nan, nan, nan}}, {{nan, nan, nan}, {nan, nan, nan}},
 		}},
 		"what has ended is no more known": {300, [][][]float64{
@@ -179,8 +179,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A resource that nobody judges by need not be known; one that was known and is
-// no more counts as zero, not as it was.
+// A resource that no rule judges need not be known; one that was known but no
+// longer is counts as zero, not as its last value.
 func TestOptionalResources(t *testing.T) {
 	for resource, metric := range map[cluster.Resource]Metric{cluster.CPU: Memory, cluster.Memory: CPU} {
 		t.Run("without "+resource.String(), func(t *testing.T) {
@@ -216,7 +216,8 @@ func TestOptionalResources(t *testing.T) {
 
 func metricOf(r cluster.Resource) Metric { return []Metric{CPU, Memory}[r] }
 
-// What is not an optional resource's to say: a node of which neither is known.
+// Optional resources do not make a node known: without a reading of either
+// resource it is unknown.
 func TestNothingButSignals(t *testing.T) {
 	store := newStore(t, signalling(IOPressure), func(c *Config) { c.Optional = [cluster.NumResources]bool{true, true} })
 	snapshot := snapshotOf(nodeWith("n1"))

@@ -17,14 +17,13 @@ func (v value) stamp() uint32 { return v.second }
 // sampleReach, five-minute means for longer windows and for KindMaxAvg.
 type history struct {
 	samples, means ring[value]
-	// sum and count make up the unfinished mean of the five-minute interval
-	// with the number bucket.
+	// sum and count accumulate the mean of the current five-minute bucket.
 	bucket uint32
 	sum    float64
 	count  int
 }
 
-// limits are the lengths of the rings: a history's two and a pod's.
+// limits are the lengths of the rings: two for a history, one for a pod.
 type limits struct{ samples, means, pod int }
 
 // limitsFor returns how many samples, one per interval, and means the windows
@@ -58,9 +57,9 @@ func (h *history) push(v value, most limits) {
 	h.bucket, h.sum, h.count = bucket, h.sum+float64(v.value), h.count+1
 }
 
-// window reads a window at a second, sorting in scratch. If nothing was sampled
-// since the window began, it returns the newest sample: callers know that it is
-// fresh. It returns false if there is no sample.
+// window computes a window that ends at second now, sorting in scratch. If
+// nothing was sampled since the window began, it returns the newest sample:
+// callers know that it is fresh. It returns false if there is no sample.
 func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, bool) {
 	newest, ok := h.samples.newest()
 	since := now - min(now, uint32(w.Over/time.Second))
@@ -73,8 +72,8 @@ func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, boo
 	case w.ofSamples():
 		samplesSince(&h.samples, since, collect)
 	case w.Kind == KindMaxAvg:
-		// The last five minutes, not the bucket that has just begun: a single
-		// sample is no mean.
+		// The last five minutes, not the bucket that has just begun: a single sample
+		// is not a mean.
 		recent := newest.second - min(newest.second, uint32(meanLength/time.Second))
 		samplesSince(&h.samples, recent, collect)
 		values = append(values[:0], float32(sumUp(Avg5m, values)))

@@ -8,10 +8,11 @@ import (
 
 // Ingest stores the sources' Batches of one moment, in order of preference,
 // matched against the snapshot of the same moment. Each node and each pod takes
-// the first fresh and plausible sample. Series of nodes and pods that left the
-// snapshot are dropped, so the cluster bounds the store. Batches older than the
-// newest ones mean that the clock went backwards: stored samples then have no
-// age, and the store starts over. Ingest returns the problems per source.
+// the first fresh and plausible sample. Series of nodes and pods that have left
+// the snapshot are dropped, so the size of the cluster bounds the store. If
+// Batches are older than the newest ones, the clock has gone backwards: the age
+// of stored samples is then meaningless, and the store starts over. Ingest
+// returns the problems per source.
 func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]Problems {
 	in := ingestion{store: s, sources: make([]source, len(batches)), read: newReadings(len(s.metrics), len(s.windows)), stolen: make([]given, len(s.windows))}
 	for i := range batches {
@@ -44,7 +45,7 @@ func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]
 	return problems
 }
 
-// advance moves the store's clock and starts over if it went backwards.
+// advance moves the store's clock, or starts over if it went backwards.
 func (s *Store) advance(in *ingestion, hasBatches bool) {
 	if !hasBatches {
 		return
@@ -62,8 +63,8 @@ func (s *Store) advance(in *ingestion, hasBatches bool) {
 	}
 }
 
-// node ingests one node and its pods. The system's share is what the node used
-// beyond its pods.
+// node ingests one node and its pods. The system's share is the node's usage
+// minus that of its pods.
 func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 	ns := in.store.nodes[node.Node.Name]
 	if ns == nil {
@@ -140,7 +141,7 @@ func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *P
 		case averaged:
 			ps.given = average
 		case !ps.newest.fresh(in.second):
-			ps.given = point{} // nobody measured between it and this sample
+			ps.given = point{} // nothing was measured between it and this sample
 		}
 		ps.newest = stamp
 		ps.used.push(last, in.store.limits.pod)
@@ -154,8 +155,8 @@ func ofNamesake(pod *cluster.Pod, at time.Time) bool {
 	return pod.Owner.Kind == "StatefulSet" && at.Sub(pod.Started) < Avg5m.Over
 }
 
-// podSample checks one sample of a pod. One from before the pod started is a
-// namesake's and no problem.
+// podSample checks one sample of a pod. One from before the pod started belongs
+// to a previous pod of the same name and is not a problem.
 func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, allocatable cluster.Amounts) (point, sampled, bool) {
 	if sample.At.IsZero() || pod.Started.IsZero() || sample.At.Before(pod.Started) {
 		return point{}, sampled{}, false
@@ -172,7 +173,8 @@ func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, al
 }
 
 // add adds a running pod to the sums. An unmeasured one that ran when its node
-// was measured adds its estimate, so as not to count as system.
+// was measured adds its estimate, so that its usage is not attributed to the
+// system.
 func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measured time.Time) {
 	newest, ok := ps.used.newest()
 	began := in.store.second(pod.NewestStart(in.store.time(in.second), in.store.config.Startup)) > sums.since
@@ -191,7 +193,7 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	average, span := podMean(ps, since)
 	settled, span, _ := in.store.settle(pod, ps, in.store.time(in.second), since, average, span)
 	if span >= in.store.config.MinWindow && ps.trend.Add(ps.newest.second, settled[cluster.CPU]) {
-		if span >= Avg5m.Over-in.store.config.SampleInterval { // all of five minutes
+		if span >= Avg5m.Over-in.store.config.SampleInterval { // all of the five minutes
 			ps.peak.Add(ps.newest.second, settled[cluster.CPU])
 		}
 		in.recur(ps, used[cluster.CPU])
@@ -220,8 +222,8 @@ func (s *Store) assumed(pod *cluster.Pod, ps *podSeries) cluster.Amounts {
 	return s.config.Estimate.Of(pod)
 }
 
-// podMean is a sampled pod's mean since a second, and how long that was observed: as
-// given by the source, else computed from its samples.
+// podMean is a sampled pod's mean since a second, and the time observed: as
+// provided by the source, otherwise computed from its samples.
 func podMean(ps *podSeries, since uint32) (cluster.Amounts, time.Duration) {
 	average, span, ok := ps.mean(since)
 	if !ok {
@@ -231,7 +233,8 @@ func podMean(ps *podSeries, since uint32) (cluster.Amounts, time.Duration) {
 	return average, span
 }
 
-// recur has a pod's sample, in milli-cores, looked at for what comes back.
+// recur adds a pod's sample, in milli-cores, to the search for recurring
+// patterns.
 func (in *ingestion) recur(ps *podSeries, milliCores int64) {
 	workload, clock := in.store.owners.list[ps.owner].workload, in.store.config.Recurs
 	if in.part == 0 || workload == nil {
@@ -241,6 +244,6 @@ func (in *ingestion) recur(ps *podSeries, milliCores int64) {
 	workload.add(in.part, milliCores)
 }
 
-// lookedBack is over how many busy parts it is seen how unlike its workload's other
-// pods one is.
+// lookedBack is the number of busy parts over which a pod's deviation from its
+// workload's other pods is averaged.
 const lookedBack = 6

@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// sample ingests one source's sample of a node. If an earlier source had one,
-// only what that one lacks is used: a window with history, another metric. It
-// reports whether this source's sample became the node's own.
+// sample ingests one source's sample of a node. If an earlier source provided
+// one, only what that one lacks is used: a window with history, or another
+// metric. It reports whether this source's sample became the node's own.
 func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source, sample *NodeSample, sums podSums, have bool) bool {
 	refused := in.check(node, src, sample)
 	if refused != "" {
@@ -66,7 +66,7 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 		}
 		switch {
 		case cause == "":
-		case reading.Metric == CPUStolen: // nothing is judged by it
+		case reading.Metric == CPUStolen: // it is not used for judging
 			src.problems.Add(cause, "stolen CPU of node "+node.Node.Name)
 			continue
 		default:
@@ -100,8 +100,8 @@ func (in *ingestion) complete() bool {
 	return known
 }
 
-// shortest returns the index of the most current window: last, else the one
-// that reaches back least.
+// shortest returns the index of the most current window: last, otherwise the
+// shortest one.
 func (s *Store) shortest(read []given) (int, bool) {
 	best := -1
 	for w := range read {
@@ -126,7 +126,7 @@ func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 		highest, known := 0.0, false
 		for w, g := range in.read[resource] {
 			if resource == cluster.CPU && in.stolen[w].measured != 0 {
-				g.value += in.stolen[w].value // kernels may count it as used by pods
+				g.value += in.stolen[w].value // kernels may count it as usage of pods
 			}
 			if g.measured != 0 {
 				highest, known = max(highest, g.value), true
@@ -152,7 +152,7 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 		return
 	}
 	if changed || in.store.config.SignalsOnly {
-		ns.forget() // the previous source's windows are not this one's
+		ns.forget() // the previous source's windows do not apply to this one
 	}
 	ns.source, ns.newest, ns.arrived, ns.sourceSpan = src.batch.Source, newest, in.second, sourceSpan
 	ns.pods = sums.sampled
@@ -165,17 +165,18 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 }
 
 // canDeriveSystem reports whether system usage can be derived as a node's usage
-// minus its pods'. What a starting pod without a sample uses would count as the
-// system's.
+// minus its pods'. Otherwise the usage of a starting pod without a sample would
+// count as the system's.
 func (in *ingestion) canDeriveSystem(ns *nodeSeries, unseen bool) bool {
 	newest, known := ns.system.newest()
 	recent := known && in.second-newest.second < uint32(Avg5m.Over/time.Second)
 	return in.hasPods && (!unseen || !recent)
 }
 
-// asBefore corrects derived system usage by what was known before, as far as pods that
-// came or left account for the difference. A node's sample includes pods that left
-// since the sample before, which no pod's sample does, and only part of pods that came.
+// asBefore corrects the derived system usage by the previous one, as far as
+// pods that came or left explain the difference. A node's sample includes pods
+// that left since the previous sample, which no pod's sample does, but pods
+// that came only in part.
 func (in *ingestion) asBefore(ns *nodeSeries, system cluster.Amounts, sums podSums) cluster.Amounts {
 	if len(ns.system.samples) == 0 {
 		return system
@@ -187,9 +188,10 @@ func (in *ingestion) asBefore(ns *nodeSeries, system cluster.Amounts, sums podSu
 	return system
 }
 
-// present returns the system usage by the readings, which is negative where the
-// readings lack usage of pods; the older of the resources' times; and how far back
-// all readings reach: 0 if one is a sample, else the time that they are means of.
+// present returns the system usage according to the readings, which is negative
+// if they lack usage of pods; the older of the resources' times; and how far
+// back all readings reach: 0 if one is a sample, otherwise the length of their
+// means.
 func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampled, sourceSpan time.Duration) {
 	for resource := range system {
 		w, ok := in.store.shortest(in.read[resource])
@@ -211,13 +213,13 @@ func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampl
 	return system, newest, sourceSpan
 }
 
-// answered is when a source reported its nodes.
+// answered returns when a source reported its nodes.
 func (in *ingestion) answered(src *source) sampled {
 	stamp, _ := in.stamp(src, src.batch.Received)
 	return stamp
 }
 
-// enter stores the source's windows and feeds the in-process ones.
+// enter stores the source's windows and feeds the ones computed here.
 func (m *metricSeries) enter(in *ingestion, read []given) {
 	w, ok := in.store.shortest(read)
 	if !ok {
@@ -238,8 +240,8 @@ func (ns *nodeSeries) forget() {
 	clear(ns.stolen.given)
 }
 
-// fill stores the windows and signals that neither the node's own source nor
-// the sources before this one provide.
+// fill stores windows and signals that are provided neither by the node's own
+// source nor by an earlier one.
 func (in *ingestion) fill(ns *nodeSeries) {
 	for m, read := range in.read {
 		series := &ns.metrics[m]
@@ -260,10 +262,11 @@ func (in *ingestion) fill(ns *nodeSeries) {
 	}
 }
 
-// enterStolen stores the stolen CPU that a source reports of a node. Some kernels count
-// stolen time as used, which shows where this source measures less usage than the
-// node's own source: then it must not count twice. It cannot be true either if the
-// machine would be left with less than it uses.
+// enterStolen stores the stolen CPU that a source reports of a node. Some
+// kernels include stolen time in usage. This shows if this source measures less
+// usage than the node's own source; stolen time must then not count twice. The
+// value also cannot be true if it would leave the machine with less than it
+// uses.
 func (in *ingestion) enterStolen(ns *nodeSeries, node *cluster.NodePods, src *source) {
 	filled := ns.source != src.batch.Source
 	if filled && ns.stolen.closed(in.second) {
@@ -290,8 +293,8 @@ func (in *ingestion) enterStolen(ns *nodeSeries, node *cluster.NodePods, src *so
 	ns.stolen.enter(in, in.stolen)
 }
 
-// ofNode reads a window of a node's metric, as its own source reports it or as its
-// samples make it.
+// ofNode reads a window of a node's metric as reported by its own source or as
+// computed from its samples.
 func (in *ingestion) ofNode(series *metricSeries, w int) (float64, bool) {
 	if given := &series.given[w]; given.fresh(in.second) {
 		return given.value, true

@@ -12,13 +12,13 @@ type ingestion struct {
 	store   *Store
 	sources []source
 	second  uint32
-	series  []*podSeries   // of all pods, in the snapshot's order
+	series  []*podSeries   // of all pods, in the order of the snapshot
 	adopted []*cluster.Pod // parallel to series while they are matched
 	next    int            // index in series of the next pod
 	hasPods bool
-	read    readings // of the node at hand
-	stolen  []given  // of the node at hand, parallel to Store.windows
-	part    int64    // of the period that workloads are looked at for
+	read    readings // readings of the current node
+	stolen  []given  // of the current node, parallel to Store.windows
+	part    int64    // part of the period in which workloads are observed
 	// left is the usage of the pods that are no longer in the snapshot, by node.
 	left    map[string]cluster.Amounts
 	medians medians
@@ -45,22 +45,23 @@ func (in *ingestion) stamp(src *source, at time.Time) (sampled, Cause) {
 type podSums struct {
 	// since is the earliest second that the node's sample may reach back to.
 	since uint32
-	// came is the usage of pods that started since, which the node's sample may lack;
-	// left is the usage that it may include beyond used, of pods that left or restarted.
+	// came is the usage of pods that have started since, which the node's sample
+	// may lack; left is the usage beyond used that it may include, of pods that
+	// left or restarted.
 	came, left cluster.Amounts
 	// used sums the pods' newest samples, with estimates for pods without one;
 	// average sums their means in the same way.
 	used, average cluster.Amounts
 	// sampled sums the fresh newest samples, without estimates.
 	sampled cluster.Amounts
-	// unseen reports whether some pod that is starting has no sample yet.
+	// unseen reports whether any starting pod has no sample yet.
 	unseen bool
-	// least sums the lower of the fresh newest sample and the mean.
+	// least sums, for each pod, the lower of the fresh newest sample and the mean.
 	least cluster.Amounts
 }
 
-// absurdFactor is how many times a node's allocatable the node, or one pod on
-// it, may seem to use before the sample is rejected.
+// absurdFactor is the multiple of a node's allocatable beyond which a sample of
+// the node, or of one of its pods, is rejected.
 const absurdFactor = 4
 
 func absurd(used, allocatable cluster.Amounts) bool {
@@ -72,9 +73,9 @@ func absurd(used, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// absurdValue is absurd for one reading; a signal must be a number that a
-// history can hold. Resources and shares of the time are never negative; the
-// result of a policy's own query may be.
+// absurdValue reports whether a reading is absurd; a signal must be a number
+// that a history can hold. Resources and percentages of time are never
+// negative; the result of a policy's own query may be.
 func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
 	least, most := 0.0, float64(math.MaxFloat32)
 	switch {
@@ -86,12 +87,11 @@ func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amou
 	case !in.store.metrics[metric].OfTime():
 		least = -most
 	}
-	return !(v >= least && v <= most) // also when NaN
+	return !(v >= least && v <= most) // also true for NaN
 }
 
-// readings is one node's sample, checked and sorted by metric and window,
-// parallel to Store.metrics and Store.windows; measured is 0 where there is
-// none.
+// readings holds one node's sample, checked and sorted by metric and window,
+// parallel to Store.metrics and Store.windows; measured is 0 for missing ones.
 type readings [][]given
 
 func newReadings(metrics, windows int) readings {
@@ -109,7 +109,7 @@ type source struct {
 	maxAge time.Duration
 	nodes  map[string]listPlace
 	// pods, parallel to ingestion.series, holds each pod's place in the Batch,
-	// counted from 1; 0 if it has none.
+	// counted from 1; 0 if it is not in the Batch.
 	pods     []listPlace
 	problems Problems
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// adopt assigns every pod of the snapshot its series and drops those of pods
-// that are gone.
+// adopt assigns every pod of the snapshot its series and drops the series of
+// pods that are gone.
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	in.series = make([]*podSeries, 0, len(in.store.order))
 	in.adopted = make([]*cluster.Pod, 0, len(in.store.order))
@@ -42,7 +42,7 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 func (in *ingestion) forget() {
 	for _, ps := range in.store.order {
 		if ps.place == gone {
-			continue // it was in the previous snapshot twice
+			continue // the previous snapshot listed it twice
 		}
 		if place := int(ps.place); place >= len(in.series) || in.series[place] != ps {
 			in.leave(ps)
@@ -53,7 +53,7 @@ func (in *ingestion) forget() {
 	}
 }
 
-// leave records the usage of a pod that is gone, which its node's next sample may
+// leave records the usage of a departed pod, which its node's next sample may
 // still include.
 func (in *ingestion) leave(ps *podSeries) {
 	ns := in.store.nodes[ps.pod.Node]
@@ -115,8 +115,8 @@ func (in *ingestion) match(batch *Batch, problems *Problems) []listPlace {
 	return places
 }
 
-// unmatched counts the nodes that are not in the snapshot; the others have been
-// removed from the index.
+// unmatched counts the nodes that are not in the snapshot; the others have
+// already been removed from the index.
 func (src *source) unmatched() {
 	for i := range src.batch.Nodes {
 		name := src.batch.Nodes[i].Name

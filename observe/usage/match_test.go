@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// However pods come, go, change places and are replaced by others of their
-// name, each is read as what was reported it.
+// However pods arrive, leave, change places and are replaced by others of the
+// same name, each is read as it was reported.
 func TestPodsAreMatched(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	store, used := newStore(t), map[string]int64{} // by UID
@@ -25,7 +25,7 @@ func TestPodsAreMatched(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(pods)) {
 			if rng.IntN(10) == 0 {
 				delete(pods, name)
-				left[name] = rng.IntN(2) == 0 // and the source has not noticed
+				left[name] = rng.IntN(2) == 0 // and the source has not noticed yet
 			}
 		}
 		for range 3 {
@@ -53,14 +53,14 @@ func TestPodsAreMatched(t *testing.T) {
 				want[UnmatchedPod]++
 			}
 		}
-		if rng.IntN(4) > 0 { // most sources keep to an order
+		if rng.IntN(4) > 0 { // most sources keep their order
 			slices.SortFunc(b.Pods, func(a, b PodSample) int { return strings.Compare(a.Name, b.Name) })
 		}
 		if diff := cmp.Diff(want, counts(store.Ingest(snapshotOf(nodes...), b.Batch)), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)
 		}
 		checkOwners(t, store, pods, second)
-		if rng.IntN(2) == 0 { // a view of a cluster that went on
+		if rng.IntN(2) == 0 { // a view of a cluster that has changed meanwhile
 			nodes[0], nodes[2] = nodes[2], nodes[0]
 			nodes[1].Pods = append(nodes[1].Pods, aPod("pod-99", uid("nobody's")))
 		}
@@ -82,8 +82,8 @@ func TestPodsAreMatched(t *testing.T) {
 	}
 }
 
-// A snapshot that has a pod more than once does no harm: neither while it does,
-// nor when the pod is gone.
+// A snapshot that lists a pod more than once does no harm, neither while it
+// does nor once the pod is gone.
 func TestPodsListedTwice(t *testing.T) {
 	store := newStore(t)
 	pod, other := aPod("a", owner("web")), aPod("b", owner("web"))
@@ -106,8 +106,8 @@ func TestPodsListedTwice(t *testing.T) {
 	}
 }
 
-// checkOwners checks that the pods of each owner are counted, and averaged
-// where they are measured.
+// checkOwners checks that the pods of each owner are counted, and averaged if
+// they are measured.
 func checkOwners(t *testing.T, store *Store, pods map[string]*cluster.Pod, second int) {
 	t.Helper()
 	want, got := map[string]int{}, map[string]int{}

@@ -25,9 +25,9 @@ type knownOwner struct {
 	ownerKey
 
 	pods     int
-	key      Workload // 0 for none
+	key      Workload // 0 if there is none
 	workload *workload
-	// family is that of the pod it was first seen with.
+	// family is the family of the first pod it was seen with.
 	family familyKey
 }
 
@@ -77,7 +77,7 @@ func (o *owners) release(number ownerNumber) {
 	}
 }
 
-// count counts pods of the owner, and of its workload.
+// count adds to the number of pods of the owner and of its workload.
 func (o *knownOwner) count(by int) {
 	o.pods += by
 	if o.workload != nil {
@@ -85,8 +85,8 @@ func (o *knownOwner) count(by int) {
 	}
 }
 
-// begin begins a part of a period. Owners that came while too many workloads were
-// known get one when there is room.
+// begin starts a part of a period. Owners that arrived while too many workloads
+// were known get one if there is space now.
 func (o *owners) begin(part int64) {
 	if part == o.part {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// days samples pods of one Deployment each minute of some days; the clock begins at
-// midnight.
+// days samples pods of one Deployment every minute for some days; the clock
+// starts at midnight.
 func days(t *testing.T, store *Store, from, to time.Duration, version string, pods int, uses func(pod int, since time.Duration) int64, each func(*View, time.Duration)) {
 	t.Helper()
 	midnight := 12 * 3600 // seconds after epoch, which is noon
@@ -47,7 +47,8 @@ func bursts(_ int, since time.Duration) int64 {
 
 func daily(c *Config) { c.Recurs = forecast.Clock{Period: day} }
 
-// A smaller step, to less than half of what it uses in its bursts, is seen as soon.
+// A smaller step, to less than half of the workload's burst usage, is seen as
+// soon.
 func TestSmallStepOfAWorkloadThatRecurs(t *testing.T) {
 	for name, change := range map[string]func(*Config){"recurring": daily, "lasting": func(*Config) {}} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +75,7 @@ func TestSmallStepOfAWorkloadThatRecurs(t *testing.T) {
 	}
 }
 
-// Nor does one tall burst a day keep a node from being seen as hot for the rest of it.
+// Nor does one tall burst a day hide that the node is hot for the rest of it.
 func TestStepBesideATallBurst(t *testing.T) {
 	for name, change := range map[string]func(*Config){"recurring": daily, "lasting": func(*Config) {}} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestStepBesideATallBurst(t *testing.T) {
 	}
 }
 
-// A Deployment of one busy pod is scaled up by pods that do nothing: these are not
+// A Deployment with one busy pod is scaled up by idle pods, which are not
 // expected to be as busy as the first.
 func TestIdlePodsOfAWorkloadThatRecurs(t *testing.T) {
 	store := newStore(t, daily)
@@ -137,8 +138,8 @@ func TestIdlePodsOfAWorkloadThatRecurs(t *testing.T) {
 	}
 }
 
-// Pods that run only during the day, as those of a Deployment that is scaled to
-// none at night, recur as well.
+// Pods that run only during the day, such as those of a Deployment that is
+// scaled to zero at night, recur as well.
 func TestDaytimeWorkloadRecurs(t *testing.T) {
 	store := newStore(t, daily)
 	for d := range 6 {
@@ -153,8 +154,8 @@ func TestDaytimeWorkloadRecurs(t *testing.T) {
 	}
 }
 
-// A pattern that another process left and that is wrong is found out within a few
-// days, whatever it says of how reliable it is.
+// A wrong pattern left by another process is detected within a few days,
+// however reliable it claims to be.
 func TestWrongPatternIsFoundOut(t *testing.T) {
 	for name, spread := range map[string]float32{"spread of a burst": 1.6e6, "spread beyond all": 3e38} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +178,8 @@ func TestWrongPatternIsFoundOut(t *testing.T) {
 	}
 }
 
-// Off as much as it varies, a pattern is not believed, however large both are.
+// A pattern that is off by as much as it varies is not believed, however large
+// both figures are.
 func TestPatternThatOverflows(t *testing.T) {
 	const most = 3.4e38
 	p := &forecast.Pattern{Periods: 3, Off: most, Spread: most, Within: most}

@@ -6,9 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// Patterns returns what is known to come back, for another process, in at most so
-// many bytes, as forecast.Store does. It is empty where nothing is looked for or
-// known.
+// Patterns encodes known patterns for another process in at most most bytes, as
+// forecast.Store does. It is nil if detection is off or nothing is known.
 func (s *Store) Patterns(most int) []byte {
 	w := &s.owners.workloads
 	var all []forecast.Stored
@@ -20,9 +19,10 @@ func (s *Store) Patterns(most int) []byte {
 	return forecast.Store(all, most, s.config.Recurs, w.part)
 }
 
-// AdoptPatterns takes in what another process has seen to come back, of workloads of
-// which less is known here. What is too old, or of another period, is left out. The
-// error says what is wrong with the data; then nothing is taken.
+// AdoptPatterns takes over patterns from another process for workloads that are
+// less well known here. Data that is too old, or for another period, is left
+// out. The error describes what is wrong with the data; in that case nothing is
+// adopted.
 func (s *Store) AdoptPatterns(data []byte, now time.Time) error {
 	if len(data) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func (s *Store) AdoptPatterns(data []byte, now time.Time) error {
 	return nil
 }
 
-// adopt takes in patterns that were stored so many parts ago.
+// adopt takes over patterns that were stored age parts ago.
 func (w *workloads) adopt(all []forecast.Stored, age int32) {
 	for _, s := range all {
 		known, ok := w.known[Workload(s.Key)]
@@ -56,8 +56,8 @@ func (w *workloads) adopt(all []forecast.Stored, age int32) {
 	}
 }
 
-// InheritPatterns takes over what another Store knows of workloads, if it looks for
-// the same period.
+// InheritPatterns takes over another Store's knowledge of workloads if it looks
+// for the same period.
 func (s *Store) InheritPatterns(from *Store) {
 	if s.config.Recurs != from.config.Recurs {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// The header and an entry of stored patterns, in bytes.
+// The sizes of the header and of an entry of stored patterns, in bytes.
 const (
 	patternsHeader = 4 + 4 + 8
 	patternBytes   = 8 + forecast.PatternSize + 1
 )
 
-// What one process has seen another one knows, by the names of workloads, to a
-// thousandth; it stays what it was while less is known here.
+// Patterns learned by one process are known to the next by workload name, to
+// within a thousandth. They stay unchanged while less is known here.
 func TestPatternsSurvive(t *testing.T) {
 	before := newStore(t, hourly)
 	want := hours(t, before, 1, 4, "a").Nodes[0].Pods[0].Pattern
@@ -77,7 +77,8 @@ func TestPatternsThatAreNotAdopted(t *testing.T) {
 	}
 }
 
-// Where there is no room for all, those are kept whose usage varies most.
+// If there is not enough space for all, the workloads whose usage varies most
+// are kept.
 func TestPatternsThatFit(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 4, "a")

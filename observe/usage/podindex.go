@@ -26,7 +26,7 @@ func (x *podIndex) add(ps *podSeries) {
 	x.series[hashOf(x.seed, ps.pod.Namespace, ps.pod.Name)] = ps
 }
 
-// remove removes a series unless another one has taken its name.
+// remove removes a series unless another pod has taken its name.
 func (x *podIndex) remove(ps *podSeries) {
 	if x.pod(ps.pod.Namespace, ps.pod.Name) == ps {
 		delete(x.series, hashOf(x.seed, ps.pod.Namespace, ps.pod.Name))

@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Every pod is found by its name and namespace, whatever others are called, and
-// no other is; also after any number came and left, and one came under the name
-// of another before that one left.
+// Every pod, and nothing else, is found by its name and namespace, whatever the
+// others are called; also after many pods have come and left, and one has taken
+// the name of another before that one left.
 func TestPodIndexFindsEveryPod(t *testing.T) {
 	for seed := range uint64(20) {
 		index := newPodIndex()

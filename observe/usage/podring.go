@@ -10,12 +10,12 @@ import (
 )
 
 // podRing is a pod's ring of points, 8 bytes each because there may be a
-// hundred thousand pods. Milli-cores and pages keep 20 bits: numbers of up to a
+// hundred thousand pods. Milli-cores and pages keep 20 bits: numbers up to a
 // million are exact, larger ones accurate to a millionth.
 type podRing struct{ ring[squeezed] }
 
-// squeezed is a point: the lower 16 bits of its second, then two figures of 24
-// bits.
+// squeezed is an encoded point: the lower 16 bits of its second, then two
+// figures of 24 bits.
 type squeezed uint64
 
 const (
@@ -27,7 +27,8 @@ func squeeze(p point) squeezed {
 	return squeezed(p.second)<<(2*figureBits) | squeezed(figure(p.cpuMilli))<<figureBits | squeezed(figure(p.pages))
 }
 
-// figure encodes a number as its 20 leading bits and how many were dropped.
+// figure encodes a number as its 20 leading bits and the number of dropped
+// bits.
 func figure(v uint32) uint32 {
 	left := max(bits.Len32(v)-fractionBits, 0)
 	if left == 0 {
@@ -75,7 +76,7 @@ func (r *podRing) since(second uint32) iter.Seq[point] {
 				place = len(r.samples) - 1
 			}
 			s := r.samples[place]
-			at -= uint32(uint16(at) - s.low()) // by the lower bits
+			at -= uint32(uint16(at) - s.low()) // from the lower bits
 			if at < second || !yield(point{second: at, cpuMilli: s.cpuMilli(), pages: s.pages()}) {
 				return
 			}
@@ -97,8 +98,8 @@ func (r *podRing) mean(since uint32) (used cluster.Amounts, span time.Duration, 
 	return cluster.Amounts{cluster.CPU: cpuMilli / n, cluster.Memory: pages * memoryUnit / n}, time.Duration(r.newestAt-oldest) * time.Second, true
 }
 
-// highest returns the most of each resource in the samples not older than the given
-// second, or in the newest.
+// highest returns the maximum of each resource in the samples not older than
+// the given second, or the newest sample.
 func (r *podRing) highest(since uint32) (used cluster.Amounts) {
 	for p := range r.since(min(since, r.newestAt)) {
 		for k, v := range p.amounts() {

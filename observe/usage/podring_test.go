@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod's ring tells what a list of all its samples tells, however they are
-// spread in time.
+// A pod's ring returns the same as a list of all its samples would, however
+// they are spread over time.
 func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	gaps := []uint32{0, 1, 15, 15, 15, 15, 299, 300, 301, 65_535, 65_536, 70_000, 10 << 16}
@@ -42,8 +42,7 @@ func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 	}
 }
 
-// meanOf is the mean of those of the newest samples that are not older than a
-// second.
+// meanOf is the mean of those newest samples that are not older than a second.
 func meanOf(all []point, limit int, since uint32) (cluster.Amounts, time.Duration) {
 	var sum cluster.Amounts
 	var n int64
@@ -61,8 +60,8 @@ func meanOf(all []point, limit int, since uint32) (cluster.Amounts, time.Duratio
 		time.Duration(all[len(all)-1].second-first) * time.Second
 }
 
-// Figures up to a million are kept as they are, larger ones to a millionth, and
-// nothing becomes less than nothing.
+// Figures up to a million are stored exactly, larger ones to a millionth, and
+// the result is never negative.
 func TestFiguresKeepTheirFirstBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	figures := []uint32{0, 1, 1<<20 - 1, 1 << 20, 1<<20 + 1, 1<<21 - 1, 3_145_728, 1<<32 - 1, 1<<32 - 2049}
@@ -78,7 +77,7 @@ func TestFiguresKeepTheirFirstBits(t *testing.T) {
 	}
 }
 
-// A sample has its figures where they belong, even the largest.
+// The figures of a sample do not overlap, even at their largest.
 func TestSqueezedFiguresDoNotMix(t *testing.T) {
 	for _, p := range []point{
 		{second: 1, cpuMilli: 2, pages: 3}, {second: math.MaxUint32, cpuMilli: 0, pages: math.MaxUint32},

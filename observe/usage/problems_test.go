@@ -12,15 +12,15 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// What a Batch brings beyond new samples of known things is counted, named and
-// left out.
+// What a Batch contains beyond new samples of known objects is counted, named
+// and left out.
 func TestIngestProblems(t *testing.T) {
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("late", startedAt(100)), aPod("pending", notStarted)))
 	cases := map[string]struct {
 		batch *told
 		want  Problems
-		// unknown is what the node is for it; reasons.WindowTooShort where its
-		// sample was taken.
+		// unknown is the resulting reason why the node is unknown;
+		// reasons.WindowTooShort if its sample was accepted.
 		unknown reasons.Reason
 	}{
 		"nothing wrong": {
@@ -111,8 +111,8 @@ func TestIngestProblems(t *testing.T) {
 	}
 }
 
-// Why a node is unknown stands until a sample is taken, whatever later sources
-// are refused for.
+// The reason why a node is unknown stays until a sample is accepted, whatever
+// the reasons for which later sources are refused.
 func TestWhyANodeIsUnknown(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 90, amounts(1, 1), nil)
@@ -132,7 +132,7 @@ func TestWhyANodeIsUnknown(t *testing.T) {
 	}
 }
 
-// Problems are counted all, but named only a few times.
+// All problems are counted, but only a few are named.
 func TestExamplesAreBounded(t *testing.T) {
 	b := readAt(0)
 	for i := range 100 {
@@ -175,8 +175,8 @@ func TestCausesAreAll(t *testing.T) {
 	}
 }
 
-// A node may lag behind its pods. What is less than a third of them, and by
-// more than a tenth of the node, is not the same node, or not the same unit.
+// A node may lag behind its pods. If its usage is less than a third of theirs,
+// and lower by more than a tenth of the node, it is a different node or unit.
 func TestContradictoryNode(t *testing.T) {
 	cases := map[string]struct {
 		node, pods    cluster.Amounts
@@ -210,7 +210,7 @@ func TestContradictoryNode(t *testing.T) {
 	}
 }
 
-// Pods that are no longer measured, and estimates, contradict nobody.
+// Pods that are no longer measured, and estimates, never contradict a node.
 func TestEstimatesContradictNobody(t *testing.T) {
 	large := func(p *cluster.Pod) { p.Requests = amounts(30_000, 200_000) }
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("new", large, owner("x")), aPod("silent")))

@@ -10,10 +10,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Whatever arrives, a view's amounts are never negative, a node is known only
-// with a fresh sample of its own and enough of a window, then every window of
-// it is filled, signals are numbers or not known, every pod that runs is
-// charged with something, and no ring is longer than its limit.
+// Whatever arrives, a view's amounts are never negative. A node is known only
+// with a fresh sample of its own and enough of a window, and then all its
+// windows are filled. Signals are numbers or unknown, every running pod is
+// charged with something, and no ring exceeds its limit.
 func TestViewInvariantsUnderRandomReadings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 150 {
@@ -49,7 +49,7 @@ func randomSnapshot(rng *rand.Rand, pods []*cluster.Pod, second int) *cluster.Sn
 	return snapshotOf(node)
 }
 
-// hostileValues are what a broken source may say.
+// hostileValues are values that a broken source may report.
 func hostileValues() []float64 {
 	return []float64{
 		math.NaN(), math.Inf(1), math.Inf(-1), -1, math.Copysign(0, -1), 1e300, math.MaxFloat32, 2 * math.MaxFloat32,
@@ -146,8 +146,8 @@ func checkBounds(t *testing.T, store *Store, pods int) {
 	}
 }
 
-// A node that is known has every window filled: what was measured is never
-// nothing while each sample was something.
+// A known node has every window filled: the measured value is never zero if
+// every sample was above zero.
 func TestKnownNodesHaveEveryWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	ages := []time.Duration{0, time.Second, 10 * time.Minute, 48 * time.Hour}
@@ -180,7 +180,7 @@ func TestKnownNodesHaveEveryWindow(t *testing.T) {
 }
 
 // The same readings make the same view, in whatever order nodes and pods are
-// told.
+// reported.
 func TestSameReadingsSameView(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	pods := []*cluster.Pod{aPod("a"), aPod("b"), aPod("c")}

@@ -20,9 +20,9 @@ type reading struct {
 	scratch       []float32
 	rising        []value
 	medians       medians
-	unsampled     []int // of a node's pods, those that ran without a fresh sample
+	unsampled     []int // among a node's pods, those that ran without a fresh sample
 
-	// What the nodes' slices are cut from.
+	// The nodes' slices are cut from these.
 	amounts    []cluster.Amounts
 	reported   []Reported
 	sourceSpan []time.Duration
@@ -39,7 +39,7 @@ func (r *reading) makeRoom(nodes int) {
 	r.rows = make([][]float64, nodes*signals)
 }
 
-// cut takes the first n elements off a slice.
+// cut removes the first n elements from a slice and returns them.
 func cut[T any](from *[]T, n int) []T {
 	taken := (*from)[:n:n]
 	*from = (*from)[n:]

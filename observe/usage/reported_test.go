@@ -11,14 +11,14 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A window that nobody reported is not zero, and no other stands for it where
-// single windows are judged.
+// A window that no source reported is not zero, and no other window replaces it
+// where single windows are judged.
 func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	hour := Window{Kind: KindMaxAvg, Over: time.Hour}
 	nothing := Reported{math.NaN(), math.NaN()}
 	cases := map[string]struct {
 		readings []Reading
-		at       int // the second of the view, after one reading at 0
+		at       int // the second of the view; the only reading is at 0
 		want     []Reported
 	}{
 		"no reading": {want: []Reported{nothing, nothing, nothing}},
@@ -70,8 +70,8 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	}
 }
 
-// Where a source gives single samples, windows are summed up here: they are
-// known once the node is, until it is not.
+// If a source provides single samples, windows are computed here: they are
+// known exactly while the node is.
 func TestToldOfSamples(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	told := func(second int) []Reported { return store.View(snapshot, at(second), nil).Nodes[0].Reported }

@@ -6,16 +6,16 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// sized is a node with a capacity and less that is allocatable.
+// sized is a node with a capacity and a smaller allocatable.
 func sized(capacity, allocatable cluster.Amounts, pods ...*cluster.Pod) *cluster.NodePods {
 	node := nodeWith("n1", pods...)
 	node.Node.Capacity, node.Node.Allocatable = capacity, allocatable
 	return node
 }
 
-// Allocatable leaves the reserve out, so the system's usage within the reserve
-// is left out as well: a node is as full as its pods make it, or as the system
-// does beyond its reserve.
+// Allocatable excludes the reserve, so the system's usage within the reserve is
+// excluded as well: only pods, and system usage beyond the reserve, fill a
+// node.
 func TestReserveCountsOnce(t *testing.T) {
 	pod, hidden := aPod("a"), aPod("hidden", owner("other"), requesting(amounts(100, 50)))
 	small, large := cluster.Amounts{2000, 4 * gib}, cluster.Amounts{64_000, 256 * gib}
@@ -33,7 +33,7 @@ func TestReserveCountsOnce(t *testing.T) {
 		"a large node, and huge pages":                    {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 240*1024), amounts(38_000, 110*1024), amounts(39_600, 110*1024), 0},
 		"huge pages that the usage leaves out":            {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 130*1024), amounts(38_000, 110*1024), amounts(39_600, 122*1024), 128 * gib},
 		"huge pages that the usage includes":              {large, largePods, []*cluster.Pod{pod}, amounts(40_000, 250*1024), amounts(38_000, 110*1024), amounts(39_600, 114*1024), 128 * gib},
-		"no pod is measured":                              {small, smallPods, []*cluster.Pod{pod}, amounts(640, 2048), cluster.Amounts{}, amounts(301, 1536), 0}, // of 32 % and of half the machine
+		"no pod is measured":                              {small, smallPods, []*cluster.Pod{pod}, amounts(640, 2048), cluster.Amounts{}, amounts(301, 1536), 0}, // of 32 %, on half the machine
 		"a pod that was never sampled":                    {small, smallPods, []*cluster.Pod{pod, hidden}, amounts(1600, 2048), amounts(100, 100), amounts(752, 1536), 0},
 		"allocatable is all there is":                     {small, small, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500), 0},
 		"no capacity is stated":                           {cluster.Amounts{}, smallPods, []*cluster.Pod{pod}, amounts(640, 1500), amounts(451, 900), amounts(640, 1500), 0},
@@ -67,8 +67,9 @@ func TestReserveCountsOnce(t *testing.T) {
 	}
 }
 
-// What the system uses of the reserve stays known while samples of pods are lost, or
-// are yet to come. A node that seemed fuller then would be hot for a lack of data.
+// The system's usage of the reserve stays known while samples of pods are lost
+// or have yet to arrive. Otherwise the node would seem fuller, and be hot for
+// lack of data.
 func TestLostSamplesLeaveTheReserveOut(t *testing.T) {
 	both := map[string]cluster.Amounts{"a": amounts(400, 1000), "b": amounts(200, 600)}
 	for name, kept := range map[string]map[string]cluster.Amounts{
@@ -98,7 +99,7 @@ func TestLostSamplesLeaveTheReserveOut(t *testing.T) {
 			for second := 615; second <= 720; second += 15 {
 				tell(second, kept)
 				got := node1(store, snapshot, second)
-				for w := range got.Current { // 1000m and 1000 MiB of the reserve are used
+				for w := range got.Current { // 1000m and 1000 MiB of the reserve are in use
 					if got.Current[w] != amounts(600, 1600) {
 						t.Errorf("second %d: %s counts as %v, want 600m and 1600 MiB", second, store.windows[w], got.Current[w])
 					}

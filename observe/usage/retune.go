@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Retune applies another Config and keeps the samples. What is sampled, and how
-// often, must stay the same.
+// Retune applies another Config and keeps the samples. What is sampled, and the
+// sample interval, must stay the same.
 func (s *Store) Retune(config Config) error {
 	other, err := NewStore(config, s.epoch)
 	if err != nil {
@@ -16,7 +16,7 @@ func (s *Store) Retune(config Config) error {
 	if !same {
 		return errors.New("retuning the usage store: windows, signals and sample interval must not change")
 	}
-	if config.Recurs.Period > 0 && config.Recurs != s.recurs { // else they are there when looked for again
+	if config.Recurs.Period > 0 && config.Recurs != s.recurs { // otherwise they are still there when needed again
 		s.owners.forgetPatterns()
 		s.recurs = config.Recurs
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What is judged by may change under the samples, what is sampled may not.
+// What is judged may change while samples are kept; what is sampled may not.
 func TestRetune(t *testing.T) {
 	cases := map[string]struct {
 		change func(*Config)

@@ -35,7 +35,7 @@ func (r *ring[S]) push(second uint32, s S, limit int) bool {
 	return true
 }
 
-// grow makes room by doubling, but never beyond the limit: most rings are full
+// grow doubles the capacity, but never beyond the limit: most rings are full
 // most of the time.
 func (r *ring[S]) grow(limit int) {
 	if len(r.samples) == cap(r.samples) {

@@ -2,19 +2,19 @@ package usage
 
 import "time"
 
-// Rise is how a node's memory rises over the time of Config.Rise, by its
-// samples as they were measured.
+// Rise describes how a node's memory has risen over the duration Config.Rise,
+// according to its samples as measured.
 type Rise struct {
 	// Lowest is the lowest of the samples, in bytes.
 	Lowest int64
-	// BytesPerMinute is the rate at which memory rises: the slower one of the
-	// first and the second half, so that a single step is no rise.
+	// BytesPerMinute is the rate at which memory rises: the slower of the rates of
+	// the first and the second half, so that a single step does not count.
 	BytesPerMinute float64
 }
 
-// rise returns how a metric rises over a time; zero if it does not, or if its
-// samples do not show it: at least three that span three quarters of the time.
-// It collects them in scratch.
+// rise returns how a metric rises over a duration; zero if it does not rise, or
+// if its samples cannot show it: at least three that span three quarters of the
+// duration are needed. It collects them in scratch.
 func (h *history) rise(now uint32, over time.Duration, scratch *[]value) Rise {
 	if over <= 0 {
 		return Rise{}

@@ -15,7 +15,7 @@ const gone listPlace = -1
 
 // podSeries holds the samples of one pod.
 type podSeries struct {
-	pod    *cluster.Pod // of the last snapshot
+	pod    *cluster.Pod // from the last snapshot
 	newest sampled
 	used   podRing
 	place  listPlace // among the pods of the last snapshot, or gone
@@ -25,11 +25,11 @@ type podSeries struct {
 	// given is the newest five-minute mean from a source, if samples followed
 	// it without a gap; its second is 0 if there is none.
 	given point
-	// trend is what its usage is expected to go on as.
+	// trend summarizes how its usage is expected to go on.
 	trend forecast.Trend
-	// peak is the most that it used lately.
+	// peak is its highest recent usage.
 	peak forecast.Peak
-	// unlike is how it differs from what its workload's pattern says.
+	// unlike is how it differs from its workload's pattern.
 	unlike forecast.Unlike
 }
 
@@ -38,9 +38,9 @@ func (p *podSeries) isOf(namespace, name string) bool {
 }
 
 // mean returns the mean since a second: the source's if it came with the newest
-// sample, else computed here. span is how long the pod was observed, if it is
-// that old: a source that gave a mean had observed five minutes, which stays
-// true when the next source gives only samples.
+// sample, otherwise the one computed here. span is how long the pod was
+// observed, limited to its age: a source that provided a mean had observed five
+// minutes, which stays true if the next source provides only samples.
 func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	if p.given.second == 0 {
 		return p.used.mean(since)
@@ -58,11 +58,11 @@ func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration
 // sampled is when a sample was taken and how old it may become.
 type sampled struct {
 	measured int64  // unix nanoseconds, which must advance for a sample to be new
-	second   uint32 // when it was measured or, if that seems later, when it arrived
+	second   uint32 // when it was measured or, if that appears to be later, when it arrived
 	maxAge   uint32 // seconds
 }
 
-// anyIsNewer makes each later sample count as newer.
+// anyIsNewer makes every later sample count as newer.
 func (s *sampled) anyIsNewer() { s.measured = min(s.measured, 1) }
 
 func (s sampled) fresh(now uint32) bool {
@@ -73,24 +73,25 @@ func (s sampled) fresh(now uint32) bool {
 type nodeSeries struct {
 	source string
 	newest sampled
-	// refused is why the last sample was rejected, if it was.
+	// refused is why the last sample was rejected; empty if it was not.
 	refused Cause
 	// arrived is the second in which the newest sample arrived.
 	arrived uint32
-	// sourceSpan is how far back the source's own windows reach, if it gives no
+	// sourceSpan is how far back the source's own windows reach if it provides no
 	// single samples.
 	sourceSpan time.Duration
 	metrics    []metricSeries // parallel to Store.metrics
-	stolen     metricSeries   // CPUStolen, by the node's own source
-	// left is the usage of pods that left, by the second in which they were missed.
+	stolen     metricSeries   // CPUStolen, from the node's own source
+	// left is the usage of pods that left, by the second in which they were found
+	// missing.
 	left ring[point]
 	// system is usage outside all pods.
 	system ring[point]
-	// pods is the measured usage of its pods when it was sampled last.
+	// pods is the measured usage of its pods at its last sample.
 	pods cluster.Amounts
 	// trend is how its usage varies.
 	trend forecast.Trend
-	// trough is the least CPU that the whole machine used lately.
+	// trough is the lowest recent CPU usage of the whole machine.
 	trough forecast.Trough
 }
 
@@ -105,14 +106,14 @@ type metricSeries struct {
 	given   []given // parallel to Store.windows
 }
 
-// given is a window from a source.
+// given is a window provided by a source.
 type given struct {
 	value float64
 	sampled
-	// validFor is for how many seconds the source considers it valid.
+	// validFor is the number of seconds for which the source considers it valid.
 	validFor uint32
-	// filled is the second in which another source than the node's own gave it;
-	// 0 if its own did.
+	// filled is the second in which a source other than the node's own provided
+	// it; 0 if its own did.
 	filled uint32
 }
 

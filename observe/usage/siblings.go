@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Kin identifies the pods that a pod is like.
+// Kin identifies the pods whose usage a pod resembles.
 type Kin struct {
 	Namespace    string
 	Owner        cluster.Owner
@@ -16,10 +16,10 @@ type Kin struct {
 
 func kinOf(pod *cluster.Pod) Kin { return Kin{pod.Namespace, pod.Owner, pod.TemplateHash} }
 
-// Siblings holds the assumed usage of pods that are not measured themselves, by
-// pods like them. It is immutable.
+// Siblings holds the assumed usage of pods that are not measured themselves,
+// taken from similar pods. It is immutable.
 type Siblings struct {
-	// owners holds the mean of each owner's measured pods, where enough are
+	// owners holds the mean of each owner's measured pods if enough of them are
 	// measured.
 	owners map[ownerKey]cluster.Amounts
 	// families holds the best-known version of each Deployment, by the
@@ -28,13 +28,13 @@ type Siblings struct {
 	seed     maphash.Seed
 }
 
-// ownerKey has the namespace of the pods, because whoever may create pods
-// elsewhere can name any owner.
+// ownerKey includes the namespace of the pods, because whoever may create pods
+// in another namespace can name any owner.
 type ownerKey struct{ namespace, uid string }
 
 // familyKey identifies a Deployment in a quarter of the memory of its names: 0
-// for none, else a 63-bit hash with a secret seed, so that no two Deployments
-// are confused.
+// for none, otherwise a 63-bit hash with a secret seed, so that no two
+// Deployments are confused.
 type familyKey uint64
 
 func keyOf(seed maphash.Seed, kin *Kin) familyKey {
@@ -51,14 +51,14 @@ func hashOf(seed maphash.Seed, namespace, name string) uint64 {
 	return 31*maphash.String(seed, name) + maphash.String(seed, namespace)
 }
 
-// Of returns the assumed usage of a pod with these limits: the mean of its
-// owner's measured pods or, until enough of those are measured, that of its
-// Deployment's best-known version, capped by the limits.
+// Of returns the assumed usage of a pod with these limits, capped by them: the
+// mean of its owner's measured pods or, until enough of those are measured,
+// that of its Deployment's best-known version.
 func (s *Siblings) Of(kin Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 	if used, ok := s.owners[ownerKey{kin.Namespace, kin.Owner.UID}]; ok {
 		return used, true
 	}
-	if len(s.families) == 0 { // and, in the zero value, no seed
+	if len(s.families) == 0 { // the zero value also has no seed
 		return cluster.Amounts{}, false
 	}
 	known, ok := s.families[keyOf(s.seed, &kin)]
@@ -84,25 +84,26 @@ type version struct {
 }
 
 const (
-	// enoughPods is how many pods make a version conclusive, however many
+	// enoughPods is how many pods make a version conclusive, however many pods
 	// another one has.
 	enoughPods = 3
-	// versionAge is how long a version is remembered after its last measured
-	// pod: until pods of the next one, which may have to be pulled and to warm
-	// up first, are measured.
+	// versionAge is how long a version is remembered after its last measured pod:
+	// until pods of the next version, whose image may have to be pulled and which
+	// may have to warm up, are measured.
 	versionAge = time.Hour
-	// mostRemembered bounds the remembered Deployments without measured pods;
-	// beyond it none is remembered.
+	// mostRemembered bounds the number of remembered Deployments without measured
+	// pods; if there are more, none is remembered.
 	mostRemembered = 16384
 )
 
-// conclusive reports whether a version is known well enough to be used although
-// another one is known as well.
+// conclusive reports whether a version is known well enough to be used even
+// though another one is known as well.
 func (v *version) conclusive(other *version) bool {
 	return v.owner == other.owner || v.pods >= min(enoughPods, other.pods)
 }
 
-// better reports whether v is known better than other, both measured now.
+// better reports whether v is known better than other when both are measured
+// now.
 func (v *version) better(other *version) bool {
 	return v.pods > other.pods || v.pods == other.pods && v.owner > other.owner
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// What only looks like a version of the Deployment "web", whose ReplicaSet
-// "web-old" is measured, has no part in it; and what cannot be told from one
-// has.
+// Pods that only look like a version of the Deployment "web", whose ReplicaSet
+// "web-old" is measured, do not count; those that cannot be told apart do.
 func TestWhoIsNoVersion(t *testing.T) {
 	kin := func(change func(*Kin)) Kin {
 		k := kinOfVersion("new")
@@ -44,7 +43,7 @@ func TestWhoIsNoVersion(t *testing.T) {
 	}
 }
 
-// Who was never told of anything knows nobody.
+// Zero Siblings know no pod.
 func TestNoSiblingsAtAll(t *testing.T) {
 	for name, siblings := range map[string]Siblings{"zero": {}, "of nothing": newStore(t).View(&cluster.Snapshot{}, at(0), nil).Siblings} {
 		if got, ok := siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
@@ -53,7 +52,7 @@ func TestNoSiblingsAtAll(t *testing.T) {
 	}
 }
 
-// Pods that pass for a Deployment's, and are not, lend it nothing.
+// Pods that pass for a Deployment's without being so contribute nothing to it.
 func TestNothingIsLentAcross(t *testing.T) {
 	stateful := kinOfVersion("old")
 	stateful.Owner.Kind = "StatefulSet"
@@ -77,8 +76,8 @@ func TestNothingIsLentAcross(t *testing.T) {
 	}
 }
 
-// Who creates pods in one namespace can name any owner of another one. They
-// change nothing of what its pods are taken to use.
+// Whoever creates pods in one namespace can name any owner in another. This
+// does not change the assumed usage of that owner's pods.
 func TestForgedSiblingsCountForNothing(t *testing.T) {
 	for name, used := range map[string]int64{"idle": 1, "busy": 15000} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +97,8 @@ func TestForgedSiblingsCountForNothing(t *testing.T) {
 	}
 }
 
-// Deployments that come and go do not fill the store: beyond a bound none that
-// is gone is remembered, the present ones always.
+// Deployments that come and go do not fill the store: if too many are gone,
+// none of them is remembered; present ones always are.
 func TestTheRememberedAreBounded(t *testing.T) {
 	const deployments = mostRemembered + 1
 	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
@@ -118,7 +117,7 @@ func TestTheRememberedAreBounded(t *testing.T) {
 	if got := len(store.View(full, at(0), nil).Siblings.families); got != deployments {
 		t.Fatalf("%d Deployments with measured pods are known, want %d", got, deployments)
 	}
-	for _, tc := range []struct{ stay, want int }{{1, deployments}, {0, 0}} { // of which one is there and as many as may be gone; then one more
+	for _, tc := range []struct{ stay, want int }{{1, deployments}, {0, 0}} { // one of them is present, and as many are gone as may be remembered; then one more
 		left := snapshotOf(nodeWith("n1", node.Pods[:tc.stay]...))
 		store.Ingest(left, readAt(15).node("n1", amounts(16000, 900)).Batch)
 		if got := len(store.View(left, at(15), nil).Siblings.families); got != tc.want {
@@ -127,8 +126,8 @@ func TestTheRememberedAreBounded(t *testing.T) {
 	}
 }
 
-// A clock that went backwards leaves nothing from the future: the age of what
-// was remembered is not known.
+// After a clock has gone backwards nothing from the future is kept, because the
+// age of what was remembered is unknown.
 func TestVersionsFromTheFuture(t *testing.T) {
 	cases := map[string]func(*Store) *View{
 		"a View of an earlier time": func(store *Store) *View { return store.View(snapshotOf(nodeWith("n1")), at(3600), nil) },
@@ -148,7 +147,7 @@ func TestVersionsFromTheFuture(t *testing.T) {
 	}
 }
 
-// What many pods of a huge node add up to remains an amount.
+// The sum of many pods on a huge node remains a valid amount.
 func TestHugeVersions(t *testing.T) {
 	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
 	node.Node.Allocatable = cluster.Amounts{mostEstimated, mostEstimated}
@@ -160,7 +159,7 @@ func TestHugeVersions(t *testing.T) {
 	snapshot := snapshotOf(node)
 	store.Ingest(snapshot, read.Batch)
 	got, _ := store.View(snapshot, at(0), nil).Siblings.Of(kinOfVersion("new"), cluster.Amounts{math.MaxInt64, 1})
-	if diff := cmp.Diff(cluster.Amounts{math.MaxUint32, 1}, got); diff != "" { // as much as a sample holds, and the limit
+	if diff := cmp.Diff(cluster.Amounts{math.MaxUint32, 1}, got); diff != "" { // as much as a sample can hold, and the limit
 		t.Errorf("used (-want +got):\n%s", diff)
 	}
 }

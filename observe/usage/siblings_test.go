@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// kinOfVersion is a version of the Deployment "web", by the hash of its
+// kinOfVersion is a version of the Deployment "web", given by the hash of its
 // template.
 func kinOfVersion(hash string) Kin {
 	return Kin{
@@ -24,14 +24,13 @@ func ofKin(kin Kin) func(*cluster.Pod) {
 	}
 }
 
-// stage is what runs at a second: the milli-cores that each pod of each version
-// uses.
+// stage is what runs at a second: the milli-cores of each pod of each version.
 type stage struct {
 	second int
 	pods   map[string][]int64
 }
 
-// play reads one stage after the other and returns the last View.
+// play reads the stages in turn and returns the last View.
 func play(store *Store, stages ...stage) (view *View) {
 	for _, s := range stages {
 		node, read := nodeWith("n1"), readAt(s.second).node("n1", amounts(16000, 900))
@@ -54,7 +53,7 @@ func TestSiblingsOfANewVersion(t *testing.T) {
 	const unknown = -1
 	cases := map[string]struct {
 		stages []stage
-		hash   string // of the newcomer
+		hash   string // of the new pod
 		limit  int64
 		want   int64
 	}{
@@ -151,8 +150,8 @@ func TestSiblingsOfANewVersion(t *testing.T) {
 	}
 }
 
-// A new version's pod that is not measured yet counts on its node with what the
-// version before used, also once that is gone.
+// An unmeasured pod of a new version counts on its node with the usage of the
+// previous version, even once that version is gone.
 func TestANewVersionIsPredicted(t *testing.T) {
 	store := newStore(t)
 	play(store, stage{0, map[string][]int64{"old": {3000, 3000}}})

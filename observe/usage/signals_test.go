@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Where nobody judges by a resource, a node is known as soon as a source
-// reports it, and has no signal but those of the newest sample. What is wrong
-// makes it unknown, as anywhere.
+// If no rule judges resources, a node is known as soon as a source reports it,
+// and has only the signals of the newest sample. An invalid sample makes it
+// unknown, as usual.
 func TestSignalsOnly(t *testing.T) {
 	const disk, free = Metric("disk.busy"), Metric("swap.free")
 	nan := math.NaN()

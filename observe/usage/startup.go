@@ -6,25 +6,25 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod's usage while its containers start tells little about what it will use.
-// It is not evidence until samples from after the startup span MinWindow: until
-// then the pod counts, towards calling its node hot, for no more than its
-// estimate. What it really uses is still told from what no pod uses, and still
-// counts against its node as a destination.
+// A pod's usage while its containers start says little about its later usage.
+// It is not evidence until samples from after the startup span MinWindow. Until
+// then, the pod counts for at most its estimate when its node is judged hot.
+// Its real usage is still kept apart from usage outside pods, and still counts
+// against its node as a destination.
 
-// settledFrom returns the second from which on samples of a pod are evidence;
-// arrived and measured are those of its newest sample.
+// settledFrom returns the second from which samples of a pod are evidence;
+// arrived and measured are the times of its newest sample.
 func (s *Store) settledFrom(pod *cluster.Pod, now time.Time, arrived, measured uint32) uint32 {
 	if s.config.Startup <= 0 {
 		return 0
 	}
-	// Samples are stored by when they arrived.
+	// Samples are stored by arrival time.
 	return s.second(pod.NewestStart(now, s.config.Startup).Add(s.config.Startup)) + arrived - measured
 }
 
-// settle returns the mean of a pod since a second, which its startup may reach into:
-// then that of what came after. starting reports whether this is shorter than
-// MinWindow.
+// settle returns the mean of a pod since a second. If that reaches into its
+// startup, it returns the mean of the time after it; starting reports whether
+// this time is shorter than MinWindow.
 func (s *Store) settle(pod *cluster.Pod, ps *podSeries, now time.Time, since uint32, used cluster.Amounts, span time.Duration) (_ cluster.Amounts, _ time.Duration, starting bool) {
 	from := s.settledFrom(pod, now, ps.used.newestAt, ps.newest.second)
 	if s.config.Startup <= 0 || from+uint32(s.config.SampleInterval/time.Second) < since {
@@ -42,9 +42,9 @@ func (s *Store) starting(pod *cluster.Pod, second uint32) bool {
 	return second < s.settledFrom(pod, s.time(second), second, second)
 }
 
-// settledMean returns the mean of the samples from a second on that reach back
-// no further. The first of them does: it is a rate since the sample before. A
-// source's mean of five minutes reaches back as long.
+// settledMean returns the mean of the samples that cover no time before a
+// second. The first sample after that second does: it is a rate since the
+// sample before. A five-minute mean from a source reaches back five minutes.
 func (p *podSeries) settledMean(from uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	reach := uint32(Avg5m.Over / time.Second)
 	switch given := p.given.second; {
@@ -52,7 +52,7 @@ func (p *podSeries) settledMean(from uint32) (used cluster.Amounts, span time.Du
 	case given >= from+reach:
 		return p.mean(from)
 	case given >= from:
-		from = given + 1 // the ring has this mean in place of a sample
+		from = given + 1 // the ring holds this mean in place of a sample
 	}
 	_, span, ok = p.used.mean(from)
 	if !ok {
@@ -61,8 +61,8 @@ func (p *podSeries) settledMean(from uint32) (used cluster.Amounts, span time.Du
 	return p.used.mean(p.used.newestAt - uint32(span/time.Second) + 1)
 }
 
-// evidence returns what a pod counts for towards calling its node hot, of what
-// it was measured at: while it starts, no more than its estimate.
+// evidence returns how much of a pod's measured usage counts when its node is
+// judged hot: while the pod starts, at most its estimate.
 func (p *PodUsage) evidence(measured, estimate cluster.Amounts) cluster.Amounts {
 	if p.Starting {
 		for k := range measured {

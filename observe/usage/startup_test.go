@@ -7,15 +7,15 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// starting is a store with a startup of three minutes, as shipped.
+// starting is a store with the shipped startup of three minutes.
 func starting(t *testing.T) *Store {
 	t.Helper()
 	return newStore(t, func(c *Config) { c.Startup, c.MinWindow = 3*time.Minute, 150*time.Second })
 }
 
-// A starting pod counts for what its siblings use, or what its requests let
-// expect, if it uses more than that: towards hot in every window, not where pods
-// are placed.
+// A starting pod that uses more than its siblings, or more than its requests
+// suggest, counts for only that much: towards hot in every window, but not when
+// pods are placed.
 func TestStartingPodsCountAsTheirSiblings(t *testing.T) {
 	cases := map[string]struct {
 		owner      string
@@ -51,7 +51,7 @@ func TestStartingPodsCountAsTheirSiblings(t *testing.T) {
 	}
 }
 
-// A node full of starting pods that are really busy does not look empty.
+// A node full of starting pods that are really busy does not appear empty.
 func TestBusyStartingPodsFillTheirNode(t *testing.T) {
 	store := starting(t)
 	pods, used := []*cluster.Pod{}, map[string]cluster.Amounts{}
@@ -69,14 +69,14 @@ func TestBusyStartingPodsFillTheirNode(t *testing.T) {
 }
 
 // A pod counts as measured once samples from after its startup span MinWindow,
-// or a mean of five minutes is from after it; its startup is then no part of its
-// usage.
+// or once a five-minute mean is entirely from after it; its startup is then not
+// part of its usage.
 func TestPodsAreMeasuredAfterTheirStartup(t *testing.T) {
 	restarted := func(p *cluster.Pod) { p.RunningAfter = 3600 }
 	cases := map[string]struct {
 		pod   *cluster.Pod
 		means bool
-		first int // second in which it is measured first
+		first int // second in which it is first measured
 	}{
 		"new, by samples":                {aPod("p", startedAt(0)), false, 180 + 15 + 150},
 		"new, by means":                  {aPod("p", startedAt(0)), true, 180 + 300},
@@ -118,7 +118,7 @@ func TestPodsAreMeasuredAfterTheirStartup(t *testing.T) {
 	}
 }
 
-// What a pod uses before its first sample is not taken for the system's.
+// A pod's usage before its first sample is not attributed to the system.
 func TestUnseenStartingPodIsNotTheSystem(t *testing.T) {
 	store := starting(t)
 	old, young := aPod("old"), aPod("young", startedAt(0), owner("new"))
@@ -135,7 +135,8 @@ func TestUnseenStartingPodIsNotTheSystem(t *testing.T) {
 	}
 }
 
-// The system's share is not forgotten where some pod is always starting.
+// The system's share is not forgotten on a node where some pod is always
+// starting.
 func TestSystemBesidePodsThatComeAndGo(t *testing.T) {
 	store := starting(t)
 	old := aPod("old")
@@ -149,7 +150,7 @@ func TestSystemBesidePodsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// Without a startup pods count from the first samples on.
+// Without a startup, pods count from their first samples.
 func TestNoStartup(t *testing.T) {
 	store, pod := newStore(t), aPod("p", startedAt(0))
 	snapshot := snapshotOf(nodeWith("n1", pod))
@@ -159,8 +160,8 @@ func TestNoStartup(t *testing.T) {
 	}
 }
 
-// A pod that no sample has come of is due like one that was sampled, until a
-// sample should have come.
+// A pod without any sample is due like one that was sampled, until a sample
+// should have arrived.
 func TestUnseenPodsAreDue(t *testing.T) {
 	for age, want := range map[int]time.Duration{30: (180 + 15 + 150 - 30) * time.Second, 200: (345 - 200) * time.Second, 280: 0} {
 		store, pod := starting(t), aPod("p", startedAt(0))

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// steppedBack returns t as time.Now would have it if the wall clock had been set
-// back before: its monotonic reading is ahead.
+// steppedBack returns t as time.Now would return it if the wall clock had been
+// set back before: its monotonic reading is ahead.
 func steppedBack(t time.Time, by time.Duration) time.Time {
 	inside := (*struct {
 		wall uint64
@@ -20,8 +20,8 @@ func steppedBack(t time.Time, by time.Duration) time.Time {
 	return t
 }
 
-// When the clocks of a cluster are set back, samples count by the wall clock, as
-// they are dated: those of after the step are fresh.
+// When the clocks of a cluster are set back, samples are judged by the wall
+// clock that dates them: those taken after the step are fresh.
 func TestSamplesAreFreshAfterAStepBack(t *testing.T) {
 	for by, shifted := range map[time.Duration]bool{90 * time.Second: true, 91 * time.Second: false, 2 * time.Minute: true, time.Hour: true, 61 * time.Minute: false} {
 		begin := time.Now()

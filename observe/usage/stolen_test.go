@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// CPU that a machine was denied is not there: 1.6 of 8 cores are all that a
-// burstable machine has while 6.4 are stolen. It comes back when nothing is
-// stolen any more, or when nobody says so.
+// CPU that a machine was denied is not available: a burstable machine has only
+// 1.6 of its 8 cores while 6.4 are stolen. The capacity returns once nothing is
+// stolen, or nothing is reported any more.
 func TestStolenCPUIsNotThere(t *testing.T) {
 	store, pod := newStore(t), aPod("a")
 	node := sized(cluster.Amounts{8000, 32 * gib}, cluster.Amounts{7500, 30 * gib}, pod)
@@ -44,13 +44,14 @@ func TestStolenCPUIsNotThere(t *testing.T) {
 	}
 }
 
-// What a machine uses is not stolen from it. A counter of stolen time that runs wild,
-// as kernels' have, makes no node hot, and neither does usage that has the stolen time
-// in it, as the kubelet's has on some kernels.
+// CPU that a machine uses cannot have been stolen from it. Neither a runaway
+// counter of stolen time, as some kernels have had, nor usage that includes
+// stolen time, as the kubelet reports on some kernels, makes a node hot.
 func TestStolenCPUFitsIntoTheMachine(t *testing.T) {
 	cases := map[string]struct {
-		// first is what the first source measures of the node, used what the source
-		// measures that reports the stolen CPU: the same one if first is 0.
+		// first is the usage measured by the node's first source, used that measured
+		// by the source that reports the stolen CPU; they are the same source if
+		// first is 0.
 		first, used, stolen float64
 		pod                 int64
 		left                int64 // of 8000m
@@ -91,8 +92,8 @@ func TestStolenCPUFitsIntoTheMachine(t *testing.T) {
 	}
 }
 
-// A node is known without what is stolen from it: where that is absurd, it is not the
-// node's usage that is.
+// A node is known even if its stolen CPU is not: an absurd value there does not
+// make its usage absurd.
 func TestAbsurdStolenCPUHidesNoNode(t *testing.T) {
 	for name, signalsOnly := range map[string]bool{"judged by usage": false, "judged by signals alone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestAbsurdStolenCPUHidesNoNode(t *testing.T) {
 	}
 }
 
-// A second source says what the first leaves out.
+// A second source can report what the first leaves out.
 func TestStolenCPUFromASecondSource(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(sized(cluster.Amounts{8000, 32 * gib}, cluster.Amounts{8000, 32 * gib}))
 	var view *View

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// Config sets how samples are kept and when they suffice.
+// Config sets how samples are kept and when there are enough of them.
 type Config struct {
 	// SampleInterval is how often Batches are expected; it bounds the rings.
 	SampleInterval time.Duration
@@ -21,26 +21,26 @@ type Config struct {
 	// MinWindow is how long the samples must span before they count.
 	MinWindow time.Duration
 	// Startup is how long after the start of its newest container a pod's usage
-	// is no evidence; 0 for none.
+	// does not count as evidence; 0 for none.
 	Startup time.Duration
-	// Rise is how far back a rise of memory is looked for, at most Avg5m.Over;
-	// 0 for not at all.
+	// Rise is the duration over which a rise of memory is looked for, at most
+	// Avg5m.Over; 0 disables it.
 	Rise time.Duration
-	// Windows are read of nodes in addition to Last and Avg5m.
+	// Windows are read for nodes in addition to Last and Avg5m.
 	Windows []Window
-	// Signals are metrics read of nodes in addition to CPU and Memory.
+	// Signals are metrics read for nodes in addition to CPU and Memory.
 	Signals []Metric
 	// Optional resources may be missing from a known node, because no rule
 	// judges them. They then count as zero.
 	Optional [cluster.NumResources]bool
 	// SignalsOnly means that no rule judges any resource. A node is then known
-	// once a source reports it, even without readings: a signal missing from
-	// the newest sample is absent.
+	// once a source reports it, even without readings; a signal that is missing
+	// from the newest sample is absent.
 	SignalsOnly bool
 	// Estimate applies to pods that have not been measured long enough.
 	Estimate Estimate
-	// Recurs is after how long usage is looked at for what comes back; without a
-	// Period nothing is.
+	// Recurs is the period in which usage is expected to recur; without a Period,
+	// patterns are not looked for.
 	Recurs forecast.Clock
 }
 
@@ -60,11 +60,11 @@ type Store struct {
 	// Batch's order; nil for a sample without a pod.
 	batches map[string][]*podSeries
 	owners  owners // of order
-	// recurs is the period that the owners' patterns are of.
+	// recurs is the period of the owners' patterns.
 	recurs forecast.Clock
-	// families are those of the last View.
+	// families are the families of the last View.
 	families map[familyKey]version
-	// lacking is how many ready nodes got no sample from the last Batches.
+	// lacking is the number of ready nodes without a sample in the last Batches.
 	lacking int
 }
 
@@ -83,9 +83,10 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		config:  config,
 		windows: Distinct([]Window{Last, Avg5m}, config.Windows),
 		metrics: Distinct([]Metric{CPU, Memory}, config.Signals),
-		// Without a monotonic reading, by which Go would subtract times of this process:
-		// samples have none, and after a step of the clock the two never agree again.
-		epoch:   epoch.Round(0).Add(-2 * MaxReach), // so that no second of interest is before the epoch
+		// The monotonic reading is removed because Go would otherwise subtract
+		// process times: samples have no such reading, and the two clocks never agree
+		// again after a step.
+		epoch:   epoch.Round(0).Add(-2 * MaxReach), // so that no relevant second is before the epoch
 		nodes:   map[string]*nodeSeries{},
 		index:   newPodIndex(),
 		batches: map[string][]*podSeries{},
@@ -96,7 +97,7 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 	return s, nil
 }
 
-// Distinct appends the elements that are not in the list yet.
+// Distinct appends the elements of more that are not in the list yet.
 func Distinct[T comparable](list, more []T) []T {
 	for _, v := range more {
 		if !slices.Contains(list, v) {
@@ -106,27 +107,27 @@ func Distinct[T comparable](list, more []T) []T {
 	return list
 }
 
-// Windows returns the windows that are read of nodes, Last and Avg5m first.
+// Windows returns the windows that are read for nodes, Last and Avg5m first.
 func (s *Store) Windows() []Window { return slices.Clone(s.windows) }
 
-// Metrics returns the metrics that are read of nodes, CPU and Memory first.
+// Metrics returns the metrics that are read for nodes, CPU and Memory first.
 func (s *Store) Metrics() []Metric { return slices.Clone(s.metrics) }
 
-// Lacking is how many ready nodes got no sample from the last Batches.
+// Lacking is the number of ready nodes without a sample in the last Batches.
 func (s *Store) Lacking() int { return s.lacking }
 
-// EndHistory says that samples follow what a source knew of the past. The past is
-// asked for at times of our own, a sample has that of its measurement, which may be
-// earlier than the newest of those: none counts as old for that.
+// EndHistory marks the end of a source's history; live samples follow. Backfill
+// uses our query times, which can be later than a live sample's timestamp, so
+// staleness is reset here.
 func (s *Store) EndHistory() {
 	for _, ns := range s.nodes {
 		ns.newest = sampled{}
 	}
 }
 
-// Shift says that the clock stepped, while no more time passed than before: what is
-// kept keeps its age. The sources' clocks may have stepped as well, so that the next
-// sample counts as new whenever it was measured.
+// Shift accounts for a step of the clock during which no additional time
+// passed: everything stored keeps its age. The sources' clocks may have stepped
+// as well, so the next sample counts as new whatever its timestamp.
 func (s *Store) Shift(by time.Duration) {
 	s.epoch = s.epoch.Add(by)
 	for _, ns := range s.nodes {
@@ -162,8 +163,8 @@ func (s *Store) Spans() []Span {
 }
 
 // series returns the series of a pod, or nil. Pods mostly come in the order of
-// the last snapshot; next is the place that is tried first, because a lookup
-// costs more than everything else done with a pod.
+// the last snapshot. next is the place to try first, because a lookup costs
+// more than everything else done with a pod.
 func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
 	if *next < len(s.order) && s.order[*next].pod.UID == pod.UID && pod.UID != "" {
 		*next++
@@ -178,8 +179,8 @@ func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
 }
 
 // sampled returns the series of a sample's pod, or nil. Samples mostly come in
-// the order of the same source's previous Batch; next is the place there that
-// is tried first.
+// the order of the same source's previous Batch. next is the place there to try
+// first.
 func (s *Store) sampled(sample *PodSample, before []*podSeries, next *int) *podSeries {
 	if *next < len(before) {
 		if ps := before[*next]; ps != nil && ps.place != gone && ps.isOf(sample.Namespace, sample.Name) {

@@ -33,8 +33,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A node's windows are its samples' newest and mean, its age counts from when
-// the newest was measured, and what is not known has a reason.
+// A node's windows are the newest and the mean of its samples, its age counts
+// from the newest measurement, and an unknown value has a reason.
 func TestNodeWindows(t *testing.T) {
 	type sample struct {
 		second   int
@@ -106,8 +106,7 @@ func cpu(last, avg int64) []cluster.Amounts {
 	return []cluster.Amounts{AtLast: amounts(last, 0), AtAvg5m: amounts(avg, 0)}
 }
 
-// The ring keeps a whole window, whatever arrives in excess of the expected
-// pace.
+// The ring keeps a whole window, even if samples arrive faster than expected.
 func TestRingKeepsTheNewest(t *testing.T) {
 	var r ring[point]
 	const limit = 22
@@ -149,7 +148,7 @@ func TestPackRoundTrip(t *testing.T) {
 	}
 }
 
-// A source that repeats its last sample brings nothing new: the node ages
+// A source that repeats its last sample provides nothing new: the node ages
 // although readings arrive.
 func TestRepeatedSamplesAge(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
@@ -171,7 +170,7 @@ func TestRepeatedSamplesAge(t *testing.T) {
 	}
 }
 
-// The store is bounded by the cluster: series end with what they are about.
+// The cluster bounds the store: series end with their objects.
 func TestIngestForgetsWhatIsGone(t *testing.T) {
 	store := newStore(t)
 	whole := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"))
@@ -185,15 +184,15 @@ func TestIngestForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// A StatefulSet's replacement has its predecessor's name and nothing else of
-// it: neither its samples nor its usage.
+// A StatefulSet's replacement shares only its predecessor's name, not its
+// samples or usage.
 func TestNamesakeStartsAnew(t *testing.T) {
 	store := newStore(t)
 	before := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"))))
 	feed(store, before, 0, 300, amounts(5000, 100), map[string]cluster.Amounts{"db-0": amounts(4000, 50)})
 
 	after := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"), uid("second"), startedAt(305))))
-	// metrics-server still serves what it measured of the predecessor.
+	// metrics-server still serves its measurement of the predecessor.
 	late := readAt(310).measuredAt(304).node("n1", amounts(5000, 100)).pod("db-0", amounts(4000, 50))
 	store.Ingest(after, late.Batch)
 

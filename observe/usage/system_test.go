@@ -6,19 +6,19 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A mean of five minutes still holds a pod that went a minute ago. What belongs
-// to no pod must not take its place: the node would seem to burn on for as long
-// as the mean remembers.
+// A five-minute mean still includes a pod that left a minute ago. That usage
+// must not be attributed to the system, or the node would seem busy for as long
+// as the mean includes it.
 func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
 	store := newStore(t)
 	stays, goes := aPod("stays"), aPod("goes")
 	both, one := snapshotOf(nodeWith("n1", goes, stays)), snapshotOf(nodeWith("n1", stays))
-	node := amounts(21000, 4096) // 1 core is the system's
+	node := amounts(21000, 4096) // 1 core belongs to the system
 	second := 0
 	for ; second <= 60; second += 15 {
 		store.Ingest(both, readAt(second).means("n1", node).mean("stays", amounts(10000, 2048)).mean("goes", amounts(10000, 1024)).Batch)
 	}
-	for gone := 0; gone <= 300; gone += 15 { // its 10 cores leave the mean of the node little by little
+	for gone := 0; gone <= 300; gone += 15 { // its 10 cores gradually leave the node's mean
 		at5m := cluster.Amounts{21000 - int64(10000*gone/300), 4096 * mib}
 		store.Ingest(one, readAt(second).means("n1", at5m).mean("stays", amounts(10000, 2048)).Batch)
 		view := store.View(one, at(second), nil)
@@ -32,8 +32,8 @@ func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
 	}
 }
 
-// A pod of a StatefulSet has the name of the one before it, and so does its
-// mean.
+// A StatefulSet pod has the name of its predecessor, and the reported mean may
+// be the predecessor's.
 func TestMeanOfAYoungNamesakeIsNotTaken(t *testing.T) {
 	store := newStore(t)
 	young := aPod("db-0", startedAt(0), func(p *cluster.Pod) { p.Owner.Kind = "StatefulSet" })
@@ -49,7 +49,7 @@ func TestMeanOfAYoungNamesakeIsNotTaken(t *testing.T) {
 	}
 }
 
-// mean adds a pod with the mean of five minutes.
+// mean adds a pod with a five-minute mean.
 func (b *told) mean(name string, used cluster.Amounts) *told {
 	b.Pods = append(b.Pods, PodSample{Namespace: "ns", Name: name, Avg5m: Sample{at(b.second), used}})
 	return b

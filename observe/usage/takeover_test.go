@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod that one source told the mean of remains known when the next goes on
-// with samples alone, if nothing came between.
+// A pod for which one source reported a mean stays known when the next source
+// has only samples, if there was no gap.
 func TestPodsOutliveTheirSource(t *testing.T) {
 	mean, last := amounts(3000, 300), amounts(1000, 100)
 	cases := map[string]struct {
@@ -78,8 +78,8 @@ func TestPodsOutliveTheirSource(t *testing.T) {
 	}
 }
 
-// Whichever source reports a pod, by means or by samples: once known it remains
-// so while it is told of in time.
+// Whichever source reports a pod, by means or by samples, a known pod stays
+// known as long as reports arrive in time.
 func TestKnownPodsRemainKnown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	known := 0
@@ -109,13 +109,13 @@ func TestKnownPodsRemainKnown(t *testing.T) {
 	}
 }
 
-// sameMiB compares amounts whose memory is a mean, in whole MiB.
+// sameMiB compares amounts in whole MiB, because their memory is a mean.
 func sameMiB(a, b cluster.Amounts) bool {
 	return a[cluster.CPU] == b[cluster.CPU] && a[cluster.Memory]/mib == b[cluster.Memory]/mib
 }
 
-// A cool node is not charged with what its pods request because its source
-// changed: moves on their way there would be given up.
+// A cool node is not charged with its pods' requests because its source
+// changed; moves already on their way there would be given up.
 func TestLandingOutlivesItsSource(t *testing.T) {
 	used := cluster.Amounts{}
 	var pods []*cluster.Pod
@@ -127,7 +127,7 @@ func TestLandingOutlivesItsSource(t *testing.T) {
 		used = used.Plus(amounts(300, 300))
 	}
 	store, snapshot := newStore(t, wanting(t, "p50_5m", "avg_15m")), snapshotOf(nodeWith("n1", pods...))
-	for past := -300; past < 0; past += 15 { // as a source with a memory tells of nodes, but not of pods
+	for past := -300; past < 0; past += 15 { // as a source with history reports nodes, but not pods
 		store.Ingest(snapshot, readBy("first", past).node("n1", used).Batch)
 	}
 	store.Ingest(snapshot, first.means("n1", used).Batch)

@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A running pod without a fresh sample has not left: its node counts as hot as it
-// was measured, whatever is estimated of the pod.
+// A running pod without a fresh sample has not left: its node counts as hot as
+// measured, whatever is estimated for the pod.
 func TestUnsampledPodsStayCounted(t *testing.T) {
 	hidden := func(change ...func(*cluster.Pod)) []*cluster.Pod {
 		var pods []*cluster.Pod
@@ -20,7 +20,7 @@ func TestUnsampledPodsStayCounted(t *testing.T) {
 	cases := map[string]struct {
 		pods    []*cluster.Pod
 		startup bool
-		current int64 // of 30,080m measured, 15,000m of them of a sampled pod
+		current int64 // of 30,080m measured, 15,000m belong to a sampled pod
 	}{
 		"they request what they use":      {hidden(), false, 30_080},
 		"shipped startup":                 {hidden(), true, 30_080},
@@ -52,7 +52,7 @@ func TestUnsampledPodsStayCounted(t *testing.T) {
 	}
 }
 
-// A pod that leaves takes its usage along, also beside pods without a sample.
+// A pod that leaves takes its usage along, even beside pods without a sample.
 func TestPodsThatLeaveUnsampledOnesBehind(t *testing.T) {
 	for name, means := range map[string]bool{"samples": false, "means of five minutes": true} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestPodsThatLeaveUnsampledOnesBehind(t *testing.T) {
 				store.Ingest(snapshot, read.Batch)
 			}
 			second := 0
-			for ; second <= 600; second += 15 { // 4,250m of the hidden pod, 1,000m of the system
+			for ; second <= 600; second += 15 { // 4,250m belong to the hidden pod, 1,000m to the system
 				tell(all, second, amounts(25_250, 300), "a", "b")
 			}
 			for gone := 0; gone < 300; gone += 15 {
@@ -95,8 +95,8 @@ func TestPodsThatLeaveUnsampledOnesBehind(t *testing.T) {
 	}
 }
 
-// While the samples of pods come too rarely, none of them seems to leave and to
-// come back.
+// If samples of pods arrive too rarely, the pods do not seem to leave and come
+// back.
 func TestPodsOfSparseSourcesStayCounted(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("sparse", owner("other"))))
@@ -119,9 +119,9 @@ func TestPodsOfSparseSourcesStayCounted(t *testing.T) {
 	}
 }
 
-// A node that is measured high through a pod without a sample is predicted high,
-// by what that pod is taken to use: without the pod it no longer is. While it
-// starts that is no evidence that the node is hot.
+// A node whose high usage comes from a pod without a sample is predicted high
+// by that pod's assumed usage; without the pod it is not. While the pod starts,
+// this is no evidence that the node is hot.
 func TestNodesArePredictedWithUnsampledPods(t *testing.T) {
 	bg := aPod("bg", owner("bg"))
 	unsampled := aPod("unsampled", startedAt(305), owner("new"), requesting(amounts(100, 100)))

@@ -1,10 +1,11 @@
-// Package usage turns samples of real usage into what decisions may rely on:
-// windows with an age, per node and per pod, where missing is never zero.
+// Package usage turns samples of real usage into figures that decisions can
+// rely on: windows with an age, per node and per pod, in which missing is never
+// zero.
 //
 // A Store keeps samples in bounded rings; a View is the immutable reading of a
-// Store against a cluster.Snapshot. Both sides of Evenkeel, the strategy and
-// the scorer, read the same View. Sources live in one sub-package each and
-// deliver a Batch; nothing in this package asks for the time or does I/O.
+// Store against a cluster.Snapshot. Both halves of Evenkeel read the same View.
+// Each source lives in its own sub-package and delivers a Batch; nothing in
+// this package asks for the time or does I/O.
 package usage
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Metric names something that is measured of a node.
+// Metric names a quantity that is measured on nodes.
 type Metric string
 
 // The built-in metrics; a policy can name others.
@@ -21,42 +22,42 @@ const (
 	// CPU is in milli-cores, Memory in bytes: the working set.
 	CPU    Metric = "cpu"
 	Memory Metric = "memory"
-	// The pressures are the percentage of time in which some task waited for
+	// The pressures are the percentage of time during which some task waited for
 	// the resource (PSI "some"), 0 to 100.
 	CPUPressure    Metric = "cpu.pressure"
 	MemoryPressure Metric = "memory.pressure"
 	IOPressure     Metric = "io.pressure"
-	// CPUStolen is the CPU time that a virtual machine was denied because others
-	// had it or its credits were used up, in milli-cores. It reduces what the node
-	// has; see NodeUsage.StolenMilliCores.
+	// CPUStolen is the CPU time, in milli-cores, that a virtual machine was denied
+	// because others had it or its credits were used up. It reduces the node's
+	// allocatable; see NodeUsage.StolenMilliCores.
 	CPUStolen Metric = "cpu.stolen"
 	// CPUContention is how long the containers of a node wait for a CPU that
-	// others have: see Contention.
+	// others occupy: see Contention.
 	CPUContention Metric = "cpu.contention"
 )
 
-// OfTime reports whether a built-in metric is a percentage of the time.
+// OfTime reports whether a built-in metric is a percentage of time.
 func (m Metric) OfTime() bool {
 	return m == CPUPressure || m == MemoryPressure || m == IOPressure || m == CPUContention
 }
 
-// Reading is one value of a node from a source: a metric over a window.
+// Reading is one value of a node from a source: one metric over one window.
 type Reading struct {
 	Metric Metric
 	Window Window
-	// At is when it was measured, by the clock of the measuring side.
+	// At is the time of measurement by the measuring side's clock.
 	At time.Time
-	// Value is in milli-cores for CPU, bytes for Memory, else in the metric's
+	// Value is in milli-cores for CPU, bytes for Memory, otherwise in the metric's
 	// own unit.
 	Value float64
-	// MaxAge is for how long its source considers this window valid; zero means
-	// the Batch's MaxAge. Whether the node counts as known depends on the Batch
-	// in any case.
+	// MaxAge is how long the source considers this window valid; zero means the
+	// Batch's MaxAge. Whether the node counts as known depends on the Batch in any
+	// case.
 	MaxAge time.Duration
 }
 
-// LastReadings returns the readings of a source that knows the newest value of
-// cpu and memory.
+// LastReadings returns the readings of a source that provides the newest values
+// of cpu and memory.
 func LastReadings(at time.Time, used cluster.Amounts) []Reading {
 	return []Reading{
 		{Metric: CPU, Window: Last, At: at, Value: float64(used[cluster.CPU])},
@@ -71,23 +72,24 @@ type NodeSample struct {
 	Readings []Reading
 }
 
-// Sample is what a source measured of one pod.
+// Sample is a source's measurement of one pod.
 type Sample struct {
-	// At is when it was measured, by the clock of the measuring side; zero if
-	// there is no such sample.
+	// At is the time of measurement by the measuring side's clock; zero if there
+	// is no such sample.
 	At   time.Time
 	Used cluster.Amounts
 }
 
-// PodSample is a source's sample of one pod: the last value, the mean of five
-// minutes, or both. A younger pod may have a mean if it is that of its life.
+// PodSample is a source's sample of one pod: the last value, the five-minute
+// mean, or both. A pod younger than five minutes may have a mean over its
+// lifetime.
 type PodSample struct {
 	Namespace, Name string
 	Last, Avg5m     Sample
 }
 
-// Batch is one complete reading of a source: all nodes and all pods it knows. A
-// reading that failed in part is no Batch.
+// Batch is one complete reading of a source: all nodes and pods that it knows.
+// A reading that failed in part is not a Batch.
 type Batch struct {
 	Source string
 	// Received is when the reading arrived, by this process's clock.
@@ -106,14 +108,14 @@ type Cause string
 
 // The causes for which samples are rejected.
 const (
-	// Stale samples are older than MaxAge, Future ones are that far ahead of
-	// the clock.
+	// Stale samples are older than MaxAge, Future ones are more than MaxAge ahead
+	// of the clock.
 	Stale  Cause = "stale"
 	Future Cause = "future"
 	// Absurd samples are negative, not finite, or far more than the node has.
 	Absurd Cause = "absurd"
-	// Contradictory samples of a node are far less than its pods use, a fraction
-	// where a percentage is due, or more stolen CPU than the node leaves unused.
+	// Contradictory samples of a node are far below its pods' usage, a fraction
+	// instead of a percentage, or more stolen CPU than the node leaves unused.
 	Contradictory Cause = "contradictory"
 	// UnmatchedNode and UnmatchedPod series belong to no node or pod of the
 	// cluster.
@@ -121,12 +123,12 @@ const (
 	UnmatchedPod  Cause = "unmatched_pod"
 	// Duplicate samples repeat one in the same Batch.
 	Duplicate Cause = "duplicate"
-	// Foreign samples are of a node or pod by their labels, but were scraped
-	// elsewhere: whoever runs a pod that is scraped can write such.
+	// Foreign samples claim a node or pod by their labels, but were scraped
+	// elsewhere: whoever runs a scraped pod can write such labels.
 	Foreign Cause = "foreign"
-	// SeveralClusters means that an answer has series of several clusters.
+	// SeveralClusters means that an answer contains series of several clusters.
 	SeveralClusters Cause = "several_clusters"
-	// Unreadable samples could not be interpreted, Unreachable servers did not
+	// Unreadable samples could not be interpreted; Unreachable servers did not
 	// answer.
 	Unreadable  Cause = "unreadable"
 	Unreachable Cause = "unreachable"
@@ -137,7 +139,7 @@ func Causes() []Cause {
 	return []Cause{Stale, Future, Absurd, Contradictory, UnmatchedNode, UnmatchedPod, Duplicate, Foreign, SeveralClusters, Unreadable, Unreachable}
 }
 
-// maxExamples bounds the examples of a Problem.
+// maxExamples bounds the number of examples in a Problem.
 const maxExamples = 5
 
 // Problem counts the samples rejected for one cause and names a few of them.
@@ -149,7 +151,7 @@ type Problem struct {
 // Problems holds one Problem per Cause. The zero value is ready for use.
 type Problems map[Cause]Problem
 
-// Add counts one rejected sample; example names it for people.
+// Add counts one rejected sample; example names it for the user.
 func (p *Problems) Add(cause Cause, example string) { p.add(cause, 1, example) }
 
 // Merge adds the counts of other.

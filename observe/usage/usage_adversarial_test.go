@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The clock goes back by an hour: nothing that was kept may pass for fresh for
-// an hour, and the next samples are taken.
+// After the clock has gone back by an hour, stored samples must not pass for
+// fresh for an hour, and the next samples are accepted.
 func TestClockGoesBackwards(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 7200, 7500, amounts(30000, 100), map[string]cluster.Amounts{"a": amounts(29000, 10)})
@@ -28,7 +28,7 @@ func TestClockGoesBackwards(t *testing.T) {
 	}
 }
 
-// A node that does not say what it has is unknown, however much it uses.
+// A node without allocatable resources is unknown, however much it uses.
 func TestZeroAllocatable(t *testing.T) {
 	for name, allocatable := range map[string]cluster.Amounts{
 		"nothing": {}, "no memory": {32000, 0}, "negative": {-1, 256 * gib},
@@ -44,8 +44,8 @@ func TestZeroAllocatable(t *testing.T) {
 	}
 }
 
-// One pod's counter jumps: its absurd sample is left out and what it used
-// before stands.
+// One pod's counter jumps: the absurd sample is left out and the pod's previous
+// usage stays.
 func TestPodGlitch(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 0, 285, amounts(2000, 100), map[string]cluster.Amounts{"a": amounts(1000, 10)})
@@ -56,8 +56,8 @@ func TestPodGlitch(t *testing.T) {
 	}
 }
 
-// Pods that together seem to use more than their node leave nothing for the
-// system, never less than nothing.
+// Pods that seem to use more than their node leave nothing for the system, but
+// never less than nothing.
 func TestPodsAboveTheirNode(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
 	feed(store, snapshot, 0, 300, amounts(1000, 100), map[string]cluster.Amounts{"a": amounts(800, 90), "b": amounts(900, 90)})
@@ -80,7 +80,7 @@ func TestEmptyEverything(t *testing.T) {
 	}
 }
 
-// An absurd request stays an amount that can be added to.
+// An absurd request is capped to an amount that can be added to.
 func TestAbsurdRequests(t *testing.T) {
 	estimate := testConfig().Estimate
 	estimate.PercentOfRequest = cluster.Percents{1000, 1000}
@@ -99,8 +99,7 @@ func TestAbsurdRequests(t *testing.T) {
 	}
 }
 
-// Values that are no amounts are left out, one by one, and what was known
-// stands.
+// Invalid values are left out one by one, and what was known stays.
 func TestHostileValues(t *testing.T) {
 	for _, v := range hostileValues() {
 		t.Run(fmt.Sprint(v), func(t *testing.T) {
@@ -125,7 +124,7 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// A node that does not say yet what it has is not known; what was said of it
+// A node whose allocatable is not known yet is unknown; values reported
 // meanwhile must not stay with it for a day.
 func TestAbsurdBeforeAllocatable(t *testing.T) {
 	store, node := newStore(t, wanting(t, "max_avg_1d")), nodeWith("n1")
@@ -139,7 +138,7 @@ func TestAbsurdBeforeAllocatable(t *testing.T) {
 	}
 }
 
-// A source that promises its samples to be good for ever is taken at its word.
+// A source that declares its samples valid indefinitely is believed.
 func TestAgeWithoutEnd(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	b := readAt(0).means("n1", amounts(4000, 400))
@@ -150,7 +149,8 @@ func TestAgeWithoutEnd(t *testing.T) {
 	}
 }
 
-// Many readings of one moment count once, and views of any moment stand.
+// Several readings at the same moment count once, and views at any moment are
+// valid.
 func TestOneMomentAndAnyMoment(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1d", "p95_1h")), snapshotOf(nodeWith("n1", aPod("a")))
 	for range 1000 {

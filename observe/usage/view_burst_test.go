@@ -6,10 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Pods that were given their node a while before they run are expected there,
-// and once the node's newest sample has them they count in it once: the last
-// sample is shifted by what came since, not by what the mean of five minutes
-// lacks.
+// Pods that were assigned to a node a while before they run are expected there.
+// Once the node's newest sample includes them, they count once: the last sample
+// is shifted by what has come since, not by what the five-minute mean lacks.
 func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
 	store := newStore(t)
 	bg, newcomer := aPod("bg", owner("bg")), aPod("new", startedAt(300), owner("burst"), requesting(amounts(10_000, 100)))
@@ -24,16 +23,16 @@ func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
 		}
 		store.Ingest(with(pod), told.Batch)
 		for w, used := range node1(store, with(pod), second).Predicted {
-			if got := used[cluster.CPU]; got < 10_400 || got > 10_600 { // 8500m are 85 % of the request, and what is used
+			if got := used[cluster.CPU]; got < 10_400 || got > 10_600 { // 8500m are 85 % of the request, plus actual usage
 				t.Errorf("second %d: %s is predicted at %dm, want 10500m", second, store.windows[w], got)
 			}
 		}
 	}
 }
 
-// A node is sampled seconds after pods have started on it, and their own first
-// samples come later. What the node uses beyond its other pods is theirs, and
-// counts once; what it does not show of them yet is expected on top.
+// A node is sampled seconds after pods have started on it; their own first
+// samples arrive later. The node's usage beyond its other pods is theirs and
+// counts once; the part that it does not show yet is expected in addition.
 func TestNewcomersThatOnlyTheNodeTellsOfCountOnce(t *testing.T) {
 	bg := aPod("bg", owner("bg"))
 	young := func(name string) *cluster.Pod {

@@ -13,7 +13,7 @@ import (
 )
 
 // Every window holds the newest sample of nodes that have a fresh one, and the
-// View itself stays as it is.
+// original View does not change.
 func TestNewest(t *testing.T) {
 	sampled := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	node := func(unknown reasons.Reason) NodeUsage {

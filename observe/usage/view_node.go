@@ -52,9 +52,9 @@ func (r *reading) node(view *View, i int) {
 	}
 }
 
-// neverSampled reports whether no sample has ever come of one of the unsampled pods,
-// although one is due. What such a pod uses beyond its estimate is in the system's
-// usage, that of a pod whose samples are lost is not.
+// neverSampled reports whether one of the unsampled pods has never been sampled
+// although a sample is due. Usage of such a pod beyond its estimate is part of
+// the system's usage; usage of a pod with lost samples is not.
 func (r *reading) neverSampled(pods []*cluster.Pod, usage []PodUsage) bool {
 	return slices.ContainsFunc(r.unsampled, func(j int) bool {
 		next := 0
@@ -71,11 +71,11 @@ func (r *reading) stolen(ns *nodeSeries) int64 {
 	return int64(stolen)
 }
 
-// leastLeft is the least that stolen CPU leaves of a node, in percent.
+// leastLeft is the least that stolen CPU leaves of a node's CPU, in percent.
 const leastLeft = 1
 
-// without puts a copy of a node in the place of the node, which has less CPU for
-// what was stolen, but no less than it used, and its reserve less in proportion.
+// without replaces a node by a copy whose CPU is reduced by the stolen amount,
+// but not below its usage, and whose reserve is reduced in proportion.
 func (v *View) without(i int, stolen, used int64) *cluster.NodePods {
 	given := v.Snapshot.Nodes[i]
 	whole := max(given.Node.Capacity[cluster.CPU], given.Node.Allocatable[cluster.CPU])
@@ -94,10 +94,10 @@ func (v *View) without(i int, stolen, used int64) *cluster.NodePods {
 	return &less
 }
 
-// leaveOut takes what the reserve of a node covers out of its amounts, because
-// allocatable leaves the reserve out as well. exactly reports whether System has
-// no usage of pods in it; otherwise no more of the reserve counts as used than of
-// the whole machine.
+// leaveOut subtracts the usage covered by the node's reserve from its amounts,
+// because allocatable excludes the reserve, too. exactly reports whether System
+// contains no usage of pods; otherwise the reserve counts as used at most to
+// the same degree as the whole machine.
 func (n *NodeUsage) leaveOut(reserve, capacity cluster.Amounts, systemKnown, exactly bool) {
 	n.ByCapacity = !systemKnown
 	for k := range reserve {
@@ -119,8 +119,8 @@ func (n *NodeUsage) leaveOut(reserve, capacity cluster.Amounts, systemKnown, exa
 	}
 }
 
-// measure reads the windows of a node: the source's if it gave them recently,
-// else computed here.
+// measure reads the windows of a node: the source's if it provided them
+// recently, otherwise those computed here.
 func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	usage.Source = ns.source
 	if ns.newest.measured != 0 {
@@ -148,7 +148,7 @@ func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, source
 	for m := range used {
 		series := &ns.metrics[m]
 		if r.store.config.Optional[m] && !series.fresh(r.second) {
-			continue // its node may be known without it
+			continue // its node may be known without this resource
 		}
 		v, by, ok := r.window(series, w)
 		if !ok {
@@ -225,15 +225,16 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 	return ""
 }
 
-// podTotals sums up a node's pods now: those that stay, if measured, and all,
-// with estimates for the others. It does so by five-minute means and by newest
-// samples. There a pod that ran when the node was sampled needs no estimate:
-// the node's usage includes it. Of one that had just started, the node's usage
-// includes what neither the other pods nor the system account for.
+// podTotals sums up a node's pods at present: those that stay, if measured, and
+// all, with estimates for the others. It does so for five-minute means and for
+// newest samples. For the latter, a pod that ran when the node was sampled
+// needs no estimate, because the node's usage includes it. If the pod had just
+// started, the node's usage includes what neither the other pods nor the system
+// account for.
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
-	// then is what the pods used by which the node's newest sample is compared.
+	// then is the pods' usage with which the node's newest sample is compared.
 	then cluster.Amounts
 }
 
@@ -289,12 +290,13 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) po
 	return t
 }
 
-// attribute divides what a node was measured at beyond its system and its
-// sampled pods among the pods that ran without a fresh sample, and returns what
-// they use. It is the smaller one by the newest sample and by the mean, which
-// keeps departed pods for five minutes. A pod whose part is above its estimate is
-// predicted at that part. Towards hot, a part counts for as much as the system was
-// derived with, unless a first sample is still due: a start is no evidence.
+// attribute divides the node's measured usage beyond its system and its sampled
+// pods among the pods that ran without a fresh sample, and returns their total.
+// It takes the smaller total of the newest sample and the mean, which includes
+// departed pods for five minutes. A pod whose share is above its estimate is
+// predicted at that share. Towards hot, a share counts for as much as was
+// assumed when the system's usage was derived, unless a first sample is still
+// due: a start is no evidence.
 func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amounts) {
 	pods, usage := view.Snapshot.Nodes[i].Pods, &view.Nodes[i]
 	byNewest, byMean := usage.Measured[AtLast].Minus(t.then), usage.Measured[AtAvg5m].Minus(r.newest[i].means)
@@ -327,7 +329,8 @@ func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amoun
 	return used
 }
 
-// apportion divides a whole into n parts by weights, equally if none is above 0.
+// apportion divides a whole into n parts by weight, or equally if no weight is
+// above 0.
 func apportion(whole int64, n int, weight func(n int) int64) []int64 {
 	total := 0.0
 	for i := range n {
@@ -344,7 +347,8 @@ func apportion(whole int64, n int, weight func(n int) int64) []int64 {
 	return parts
 }
 
-// excess is what a starting pod's newest sample has beyond its evidence.
+// excess is the part of a starting pod's newest sample that exceeds its
+// evidence.
 func (r *reading) excess(p *PodUsage, pod *cluster.Pod, estimate cluster.Amounts) cluster.Amounts {
 	next := 0
 	if ps := r.store.series(pod, &next); p.Starting && !pod.Terminating && ps != nil {
@@ -354,9 +358,10 @@ func (r *reading) excess(p *PodUsage, pod *cluster.Pod, estimate cluster.Amounts
 	return cluster.Amounts{}
 }
 
-// ranThen reports whether a pod had run for a time when its node was last
-// sampled. CPU is measured as a rate between two readings, so a node's sample
-// includes all of a pod's usage only if that ran for a whole interval.
+// ranThen reports whether a pod had been running for at least atLeast when its
+// node was last sampled. CPU is measured as a rate between two readings, so a
+// node's sample includes all of a pod's usage only if the pod ran for the whole
+// interval.
 func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries, atLeast time.Duration) bool {
 	if ns == nil || ns.newest.measured == 0 || pod.Started.IsZero() {
 		return false
@@ -365,7 +370,7 @@ func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries, atLeast time.Duratio
 }
 
 // podsReported reports whether a node's pods are currently measured. If not,
-// its own figures must suffice: unmeasured pods have not left.
+// the node's own figures must suffice: unmeasured pods have not left.
 func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage) bool {
 	if ns == nil || len(ns.system.samples) == 0 || r.store.newestPods < r.since {
 		return false
@@ -380,9 +385,9 @@ func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodU
 	return !due
 }
 
-// shift derives Current and Predicted from Measured by the pods that came and
-// went. Last counts from its newest sample, by what the pods used then; the
-// other windows count over five minutes.
+// shift derives Current and Predicted from Measured, based on the pods that
+// came and went. Last values pods at their newest sample, all other windows at
+// their five-minute mean.
 func (n *NodeUsage) shift(t *podTotals) {
 	average := n.Measured[AtAvg5m]
 	left, expected := n.System.Plus(t.stays).Minus(average), n.System.Plus(t.all).Minus(average)

@@ -41,8 +41,8 @@ func (r *reading) measurePods(view *View) {
 	}
 }
 
-// recurs returns what comes back of a pod's usage, if anything does, and whether it
-// is expected to be there a period later.
+// recurs returns the recurring part of a pod's usage, if any, and whether the
+// pod is expected to exist a period later.
 func (r *reading) recurs(pod *cluster.Pod, ps *podSeries) (of forecast.PodPattern, lasts bool) {
 	clock, workload := r.store.config.Recurs, r.store.owners.list[ps.owner].workload
 	if clock.Period == 0 {
@@ -65,7 +65,7 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	case usage.Starting:
 		from, needed := r.store.settledFrom(pod, r.now, ps.used.newestAt, ps.newest.second), config.SampleInterval+config.MinWindow
 		if ps.given.second != 0 {
-			needed = Avg5m.Over // a source's mean must not reach back to the startup
+			needed = Avg5m.Over // a source's mean must not reach back into the startup
 		}
 		usage.MeasuredIn = max(r.store.time(from).Add(needed).Sub(r.now), config.SampleInterval)
 	default:
@@ -79,8 +79,9 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	return usage
 }
 
-// measuredIn returns how long it takes until a pod is measured that no sample has come
-// of; 0 if one should have come by now, or if its containers have not started.
+// measuredIn returns how long it takes until a pod without any sample is
+// measured; 0 if a sample should have arrived by now, or if its containers have
+// not started.
 func (r *reading) measuredIn(pod *cluster.Pod) time.Duration {
 	config := &r.store.config
 	start := pod.NewestStart(r.now, config.Startup)
@@ -90,9 +91,9 @@ func (r *reading) measuredIn(pod *cluster.Pod) time.Duration {
 	return start.Add(config.Startup + config.SampleInterval + config.MinWindow).Sub(r.now)
 }
 
-// estimate returns the assumed usage of a pod not measured long enough: what is
-// expected of it as a replacement of a measured pod, else its siblings' usage,
-// else the configured Estimate.
+// estimate returns the assumed usage of a pod that has not been measured long
+// enough: its expected usage as the replacement of a measured pod, otherwise
+// its siblings' usage, otherwise the configured Estimate.
 func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings) cluster.Amounts {
 	if amounts, ok := r.expected[pod.UID]; ok {
 		return amounts
@@ -110,10 +111,10 @@ func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings) cluster.Amounts
 	return amounts
 }
 
-// runsWithin is how long a pod that was never sampled is expected to use what
-// its siblings do, as soon as it runs. One that never does would fill its node
-// for ever, whatever little it requests.
+// runsWithin is how long a pod that was never sampled is expected to use as
+// much as its siblings as soon as it runs. Without this bound, a pod that never
+// runs would fill its node indefinitely, however little it requests.
 const runsWithin = 30 * time.Minute
 
-// unseen reports whether a pod was never sampled.
+// unseen reports whether a pod has never been sampled.
 func (p *podSeries) unseen() bool { return p == nil || p.newest.measured == 0 }

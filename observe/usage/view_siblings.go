@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// siblings averages the measured pods of each owner, and remembers those of
-// each Deployment.
+// siblings averages the measured pods of each owner and remembers the averages
+// of each Deployment.
 func (r *reading) siblings() Siblings {
 	siblings := Siblings{owners: make(map[ownerKey]cluster.Amounts, len(r.owners)), families: r.families(), seed: r.store.owners.seed}
 	for number := range r.owners {
@@ -31,7 +31,8 @@ func (r *reading) version(owner string, m *measuredOf) version {
 }
 
 // families returns the best-known version of each Deployment: the one with the
-// most measured pods now, unless it is inconclusive next to a remembered one.
+// most measured pods now, unless that is inconclusive and a remembered one is
+// not.
 func (r *reading) families() map[familyKey]version {
 	families := make(map[familyKey]version, len(r.store.families))
 	for number := range r.owners {
@@ -48,7 +49,7 @@ func (r *reading) families() map[familyKey]version {
 	return families
 }
 
-// remember adds the versions that were known better than those measured now.
+// remember adds versions that were known better than those measured now.
 func (r *reading) remember(families map[familyKey]version) {
 	gone := map[familyKey]version{}
 	for family, before := range r.store.families {

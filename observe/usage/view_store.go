@@ -6,9 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// View reads the store against a snapshot. expected holds, by pod UID, usage
-// known from elsewhere (a replacement uses what the pod it replaces was
-// measured at); it may be nil. The usage of Deployments is remembered for their
+// View reads the store against a snapshot. expected, which may be nil, holds by
+// pod UID usage known from elsewhere, such as the measured usage of the pod
+// that a replacement replaces. The usage of Deployments is remembered for their
 // next versions.
 func (s *Store) View(snapshot *cluster.Snapshot, now time.Time, expected map[string]cluster.Amounts) *View {
 	r := reading{store: s, now: now, second: s.second(now), expected: expected}

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A View is parallel to its Snapshot, also where the store knows nothing.
+// A View is parallel to its Snapshot, even if the store knows nothing.
 func TestViewIsParallelToItsSnapshot(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"), nodeWith("n3", aPod("c")))
@@ -27,7 +27,7 @@ func TestViewIsParallelToItsSnapshot(t *testing.T) {
 	}
 }
 
-// An earlier View does not change when the store goes on.
+// An earlier View does not change when the store does.
 func TestViewIsImmutable(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 0, 300, amounts(2000, 100), map[string]cluster.Amounts{"a": amounts(1000, 50)})
@@ -39,9 +39,10 @@ func TestViewIsImmutable(t *testing.T) {
 	}
 }
 
-// What a pod is taken to use: its own windows, else what it is expected to use,
-// else its siblings' mean, else a share of its requests, else the default;
-// never less than was seen of it, and never nothing for want of data.
+// A pod's assumed usage: its own windows, otherwise its expected usage,
+// otherwise its siblings' mean, otherwise a share of its requests, otherwise
+// the default; never less than what was observed, and never zero for lack of
+// data.
 func TestPodEstimates(t *testing.T) {
 	measured := map[string]cluster.Amounts{"a": amounts(100, 40), "b": amounts(300, 60)}
 	cases := map[string]struct {
@@ -117,8 +118,8 @@ func limited(limits cluster.Amounts) func(*cluster.Pod) {
 	return func(p *cluster.Pod) { p.Limits = limits }
 }
 
-// The sums of a node: what stays counts as evidence for hot, what is or comes
-// counts for landings.
+// The sums of a node: what stays counts as evidence for hot, what is there or
+// coming counts for placing.
 func TestNodeSums(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1",
@@ -132,12 +133,12 @@ func TestNodeSums(t *testing.T) {
 	if want := amounts(500, 50); got.System != want {
 		t.Errorf("system %v, want %v", got.System, want)
 	}
-	// Current: system and the pod that stays; nothing for the new one, of which
-	// there is no evidence.
+	// Current: the system and the pod that stays; nothing for the new one, for
+	// which there is no evidence.
 	if diff := cmp.Diff(both(amounts(2000, 300)), got.Current); diff != "" {
 		t.Errorf("current (-want +got):\n%s", diff)
 	}
-	// Predicted: system, both measured pods, and 85 % of 1000m and 70 % of 1
+	// Predicted: the system, both measured pods, and 85 % of 1000m and 70 % of 1
 	// GiB for the new one.
 	want := amounts(5000, 500).Plus(cluster.Amounts{850, 751619276})
 	if diff := cmp.Diff(both(want), got.Predicted); diff != "" {
@@ -146,7 +147,8 @@ func TestNodeSums(t *testing.T) {
 }
 
 // A pod that leaves takes its share along at once, though the node's own window
-// still has it; one that comes is there at once, though the window has not.
+// still includes it; a pod that arrives counts at once, though the window does
+// not include it.
 func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	store := newStore(t)
 	hot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
@@ -155,13 +157,13 @@ func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	if got.Measured[AtAvg5m][cluster.CPU] != 25000 {
 		t.Errorf("measured %v, want the 25000m of the window", got.Measured[AtAvg5m])
 	}
-	if got.Predicted[AtAvg5m][cluster.CPU] != 11000 { // 1000m of system and 10000m of a
+	if got.Predicted[AtAvg5m][cluster.CPU] != 11000 { // 1000m for the system and 10000m for a
 		t.Errorf("predicted %v, want 11000m", got.Predicted[AtAvg5m])
 	}
 }
 
-// Around a pod's start and end a node's samples hold usage that no pod of the
-// list explains. It must not pass for the system's, which would stay on the
+// Around a pod's start and end, a node's samples contain usage that no listed
+// pod explains. It must not be attributed to the system, which stays on the
 // node whatever is moved.
 func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 	stays := aPod("stays")
@@ -194,8 +196,8 @@ func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 	}
 }
 
-// A pod without recent samples on a node that has them is not known to use
-// nothing: what the node uses beyond its other pods is that pod's.
+// A pod without recent samples, on a node that has some, is not assumed to use
+// nothing: the node's usage beyond its other pods is attributed to it.
 func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("silent")))
@@ -211,20 +213,20 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	}
 }
 
-// A source without pods stands in for one that had them. Pods that nobody
-// measures have not left: the node's own figures are all there is.
+// A source without pods replaces one that had them. Unmeasured pods have not
+// left: only the node's own figures are available.
 func TestPodsAreNoLongerTold(t *testing.T) {
 	pods := map[string]cluster.Amounts{"a": amounts(15_000, 50), "b": amounts(10_000, 50)}
 	cases := map[string]struct {
 		now      int
 		pods     []*cluster.Pod
-		measured map[string]cluster.Amounts // by the second source, from the first's end on
+		measured map[string]cluster.Amounts // from the second source, after the first has stopped
 		current  int64
 	}{
 		"the pods' samples are fresh, and one pod has left": {330, []*cluster.Pod{aPod("a")}, nil, 17_000},
 		"the pods' samples are stale":                       {405, []*cluster.Pod{aPod("a"), aPod("b")}, nil, 27_000},
 		"stale, and one has left":                           {405, []*cluster.Pod{aPod("a")}, nil, 27_000},
-		"stale, and all have left":                          {405, nil, nil, 2000}, // the system is no older than the window
+		"stale, and all have left":                          {405, nil, nil, 2000}, // the system's usage is no older than the window
 		"stale beyond the window, and all have left":        {630, nil, nil, 27_000},
 		"one of them is measured":                           {405, []*cluster.Pod{aPod("a"), aPod("b")}, map[string]cluster.Amounts{"a": amounts(15_000, 50)}, 27_000},
 		"the only pod is new":                               {405, []*cluster.Pod{aPod("new", startedAt(400))}, nil, 2000},
@@ -248,8 +250,8 @@ func TestPodsAreNoLongerTold(t *testing.T) {
 	}
 }
 
-// Windows are shifted alike by what has left and what has come, and never below
-// nothing.
+// All windows are shifted equally by what has left and what has come, but never
+// below zero.
 func TestShiftOfEveryWindow(t *testing.T) {
 	store := newStore(t, wanting(t, "max_avg_1h"))
 	with := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
@@ -258,14 +260,15 @@ func TestShiftOfEveryWindow(t *testing.T) {
 	store.Ingest(with, readAt(300).node("n1", amounts(8000, 200)).pod("a", amounts(9000, 50)).pod("b", amounts(9000, 50)).
 		reading("n1", CPU, Avg5m, 20_000).reading("n1", Memory, Avg5m, 200*mib).
 		reading("n1", CPU, hour, 26_000).reading("n1", Memory, hour, 200*mib).Batch)
-	// b has left: of 20,000m 2,000m are the system's and 9,000m those of a.
+	// b has left: of 20,000m the system uses 2,000m and a uses 9,000m.
 	got := node1(store, snapshotOf(nodeWith("n1", aPod("a"))), 300)
 	for w, want := range []int64{0, 11_000, 17_000} { // 8,000, 20,000 and 26,000, less 9,000
 		if got.Current[w][0] != want || got.Predicted[w][0] != want {
 			t.Errorf("%s: current %v, predicted %v, want %dm", store.windows[w], got.Current[w], got.Predicted[w], want)
 		}
 	}
-	// a third has come, its siblings use 9,000m: expected, but no evidence.
+	// a third pod has come, and its siblings use 9,000m: expected, but no
+	// evidence.
 	got = node1(store, snapshotOf(nodeWith("n1", aPod("a"), aPod("b"), aPod("c", startedAt(295)))), 300)
 	for w, want := range []int64{8000, 20_000, 26_000} {
 		if got.Current[w][0] != want || got.Predicted[w][0] != want+9000 {

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
-// Kind is how a Window aggregates the samples it reaches back over.
+// Kind is how a Window aggregates its samples.
 type Kind uint8
 
 // The kinds of windows.
@@ -19,7 +19,7 @@ const (
 	KindLast Kind = iota
 	// KindAvg is the mean of all samples.
 	KindAvg
-	// KindMaxAvg is the highest mean of five minutes.
+	// KindMaxAvg is the highest five-minute mean.
 	KindMaxAvg
 	// KindQuantile is the sample below which a percentage of all samples lies.
 	KindQuantile
@@ -52,8 +52,8 @@ const (
 	MaxReach = 24 * time.Hour
 	// meanLength is the resolution of KindMaxAvg.
 	meanLength = 5 * time.Minute
-	// sampleReach is how far back single samples are kept; windows that reach
-	// further are made of means of five minutes.
+	// sampleReach is how long single samples are kept; windows that reach further
+	// back are made of five-minute means.
 	sampleReach = time.Hour
 )
 
@@ -75,7 +75,7 @@ func ParseWindow(name string) (Window, error) {
 	if parts == nil {
 		return Window{}, fmt.Errorf("%q is not a window%s (allowed: %s)", name, likelyWindow(name), WindowNames)
 	}
-	count, _ := strconv.Atoi(parts[3])      // the pattern has bounded it
+	count, _ := strconv.Atoi(parts[3])      // bounded by the pattern
 	percentile, _ := strconv.Atoi(parts[2]) // two digits, or nothing
 	w := Window{Kind: KindQuantile, Percentile: uint8(percentile), Over: time.Duration(count) * units[parts[4]]}
 	if kind, ok := means[parts[1]]; ok {
@@ -91,7 +91,8 @@ func ParseWindow(name string) (Window, error) {
 	return w, nil
 }
 
-// likelyWindow asks whether a window of the same time and percentile was meant.
+// likelyWindow suggests the supported window with the same duration and
+// percentile.
 func likelyWindow(name string) string {
 	numbers := windowNumbers.FindAllString(name, 2)
 	if len(numbers) == 0 {
@@ -114,11 +115,11 @@ func likelyWindow(name string) string {
 
 var windowNumbers = regexp.MustCompile("[0-9]{1,5}")
 
-// MarshalText writes the window by its name.
+// MarshalText writes the window as its name.
 func (w Window) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
 // UnmarshalText accepts a window only by its canonical name, so that no mapping
-// can hold a window twice.
+// can contain a window twice.
 func (w *Window) UnmarshalText(text []byte) error {
 	parsed, err := ParseWindow(string(text))
 	if err != nil {

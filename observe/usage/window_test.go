@@ -10,7 +10,7 @@ import (
 func TestParseWindow(t *testing.T) {
 	cases := map[string]struct {
 		want Window
-		// as is how the window is written; empty where the name was not taken.
+		// as is the window's canonical spelling; empty if the name is rejected.
 		as string
 	}{
 		"last":        {Last, "last"},
@@ -29,7 +29,7 @@ func TestParseWindow(t *testing.T) {
 		"": {}, "avg": {}, "avg_": {}, "avg_5": {}, "5m": {}, "Last": {}, "last ": {}, "last_5m": {}, "avg_5M": {},
 		"p0_5m": {}, "p100_5m": {}, "p05_5m": {}, "p_5m": {}, "p-5_5m": {}, "p9.5_5m": {},
 		"avg_05m": {}, "avg_0m": {}, "avg_-5m": {}, "avg_5.5m": {}, "avg_1h30m": {}, "avg_5m ": {}, "avg_5m\n": {},
-		// too short, or too long
+		// too short or too long
 		"avg_59s": {}, "max_avg_5m": {}, "max_avg_599s": {}, "avg_2d": {}, "avg_25h": {}, "avg_86401s": {}, "avg_99999d": {},
 		"avg_100000s": {}, "avg_99999999999999999999s": {},
 	}
@@ -49,7 +49,7 @@ func TestParseWindow(t *testing.T) {
 	}
 }
 
-// A window that is misspelt is answered with the one that was likely meant.
+// A misspelled window is answered with the one that was probably meant.
 func TestParseWindowAsksForTheLikelyOne(t *testing.T) {
 	cases := map[string]string{
 		"avg5m": "avg_5m", "avg_5": "avg_5m", "avg_10min": "avg_10m", "p95-1h": "p95_1h", "P50_5m": "p50_5m", "max-avg-1h": "max_avg_1h", "lats": "last",
@@ -66,7 +66,7 @@ func TestParseWindowAsksForTheLikelyOne(t *testing.T) {
 	}
 }
 
-// A window that is read is written in a way that is read as the same window.
+// A window that was read is written in a form that reads as the same window.
 func TestWindowRoundTrip(t *testing.T) {
 	for _, kind := range []Kind{KindAvg, KindMaxAvg, KindQuantile} {
 		for over := 2 * meanLength; over <= MaxReach; over += 73 * time.Second {

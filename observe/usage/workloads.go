@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// Workload identifies what pods do the same work, whichever version of it: a
-// Deployment, else their owner. It is 64 bits of a hash that is the same in each
-// process, and for which nobody can find another name.
+// Workload identifies the pods that do the same work across versions: those of
+// a Deployment, otherwise those of their owner. It is 64 bits of a hash that is
+// the same in every process and for which a colliding name cannot be found.
 type Workload uint64
 
 func workloadOf(kin *Kin) Workload {
@@ -23,47 +23,48 @@ func workloadOf(kin *Kin) Workload {
 	return Workload(binary.LittleEndian.Uint64(sum[:]))
 }
 
-// workloads holds what comes back in the usage of pods, by what they work for, so
-// that it outlives them.
+// workloads holds recurring usage patterns by workload, so that they outlive
+// single pods.
 type workloads struct {
 	known map[Workload]*workload
-	part  int64 // that samples are added in
+	part  int64 // to which samples are added
 }
 
-// workload is what is known of one; nil of the pods without an owner.
+// workload holds what is known of one workload; nil for pods without an owner.
 type workload struct {
 	forecast.Recurrence
 
-	// owners is how many owners with pods it has, versions of a Deployment, and pods
-	// how many they have together.
+	// owners is the number of owners with pods (versions of a Deployment); pods is
+	// the total number of their pods.
 	owners, pods int
-	// without is for how many parts it had no sample.
+	// without is the number of consecutive parts without a sample.
 	without int32
-	// among is its pattern for as many pods as it has.
+	// among is its pattern adapted to its current number of pods.
 	among struct {
 		of   *forecast.Pattern
 		pods int
 		is   *forecast.Pattern
 	}
-	// ahead is what that expects from a second on, which a View asks for each of its
-	// pods.
+	// ahead is what that pattern expects from a given second; a View asks for it
+	// for each of its pods.
 	ahead   forecast.Ahead
 	aheadOf int64
 }
 
 const (
-	// partsWithout is for how many parts a workload is remembered without a sample:
-	// three periods, over a weekend.
+	// partsWithout is for how many parts without a sample a workload is
+	// remembered: three periods, which covers a weekend.
 	partsWithout = 3 * forecast.Parts
-	// mostSkipped is how many parts count at most between two samples. A clock that
-	// was wrong for one of them is no reason to forget all.
+	// mostSkipped is the maximum number of parts counted between two samples. A
+	// clock that was wrong at one of them is no reason to forget everything.
 	mostSkipped = forecast.Parts / 2
-	// mostWorkloads bounds those that are remembered; beyond it, new ones have no
+	// mostWorkloads bounds the remembered workloads; beyond it, new ones have no
 	// pattern until others are forgotten.
 	mostWorkloads = 200_000
 )
 
-// hold returns the workload of an owner's pods, nil if there are too many.
+// hold returns the workload of an owner's pods; nil if there are too many
+// workloads.
 func (w *workloads) hold(key Workload) *workload {
 	known, ok := w.known[key]
 	if !ok && len(w.known) < mostWorkloads {
@@ -76,8 +77,8 @@ func (w *workloads) hold(key Workload) *workload {
 	return known
 }
 
-// drop says that an owner has no pods any more. Of a workload that was not seen for a
-// part of a period nothing is kept.
+// drop records that an owner no longer has pods. A workload that was observed
+// for less than a part of a period is not kept.
 func (w *workloads) drop(key Workload, known *workload) {
 	if known == nil {
 		return
@@ -87,7 +88,7 @@ func (w *workloads) drop(key Workload, known *workload) {
 	}
 }
 
-// forgetPatterns begins anew, because another period is looked for.
+// forgetPatterns starts over because the period has changed.
 func (w *workloads) forgetPatterns() {
 	for _, known := range w.known {
 		known.forget()
@@ -95,20 +96,20 @@ func (w *workloads) forgetPatterns() {
 	w.part = 0
 }
 
-// forget forgets what was seen of a workload, but not its pods.
+// forget forgets what was learned of a workload, but not its pods.
 func (w *workload) forget() {
 	*w = workload{owners: w.owners, pods: w.pods}
 }
 
-// release forgets the owners of all: their pods are counted anew.
+// release forgets all owners: their pods are counted again.
 func (w *workloads) release() {
 	for _, known := range w.known {
 		known.owners, known.pods = 0, 0
 	}
 }
 
-// begin says which part of a period samples are added to from now on; patterns take
-// account of the one that ended.
+// begin sets the part of a period to which samples are added from now on;
+// patterns take the part that ended into account.
 func (w *workloads) begin(part int64) {
 	if part == w.part {
 		return
@@ -124,14 +125,14 @@ func (w *workloads) begin(part int64) {
 			continue
 		}
 		if known.owners > 0 {
-			known.forget() // it has pods, which nobody measures
+			known.forget() // its pods exist, but are not measured
 		} else {
 			delete(w.known, key)
 		}
 	}
 }
 
-// add adds a sample, in milli-cores, to the part of a period; part 0 for none.
+// add adds a sample, in milli-cores, to a part of the period; part 0 for none.
 func (w *workload) add(part, milliCores int64) {
 	if w == nil || part == 0 {
 		return
@@ -140,8 +141,8 @@ func (w *workload) add(part, milliCores int64) {
 	w.Add(part, milliCores)
 }
 
-// pattern returns what is known of the workload, for as many pods as it has now;
-// nil if nothing is.
+// pattern returns the pattern of the workload for its current number of pods;
+// nil if nothing is known.
 func (w *workload) pattern() *forecast.Pattern {
 	if w == nil || w.Pattern() == nil {
 		return nil
@@ -153,7 +154,8 @@ func (w *workload) pattern() *forecast.Pattern {
 	return w.among.is
 }
 
-// aheadAt returns what a workload that has a pattern is expected to use from now on.
+// aheadAt returns what a workload with a pattern is expected to use from now
+// on.
 func (w *workload) aheadAt(clock forecast.Clock, now time.Time) *forecast.Ahead {
 	pattern := w.pattern()
 	if at := now.Unix(); w.aheadOf != at {
@@ -162,8 +164,9 @@ func (w *workload) aheadAt(clock forecast.Clock, now time.Time) *forecast.Ahead 
 	return &w.ahead
 }
 
-// lasts reports whether pods that work for it, or have run for a period, are
-// expected to be there a period later. Those of a Job end.
+// lasts reports whether a pod is expected to exist a period later: it has run
+// for a period, or its workload has a pattern observed for one. Pods of a Job
+// end.
 func (w *workload) lasts(pod *cluster.Pod, clock forecast.Clock, now time.Time) bool {
 	if pod.Owner.Kind == jobKind {
 		return false
@@ -171,6 +174,6 @@ func (w *workload) lasts(pod *cluster.Pod, clock forecast.Clock, now time.Time) 
 	return !pod.Started.IsZero() && now.Sub(pod.Started) >= clock.Period || w != nil && w.Pattern() != nil && w.Pattern().Periods > 0
 }
 
-// jobKind is the kind of owners whose pods end. They have no workload: the next one
-// has another name.
+// jobKind is the kind of owner whose pods end. They have no workload, because
+// the next Job has another name.
 const jobKind = "Job"

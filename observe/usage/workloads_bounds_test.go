@@ -24,7 +24,7 @@ func TestOwnersThatCameAndWentLeaveNoWorkload(t *testing.T) {
 	}
 }
 
-// One pod that is given another owner before each sample takes no more than one
+// A pod that is given another owner before each sample takes no more than one
 // place.
 func TestPodThatChangesItsOwnerTakesOneWorkload(t *testing.T) {
 	store := newStore(t, func(c *Config) { c.Recurs = forecast.Clock{Period: 24 * time.Hour} })
@@ -38,7 +38,7 @@ func TestPodThatChangesItsOwnerTakesOneWorkload(t *testing.T) {
 	}
 }
 
-// What has no pods any more is not kept for longer by processes that take over.
+// Workloads without pods are not kept longer because other processes take over.
 func TestForgottenDespiteTakeovers(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 3, "a")
@@ -56,7 +56,8 @@ func TestForgottenDespiteTakeovers(t *testing.T) {
 	}
 }
 
-// A clock that is seconds behind the one of the process before loses nothing.
+// If the new process's clock is seconds behind the previous one's, nothing is
+// lost.
 func TestPatternsOfAClockThatIsAhead(t *testing.T) {
 	before := newStore(t, hourly)
 	hours(t, before, 1, 4, "a")
@@ -70,7 +71,7 @@ func TestPatternsOfAClockThatIsAhead(t *testing.T) {
 	}
 }
 
-// What recurs is handed over before what only varies.
+// Recurring patterns are handed over before ones that only vary.
 func TestPatternsThatRecurComeFirst(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 4, "a")
@@ -97,8 +98,8 @@ func TestPatternsThatRecurComeFirst(t *testing.T) {
 	}
 }
 
-// A pod is not expected to use more than its limit, however much others of its
-// owner used.
+// A pod is not expected to use more than its limit, however much other pods of
+// its owner used.
 func TestPatternIsCappedByLimits(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 4, "a")
@@ -130,8 +131,8 @@ func TestPatternIsCappedByLimits(t *testing.T) {
 	}
 }
 
-// With the sample interval of the shipped policy a period of five minutes, which it
-// may have, comes back.
+// With the shipped sample interval, the shortest allowed period of five minutes
+// is detected.
 func TestShortestPeriodWithTheShippedInterval(t *testing.T) {
 	store := newStore(t, func(c *Config) { c.Recurs.Period = 5 * time.Minute })
 	hours(t, store, 1, 6, "a")

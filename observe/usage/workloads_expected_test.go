@@ -9,13 +9,15 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// A node's course is about what was measured on it, whoever shares a pattern there.
+// A node's course is based on what was measured on it, whichever pods there
+// share a pattern.
 func TestCourseOfANodeThatWasNeverHot(t *testing.T) {
 	const line, whole = 650, 1000
 	for name, tc := range map[string]struct {
-		// pods says what the pods of a workload use in a second of an hour, by node.
+		// pods returns the usage of a workload's pods in a second of an hour, by
+		// node.
 		pods func(second int) map[string][]int64
-		// besides is what a pod without an owner uses on n2.
+		// besides is the usage of a pod without an owner on n2.
 		besides int64
 	}{
 		"two pods that are alike": {func(second int) map[string][]int64 {
@@ -78,7 +80,8 @@ func TestCourseOfANodeThatWasNeverHot(t *testing.T) {
 	}
 }
 
-// An owner that came while too many were known is watched once there is room.
+// An owner that arrived while too many were known is observed once there is
+// space.
 func TestAWorkloadIsWatchedOnceThereIsRoom(t *testing.T) {
 	store := newStore(t, hourly)
 	part := store.config.Recurs.Part(at(3600).Unix())
@@ -95,7 +98,7 @@ func TestAWorkloadIsWatchedOnceThereIsRoom(t *testing.T) {
 	}
 }
 
-// A clock that was wrong for one sample costs at most the samples of that time.
+// A clock that was wrong for one sample loses at most the samples of that time.
 func TestPatternsOutliveAWrongClock(t *testing.T) {
 	for name, ahead := range map[string]int{"by two hours": 2, "by four hours": 4} {
 		t.Run(name, func(t *testing.T) {
@@ -118,8 +121,9 @@ func TestPatternsOutliveAWrongClock(t *testing.T) {
 	}
 }
 
-// A node that is hot because a workload uses more than it ever did at that hour, as a
-// new version may, is expected to stay hot, as it is where nothing recurs.
+// A node that is hot because a workload uses more than it ever did at that
+// hour, as a new version may, is expected to stay hot, as it would without a
+// pattern.
 func TestAStepOfAWorkloadThatRecursIsExpectedToStay(t *testing.T) {
 	const line, whole = 450, 1000
 	for name, period := range map[string]time.Duration{"without patterns": 0, "with patterns": 24 * time.Hour} {
@@ -133,9 +137,9 @@ func TestAStepOfAWorkloadThatRecursIsExpectedToStay(t *testing.T) {
 		for minute := 0; minute <= step+240; minute++ {
 			used := int64(100)
 			switch of := minute % 1440; {
-			case of >= 600 && of < 720: // its burst of each day
+			case of >= 600 && of < 720: // its daily burst
 				used = 900
-			case minute >= step: // much more than ever at that hour
+			case minute >= step: // much more than ever before at that hour
 				used = 500
 			}
 			store.Ingest(snapshot, readAt(60*minute).node("n1", amounts(used, 0)).pod(pod.Name, amounts(used, 0)).Batch)
@@ -154,8 +158,8 @@ func TestAStepOfAWorkloadThatRecursIsExpectedToStay(t *testing.T) {
 	}
 }
 
-// What a new version uses is expected of it once it was seen for as long as a pattern
-// has to be.
+// A new version is expected to use what it uses itself once it has been
+// observed for as long as a pattern requires.
 func TestAVersionThatUsesHalf(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 8, "a") // 900 in the first ten minutes of an hour

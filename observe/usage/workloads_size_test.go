@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// What a workload takes is stated in docs/forecast.md: 510 bytes.
+// docs/forecast.md states the memory of a workload: 510 bytes.
 func TestSizeOfAWorkload(t *testing.T) {
 	const many = 100_000
 	before := heap()

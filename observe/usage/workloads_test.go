@@ -10,10 +10,10 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// hourly looks for what comes back each hour: parts of 75 seconds.
+// hourly looks for hourly patterns: parts of 75 seconds.
 func hourly(c *Config) { c.Recurs = forecast.Clock{Period: time.Hour} }
 
-// hours samples a Deployment's pod every 15 seconds, which uses much in the first
+// hours samples a Deployment's pod every 15 seconds; it uses much in the first
 // ten minutes of each hour. version names its ReplicaSet and the pod.
 func hours(t *testing.T, store *Store, from, to int, version string) *View {
 	t.Helper()
@@ -30,7 +30,7 @@ func hours(t *testing.T, store *Store, from, to int, version string) *View {
 	return store.View(snapshot, at(to*3600-15), nil)
 }
 
-// What comes back is known of a workload once it has come twice, and outlives its
+// A workload's pattern is known once it has occurred twice, and outlives its
 // pods and versions.
 func TestPatternOfAWorkload(t *testing.T) {
 	store := newStore(t, hourly)
@@ -76,7 +76,7 @@ func TestWorkloadsAreForgotten(t *testing.T) {
 	}
 }
 
-// Whoever names its owner as it likes is taken for no other workload.
+// A pod that names an arbitrary owner does not pass for another workload.
 func TestWorkloadsAreApart(t *testing.T) {
 	seen := map[Workload]string{}
 	for _, kin := range []Kin{
@@ -98,8 +98,8 @@ func TestWorkloadsAreApart(t *testing.T) {
 	}
 }
 
-// Another policy's store goes on with what the one before it knows, but for another
-// period.
+// The store of another policy continues with the previous store's knowledge,
+// unless its period differs.
 func TestPatternsAreInherited(t *testing.T) {
 	before := newStore(t, hourly)
 	want := hours(t, before, 1, 4, "a").Nodes[0].Pods[0].Pattern

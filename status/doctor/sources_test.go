@@ -26,7 +26,7 @@ func TestErrorsOfSources(t *testing.T) {
 		err  error
 		want string // part of how to mend it
 	}{
-		"Prometheus is down":            {prometheus.Name, errors.New("dial tcp 10.0.0.1:9090: connect: connection refused"), "Prometheus itself listens at 9090"},
+		"Prometheus is down":            {prometheus.Name, errors.New("dial tcp 10.0.0.1:9090: connect: connection refused"), "Prometheus itself listens on 9090"},
 		"nobody vouches for it":         {prometheus.Name, fmt.Errorf("tls: failed to verify certificate: %w", x509.UnknownAuthorityError{}), "tls: {caFile:"},
 		"the certificate is another's":  {prometheus.Name, errors.New("tls: failed to verify certificate: x509: certificate is valid for a, not b"), "serverName"},
 		"an address in the certificate": {kubelet.Name, errors.New("x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs"), "kubelet:\n        tls: {serverName"},

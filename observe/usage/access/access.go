@@ -1,13 +1,11 @@
-// Package access makes HTTP clients that know how to authenticate and whom to
-// trust: bearer token, basic authentication, CA, client certificate and extra
-// headers.
+// Package access makes HTTP clients that authenticate and verify servers:
+// bearer token, basic authentication, CA, client certificate and extra headers.
 //
 // It decides when credentials are read again: files for every request, so that
-// rotated ones are used; Secrets at most once a minute, and at once when a
-// server answers 401. Certificates are checked unless explicitly disabled.
-// Redirects are not followed: they would end at a login page or take the token
-// elsewhere. The contexts of requests set time limits; the caller gives access
-// to Secrets.
+// rotated ones are used; Secrets at most once a minute, and immediately after a
+// 401. Certificates are checked unless explicitly disabled. Redirects are not
+// followed, because they would end at a login page or send the token elsewhere.
+// Request contexts set the time limits; the caller provides access to Secrets.
 package access
 
 import (
@@ -22,26 +20,27 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// Config is how to reach a server. Its files, Secrets and headers are already
-// validated.
+// Config describes how to reach a server. Its files, Secrets and headers are
+// already validated.
 type Config struct {
 	// Name identifies the client within the process.
 	Name string
-	// A bearer token authenticates, or else a user name and password.
+	// Authentication uses a bearer token or, without one, a user name and
+	// password.
 	BearerTokenFile   string
 	BearerTokenSecret source.SecretKey
 	BasicAuth         source.BasicAuth
 	TLS               source.TLS
 	// Headers are added to each request, such as X-Scope-OrgID.
 	Headers map[string]string
-	// Dial, if set, connects in place of the usual dialer.
+	// Dial, if set, replaces the default dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// OneShot closes each connection after its request.
 	OneShot bool
 }
 
 // Client returns a client for a source, with the process's user agent.
-// Certificate files must exist already; tokens and passwords are first read
+// Certificate files must already exist; tokens and passwords are first read
 // with the first request.
 func (e *Env) Client(c Config) (*http.Client, error) {
 	secret := c.BearerTokenSecret != source.SecretKey{} || c.BasicAuth.PasswordSecret != source.SecretKey{}
@@ -121,8 +120,8 @@ func named(path string, key source.SecretKey) string {
 	return fmt.Sprintf("%q of Secret %s/%s", key.Key, key.Namespace, key.Name)
 }
 
-// Withholding is a transport that sends nothing. It is the name of the credential
-// that requests would carry.
+// Withholding is a transport that sends nothing. Its value is the name of the
+// credential that requests would carry.
 type Withholding string
 
 var _ http.RoundTripper = Withholding("")
@@ -130,7 +129,7 @@ var _ http.RoundTripper = Withholding("")
 // RoundTrip implements http.RoundTripper.
 func (w Withholding) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
-		_ = request.Body.Close() // nothing is read from it
+		_ = request.Body.Close() // nothing has been read from it
 	}
 	return nil, fmt.Errorf("not asked: the policy sends %s, read with your rights, to %s://%s; if you trust that server with it, add --send-credentials",
 		string(w), request.URL.Scheme, request.URL.Host)

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// What is wrong with a Config is told by the name of its field.
+// The error for an invalid Config names the field.
 func TestInvalidConfigs(t *testing.T) {
 	certificate, _ := identity(t)
 	here, nonsense := write(t, "tls.crt", certificate), write(t, "ca.crt", "no certificate")

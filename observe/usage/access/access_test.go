@@ -26,7 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// vault is a Secret whose reading is counted.
+// vault is a Secret that counts how often it is read.
 type vault struct {
 	value string
 	err   error
@@ -38,19 +38,19 @@ func (v *vault) read(context.Context, string, string, string) (string, error) {
 	return v.value, v.err
 }
 
-// clock is a time that tests move.
+// clock is a time that tests advance.
 type clock struct{ now time.Time }
 
 func newClock() *clock                   { return &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }
 func (c *clock) time() time.Time         { return c.now }
 func (c *clock) forward(d time.Duration) { c.now = c.now.Add(d) }
 
-// inSecret is where tests keep credentials.
+// inSecret is where the tests keep credentials.
 func inSecret() source.SecretKey {
 	return source.SecretKey{Namespace: "monitoring", Name: "prometheus", Key: "token"}
 }
 
-// given is what clients are made of.
+// given is what clients are made from.
 type given struct {
 	Config
 	ReadSecret ReadSecret
@@ -91,7 +91,7 @@ func post(t *testing.T, client *http.Client, url string) (int, error) {
 	return response.StatusCode, nil
 }
 
-// write puts a file into the test's folder.
+// write writes a file into the test's folder.
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -139,8 +139,9 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// A withheld credential is not read and its server is not asked. The error names
-// both and how to allow it. A server that gets no credential is asked.
+// A withheld credential is not read and no request is sent to its server. The
+// error names both and how to allow it. A server that needs no credential is
+// asked.
 func TestCredentialsAreWithheld(t *testing.T) {
 	secrets := &vault{value: "sesame"}
 	cases := map[string]struct {
@@ -199,7 +200,7 @@ func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 }
 
 // A Secret is read once a minute, and at once when its value is refused, but
-// not over and over.
+// not repeatedly.
 func TestSecretIsReadSeldom(t *testing.T) {
 	want := "Bearer one"
 	server := httptest.NewServer(only(&want))
@@ -271,8 +272,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// What is added to a request stays out of the caller's own, so that it can be
-// sent again.
+// Headers are added to a copy, so that the caller's request can be sent again.
 func TestRequestsAreLeftAsTheyAre(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Values("X-Scope-OrgID") }))
@@ -296,7 +296,7 @@ func TestRequestsAreLeftAsTheyAre(t *testing.T) {
 	}
 }
 
-// The token does not travel to where a server points.
+// The token is not sent to redirect targets.
 func TestRedirectionsAreNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirection was followed") }))
 	defer elsewhere.Close()
@@ -308,7 +308,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// identity is a certificate of its own authority, as PEM.
+// identity is a certificate signed by its own authority, as PEM.
 func identity(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -366,7 +366,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// An authority that replaces the old one is taken up without a restart.
+// A new CA that replaces the old one is used without a restart.
 func TestChangedAuthorityIsTakenUp(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)

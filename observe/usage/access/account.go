@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// minTokenAge is how long a token is used, or the lack of one believed,
-	// even if it is refused, so that neither a server that refuses everything
-	// nor an API server that fails is asked with every request.
+	// minTokenAge is how long a token, or the lack of one, is kept even if it is
+	// refused, so that neither a server that refuses everything nor a failing API
+	// server is asked with every request.
 	minTokenAge = 5 * time.Second
-	// tokenRetry is how long after a failed renewal the next one is tried, and
-	// how long a denial is believed.
+	// tokenRetry is how long to wait after a failed renewal, and how long a denial
+	// is remembered.
 	tokenRetry = time.Minute
-	// tokenTimeout bounds one request for a token: other requests wait for it.
+	// tokenTimeout bounds one token request, because other requests wait for it.
 	tokenTimeout = 5 * time.Second
 )
 
 // account is the credential of a ServiceAccount other than the process's own.
-// Its token is renewed after half its life, and used until its end if it cannot
-// be renewed.
+// Its token is renewed after half its lifetime, and used until it expires if it
+// cannot be renewed.
 type account struct {
 	Account
 	env *Env // with RequestToken
@@ -34,7 +34,7 @@ type account struct {
 	mu    sync.Mutex
 	token string
 	err   error // why there is no token
-	// at is when a token was last asked for, next when it is to be asked for
+	// at is when a token was last requested, next when it is due to be requested
 	// again.
 	at, next, expires time.Time
 }
@@ -61,13 +61,13 @@ func (a *account) fetch(ctx context.Context, refused bool) (string, error) {
 	}
 	valid := a.token != "" && now.Before(a.expires)
 	if ctx.Err() != nil && !valid {
-		return "", err // this request was given up, which says nothing about the next one
+		return "", err // this request was cancelled, which is irrelevant to the next one
 	}
 	a.at, a.next = now, now.Add(tokenRetry)
 	switch {
 	case err == nil:
 		a.token, a.err, a.expires, a.next = token, nil, expires, now.Add(expires.Sub(now)/2)
-	case valid: // and still the best guess
+	case valid: // still the best guess
 	default:
 		a.token, a.err = "", err
 		if !notGranted(err) {
@@ -77,15 +77,15 @@ func (a *account) fetch(ctx context.Context, refused bool) (string, error) {
 	return a.token, a.err
 }
 
-// notGranted reports whether the API server has decided that there is no token:
-// the process may not ask for it, or the ServiceAccount does not exist.
+// notGranted reports whether the API server has refused a token: the process
+// may not request it, or the ServiceAccount does not exist.
 func notGranted(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
-// Account is a ServiceAccount of the process's namespace.
+// Account is a ServiceAccount in the process's namespace.
 type Account struct {
 	Name string
-	// Remedy ends the error if the API server grants no token: how to get one,
-	// or do without.
+	// Remedy ends the error if the API server grants no token: how to get one, or
+	// how to do without.
 	Remedy string
 }
 
@@ -96,7 +96,7 @@ func (e *Env) AsAccount(a Account, bare http.RoundTripper) http.RoundTripper {
 	return &authenticating{next: bare, credential: &account{Account: a, env: e}}
 }
 
-// IsOwnToken reports whether a file holds the token with which the process
+// IsOwnToken reports whether a file contains the token with which the process
 // itself reaches the API server. A file that cannot be read does not.
 func (e *Env) IsOwnToken(path string) bool {
 	content, err := os.ReadFile(path)
@@ -104,6 +104,6 @@ func (e *Env) IsOwnToken(path string) bool {
 	if err != nil || len(token) == 0 {
 		return false
 	}
-	own, _ := os.ReadFile(e.REST.BearerTokenFile) // empty without one
+	own, _ := os.ReadFile(e.REST.BearerTokenFile) // empty if there is none
 	return string(token) == e.REST.BearerToken || bytes.Equal(token, bytes.TrimSpace(own))
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// office grants tokens of a ServiceAccount, each for an hour, and counts how
-// often it is asked.
+// office grants tokens of a ServiceAccount, each valid for an hour, and counts
+// the requests.
 type office struct {
 	now   func() time.Time
 	token string
@@ -38,7 +38,7 @@ var (
 	errAway   = errors.New("connection refused")
 )
 
-// as names the transport that a request went out by.
+// as names the transport that a request used.
 type as string
 
 func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -47,10 +47,10 @@ func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A token of another ServiceAccount is renewed after half its life, used to its
-// end while it cannot be renewed, and never asked for again and again. Without a
-// token nothing is sent, and where the API server grants none the error ends with
-// the remedy.
+// Another ServiceAccount's token is renewed after half its lifetime, used until
+// it expires if it cannot be renewed, and never requested over and over.
+// Without a token nothing is sent, and if the API server refuses one, the error
+// ends with the remedy.
 func TestTokenOfAnotherServiceAccount(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time}
@@ -94,7 +94,7 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 	}
 }
 
-// A server that refuses a token gets a new one, but no more than one every five
+// A server that refuses a token gets a new one, but at most one every five
 // seconds however often it refuses.
 func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
 	now := newClock()
@@ -116,8 +116,8 @@ func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
 	}
 }
 
-// A request that is given up while a token is asked for keeps none from the
-// next one.
+// A request that is cancelled while a token is being requested does not deprive
+// the next one of it.
 func TestTokenForARequestThatIsGivenUp(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time, err: context.Canceled}
@@ -154,7 +154,7 @@ func get(t *testing.T, client *http.Client, url string) (int, error) {
 	return response.StatusCode, nil
 }
 
-// The token of the process itself is recognised in whichever file it is.
+// The process's own token is recognized in any file.
 func TestOwnTokens(t *testing.T) {
 	own, other, copied := write(t, "own", "mine\n"), write(t, "other", "yours"), write(t, "copied", "mine")
 	for name, tc := range map[string]struct {

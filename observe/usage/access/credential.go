@@ -15,8 +15,8 @@ import (
 
 // credential is a token or password.
 type credential interface {
-	// fetch returns the value; refused says that a server has just refused it,
-	// so that an older one is read again.
+	// fetch returns the value; refused means that a server has just refused it, so
+	// that a cached value is read again.
 	fetch(ctx context.Context, refused bool) (string, error)
 }
 
@@ -44,7 +44,7 @@ func (f *file) fetch(context.Context, bool) (string, error) {
 const (
 	// maxSecretAge is how long the value of a Secret is used.
 	maxSecretAge = time.Minute
-	// minSecretAge is how long it is used even if it is refused, so that a
+	// minSecretAge is how long the value is used even if it is refused, so that a
 	// wrong one does not keep the API server busy.
 	minSecretAge = 5 * time.Second
 )
@@ -92,18 +92,18 @@ func (s *secret) fetch(ctx context.Context, refused bool) (string, error) {
 }
 
 // authenticating adds a credential to copies of requests. The caller's requests
-// must not change, because the transports below share headers with them
-// (github.com/prometheus/common/issues/981), which would grow with each retry.
+// must not change: the transports below share headers with them
+// (github.com/prometheus/common/issues/981), which would grow with every retry.
 type authenticating struct {
 	next http.RoundTripper
-	// credential is nil where none is sent.
+	// credential is nil if none is sent.
 	credential credential
-	// username is whose password the credential is; empty for a bearer token.
+	// username is the user of the password; empty for a bearer token.
 	username string
 }
 
 // RoundTrip implements http.RoundTripper. If a server refuses a credential that
-// has changed since, the request is retried.
+// has changed in the meantime, the request is retried.
 func (a *authenticating) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	if a.credential == nil {

@@ -14,25 +14,25 @@ import (
 type Reader interface {
 	// Name is the source's name in policies, output and metrics.
 	Name() string
-	// Sample returns one reading. The snapshot lists the nodes and how to reach
-	// and recognise them.
+	// Sample returns one reading. The snapshot lists the nodes, including how to
+	// reach and identify them.
 	Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error)
 }
 
-// RequestToken asks the API server for a token of a ServiceAccount in the
-// process's namespace, and returns until when it is valid.
+// RequestToken requests a token from the API server for a ServiceAccount in the
+// process's namespace, and returns when it expires.
 type RequestToken func(ctx context.Context, serviceAccount string) (token string, expires time.Time, err error)
 
 // Env is what a process provides to a usage source.
 type Env struct {
-	// REST is how the API server is reached, and ReadSecret reads from it.
+	// REST configures access to the API server, from which ReadSecret reads.
 	REST       *rest.Config
 	ReadSecret ReadSecret
 	// WithholdCredentials keeps credentials that the policy names from being read
 	// and sent. Commands that run with the caller's rights set it.
 	WithholdCredentials bool
 	// RequestToken gets tokens of other ServiceAccounts; nil if there is no API
-	// server that could give one.
+	// server to grant one.
 	RequestToken RequestToken
 	// Now is the clock.
 	Now func() time.Time
@@ -41,11 +41,10 @@ type Env struct {
 	Timeout, MaxAge, Interval time.Duration
 	// QueriesPerSecond bounds the requests to one server.
 	QueriesPerSecond float64
-	// Windows and Metrics are what is needed of nodes.
+	// Windows and Metrics are what is needed for nodes.
 	Windows []usage.Window
 	Metrics []usage.Metric
-	// NodesOnly skips pods. EveryNode lists all nodes, those without a series
-	// without a reading: some queries give a series only if there is something
-	// to report.
+	// NodesOnly skips pods. EveryNode lists all nodes, including those without a
+	// series: some queries give a series only if there is something to report.
 	NodesOnly, EveryNode bool
 }

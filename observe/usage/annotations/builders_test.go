@@ -10,13 +10,13 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// noon is the present in these tests.
+// noon is the current time in these tests.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const gib = 1 << 30
 
-// node makes a record of 10 cores and 100 GiB, so that 10 % are 1000
-// milli-cores and 10 GiB.
+// node makes a record of 10 cores and 100 GiB, so that 10 % is 1000 milli-cores
+// and 10 GiB.
 func node(name string, annotations map[string]string) *cluster.NodePods {
 	return &cluster.NodePods{Node: cluster.Node{
 		Name: name, Capacity: cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 100 * gib}, UsageAnnotations: annotations,
@@ -40,7 +40,7 @@ func newSource(t *testing.T, config Config) *Source {
 		config.Periods = source.Periods()
 	}
 	s := config.source(func() time.Time { return noon })
-	// The machine that runs the tests may be anywhere.
+	// The tests may run in any time zone.
 	s.zones.candidates = []*time.Location{time.UTC, shanghai}
 	return s
 }
@@ -63,7 +63,7 @@ func counts(problems usage.Problems) map[usage.Cause]int {
 	return found
 }
 
-// readings counts what a batch has.
+// readings counts the readings of a batch.
 func readings(batch usage.Batch) int {
 	n := 0
 	for _, node := range batch.Nodes {

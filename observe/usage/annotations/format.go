@@ -10,31 +10,31 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// Unit is what the number of an annotation counts.
+// Unit is the unit of an annotation's number.
 type Unit = source.Unit
 
 // The units of annotations.
 const (
-	// Auto derives the unit from how a number is written.
+	// Auto derives the unit from the way a number is written.
 	Auto = source.Auto
 	// Fraction is 0 to 1 with five decimals, Percent 0 to 100 with one.
 	Fraction = source.Fraction
 	Percent  = source.Percent
 )
 
-// decimals is how many decimals each unit is written with, by which Auto tells
-// writers apart.
+// decimals is the number of decimals written for each unit, by which Auto
+// distinguishes writers.
 var decimals = map[Unit]int{Fraction: 5, Percent: 1}
 
 const (
-	// stampLayout ends in a Z that means nothing: writers put the time of their
-	// own zone before it.
+	// stampLayout ends in a Z that is meaningless: writers put their local time
+	// before it.
 	stampLayout = "2006-01-02T15:04:05Z"
 	// minStamp is the shortest stamp that Crane's readers accept.
 	minStamp = 5
-	// maxValue is longer than any value that a writer makes.
+	// maxValue is longer than any value that a writer produces.
 	maxValue = 64
-	// highestFraction is the highest plausible usage as a fraction, allowing
+	// highestFraction is the highest plausible usage as a fraction, with a margin
 	// for inexact measurements. A higher number can only be a percentage.
 	highestFraction = 1.5
 	// highestPercent is above any real percentage; Linux counts some CPU time
@@ -42,22 +42,22 @@ const (
 	highestPercent = 400
 )
 
-// The prefixes of the annotations' keys.
+// prefixes are the prefixes of the annotations' keys.
 var prefixes = map[usage.Metric]string{usage.CPU: "cpu_usage_", usage.Memory: "mem_usage_"}
 
-// Value is an annotation's value as it is written.
+// Value is an annotation's value as written.
 type Value struct {
-	// Number is the part before the comma, Decimals how many digits follow its
-	// point.
+	// Number is the part before the comma, Decimals the number of digits after its
+	// decimal point.
 	Number   float64
 	Decimals int
-	// Wall is the time that the writer's clock showed, as if in UTC; In
-	// converts it to a time.
+	// Wall is the time that the writer's clock showed, as if in UTC; In converts
+	// it.
 	Wall time.Time
 }
 
-// Key returns the key of the annotation of a metric over a window; it is empty
-// for metrics that have none.
+// Key returns the annotation key of a metric over a window; empty if there is
+// none.
 func Key(metric usage.Metric, window usage.Window) string {
 	prefix, ok := prefixes[metric]
 	if !ok {
@@ -66,8 +66,8 @@ func Key(metric usage.Metric, window usage.Window) string {
 	return prefix + window.String()
 }
 
-// ParseKey is the reverse of Key. It gives no error, because other keys are not
-// ours to judge.
+// ParseKey is the reverse of Key. It returns no error, because other keys are
+// not ours to judge.
 func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	for metric, prefix := range prefixes {
 		name, found := strings.CutPrefix(key, prefix)
@@ -80,9 +80,9 @@ func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	return "", usage.Window{}, false
 }
 
-// Format returns an annotation's value: a percentage in a unit, and when it was
-// measured by a clock in location (nil: UTC). Auto is written as Fraction,
-// which Crane's own readers expect.
+// Format returns an annotation's value: a percentage in a unit, and the time of
+// measurement in location (nil: UTC). Auto is written as Fraction, which
+// Crane's own readers expect.
 func Format(percent float64, unit Unit, at time.Time, location *time.Location) string {
 	if location == nil {
 		location = time.UTC
@@ -123,8 +123,8 @@ func Parse(text string) (Value, usage.Cause) {
 	return value, ""
 }
 
-// plain reports whether a number has only digits, at most one point and a
-// minus: no exponents, no hexadecimals.
+// plain reports whether a number has only digits, at most one decimal point and
+// a minus sign: no exponents, no hexadecimals.
 func plain(number string) bool {
 	digits := strings.TrimPrefix(number, "-")
 	whole, part, _ := strings.Cut(digits, ".")
@@ -132,7 +132,7 @@ func plain(number string) bool {
 	return whole != "" && strings.IndexFunc(whole+part, notDigit) < 0
 }
 
-// Reported is the unit that a value's notation implies, else Auto.
+// Reported is the unit implied by a value's notation, otherwise Auto.
 func (v Value) Reported() Unit {
 	switch {
 	case v.Decimals == decimals[Fraction]:
@@ -143,8 +143,8 @@ func (v Value) Reported() Unit {
 	return Auto
 }
 
-// Percent returns the value in percent, given the unit that the policy states,
-// and the unit it was read in. The cause is empty if they are consistent.
+// Percent returns the value in percent, given the unit stated in the policy,
+// and the unit that was used. The cause is empty if they are consistent.
 func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cause) {
 	unit = stated
 	if stated != Fraction && stated != Percent {
@@ -164,8 +164,8 @@ func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cau
 }
 
 // In returns when a value was written if its writer's clock is in a location.
-// If clocks were put back and an hour occurs twice, it is the earlier time, so
-// that a value never seems fresher than it is.
+// If clocks were put back and an hour occurs twice, it returns the earlier
+// time, so that a value never seems fresher than it is.
 func (v Value) In(location *time.Location) time.Time {
 	year, month, day := v.Wall.Date()
 	hour, minute, second := v.Wall.Clock()

@@ -62,7 +62,7 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// One node that cannot be read costs the others nothing.
+// One unreadable node does not affect the others.
 func TestOneBadNodeAmongMany(t *testing.T) {
 	bad := node("bad", map[string]string{"cpu_usage_avg_5m": "NaN,NaN,NaN"})
 	nodes := append(alike(30, "n", "cpu_usage_avg_5m", Format(38, Fraction, noon, shanghai)), bad, node("bare", nil))
@@ -99,7 +99,8 @@ func TestHostileNodes(t *testing.T) {
 	}
 }
 
-// What is written is read as it was, to the last written digit and the second.
+// What is written is read back exactly, to the last written digit and the
+// second.
 func FuzzParseReadsWhatFormatWrites(f *testing.F) {
 	f.Add(38.5, int64(1_790_000_000), int16(480), true)
 	f.Add(0.0, int64(0), int16(0), false)

@@ -22,8 +22,8 @@ type item struct {
 
 func (i *item) name() string { return i.node.Name + " " + i.key }
 
-// collect returns the annotations that can be read, node by node in the order
-// of their keys.
+// collect returns the readable annotations, node by node in the order of their
+// keys.
 func (s *Source) collect(snapshot *cluster.Snapshot, problems *usage.Problems) []item {
 	found := make([]item, 0, 6*len(snapshot.Nodes))
 	for _, np := range snapshot.Nodes {
@@ -56,14 +56,14 @@ func (s *Source) period(window usage.Window) time.Duration {
 	return source.OtherPeriod
 }
 
-// DefaultPeriod returns how often a writer writes a window unless a policy says
-// otherwise.
+// DefaultPeriod returns how often a writer renews a window unless the policy
+// overrides it.
 func DefaultPeriod(window usage.Window) time.Duration {
 	c := Config{Periods: source.Periods()}
 	return c.source(nil).period(window)
 }
 
-// location returns the zone of the writer's clock.
+// location returns the time zone of the writer's clock.
 func (s *Source) location(found []item, now time.Time) *time.Location {
 	if s.zone != nil || len(found) == 0 {
 		return s.zone
@@ -110,7 +110,8 @@ func fresh(found []item, location *time.Location, now time.Time, problems *usage
 }
 
 // agreeing returns the items in the majority's unit: there is one writer, and
-// of two writers one cannot be read. With a tie neither can.
+// if two writers disagree one of them cannot be read. With a tie, neither can
+// be.
 func agreeing(found []item, stated Unit, problems *usage.Problems) []item {
 	count := map[Unit]int{}
 	units := make([]Unit, 0, len(found))

@@ -9,13 +9,13 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Sample returns what the annotations of the snapshot's nodes say.
+// Sample returns the values in the annotations of the snapshot's nodes.
 func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return usage.Batch{}, fmt.Errorf("reading annotations: %w", err)
 	}
 	if snapshot == nil {
-		return usage.Batch{}, errors.New("reading annotations: there is no snapshot of the cluster")
+		return usage.Batch{}, errors.New("reading annotations: no snapshot of the cluster")
 	}
 	now := s.now()
 	batch := usage.Batch{Source: Name, Received: now, MaxAge: s.maxAge}

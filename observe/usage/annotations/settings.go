@@ -17,9 +17,9 @@ type Config struct {
 	// Unit is the unit of the values: fraction, percent, or auto, which
 	// detects it from the way a number is written.
 	Unit source.Unit `json:"unit"`
-	// Timezone is the time zone of the timestamps, regardless of the Z at
-	// their end: an IANA name such as UTC or Asia/Shanghai. Empty detects it
-	// from the timestamps.
+	// Timezone is the time zone of the timestamps, regardless of the Z at their
+	// end: an IANA name such as UTC or Asia/Shanghai. Empty detects it from the
+	// timestamps.
 	Timezone string `json:"timezone"`
 	// Periods are the intervals at which the writer renews a window: 10s to 1d
 	// each. A value expires 5m after its period has passed. Windows that are
@@ -46,10 +46,10 @@ func (c *Config) Describe() source.Description {
 	return source.Description{
 		Name: Name, GivesWindows: true, DatesValues: true,
 		Advice: map[source.Topic]string{
-			source.Empty: "No node carries annotations such as cpu_usage_avg_5m: whoever writes them (Crane's controller, nodesync) does not run.\n" +
+			source.Empty: "No node carries annotations such as cpu_usage_avg_5m: their writer (Crane's controller, nodesync) is not running.\n" +
 				"kubectl get nodes -o jsonpath='{.items[*].metadata.annotations.cpu_usage_avg_5m}'",
-			source.Unmatched: "Whoever writes the annotations leaves these nodes out, or their values are too old: kubectl describe node <name>",
-			source.Future: "Crane writes its own zone's time followed by a Z, that of Asia/Shanghai unless TZ says otherwise. Say which zone it is:\n" +
+			source.Unmatched: "The annotations' writer leaves these nodes out, or their values are too old: kubectl describe node <name>",
+			source.Future: "Crane writes the time of its own zone followed by a Z; its zone is Asia/Shanghai unless TZ sets another. Set the zone:\n" +
 				source.Snippet(Name, "timezone: Asia/Shanghai"),
 			source.WrongUnit: source.Snippet(Name, "unit: fraction   # or percent"),
 		},

@@ -1,13 +1,13 @@
-// Package annotations reads usage from annotations of nodes, as Crane's
-// controller, its relatives and Evenkeel's own nodesync write them:
+// Package annotations reads usage from node annotations in the format of
+// Crane's controller, its relatives and Evenkeel's own nodesync:
 // cpu_usage_avg_5m: "0.38542,2026-11-21T14:00:00Z". It sends no requests; the
 // annotations come with the snapshot.
 //
-// It decides what only the text shows: whether a number is a fraction or a
-// percentage, which zone the writer's clock is in although its stamps end in Z,
-// and whether a value is older than its writer's period allows. What is
-// uncertain is left out and counted, never guessed to be fresher or smaller.
-// Everything else is left to usage.Store.
+// It decides what only the text reveals: whether a number is a fraction or a
+// percentage, which time zone the writer's clock uses although its timestamps
+// end in Z, and whether a value is older than its writer's period allows.
+// Uncertain values are left out and counted, never assumed to be fresher or
+// smaller. Everything else is left to usage.Store.
 package annotations
 
 import (
@@ -19,27 +19,28 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// Grace is how long after its period a value is still valid, as in Crane's
+// Grace is how long after its period a value stays valid, as in Crane's
 // readers.
 const Grace = 5 * time.Minute
 
 const (
-	// maxReadings bounds the readings of one node: whoever may annotate a node
-	// could name thousands of windows.
+	// maxReadings bounds the readings of one node, because whoever may annotate a
+	// node could name thousands of windows.
 	maxReadings = 32
-	// outliers is the share of the nodes, one in so many, whose stamps may be
-	// newer than the one that decides the zone: one node with a wrong clock
-	// must not decide for all.
+	// outliers is the number of nodes per outlier: one in outliers nodes may have
+	// timestamps newer than the one that decides the time zone, because one node
+	// with a wrong clock must not decide for all.
 	outliers = 20
 )
 
 // Source reads usage. It is safe for concurrent use.
 type Source struct {
 	unit Unit
-	// zone is that of the writer's clock; nil detects it from the stamps.
+	// zone is the time zone of the writer's clock; nil detects it from the
+	// timestamps.
 	zone    *time.Location
 	now     func() time.Time
-	periods map[time.Duration]time.Duration // by how far back a window reaches
+	periods map[time.Duration]time.Duration // by the length of a window
 	maxAge  time.Duration
 
 	mu    sync.Mutex

@@ -94,7 +94,7 @@ func TestSampleReadsWhatWritersWrite(t *testing.T) {
 	}
 }
 
-// A value is good while now < stamp + period + 5m, period by window.
+// A value is valid while now < stamp + period + 5m, with a period per window.
 func TestFreshnessIsByPeriod(t *testing.T) {
 	cases := map[string]struct {
 		key   string

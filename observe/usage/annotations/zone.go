@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// skew is how far the clocks of writer and reader may be apart.
+// skew is how far the clocks of writer and reader may differ.
 const skew = time.Minute
 
-// shanghai is what Crane's clock shows unless its $TZ says otherwise. It has
-// had no daylight saving time since 1991, and must work in an image without a
-// time zone database.
+// shanghai is the zone of Crane's clock unless its $TZ sets another. It has had
+// no daylight saving time since 1991, and must work in an image without a time
+// zone database.
 var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
 
 // zones detects the zone of the writer's clock.
 //
 // The rule: a stamp cannot be from the future, so a zone in which the newest
 // stamp would be is excluded. Of the others, the one in which it is youngest
-// wins, if it is as young as an active writer keeps it; else the one that makes
-// all stamps oldest. A zone is proven if all others were excluded, or if a
-// stamp that is new since the last look is as young there as it must be. It
+// wins, if it is as young as an active writer keeps it; otherwise the one that
+// makes all stamps oldest. A zone is proven if all others were excluded, or if
+// a stamp that is new since the last look is as recent there as it must be. It
 // then stays until another is proven or it is excluded.
 //
 // The trap: to a reader that has just started, the stamps of a writer in
@@ -28,13 +28,13 @@ var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
 // location avoids this.
 type zones struct {
 	candidates []*time.Location
-	// newest is the newest stamp of the last look, at is when that was.
+	// newest is the newest stamp of the last look; at is when that was.
 	newest, at time.Time
 	proven     *time.Location
 }
 
-// choose returns the zone by the newest stamp of a batch; activeAge is how old
-// that can be while its writer is active.
+// choose returns the zone according to the newest stamp of a batch; activeAge
+// is how old that can be while its writer is active.
 func (z *zones) choose(newest Value, now time.Time, activeAge time.Duration) *time.Location {
 	isNew, elapsed := !z.at.IsZero() && newest.Wall.After(z.newest), now.Sub(z.at)
 	z.newest, z.at = newest.Wall, now

@@ -1,5 +1,5 @@
-// Package contention says how long containers wait for a CPU because others use
-// it: what counts, for every source alike. It is pure.
+// Package contention computes how long containers wait for a CPU because others
+// use it. It defines what counts, for all sources alike. It is pure.
 package contention
 
 import (
@@ -7,30 +7,31 @@ import (
 	"slices"
 )
 
-// What Of leaves out and takes.
+// The rules by which Of excludes containers and takes the quantile.
 const (
-	// Quantile is the quantile over containers: a third of them wait
-	// longer. One container with more threads than CPUs, or whose throttling
-	// nobody noticed, does not make its node contended.
+	// Quantile is the quantile over containers: a third of them wait longer. One
+	// container with more threads than CPUs, or one whose throttling went
+	// unnoticed, does not make its node contended.
 	Quantile = 0.66
-	// BusyMilli is what a container has to use, or to wait for at
-	// least, to count: others want too little to have to wait. Who waits for a
-	// percent of the time wants ten milli-cores more.
+	// BusyMilli is the least CPU that a container has to use or wait for to count;
+	// other containers require too little to have to wait. A container that waits
+	// for one percent of the time requires ten milli-cores more.
 	BusyMilli = 50
-	// ThrottledAtPercent is the usage, of its own CPU limit, from which on a
-	// container waits for its quota and not for others. One that always wants
-	// more was measured at 94 to 95 % on a machine that is busy as well.
+	// ThrottledAtPercent is the usage, in percent of its own CPU limit, from which
+	// a container is assumed to wait for its quota and not for others. A container
+	// that always requires more was measured at 94 to 95 %, even on a busy
+	// machine.
 	ThrottledAtPercent = 90
-	// ThrottledPeriodsPercent is the same where throttling is counted: the share
-	// of its periods in which a container was throttled.
+	// ThrottledPeriodsPercent is the equivalent for counted throttling: the share
+	// of periods in which a container was throttled.
 	ThrottledPeriodsPercent = 10
 )
 
-// Of returns a node's contention from the shares of the time, in
-// percent, in which each of its containers waited for a CPU (PSI "some"):
-// containers that their own limit makes wait, and those that hardly run, have
-// to be left out. It is the quantile as Prometheus interpolates it; 0 without
-// any container. It reorders waited.
+// Of returns a node's contention, given for each of its containers the share of
+// time, in percent, in which it waited for a CPU (PSI "some"). The caller must
+// leave out containers that wait because of their own limit and those that
+// hardly run. The result is the quantile as Prometheus interpolates it; 0
+// without containers. It reorders waited.
 func Of(waited []float64) float64 {
 	if len(waited) == 0 {
 		return 0
@@ -42,13 +43,14 @@ func Of(waited []float64) float64 {
 	return waited[low] + (rank-float64(low))*(waited[high]-waited[low])
 }
 
-// WantsCPU reports whether a container counts by what it uses and waits.
+// WantsCPU reports whether a container's usage and waiting are high enough to
+// count.
 func WantsCPU(usedMilli, waitedPercent float64) bool {
 	return usedMilli >= BusyMilli || waitedPercent*10 >= BusyMilli
 }
 
-// ThrottledBy reports whether a usage is so near to a limit that the limit
-// explains why somebody waits. A limit of 0 is none.
+// ThrottledBy reports whether usage is so close to the limit that the limit
+// explains the waiting. A limit of 0 means no limit.
 func ThrottledBy(usedMilli float64, limitMilli int64) bool {
 	return limitMilli > 0 && 100*usedMilli >= ThrottledAtPercent*float64(limitMilli)
 }

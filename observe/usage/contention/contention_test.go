@@ -29,7 +29,7 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// Contention is a share that somebody waits, whatever the order, and does not
+// Contention is a share of time, does not depend on the order, and does not
 // fall when a container waits longer.
 func TestContentionIsAQuantile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

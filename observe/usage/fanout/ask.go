@@ -9,7 +9,7 @@ import (
 	"net/url"
 )
 
-// maxDrain is how much of an unread rest of a body is read, so that the
+// maxDrain is how much of the unread rest of a body is read, so that the
 // connection can be reused.
 const maxDrain = 4 << 10
 
@@ -58,8 +58,8 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	tooLarge, long := errors.AsType[*http.MaxBytesError](body.broken)
 	switch {
 	case ctx.Err() != nil:
-		// Even if it seems complete: a server that sees us hang up may still
-		// end a partial answer properly.
+		// Even if it seems complete: a server that notices the hang-up may still end
+		// a partial answer properly.
 		return context.Cause(ctx)
 	case long:
 		return &ReadError{Err: fmt.Errorf("the answer is longer than %d bytes", tooLarge.Limit)}
@@ -72,8 +72,8 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	return nil
 }
 
-// causeOf returns why an exchange failed: the context's cause if it ended, else
-// the error without the URL.
+// causeOf returns why an exchange failed: the context's cause if it ended,
+// otherwise the error without the URL.
 func causeOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -84,7 +84,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// watched is a body that keeps its read error.
+// watched is a body that remembers its read error.
 type watched struct {
 	io.Reader
 	broken error

@@ -10,14 +10,14 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// saidBytes bounds what is kept of an error's body, in which a kubelet names
-// the missing permission.
+// saidBytes bounds how much of an error's body is kept, in which a kubelet
+// names the missing permission.
 const saidBytes = 200
 
 // StatusError is an answer other than 200.
 type StatusError struct {
 	Code int
-	// Said is the beginning of the answer, one line of printable characters.
+	// Said is the beginning of the answer as one line of printable characters.
 	Said string
 }
 
@@ -30,7 +30,7 @@ func (e *StatusError) Error() string {
 	return text + ": " + e.Said
 }
 
-// line makes one line of printable characters of whatever a server sent.
+// line reduces a server's text to one line of printable characters.
 func line(text string) string {
 	printable := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
@@ -50,9 +50,9 @@ func (e *ReadError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong with the answer.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Cause returns the cause that an error of Ask counts as: Unreadable for a
-// whole answer that could not be interpreted, Unreachable for a missing or
-// broken one or a refusal.
+// Cause returns the cause under which an error of Ask is counted: Unreadable
+// for a complete answer that could not be interpreted, Unreachable for a
+// missing or broken answer or a refusal.
 func Cause(err error) usage.Cause {
 	if _, ok := errors.AsType[*ReadError](err); ok {
 		return usage.Unreadable

@@ -1,14 +1,14 @@
-// Package fanout asks every node of a cluster one question over HTTP, for
-// sources whose numbers are on the nodes themselves.
+// Package fanout sends every node of a cluster the same question over HTTP, for
+// sources whose figures are on the nodes themselves.
 //
 // It decides in which order nodes are asked, how many at a time and for how
 // long; the source decides what is asked and what an answer means. A node that
 // hangs occupies one worker for its own timeout, and the round ends in time
 // however many hang. Nodes that failed last time are asked last, the longest
 // unasked first, so that dead nodes keep neither healthy nor recovered ones
-// from being asked. Answers are read as they arrive and never held. Redirects
-// are not followed, because they would carry credentials to wherever a node
-// points.
+// from being asked. Answers are read as they arrive and never buffered.
+// Redirects are not followed, because they would carry credentials to wherever
+// a node points.
 package fanout
 
 import (
@@ -21,13 +21,13 @@ import (
 
 // Config sets how nodes are asked.
 type Config struct {
-	// Client carries the credentials. Its transport should keep an idle
-	// connection per node for longer than the time between two rounds, else
-	// every round begins with as many handshakes as there are nodes.
+	// Client carries the credentials. Its transport should keep an idle connection
+	// per node for longer than the interval between rounds; otherwise every round
+	// begins with a handshake per node.
 	Client *http.Client
-	// Accept is the header of this name; none is sent if it is empty.
+	// Accept is the Accept header; none is sent if it is empty.
 	Accept string
-	// Concurrency is how many nodes are asked at the same time.
+	// Concurrency is the maximum number of nodes asked at the same time.
 	Concurrency int
 	// Timeout bounds one node's answer, fallback included, RoundTimeout the
 	// whole round.
@@ -37,18 +37,18 @@ type Config struct {
 	MaxResponseBytes int64
 }
 
-// Request is what one node is asked.
+// Request is the question to one node.
 type Request struct {
-	// Node is its name.
+	// Node is the node's name.
 	Node string
 	// Err is why the node cannot be asked; it is returned unchanged.
 	Err error
-	// URL is asked first, Fallback instead of it if the node answers that it
+	// URL is asked first; Fallback is asked instead if the node answers that it
 	// does not have (404) or allow (403) the first.
 	URL, Fallback string
 }
 
-// ReadFunc reads the answer to the request of an index, to the end. It is
+// ReadFunc reads the answer to the request with an index, to the end. It is
 // called concurrently, but never twice at the same time for one index. fallback
 // reports whether the Request's Fallback answered.
 type ReadFunc func(index int, fallback bool, body io.Reader) error
@@ -63,8 +63,8 @@ type Fanout struct {
 	marks map[string]mark // by node
 }
 
-// mark is what is kept of a node between rounds: the round in which it was last
-// asked. The bit failed puts nodes that failed behind the others.
+// mark is the state kept for a node between rounds: the round in which it was
+// last asked. The bit failed puts nodes that failed behind the others.
 type mark uint64
 
 const failed mark = 1 << 63

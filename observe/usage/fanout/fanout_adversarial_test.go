@@ -17,10 +17,10 @@ import (
 
 const limit = 1000
 
-// patience is for answers that come, hurry for those that do not.
+// patience is the timeout for answers that arrive, hurry for those that do not.
 const patience, hurry = 30 * time.Second, 500 * time.Millisecond
 
-// ask puts one request to a server that answers with a handler.
+// ask sends one request to a server that answers with a handler.
 func ask(t *testing.T, timeout time.Duration, handler http.HandlerFunc) (text string, err error) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -34,7 +34,7 @@ func ask(t *testing.T, timeout time.Duration, handler http.HandlerFunc) (text st
 	return text, errs[0]
 }
 
-// What servers do wrong, and how it is counted.
+// The faults of servers, and how each is counted.
 func TestAskOfBadServers(t *testing.T) {
 	cases := map[string]struct {
 		handler http.HandlerFunc
@@ -108,7 +108,7 @@ func TestAskReadsAnAnswerOfTheLimit(t *testing.T) {
 	}
 }
 
-// Nobody listens there; the error names the address but not the URL.
+// Nothing listens there; the error names the address but not the URL.
 func TestAskOfNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,7 +126,7 @@ func TestAskOfNobody(t *testing.T) {
 	}
 }
 
-// A cancelled context ends the round at once, and nothing more is asked.
+// A cancelled context ends the round at once, and no further node is asked.
 func TestAskIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0

@@ -59,7 +59,7 @@ func newFanout(t *testing.T, config Config, respond transport) *Fanout {
 	return f
 }
 
-// requestsOf asks nodes that are called like their hosts.
+// requestsOf makes requests to nodes named like their hosts.
 func requestsOf(nodes ...string) []Request {
 	requests := make([]Request, len(nodes))
 	for i, node := range nodes {
@@ -76,14 +76,14 @@ func numbered(count int, prefix string) []string {
 	return nodes
 }
 
-// ignore reads an answer and does nothing with it.
+// ignore reads an answer and discards it.
 func ignore(_ int, _ bool, body io.Reader) error {
 	_, err := io.Copy(io.Discard, body)
 	return err
 }
 
-// Answers come in the order of the requests, with no more at a time than
-// allowed.
+// Answers come in the order of the requests, with no more requests at a time
+// than allowed.
 func TestAskKeepsOrderAndConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
@@ -117,7 +117,7 @@ func TestAskKeepsOrderAndConcurrency(t *testing.T) {
 	})
 }
 
-// A node that hangs costs its own timeout and nobody else anything.
+// A node that hangs uses up its own timeout and delays no other node.
 func TestAskWithOneSlowNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var last time.Time
@@ -142,9 +142,9 @@ func TestAskWithOneSlowNode(t *testing.T) {
 	})
 }
 
-// A round ends in time however many nodes hang; the next one begins with those
-// that answer or were not asked, and those that hung have their turns as well,
-// so that whoever recovers is noticed.
+// A round ends in time however many nodes hang. The next one begins with nodes
+// that answered or were not asked; those that hung get their turn as well, so
+// that a recovered node is noticed.
 func TestAskWithManyDeadNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -214,7 +214,7 @@ func TestAskForgetsNodes(t *testing.T) {
 	}
 }
 
-// The fallback is asked exactly if the first is refused.
+// The fallback is asked only if the first URL is refused.
 func TestAskFallsBack(t *testing.T) {
 	cases := map[string]struct {
 		first, second int
@@ -262,8 +262,8 @@ func TestAskFallsBack(t *testing.T) {
 	}
 }
 
-// An error is counted once per node under its cause; only if all failed is the
-// whole an error.
+// An error is counted once per node under its cause; the whole is an error only
+// if all nodes failed.
 func TestTally(t *testing.T) {
 	refused, unreadable := errors.New("connection refused"), &ReadError{Err: errors.New("no JSON")}
 	requests := requestsOf("n1", "n2")
@@ -300,7 +300,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// Where a node serves something: the kubelet source's tests have the rest.
+// The URL at which a node serves an endpoint; the kubelet source's tests cover
+// the rest.
 func TestURL(t *testing.T) {
 	node := &cluster.Node{InternalIP: "10.0.0.1"}
 	got, err := Endpoint{Scheme: "http", Port: 19101, Path: "/statistics?a=b"}.URL(node)

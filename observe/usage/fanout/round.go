@@ -35,7 +35,7 @@ func (f *Fanout) Ask(ctx context.Context, requests []Request, read ReadFunc) []e
 			return nil
 		})
 	}
-	_ = workers.Wait() // each has an error of its own
+	_ = workers.Wait() // each error is in errs
 	f.remember(requests, errs, asked)
 	return errs
 }

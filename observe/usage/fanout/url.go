@@ -15,7 +15,7 @@ import (
 // errNoAddress means that a node cannot be asked.
 var errNoAddress = errors.New("it has neither an InternalIP nor a Hostname address")
 
-// Endpoint is what is asked of a node.
+// Endpoint is the URL part that is the same for all nodes.
 type Endpoint struct {
 	// Scheme is http or https.
 	Scheme string
@@ -24,9 +24,9 @@ type Endpoint struct {
 	Path string
 }
 
-// URL returns where a node serves the endpoint: at its InternalIP, else at its
-// Hostname. A path that names another host is an error, because paths may come
-// from annotations.
+// URL returns where a node serves the endpoint: at its InternalIP, otherwise at
+// its Hostname. A path that names another host is an error, because paths may
+// come from annotations.
 func (e Endpoint) URL(node *cluster.Node) (string, error) {
 	host := cmp.Or(node.InternalIP, node.Hostname)
 	if host == "" {

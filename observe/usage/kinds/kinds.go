@@ -1,6 +1,6 @@
-// Package kinds lists the kinds of usage sources. A new one is a package next
-// to this and a line here: policies, lint, doctor and the policy reference use
-// its description.
+// Package kinds lists the kinds of usage sources. A new one requires a package
+// next to this one and a line here; policies, lint, doctor and the policy
+// reference use its description.
 package kinds
 
 import (
@@ -30,14 +30,14 @@ type maker interface {
 	New(env *access.Env) (access.Reader, error)
 }
 
-// New makes the reader of a source and sends no request yet.
+// New makes the reader of a source without sending a request.
 func New(config source.Config, env *access.Env) (access.Reader, error) {
 	if env.REST == nil || env.Now == nil || env.Timeout <= 0 || env.Interval <= 0 || env.QueriesPerSecond <= 0 {
 		return nil, errors.New("REST, Now, Timeout, Interval and QueriesPerSecond must be set")
 	}
 	kind, ok := config.(maker)
 	if !ok {
-		return nil, fmt.Errorf("%T makes no reader", config)
+		return nil, fmt.Errorf("%T cannot make a reader", config)
 	}
 	return kind.New(env)
 }

@@ -19,7 +19,7 @@ func env() access.Env {
 	}
 }
 
-// Every kind is valid by default and makes a reader of its name.
+// Every kind is valid by default and makes a reader with its name.
 func TestEveryKindIsComplete(t *testing.T) {
 	for _, kind := range All {
 		d := kind.Describe()
@@ -29,7 +29,7 @@ func TestEveryKindIsComplete(t *testing.T) {
 				t.Errorf("the defaults are wrong: %v", errs)
 			}
 			if p, ok := config.(*prometheus.Config); ok {
-				p.Address = "http://localhost:9090" // which has no default
+				p.Address = "http://localhost:9090" // the address has no default
 			}
 			e := env()
 			reader, err := New(config, &e)

@@ -50,7 +50,7 @@ func podSample(namespace, name string, at time.Time, cpuMilli, memoryBytes int64
 }
 
 // kubelets serves every node of a cluster from one TLS server: requests are
-// told apart by the address that was dialled.
+// distinguished by the dialled address.
 type kubelets struct {
 	t      *testing.T
 	server *httptest.Server
@@ -71,27 +71,27 @@ func newKubelets(t *testing.T) *kubelets {
 		k.mu.Unlock()
 		handler.ServeHTTP(w, r)
 	}))
-	k.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that hang up are what is tested
+	k.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that hang up are tested on purpose
 	k.server.StartTLS()
 	t.Cleanup(k.server.Close)
 	return k
 }
 
-// add serves a node at an address of its own.
+// add serves a node at a separate address.
 func (k *kubelets) add(node *cluster.NodePods, handler http.Handler) *cluster.NodePods {
 	node.Node.InternalIP = fmt.Sprintf("10.0.0.%d", len(k.byHost)+1)
 	k.serve(node, handler)
 	return node
 }
 
-// serve makes a node answer otherwise from now on.
+// serve changes how a node answers from now on.
 func (k *kubelets) serve(node *cluster.NodePods, handler http.Handler) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.byHost[node.Node.InternalIP] = handler
 }
 
-// requests returns what was asked since the last call.
+// requests returns the requests since the last call.
 func (k *kubelets) requests() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -100,7 +100,7 @@ func (k *kubelets) requests() []string {
 	return asked
 }
 
-// client has the CA of these kubelets; their certificate is for example.com.
+// client trusts the CA of these kubelets; their certificate is for example.com.
 func (k *kubelets) client(change ...func(*http.Transport)) *http.Client {
 	k.t.Helper()
 	transport := k.server.Client().Transport.(*http.Transport).Clone()
@@ -129,7 +129,7 @@ func (k *kubelets) source(change ...func(*settings)) *Source {
 	return source
 }
 
-// newSettings are the defaults.
+// newSettings returns the default settings.
 func newSettings() settings {
 	config := settings{
 		Env:              access.Env{Now: func() time.Time { return clock }, Timeout: 5 * time.Second, Interval: 15 * time.Second},
@@ -144,7 +144,7 @@ func body(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }
 
-// status answers nothing else.
+// status answers with a status only.
 func status(code int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Forbidden (subresource=stats)", code) })
 }
@@ -158,8 +158,8 @@ func paths(byPath map[string]http.Handler) http.Handler {
 	return mux
 }
 
-// fullSummary is what a kubelet with PSI says of a node with so many pods of
-// two containers each.
+// fullSummary is the summary of a kubelet with PSI for a node with the given
+// number of pods, each with two containers.
 func fullSummary(tb testing.TB, pods int) []byte {
 	tb.Helper()
 	cpu := func() *statsapi.CPUStats {

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/contention"
 )
 
-// stats are CPU, memory or IO stats, as far as they are used.
+// stats are the parts of CPU, memory or IO stats that are used.
 type stats struct {
 	at                              time.Time
 	usageNanoCores, coreNanoSeconds number
@@ -21,28 +21,30 @@ type wait struct {
 	percent60, percent300 float64
 }
 
-// containers are those of one pod, until it is known which pod that is.
+// containers holds the containers of one pod until it is known which pod that
+// is.
 type containers struct {
 	all []container
-	// names holds all names, one after the other.
+	// names holds all names, concatenated.
 	names []byte
 }
 
 type container struct {
-	from, to int // of its name
+	from, to int // position of its name
 	cpu      stats
 }
 
-// maxContainers bounds what is kept of one pod; a pod spec with as many would
+// maxContainers bounds the containers kept per pod; a pod spec with more would
 // be too large for the API server.
 const maxContainers = 1000
 
 func (c *containers) reset() { c.all, c.names = c.all[:0], c.names[:0] }
 
 // counted returns the waits of the containers that count, and whether any
-// measured container has PSI. Those do not count that their own limit, or the pod's,
-// makes wait, that hardly run, or of which something is missing. A pod uses at
-// least what its containers do: its own value is zero until it is measured.
+// measured container has PSI. Not counted are containers that wait because of
+// their own limit or the pod's, that hardly run, or that lack a value. A pod
+// uses at least what its containers do: its own value is zero until it is
+// measured.
 func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, waits []wait) {
 	used := 0.0
 	for i := range c.all {
@@ -55,7 +57,7 @@ func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, wa
 			continue
 		}
 		used := one.usageNanoCores
-		psi = psi || used.known // else its kubelet has not measured yet who runs
+		psi = psi || used.known // otherwise its kubelet has not measured yet which containers run
 		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || !contention.WantsCPU(used.value, one.percent60.value) {
 			continue
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// psiOK has been measured by a kernel with PSI.
+// psiOK comes from a kernel with PSI.
 const psiOK = `"psi":{"some":{"total":5,"avg60":7,"avg300":6}}`
 
-// aContainer is one container's stats with so much CPU and PSI.
+// aContainer is one container's stats with the given CPU usage and PSI.
 func aContainer(name string, usedMilli int, waits string) string {
 	return fmt.Sprintf(`{"name":%q,"cpu":{%s,"usageNanoCores":%d000000,"psi":{"some":%s}}}`, name, at, usedMilli, waits)
 }
 
-// Which containers make their node contended, and when nothing is known.
+// Which containers make their node contended, and when contention is unknown.
 func TestContentionOfANode(t *testing.T) {
 	waits := func(percent int) string {
 		return fmt.Sprintf(`{"total":9,"avg10":1,"avg60":%d,"avg300":%d}`, percent, percent/2)
@@ -106,7 +106,7 @@ func TestContentionOfANode(t *testing.T) {
 			if tc.nodePSI == "" {
 				tc.nodePSI = psiOK
 			}
-			// The node after its pods, as a kubelet may write it.
+			// The node after its pods, an order that a kubelet may use.
 			got := reportOf(t, node, `{"pods":[`+strings.Join(tc.pods, ",")+`],"node":{"cpu":{`+at+`,"usageNanoCores":2000000000,`+tc.nodePSI+`},"memory":`+memOK+`}}`)
 			var readings []usage.Reading
 			for _, reading := range got.readings {
@@ -122,7 +122,7 @@ func TestContentionOfANode(t *testing.T) {
 	}
 }
 
-// Nobody who does not ask for contention pays for containers.
+// Containers are decoded only if contention is needed.
 func TestContainersAreReadOnlyIfWanted(t *testing.T) {
 	node, text := manyPods(3), fullSummary(t, 3)
 	s, err := decodeSummary(bytes.NewReader(text), newScanner(), node, false)
@@ -136,7 +136,7 @@ func TestContainersAreReadOnlyIfWanted(t *testing.T) {
 	}
 }
 
-// A pod of more containers than there can be takes bounded memory.
+// A pod with impossibly many containers takes bounded memory.
 func TestContainersAreBounded(t *testing.T) {
 	one := aContainer("c", 900, `{"avg60":50,"avg300":50}`)
 	text := `{"node":{"cpu":` + cpuOK + `},"pods":[{"podRef":{"namespace":"shop","name":"p"},"containers":[` + strings.Repeat(one+",", 3*maxContainers) + one + `]}]}`
@@ -149,7 +149,7 @@ func TestContainersAreBounded(t *testing.T) {
 	}
 }
 
-// A source reads containers exactly where the policy has lines for contention.
+// A source reads containers only if the policy has lines for contention.
 func TestSourceReadsContentionWhereItIsAskedFor(t *testing.T) {
 	for name, metrics := range map[string][]usage.Metric{"asked for": {usage.CPU, usage.CPUContention}, "not asked for": {usage.CPU}} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// maxLine bounds a line of metrics; the longest with names of full length has
-// under a kilobyte.
+// maxLine bounds a line of metrics; the longest, with names of full length, has
+// less than a kilobyte.
 const maxLine = 64 << 10
 
 // exposition is the used part of a kubelet's /metrics/resource.
@@ -24,23 +24,23 @@ type exposition struct {
 	unmatched
 }
 
-// part is what a node, a pod or a container uses: CPU as a counter of seconds,
-// memory in bytes.
+// part is the usage of a node, a pod or a container: CPU as a counter of
+// seconds, memory in bytes.
 type part struct {
 	container   string
 	cpu, memory point
 }
 
-// podParts are the parts of a pod: as one, and by container.
+// podParts are the parts of a pod: the pod itself, and its containers.
 type podParts struct {
 	whole      part
 	containers []part
 }
 
 // decodeExposition reads the metrics of the node and its pods in the snapshot,
-// in Prometheus's text format. A text that ends within a line is rejected: its
-// last value may be truncated. Prometheus's own parser takes five times as long
-// and allocates twenty times as much.
+// in Prometheus's text format. A text that ends within a line is rejected,
+// because its last value may be truncated. Prometheus's own parser takes five
+// times as long and allocates twenty times as much.
 func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, error) {
 	out := &exposition{pods: make([]podParts, len(node.Pods))}
 	own := newIndex(node)
@@ -65,12 +65,13 @@ func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, erro
 		return nil, fmt.Errorf("decoding resource metrics: %w", err)
 	}
 	if !found {
-		return nil, errors.New("decoding resource metrics: there are none of nodes or pods")
+		return nil, errors.New("decoding resource metrics: no metrics of nodes or pods")
 	}
 	return out, nil
 }
 
-// wholeLines splits like bufio.ScanLines, but rejects a line without its end.
+// wholeLines splits like bufio.ScanLines, but rejects a last line without a
+// line end.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -118,7 +119,7 @@ func (p *podParts) part(line *line) *part {
 	return &p.containers[len(p.containers)-1]
 }
 
-// kind is what a line is about.
+// kind is the kind of object that a line is about.
 type kind uint8
 
 const (
@@ -155,7 +156,7 @@ func parseLine(text []byte) (l line, err error) {
 	}
 	fields := bytes.Fields(rest)
 	if len(fields) < 1 || len(fields) > 2 {
-		return line{}, fmt.Errorf("%q has no value and time", l.name)
+		return line{}, fmt.Errorf("%q lacks a value or a time", l.name)
 	}
 	if l.value.value, err = strconv.ParseFloat(string(fields[0]), 64); err != nil {
 		return line{}, fmt.Errorf("%q has the value %.40q", l.name, fields[0])
@@ -171,7 +172,7 @@ func parseLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// wanted are the lines that are read, by their names.
+// wanted are the lines that are read, by name.
 var wanted = map[string]line{
 	"node_cpu_usage_seconds_total":       {kind: ofNode},
 	"node_memory_working_set_bytes":      {kind: ofNode, memory: true},
@@ -182,7 +183,7 @@ var wanted = map[string]line{
 }
 
 // labels reads the labels and returns what follows them. Values are not
-// unescaped: names of pods and containers have nothing to escape.
+// unescaped, because names of pods and containers contain nothing to escape.
 func (l *line) labels(text []byte) (rest []byte, err error) {
 	for {
 		text = bytes.TrimLeft(text, " \t,")
@@ -191,11 +192,11 @@ func (l *line) labels(text []byte) (rest []byte, err error) {
 		}
 		name, after, ok := bytes.Cut(text, []byte(`="`))
 		if !ok {
-			return nil, fmt.Errorf("%q has labels that do not end", l.name)
+			return nil, fmt.Errorf("%q has an unterminated label list", l.name)
 		}
 		end := quoteEnd(after)
 		if end < 0 {
-			return nil, fmt.Errorf("%q has a label that does not end", l.name)
+			return nil, fmt.Errorf("%q has an unterminated label", l.name)
 		}
 		switch string(name) {
 		case "namespace":

@@ -19,7 +19,7 @@ func newIndex(node *cluster.NodePods) index {
 }
 
 // unmatched counts the pods that the snapshot does not have on this node and
-// names one of them.
+// names one of them as an example.
 type unmatched struct {
 	count   int
 	example string

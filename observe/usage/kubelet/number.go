@@ -11,20 +11,20 @@ type number struct {
 	known bool
 }
 
-// sane reports whether the number is a finite amount, not negative.
+// sane reports whether the number is finite and not negative.
 func (n number) sane() bool { return n.value >= 0 && !math.IsInf(n.value, 1) }
 
-// point is a number with the time at which it was measured.
+// point is a number with its time of measurement.
 type point struct {
 	number
 	at time.Time
 }
 
-// mostOfOne caps what is read of one pod, far above any node, so that sums
+// mostOfOne caps the value read for one pod, far above any node, so that sums
 // cannot overflow.
 const mostOfOne = 1 << 50
 
-// amount rounds up, as Kubernetes does: a little is not nothing.
+// amount rounds up, as Kubernetes does, so that a little never becomes zero.
 func amount(value float64) int64 { return int64(math.Ceil(min(value, mostOfOne))) }
 
 // older returns the earlier of two times: a value made of two measurements is

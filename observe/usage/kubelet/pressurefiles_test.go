@@ -23,15 +23,15 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// TestContentionOfThisMachine runs loops in control groups of this machine, and
+// TestContentionOfThisMachine runs loops in control groups of this machine and
 // reads from its pressure files what a kubelet would put into its summary. It
-// takes root, PSI, cgroup v2 or v1 with a unified hierarchy, and two minutes of
-// the CPUs, as much as one group of the machine's gets:
+// requires root, PSI, cgroup v2 or v1 with a unified hierarchy, and two minutes
+// of as much CPU as one group of the machine gets:
 //
 //	EVENKEEL_PRESSURE_FILES=1 nice go test -run ContentionOfThisMachine -v ./observe/usage/kubelet
 //
-// The summary's shares of the time are those of the whole measurement, so that
-// avg60 need not settle first.
+// The summary's time percentages cover the whole measurement, so that avg60
+// need not settle first.
 func TestContentionOfThisMachine(t *testing.T) {
 	if os.Getenv("EVENKEEL_PRESSURE_FILES") == "" {
 		t.Skip("EVENKEEL_PRESSURE_FILES is not set")
@@ -42,8 +42,8 @@ func TestContentionOfThisMachine(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		containers []contained
-		// most and least bound the contention, in percent. Where nothing counts,
-		// limits are small, so that a busy machine gives that much.
+		// most and least bound the contention, in percent. If nothing counts, limits
+		// are small, so that even a busy machine provides that much.
 		least, most float64
 	}{
 		{"four at limits of 20m", repeat(4, limited(20, loop)), 0, 0},
@@ -77,14 +77,14 @@ func TestContentionOfThisMachine(t *testing.T) {
 	}
 }
 
-// load is what a container runs, in a shell.
+// load is the command of a container, run in a shell.
 type load string
 
 const (
 	loop   load = "while :; do :; done"
 	loops  load = "(while :; do :; done)& (while :; do :; done)& (while :; do :; done)& while :; do :; done"
 	asleep load = "while :; do sleep 5; done"
-	// bursts are of four threads at a time.
+	// bursts are four threads at a time.
 	bursts load = "while :; do for i in 1 2 3 4; do (i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done)& done; wait; sleep 0.3; done"
 )
 
@@ -100,8 +100,8 @@ func repeat(n int, one contained) (all []contained) {
 	return all
 }
 
-// groups are the folders of control groups: pressure has the pressure files,
-// cpu limits and counts.
+// groups holds the folders of control groups: pressure contains the pressure
+// files, cpu the limits and counters.
 type groups struct {
 	pressure, cpu string
 	unified       bool
@@ -110,7 +110,7 @@ type groups struct {
 
 const (
 	measuring = 15 * time.Second
-	period    = 100_000 // microseconds, of a limit
+	period    = 100_000 // period of a limit, in microseconds
 )
 
 func newGroups(t *testing.T) *groups {
@@ -144,7 +144,7 @@ func newGroups(t *testing.T) *groups {
 	return g
 }
 
-// measured is what was found of some containers.
+// measured is the result for some containers.
 type measured struct {
 	summary           statsapi.Summary
 	node              *cluster.NodePods
@@ -152,7 +152,7 @@ type measured struct {
 	waited, throttled []float64
 }
 
-// counters are those of one container, or of the machine.
+// totals are the counters of one container, or of the machine.
 type totals struct{ waited, used, periods, throttled int64 }
 
 func (g *groups) measure(t *testing.T, all []contained) *measured {
@@ -160,7 +160,7 @@ func (g *groups) measure(t *testing.T, all []contained) *measured {
 	for i := range all {
 		g.start(t, i, &all[i])
 	}
-	time.Sleep(2 * time.Second) // until all run
+	time.Sleep(2 * time.Second) // until all are running
 	before, began := g.read(t, len(all)), time.Now()
 	time.Sleep(measuring)
 	after, passed := g.read(t, len(all)), time.Since(began).Microseconds()
@@ -191,7 +191,7 @@ func (g *groups) measure(t *testing.T, all []contained) *measured {
 	return m
 }
 
-// start runs a load in control groups of its own until the test ends.
+// start runs a load in its own control groups until the test ends.
 func (g *groups) start(t *testing.T, i int, c *contained) {
 	t.Helper()
 	var enter strings.Builder
@@ -222,7 +222,7 @@ func (g *groups) start(t *testing.T, i int, c *contained) {
 	})
 }
 
-// kill ends all that runs in a container, children included.
+// kill ends everything that runs in a container, including children.
 func (g *groups) kill(t *testing.T, i int) {
 	t.Helper()
 	setFile(t, filepath.Join(g.pressure, strconv.Itoa(i), "cgroup.kill"), "1")
@@ -234,7 +234,8 @@ func (g *groups) kill(t *testing.T, i int) {
 	t.Errorf("container %d still runs", i)
 }
 
-// read returns the counters of each container, and last those of the machine.
+// read returns the counters of each container, followed by those of the
+// machine.
 func (g *groups) read(t *testing.T, n int) []totals {
 	t.Helper()
 	all := make([]totals, n+1)
@@ -250,7 +251,8 @@ func (g *groups) read(t *testing.T, n int) []totals {
 	return all
 }
 
-// cpuTime is counted in the unified hierarchy whoever has the controller.
+// cpuTime is counted in the unified hierarchy regardless of where the
+// controller is mounted.
 func cpuTime(t *testing.T, path string) int64 {
 	t.Helper()
 	return fieldsOf(t, path)["usage_usec"]
@@ -272,7 +274,7 @@ func some(t *testing.T, path string) int64 {
 	return value
 }
 
-// fieldsOf reads lines of a name and a number.
+// fieldsOf reads lines that consist of a name and a number.
 func fieldsOf(t *testing.T, path string) map[string]int64 {
 	t.Helper()
 	file, err := os.Open(path)

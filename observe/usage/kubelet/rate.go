@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A rate needs two readings of a counter: at least minStep apart, or clock
-// errors would distort it, and at most maxGap, beyond which it says nothing
-// about now.
+// A rate requires two readings of a counter. They must be at least minStep
+// apart, or clock errors would distort the rate, and at most maxGap, or the
+// rate says nothing about the present.
 const (
 	minStep = time.Second
 	maxGap  = 5 * time.Minute
@@ -24,8 +24,8 @@ type counter struct {
 }
 
 // next returns the counter after another reading. A reading that is hardly
-// newer changes nothing, so that the last rate is returned again with its old
-// time. After a reset, a step back in time or a gap there is no rate until the
+// newer changes nothing, so the last rate is returned again with its old time.
+// After a reset, a step back in time or a gap there is no rate until the
 // reading after it.
 func (c counter) next(reading point) counter {
 	fresh := counter{seconds: reading.value, at: reading.at}
@@ -40,24 +40,25 @@ func (c counter) next(reading point) counter {
 	return fresh
 }
 
-// confirms reports whether the kubelet's own rate, in cores, is what the counter
-// grew by since the reading before. Times are in whole seconds, so that either
-// may be one second off.
+// confirms reports whether the kubelet's own rate, in cores, agrees with the
+// growth of the counter since the previous reading. Times are in whole seconds,
+// so each may be one second off.
 func (c counter) confirms(cores number, before counter) bool {
 	grown, elapsed := c.seconds-before.seconds, c.at.Sub(before.at).Seconds()
 	return cores.known && cores.value*(elapsed-1) <= grown && grown <= cores.value*(elapsed+1)
 }
 
-// seriesKey names a counter within its node: the node's own has neither field.
-// The UID keeps the counters of pods of the same name apart. The part is a
-// container's name or, in a summary, the UID by which the kubelet knows the pod.
+// seriesKey identifies a counter within its node; for the node's own counter
+// both fields are empty. The UID keeps the counters of pods of the same name
+// apart. The part is a container's name or, in a summary, the UID by which the
+// kubelet knows the pod.
 type seriesKey struct{ uid, part string }
 
-// counters are those of one node's last scrape.
+// counters are the counters of one node's last scrape.
 type counters map[seriesKey]counter
 
-// scrape turns one exposition into a report, with the counters of the one
-// before.
+// scrape turns one exposition into a report, using the counters of the previous
+// one.
 type scrape struct {
 	before, after counters
 	received      time.Time
@@ -80,7 +81,7 @@ func (s *scrape) node(p *part) {
 	if milli.known {
 		s.report.reading(usage.Reading{Metric: usage.CPU, Window: usage.Last, At: milli.at, Value: milli.value})
 	} else {
-		s.report.nodeProblem(usage.Unreadable, "no CPU usage: it takes two scrapes, with a counter that grows")
+		s.report.nodeProblem(usage.Unreadable, "no CPU usage: two scrapes with a growing counter are needed")
 	}
 	p.memory.times(s.received)
 	if p.memory.known {
@@ -90,8 +91,8 @@ func (s *scrape) node(p *part) {
 	}
 }
 
-// pod uses a pod's own values if the kubelet has them, else the sum of all its
-// containers.
+// pod uses a pod's own values if the kubelet has them, otherwise the sum of all
+// its containers.
 func (s *scrape) pod(pod *cluster.Pod, p *podParts) {
 	if !p.whole.cpu.known && !p.whole.memory.known && len(p.containers) == 0 {
 		return
@@ -124,7 +125,8 @@ func (s *scrape) milli(key seriesKey, reading point) point {
 	return point{number{value: c.cores.value * 1000, known: c.cores.known}, c.at}
 }
 
-// total sums up parts; it is unknown if one of them is, or if there are none.
+// total sums up parts; it is unknown if any of them is unknown or if there are
+// none.
 func total(parts []part, value func(part) point) (sum point) {
 	for i := range parts {
 		p := value(parts[i])
@@ -140,15 +142,15 @@ func total(parts []part, value func(part) point) (sum point) {
 }
 
 // current returns the CPU usage of a node or pod in a summary, in milli-cores,
-// and keeps its counter for the next one. Two readings of the counter tell what
-// was used between them. The kubelet's own usageNanoCores is the difference of
-// its last two measurements, more exact than whole seconds allow, so it is
-// used where the counter confirms it, and where there is no second reading.
+// and keeps its counter for the next one. The usage between two readings
+// follows from the counter. The kubelet's own usageNanoCores is the difference
+// of its last two measurements and more exact than whole seconds allow, so it
+// is used if the counter confirms it or if there is no second reading.
 //
-// After the first measurement of a node or pod the kubelet writes zero, although
-// it does not know yet, so zero beside a counter that has run is believed without
-// a second reading only if idle, which a pod's containers show, and never of a
-// counter that began anew.
+// After the first measurement of a node or pod the kubelet writes zero,
+// although it does not know the usage yet. So, without a second reading, zero
+// next to a counter that has run is believed only if idle, which a pod's
+// containers show, and never after the counter has restarted.
 func (s *scrape) current(key seriesKey, cpu *stats, idle bool) point {
 	own := cpu.usageNanoCores
 	answered := point{number{value: own.value * nanoToMilli, known: own.known}, cpu.at}

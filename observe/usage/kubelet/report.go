@@ -17,7 +17,7 @@ type report struct {
 	problems usage.Problems
 }
 
-// nodeProblem and podProblem count what is left out.
+// nodeProblem and podProblem count a value that is left out.
 func (r *report) nodeProblem(cause usage.Cause, format string, args ...any) {
 	r.problems.Add(cause, fmt.Sprintf("node %q: ", r.node.Node.Name)+fmt.Sprintf(format, args...))
 }
@@ -48,8 +48,8 @@ func (r *report) pod(pod *cluster.Pod, cpuMilli, memoryBytes point) {
 	case !memoryBytes.known:
 		r.podProblem(usage.Unreadable, pod, "no memory usage")
 	case cpuMilli.value == 0 && memoryBytes.value == 0:
-		// The kubelet measures a pod's control group when it makes it, before
-		// anything runs there. A process that runs has memory.
+		// The kubelet measures a pod's control group when it creates it, before
+		// anything runs there. A running process always uses memory.
 		r.podProblem(usage.Unreadable, pod, "neither CPU nor memory usage yet")
 	case !cpuMilli.sane() || !memoryBytes.sane():
 		r.podProblem(usage.Absurd, pod, fmt.Sprintf("%v milli-cores and %v bytes", cpuMilli.value, memoryBytes.value))
@@ -78,8 +78,8 @@ func summarized(node *cluster.NodePods, summary *summary, before counters) (*rep
 		return s.report, nil
 	}
 	s.report.unmatched(summary.unmatched)
-	// No machine that runs a kubelet uses no CPU: its zero is believed from the
-	// counter only.
+	// A machine that runs a kubelet always uses CPU, so its zero is believed from
+	// the counter only.
 	milli := s.current(seriesKey{}, &summary.cpu, false)
 	switch {
 	case milli.known:
@@ -103,7 +103,7 @@ func (s *scrape) summaryPod(pod *cluster.Pod, p *podStats, measured bool) {
 	switch {
 	case !p.seen:
 	case p.twice:
-		s.report.podProblem(usage.Duplicate, pod, "two of this name in one answer")
+		s.report.podProblem(usage.Duplicate, pod, "twice in one answer")
 	default:
 		milli := s.current(seriesKey{pod.UID, p.uid}, &p.cpu, measured && p.idle)
 		if milli.value == 0 && p.busy {
@@ -114,7 +114,7 @@ func (s *scrape) summaryPod(pod *cluster.Pod, p *podStats, measured bool) {
 }
 
 // memory reads the node's memory as the kubelet does when it decides on
-// evictions: what is not available is used.
+// evictions: whatever is not available is used.
 func (r *report) memory(s *stats) {
 	capacity := float64(r.node.Node.Capacity[cluster.Memory])
 	reading := usage.Reading{Metric: usage.Memory, Window: usage.Last, At: s.at}
@@ -122,7 +122,7 @@ func (r *report) memory(s *stats) {
 	case s.availableBytes.known && capacity > 0:
 		reading.Value = capacity - s.availableBytes.value
 		if reading.Value < 0 {
-			// Also if the kubelet's subtraction underflowed to near 2^64.
+			// This includes a kubelet subtraction that underflowed to near 2^64.
 			r.nodeProblem(usage.Contradictory, "%.0f bytes of memory are available, of %.0f", s.availableBytes.value, capacity)
 			return
 		}
@@ -135,8 +135,8 @@ func (r *report) memory(s *stats) {
 	r.reading(reading)
 }
 
-// pressures reads the kubelet's PSI, if any. On a kernel without PSI it is zero
-// throughout. Any running machine has waited for a CPU at some time, so a CPU
+// pressures reads the kubelet's PSI, if any. On a kernel without PSI all values
+// are zero. Any running machine has waited for a CPU at some time, so a CPU
 // total of zero means no PSI.
 func (r *report) pressures(s *summary) {
 	if s.cpu.waited.known && s.cpu.waited.value == 0 {
@@ -163,20 +163,20 @@ func (r *report) percent(reading usage.Reading, percent number) {
 	}
 }
 
-// times sets a missing time to that of the answer's arrival, for formats that
-// may leave it out.
+// times sets a missing time to the answer's arrival, for formats that may omit
+// it.
 func (p *point) times(received time.Time) {
 	if p.at.IsZero() {
 		p.at = received
 	}
 }
 
-// staleContainer is how much older than the node's the stats of a container may
-// be: a kubelet may still have those of one that has ended.
+// staleContainer is how much older than the node's stats a container's may be,
+// because a kubelet may still report a container that has ended.
 const staleContainer = time.Minute
 
-// contention reads the node's contention off its containers. If no container
-// has PSI, nothing is known; if none counts, nobody waits.
+// contention derives the node's contention from its containers. If no container
+// has PSI, it is unknown; if none counts, it is zero.
 func (r *report) contention(s *summary) {
 	var last, avg5m []float64
 	psi := false
@@ -203,5 +203,5 @@ func (r *report) contention(s *summary) {
 	r.reading(usage.Reading{Metric: usage.CPUContention, Window: usage.Avg5m, At: s.cpu.at, Value: contention.Of(avg5m)})
 }
 
-// share reports whether a value is a percentage of the time.
+// share reports whether a value is a percentage of time.
 func share(percent float64) bool { return percent >= 0 && percent <= 100 }

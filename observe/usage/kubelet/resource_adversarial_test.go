@@ -8,25 +8,24 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A text of which something is wrong in a line that is read is none, with a
-// reason.
+// A text with an error in a relevant line is rejected with a reason.
 func TestExpositionThatIsNone(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"nothing":                {"", "there are none"},
-		"a login page":           {"<html>\n<body>log in</body>\n</html>\n", "there are none"},
-		"of something else":      {"up 1\n# a comment\n\n", "there are none"},
-		"a kubelet's own error":  {"scrape_error 1\nresource_scrape_error 1\n", "there are none"},
+		"nothing":                {"", "no metrics of nodes or pods"},
+		"a login page":           {"<html>\n<body>log in</body>\n</html>\n", "no metrics of nodes or pods"},
+		"of something else":      {"up 1\n# a comment\n\n", "no metrics of nodes or pods"},
+		"a kubelet's own error":  {"scrape_error 1\nresource_scrape_error 1\n", "no metrics of nodes or pods"},
 		"cut off in a number":    {"node_memory_working_set_bytes 1\nnode_cpu_usage_seconds_total 12", "unexpected EOF"},
 		"given twice":            {"node_cpu_usage_seconds_total 1\nnode_cpu_usage_seconds_total 2\n", "is given twice"},
-		"no value":               {"node_cpu_usage_seconds_total \n", "has no value"},
+		"no value":               {"node_cpu_usage_seconds_total \n", "lacks a value"},
 		"a word":                 {"node_cpu_usage_seconds_total many\n", `has the value "many"`},
 		"a time that is none":    {"node_cpu_usage_seconds_total 1 noon\n", `has the time "noon"`},
 		"seconds with fractions": {"node_cpu_usage_seconds_total 1 1.5\n", `has the time "1.5"`},
-		"an exemplar":            {"node_cpu_usage_seconds_total 1 2 # {} 3\n", "has no value and time"},
-		"labels without end":     {"pod_cpu_usage_seconds_total{namespace=\"shop\" 1\n", "labels that do not end"},
-		"a label without end":    {"pod_cpu_usage_seconds_total{namespace=\"shop\\\" 1\n", "label that does not end"},
+		"an exemplar":            {"node_cpu_usage_seconds_total 1 2 # {} 3\n", "lacks a value or a time"},
+		"labels without end":     {"pod_cpu_usage_seconds_total{namespace=\"shop\" 1\n", "unterminated label list"},
+		"a label without end":    {"pod_cpu_usage_seconds_total{namespace=\"shop\\\" 1\n", "unterminated label"},
 		"a line without end":     {"node_cpu_usage_seconds_total " + strings.Repeat("1", 2*maxLine), "token too long"},
-		"OpenMetrics' end":       {"# EOF\n", "there are none"},
+		"OpenMetrics' end":       {"# EOF\n", "no metrics of nodes or pods"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,8 +37,8 @@ func TestExpositionThatIsNone(t *testing.T) {
 	}
 }
 
-// Values that are none are left out and counted; a pod of another node is
-// counted once.
+// Invalid values are left out and counted; a pod of another node is counted
+// once.
 func TestExpositionOfOddValues(t *testing.T) {
 	node := aNode("n1", aPod("shop", "p"))
 	text := `node_cpu_usage_seconds_total NaN
@@ -64,7 +63,7 @@ pod_memory_working_set_bytes{namespace="other",pod="x"} 1
 }
 
 // FuzzExposition: whatever a kubelet answers, reading it ends, with an error or
-// with amounts that are amounts.
+// with valid amounts.
 func FuzzExposition(f *testing.F) {
 	f.Add(exposed(1, 1, noon), exposed(2, 2, noon.Add(time.Minute)))
 	f.Add("pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} 1e308\n", "pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} -0\n")

@@ -18,16 +18,16 @@ import (
 // Name is the source's name in policies, output and metrics.
 const Name = "Kubelet"
 
-// Endpoint is what of a kubelet is read.
+// Endpoint selects which endpoint of a kubelet is read.
 type Endpoint string
 
 // The endpoints of a kubelet.
 const (
-	// Summary is /stats/summary, and /metrics/resource where a node does not
-	// give it.
+	// Summary is /stats/summary, and /metrics/resource for nodes that do not serve
+	// it.
 	Summary Endpoint = "Summary"
-	// Resource is /metrics/resource alone, which costs a kubelet less but has
-	// no pressure, and CPU usage from the second reading on.
+	// Resource is /metrics/resource alone, which costs a kubelet less but has no
+	// pressure, and CPU usage only from the second reading.
 	Resource Endpoint = "Resource"
 )
 
@@ -86,8 +86,8 @@ func (c *Config) Validate(path *field.Path, _ []usage.Metric) field.ErrorList {
 	return append(errs, c.TLS.Validate(path.Child("tls"), c.Scheme == source.HTTP)...)
 }
 
-// given reports whether the policy gives credentials, so that Evenkeel's own
-// and those of the ServiceAccount are not sent.
+// given reports whether the policy sets credentials, in which case neither
+// Evenkeel's own nor the ServiceAccount's are sent.
 func (c *Config) given() bool {
 	return c.BearerTokenFile != "" || c.TLS.CertFile != "" || c.Scheme == source.HTTP
 }
@@ -97,41 +97,40 @@ func (c *Config) Describe() source.Description {
 	d := source.Description{
 		Name: Name, TLS: c.TLS, Advice: map[source.Topic]string{
 			source.Refused:      " Kubelets listen at the port that each node states, usually 10250.",
-			source.Unauthorized: "Kubelets must have webhook authentication (--authentication-token-webhook), or be shown a client certificate (kubelet.tls).",
-			source.Forbidden:    "Kubelets ask the API server whether the ServiceAccount may get nodes/stats or nodes/metrics: bind it a ClusterRole that allows this.",
+			source.Unauthorized: "Kubelets must have webhook authentication (--authentication-token-webhook), or get a client certificate (kubelet.tls).",
+			source.Forbidden:    "Kubelets ask the API server whether the ServiceAccount may get nodes/stats or nodes/metrics: bind a ClusterRole to it that allows this.",
 			source.Ungranted: "Kubelets never get the token with which Evenkeel evicts. Add the component kubelet-source to the overlay\n" +
-				"(with Helm: rbac.kubeletSource: always) and name its namespace by --namespace, or give kubelets a token of your own:\nWITHIN bearerTokenFile: /path/to/token",
-			source.NotFound: "It does not serve what is asked for: see the version of the kubelets, and kubelet.endpoint.",
-			source.Lacking: "/metrics/resource counts CPU, so that usage is known from the second reading on. For a one-shot run let kubelets be asked\n" +
-				"for /stats/summary: kubelet.endpoint: Summary, and the permission get nodes/stats for the ServiceAccount.",
-			source.Unmatched: "These kubelets do not answer: see what is said of them under coverage.",
+				"(with Helm: rbac.kubeletSource: always) and pass its namespace with --namespace, or configure a separate token for kubelets:\nWITHIN bearerTokenFile: /path/to/token",
+			source.NotFound: "It does not serve the endpoint: check the version of the kubelets, and kubelet.endpoint.",
+			source.Lacking: "/metrics/resource counts CPU, so usage is known from the second reading on. For a one-shot run, query\n" +
+				"/stats/summary instead: set kubelet.endpoint: Summary, and grant the ServiceAccount get on nodes/stats.",
+			source.Unmatched: "These kubelets do not answer: see the coverage check for details.",
 		},
 	}
 	if c.Endpoint == Summary {
 		d.Signals = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 	}
-	if !c.given() { // else whoever the credentials belong to has rights of its own
+	if !c.given() { // otherwise the owner of the credentials has separate rights
 		d.Rights = c.rights()
 	}
 	return d
 }
 
-// rights returns what is needed to get the token of the ServiceAccount. What that
-// may read is not the process's own right.
+// rights returns the rights needed to get the token of the ServiceAccount. What
+// the ServiceAccount may read is not a right of this process.
 func (c *Config) rights() []source.Right {
 	return []source.Right{{Verb: "create", Resource: "serviceaccounts/token", OwnNamespace: true, Name: c.ServiceAccount}}
 }
 
-// remedy is what to do where the API server grants no token of the
-// ServiceAccount.
-const remedy = "kubelets are not asked, because they never get Evenkeel's own token, which may evict pods; " +
-	"add deploy/components/kubelet-source to the overlay (with Helm: rbac.kubeletSource=always), name the namespace that Evenkeel is installed in by --namespace, " +
+// remedy is the advice if the API server grants no token of the ServiceAccount.
+const remedy = "kubelets are not queried, because they never get Evenkeel's own token, which may evict pods; " +
+	"add deploy/components/kubelet-source to the overlay (with Helm: rbac.kubeletSource=always), pass the namespace that Evenkeel is installed in with --namespace, " +
 	"or set kubelet.bearerTokenFile or kubelet.tls.certFile"
 
-// client returns a client that shows kubelets the credentials of the policy, else
-// the token of the ServiceAccount. A process that itself has no token shows its
-// client certificate instead, which nobody can replay. Kubelets' certificates are
-// checked against the cluster's authority.
+// client returns a client that sends kubelets the credentials of the policy,
+// otherwise the token of the ServiceAccount. A process without a token of its
+// own uses its client certificate instead, which nobody can replay. Kubelets'
+// certificates are checked against the cluster's authority.
 func (c *Config) client(env *access.Env) (*http.Client, error) {
 	if c.BearerTokenFile != "" && env.IsOwnToken(c.BearerTokenFile) {
 		return nil, fmt.Errorf("kubelet.bearerTokenFile: %q is the token of this process, which may evict pods; kubelets never get it: name a ServiceAccount in kubelet.serviceAccount", c.BearerTokenFile)
@@ -155,15 +154,15 @@ func (c *Config) client(env *access.Env) (*http.Client, error) {
 	return &http.Client{Transport: env.AsAccount(access.Account{Name: c.ServiceAccount, Remedy: remedy}, transport)}, nil
 }
 
-// hasSecret reports whether the credentials for the API server have a part that
-// a server could use itself once it was shown it, which it cannot with a client
+// hasSecret reports whether the credentials for the API server include
+// something that a server could reuse once it has seen it, unlike a client
 // certificate.
 func hasSecret(api *rest.Config) bool {
 	return api.BearerToken != "" || api.BearerTokenFile != "" || api.Username != "" || api.ExecProvider != nil || api.AuthProvider != nil
 }
 
-// connection returns how kubelets are reached, from how the API server is. It has
-// no token but that of the policy.
+// connection returns the connection settings for kubelets, derived from those
+// for the API server. The only token in it is the policy's.
 func (c *Config) connection(api *rest.Config) *rest.Config {
 	to := rest.AnonymousClientConfig(api)
 	to.TLSClientConfig.ServerName = c.TLS.ServerName

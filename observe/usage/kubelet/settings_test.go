@@ -26,10 +26,10 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// Whoever controls a node sees what its kubelet is sent. It is the token of the
-// ServiceAccount that may only read usage, or what the policy gives. Where there
-// is neither, nothing is sent: never the token or password with which the process
-// evicts, or that of a person's kubeconfig.
+// Whoever controls a node sees what is sent to its kubelet. That is the token
+// of the ServiceAccount that may only read usage, or the policy's credentials.
+// Without either nothing is sent: never the token or password with which the
+// process evicts, or the one in a user's kubeconfig.
 func TestWhatKubeletsAreShown(t *testing.T) {
 	mayEvict := &rest.Config{BearerToken: "may-evict"}
 	granted := func(_ context.Context, name string) (string, time.Time, error) {
@@ -118,7 +118,7 @@ func TestWhatKubeletsAreShown(t *testing.T) {
 	}
 }
 
-// A reading without a token says what to do.
+// The error of a reading without a token contains the remedy.
 func TestSampleWithoutAToken(t *testing.T) {
 	k := newKubelets(t)
 	node := k.add(aNode("n1"), body(summaryOf("n1")))

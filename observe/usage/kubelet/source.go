@@ -2,16 +2,15 @@
 // /stats/summary, or /metrics/resource if that is not served or not allowed. It
 // needs no monitoring stack, only network access to the nodes' kubelet ports.
 //
-// It decides what a kubelet's numbers mean: memory in use is what the kubelet's
-// own eviction formula leaves unavailable, CPU is what its counter grew by from
-// one reading to the next, and what it has not measured yet is left out, never
-// zero. A kubelet is trusted
-// about its own node and the pods that the snapshot has on it, nothing else.
-// Credentials, TLS and freshness are left to others.
+// It decides what a kubelet's figures mean: used memory is what the kubelet's
+// own eviction formula counts as unavailable, CPU is the growth of its counter
+// between two readings, and what it has not measured yet is left out, never
+// zero. A kubelet is trusted only about its own node and the pods that the
+// snapshot has on it. Credentials, TLS and freshness are handled elsewhere.
 //
-// The token that kubelets get is that of a ServiceAccount with no other right,
-// where the API server grants one. It needs a role with one of these rules, on
-// the core API group:
+// Kubelets get the token of a ServiceAccount that has no other rights, if the
+// API server grants one. The ServiceAccount needs a role with one of these
+// rules, on the core API group:
 //
 //	resources: [nodes/stats]     verbs: [get]   # /stats/summary
 //	resources: [nodes/metrics]   verbs: [get]   # /metrics/resource
@@ -38,10 +37,11 @@ const (
 	// accept is what both endpoints serve. The text format's version is fixed,
 	// because others write times differently.
 	accept = "application/json, text/plain;version=0.0.4;q=0.9"
-	// maxResponseBytes is far above a summary of as many pods as a node has.
+	// maxResponseBytes is far above the summary of a node with as many pods as
+	// possible.
 	maxResponseBytes = 16 << 20
-	// refusalLasts is how long a kubelet that refused its summary is not asked
-	// for it again.
+	// refusalLasts is how long a kubelet that refused its summary is not asked for
+	// it again.
 	refusalLasts = 10 * time.Minute
 )
 
@@ -64,7 +64,7 @@ type Source struct {
 	nodes map[string]memory
 }
 
-// memory is what is kept of a node from one reading to the next.
+// memory is the state kept for a node between readings.
 type memory struct {
 	counters counters
 	// refused is when the kubelet last refused its summary.

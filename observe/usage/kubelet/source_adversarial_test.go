@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// endless answers without end.
+// endless sends an answer that never ends.
 var endless = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"node":{"fs":"`))
 	filler := bytes.Repeat([]byte("x"), 1<<16)
@@ -23,17 +23,17 @@ var endless = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 	}
 })
 
-// hanging answers when it is given up.
+// hanging answers only when the client gives up.
 var hanging = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 
-// stalling begins to answer and stops.
+// stalling starts an answer and stops.
 var stalling = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(`{"node":{`))
 	_ = http.NewResponseController(w).Flush()
 	<-r.Context().Done()
 })
 
-// truncated promises more than it gives.
+// truncated announces more than it sends.
 var truncated = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "5000")
 	_, _ = w.Write([]byte(summaryOf("bad")))
@@ -59,8 +59,8 @@ var faults = map[string]struct {
 	"nothing":                {body(``), usage.Unreadable, "unexpected EOF"},
 }
 
-// tight waits for answers that do not come only briefly, for others as long as
-// it takes.
+// tight waits only briefly for answers that never come, and for all others as
+// long as needed.
 func tight(want string) func(*settings) {
 	return func(c *settings) {
 		c.maxResponseBytes, c.Timeout = 1<<20, 30*time.Second
@@ -91,7 +91,7 @@ func TestSampleWithOneBadKubelet(t *testing.T) {
 	}
 }
 
-// If no kubelet can be read, the source cannot; once one can, it is.
+// If no kubelet can be read, the source fails; as soon as one can, it works.
 func TestSampleWithoutAnyKubelet(t *testing.T) {
 	for name, tc := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestSampleOfANodeWithoutAddress(t *testing.T) {
 	wantProblems(t, map[usage.Cause]string{usage.Unreachable: `node "lost": it has neither`}, got.Problems)
 }
 
-// A kubelet whose certificate is not of the CA is not asked, and gets no
-// credentials.
+// A kubelet whose certificate was not issued by the CA is not queried and gets
+// no credentials.
 func TestSampleOfAnUnknownAuthority(t *testing.T) {
 	k := newKubelets(t)
 	node := k.add(aNode("n1"), body(summaryOf("n1")))
@@ -142,7 +142,7 @@ func TestSampleOfAnUnknownAuthority(t *testing.T) {
 	}
 }
 
-// A caller that gives up is given up to.
+// A cancelled reading ends at once.
 func TestSampleIsCancelled(t *testing.T) {
 	k := newKubelets(t)
 	node := k.add(aNode("n1"), hanging)

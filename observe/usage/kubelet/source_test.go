@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// summaryOf is a node's summary with one pod of its own, shop/<node>.
+// summaryOf is a node's summary with one pod, shop/<node>.
 func summaryOf(node string) string {
 	return fmt.Sprintf(`{"node":{"nodeName":%q,"cpu":%s,"memory":%s},"pods":[{"podRef":{"namespace":"shop","name":%[1]q},"cpu":%[2]s,"memory":%[3]s}]}`,
 		node, cpuOK, memOK)
@@ -22,8 +22,8 @@ func summaryOf(node string) string {
 
 func snapshotOf(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// Every ready node is asked once, directly and over TLS, and the batch has them
-// in order.
+// Every ready node is asked once, directly and over TLS, and the batch lists
+// them in order.
 func TestSample(t *testing.T) {
 	k := newKubelets(t)
 	n1 := k.add(aNode("n1", aPod("shop", "n1")), body(summaryOf("n1")))
@@ -51,7 +51,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// What is asked, by configuration, address and annotation.
+// The requests sent, by configuration, address and annotation.
 func TestRequest(t *testing.T) {
 	cases := map[string]struct {
 		config        func(*settings)
@@ -124,9 +124,9 @@ func annotated(path string) func(*cluster.Node) {
 	return func(n *cluster.Node) { n.UsageAnnotations = map[string]string{cluster.ResourceMetricsPath: path} }
 }
 
-// A kubelet that refuses its summary is read by its resource metrics, at once
-// and for a while without asking again; CPU comes with the second reading. When
-// it may be read again, it is.
+// A kubelet that refuses its summary is read by its resource metrics instead,
+// at once, and the summary is not requested for a while; CPU comes with the
+// second reading. Once the summary is allowed again, it is read.
 func TestSampleFallsBack(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusNotFound} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
@@ -174,8 +174,8 @@ func TestSampleFallsBack(t *testing.T) {
 	}
 }
 
-// What is remembered of nodes and pods goes with them, and a node that missed
-// one reading keeps its counters.
+// State of nodes and pods is dropped with them, and a node that missed one
+// reading keeps its counters.
 func TestMemoryIsBoundedByTheSnapshot(t *testing.T) {
 	k := newKubelets(t)
 	now := clock
@@ -235,7 +235,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 }
 
-// What the process gives is checked where nodes are asked.
+// The process's settings are checked where nodes are asked.
 func TestNeedsAreChecked(t *testing.T) {
 	cases := map[string]struct {
 		spoil  func(*settings)

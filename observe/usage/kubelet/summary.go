@@ -19,16 +19,16 @@ type summary struct {
 }
 
 type podStats struct {
-	// seen: there are stats of the pod; exact: they are of its UID; twice:
-	// there are several.
+	// seen: there are stats of the pod; exact: they have its UID; twice: there are
+	// several.
 	seen, exact, twice bool
-	uid                string // by which the kubelet knows it
+	uid                string // UID by which the kubelet knows the pod
 	cpu, memory        stats
-	// busy: a container uses CPU, or its usage is not known. idle: there are
-	// containers, and the usage that is known of them is zero.
+	// busy: a container uses CPU, or its usage is unknown. idle: there are
+	// containers, and all known usage is zero.
 	busy, idle bool
-	// waits are those of its containers that count for contention, psi whether
-	// any container has PSI.
+	// waits are the waits of its containers that count for contention; psi reports
+	// whether any container has PSI.
 	waits []wait
 	psi   bool
 }
@@ -40,15 +40,15 @@ type summaryDecoder struct {
 	namespace, name []byte
 	found           bool
 	out             summary
-	// contention: containers are read too, those of the current pod into
+	// contention: containers are read, too, those of the current pod into
 	// containers.
 	contention bool
 	containers containers
 }
 
-// decodeSummary reads the stats of the node and its pods in the snapshot: a
-// kubelet is not asked about other nodes' pods. If a number is given twice,
-// neither is trusted, and the whole summary is rejected.
+// decodeSummary reads the stats of the node and of its pods in the snapshot,
+// because a kubelet is not trusted about other nodes' pods. If a number occurs
+// twice, neither is trusted, and the whole summary is rejected.
 func decodeSummary(from io.Reader, scanner *jsonscan.Scanner, node *cluster.NodePods, contention bool) (*summary, error) {
 	scanner.Reset(from)
 	d := summaryDecoder{Scanner: scanner, own: newIndex(node), contention: contention}
@@ -68,7 +68,7 @@ func decodeSummary(from io.Reader, scanner *jsonscan.Scanner, node *cluster.Node
 		return nil, fmt.Errorf("decoding the summary: %w", err)
 	}
 	if !d.found {
-		return nil, errors.New("decoding the summary: it has no node")
+		return nil, errors.New("decoding the summary: no node")
 	}
 	return &d.out, nil
 }
@@ -116,7 +116,7 @@ func (d *summaryDecoder) pod() {
 	d.out.unmatched.add(d.namespace, d.name)
 }
 
-// reference reads a podRef and returns the UID in it.
+// reference reads a podRef and returns its UID.
 func (d *summaryDecoder) reference() (uid string) {
 	for key := range d.Object {
 		switch string(key) {
@@ -133,7 +133,8 @@ func (d *summaryDecoder) reference() (uid string) {
 
 // merge adds the stats of a pod. A kubelet may still report a predecessor of
 // the same name. Static pods have different UIDs in the kubelet and the API
-// server, so a UID decides between two but is not required of one.
+// server, so a matching UID decides between two stats but is not required if
+// there is only one.
 func (p *podStats) merge(o podStats) {
 	switch {
 	case !p.seen || o.exact && !p.exact:
@@ -144,7 +145,7 @@ func (p *podStats) merge(o podStats) {
 	}
 }
 
-// stats reads a block of stats; what is not in it stays unknown.
+// stats reads a block of stats; values that are missing stay unknown.
 func (d *summaryDecoder) stats(s *stats) {
 	for key := range d.Object {
 		switch string(key) {
@@ -164,7 +165,7 @@ func (d *summaryDecoder) stats(s *stats) {
 	}
 }
 
-// pressure reads how long some task waited, which is what PSI calls "some".
+// pressure reads how long some task waited (PSI "some").
 func (d *summaryDecoder) pressure(s *stats) {
 	for key := range d.Object {
 		if string(key) != "some" {
@@ -191,18 +192,18 @@ func (d *summaryDecoder) once(n *number, key []byte) {
 	n.value, n.known = d.Float()
 }
 
-// windowBytes is how much of a summary is held at a time: a tenth of its bytes
+// windowBytes is how much of a summary is held at a time; a tenth of its bytes
 // is used.
 const windowBytes = 16 << 10
 
-// newScanner returns a Scanner for summaries. A namespace and a name have 253
-// bytes at most.
+// newScanner returns a Scanner for summaries. A namespace and a name have at
+// most 253 bytes each.
 func newScanner() *jsonscan.Scanner {
 	return jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: 1 << 10, Depth: 1 << 20})
 }
 
-// podContainers reads the CPU stats of a pod's containers, keeps them if they are
-// wanted, and reports whether any is busy, and whether they are idle.
+// podContainers reads the CPU stats of a pod's containers, keeps them if they
+// are needed, and reports whether any is busy, and whether all are idle.
 func (d *summaryDecoder) podContainers() (busy, idle bool) {
 	for range d.Array {
 		cpu := d.container()

@@ -12,14 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A summary of which something is wrong where it is read is none, with a
-// reason.
+// A summary with an error in a relevant part is rejected with a reason.
 func TestSummaryThatIsNone(t *testing.T) {
 	node := func(members string) string { return `{"node":{"cpu":{` + members + `}}}` }
 	cases := map[string]struct{ text, want string }{
 		"nothing":                     {"", "unexpected EOF"},
 		"a login page":                {"<html><body>log in</body></html>", `'<' where an object should be`},
-		"another object":              {`{"kind":"Status","code":200}`, "it has no node"},
+		"another object":              {`{"kind":"Status","code":200}`, "no node"},
 		"an array":                    {`[]`, `'[' where an object should be`},
 		"cut off in a number":         {`{"node":{"cpu":{"usageNanoCores":12`, "unexpected EOF"},
 		"cut off in a skipped string": {`{"node":{"fs":"abc`, "unexpected EOF"},
@@ -64,7 +63,8 @@ func TestSummaryThatIsNone(t *testing.T) {
 	}
 }
 
-// Half a character is read as encoding/json reads it: no name has it.
+// An incomplete character is read as encoding/json reads it: no name contains
+// it.
 func TestSummaryWithHalfACharacter(t *testing.T) {
 	got, err := decodeSummary(strings.NewReader(`{"node":{"nodeName":"\ud800x"}}`), newScanner(), aNode("n1"), true)
 	if err != nil || got.nodeName != "\ufffdx" {
@@ -72,7 +72,7 @@ func TestSummaryWithHalfACharacter(t *testing.T) {
 	}
 }
 
-// What is nested without end, or longer than the window, is skipped.
+// Endless nesting, or values longer than the window, are skipped.
 func TestSummarySkipsAnything(t *testing.T) {
 	long := strings.Repeat(`\\\"`, 3*windowBytes)
 	deep := strings.Repeat(`[{"a":`, 100_000) + "1" + strings.Repeat(`}]`, 100_000)
@@ -83,7 +83,8 @@ func TestSummarySkipsAnything(t *testing.T) {
 	}
 }
 
-// A body that breaks off, or never comes, is an error of its own, never an end.
+// A body that breaks off, or never arrives, is a separate error, never a
+// regular end.
 func TestSummaryOfABodyThatFails(t *testing.T) {
 	text := `{"node":{}}`
 	if _, err := decodeSummary(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrClosedPipe)), newScanner(), aNode("n1"), true); err == nil {
@@ -99,7 +100,7 @@ type stuck struct{}
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
 // FuzzSummary: whatever a kubelet answers, reading it ends, with an error or
-// with amounts that are amounts, and the same however the answer is cut into
+// with valid amounts, and with the same result however the answer is split into
 // packets.
 func FuzzSummary(f *testing.F) {
 	recorded, err := os.ReadFile(filepath.Join("testdata", "summary.json"))

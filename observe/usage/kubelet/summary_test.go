@@ -25,8 +25,8 @@ func reportOf(t *testing.T, node *cluster.NodePods, text string) *report {
 	return got
 }
 
-// A summary in the documented format says what is used of the node, of which
-// pods it knows, and what it leaves out.
+// A summary in the documented format yields the node's usage, the pods that it
+// knows, and what is left out.
 func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "summary.json"))
 	if err != nil {
@@ -42,7 +42,7 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 		last(usage.CPU, noon, 1234.5),
 		last(usage.Memory, memoryAt, 4*gib), // 16 GiB less 12 available
 		last(usage.CPUPressure, noon, 7.5), avg5m(usage.CPUPressure, noon, 5.25),
-		last(usage.MemoryPressure, memoryAt, 0), avg5m(usage.MemoryPressure, memoryAt, 0), // CPU has waited, so this is a zero
+		last(usage.MemoryPressure, memoryAt, 0), avg5m(usage.MemoryPressure, memoryAt, 0), // CPU has waited, so this is a real zero
 		last(usage.IOPressure, ioAt, 0.5), avg5m(usage.IOPressure, ioAt, 0.6),
 	}
 	if diff := cmp.Diff(wantReadings, got.readings); diff != "" {
@@ -64,8 +64,8 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	}
 }
 
-// What Kubernetes' own types marshal to is understood whole, also when it
-// arrives in pieces.
+// What Kubernetes' own types marshal to is fully understood, even if it arrives
+// in pieces.
 func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	node, text := manyPods(3), fullSummary(t, 3)
 	whole, err := decodeSummary(bytes.NewReader(text), newScanner(), node, true)
@@ -96,7 +96,7 @@ const (
 	memOK = `{` + at + `,"workingSetBytes":1073741824}`
 )
 
-// What a node's readings are made of, and when there is none.
+// What a node's readings are made of, and when there are none.
 func TestSummaryOfANode(t *testing.T) {
 	cpu2, mem1 := last(usage.CPU, noon, 2000), last(usage.Memory, noon, gib)
 	cases := map[string]struct {

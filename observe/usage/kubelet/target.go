@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/fanout"
 )
 
-// target is a node that is asked. Only the goroutine that reads its answer
-// touches it meanwhile.
+// target is a node to be queried. While its answer is being read, only the
+// reading goroutine accesses it.
 type target struct {
 	node *cluster.NodePods
 	// resource means that only resource metrics are asked for.
@@ -19,7 +19,7 @@ type target struct {
 	report   *report
 }
 
-// targets returns the ready machines and what each is asked.
+// targets returns the ready machines and the request for each.
 func (s *Source) targets(snapshot *cluster.Snapshot) ([]target, []fanout.Request) {
 	var targets []target
 	var requests []fanout.Request
@@ -30,7 +30,7 @@ func (s *Source) targets(snapshot *cluster.Snapshot) ([]target, []fanout.Request
 		}
 		t := target{node: node, memory: s.nodes[node.Node.Name]}
 		refused := t.memory.refused
-		since := now.Sub(refused) // below 0 if the clock went back
+		since := now.Sub(refused) // negative if the clock went back
 		t.resource = s.config.Endpoint == Resource || !refused.IsZero() && since >= 0 && since < refusalLasts
 		targets = append(targets, t)
 		requests = append(requests, s.request(&t))
@@ -57,7 +57,7 @@ func (s *Source) request(t *target) fanout.Request {
 	return request
 }
 
-// remember keeps what the next reading needs, of nodes in the snapshot only. A
+// remember keeps what the next reading needs, for nodes in the snapshot only. A
 // node that did not answer keeps its counters, which are useful until the gap
 // is too long, but not its refusal: it may serve its summary by now.
 func (s *Source) remember(snapshot *cluster.Snapshot, targets []target, errs []error) {

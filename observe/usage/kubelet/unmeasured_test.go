@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Kubelets write zero for pods that they have not measured: until a pod's second
-// measurement, and again after their own restart. The node's own value is there
-// already. The answers have the shape of those of a kubelet v1.36.
+// Kubelets write zero for pods that they have not measured: until a pod's
+// second measurement, and again after their own restart. The node's own value
+// is already there. The answers have the format of a v1.36 kubelet.
 func TestZeroOfAPodThatIsNotMeasuredYet(t *testing.T) {
 	cases := map[string][]usage.PodSample{
 		"restarted.json": nil,
@@ -42,7 +42,7 @@ func TestZeroOfAPodThatIsNotMeasuredYet(t *testing.T) {
 	}
 }
 
-// aSummary is one answer about n1 and shop/p.
+// aSummary is one answer for n1 and shop/p.
 type aSummary struct {
 	at         time.Time // of the node
 	node, pod  blocks
@@ -76,11 +76,11 @@ func (s *aSummary) String() string {
 		s.node.cpu(s.at), memory(s.at, gib), s.uid, s.containers, s.pod.cpu(podAt), memory(podAt, s.podMemory))
 }
 
-// What is read of the second of two answers: the counter, wherever it and the
-// kubelet's own value differ.
+// What is read from the second of two answers: the counter, wherever it differs
+// from the kubelet's own value.
 func TestCPUFromTheCounterOfASummary(t *testing.T) {
 	const second, core, milli = 1e9, 1e9, 1e6
-	// Within ten seconds the node used 6 core seconds and the pod one.
+	// Within ten seconds the node used 6 core seconds and the pod used one.
 	base := func() aSummary {
 		return aSummary{at: noon, node: blocks{600 * milli, 1000 * second}, pod: blocks{100 * milli, 40 * second}, podMemory: 5, uid: "uid-p"}
 	}
@@ -96,7 +96,7 @@ func TestCPUFromTheCounterOfASummary(t *testing.T) {
 	cases := map[string]struct {
 		first     func(*aSummary)
 		second    func(*aSummary)
-		node, pod float64 // milli-cores; unknown if none
+		node, pod float64 // milli-cores; unknown if missing
 		podAt     time.Duration
 	}{
 		"both agree": {second: func(*aSummary) {}, node: 600, pod: 100},
@@ -201,7 +201,7 @@ func TestCPUFromTheCounterOfASummary(t *testing.T) {
 	}
 }
 
-// Values that are no amounts are rejected, whatever the counter holds.
+// Invalid amounts are rejected, whatever the counter holds.
 func TestCounterDoesNotCoverAnAbsurdValue(t *testing.T) {
 	k := newKubelets(t)
 	node := k.add(aNode("n1", aPod("shop", "p")), nil)
@@ -223,8 +223,8 @@ func TestCounterDoesNotCoverAnAbsurdValue(t *testing.T) {
 	}
 }
 
-// A kubelet that has just started does not know who runs: no container of it
-// says that nobody waits.
+// A kubelet that has just started does not know which containers run: missing
+// waits do not mean that nothing waits.
 func TestContentionBeforeContainersAreMeasured(t *testing.T) {
 	waits := `"psi":{"some":{"total":5,"avg60":90,"avg300":80}}`
 	text := `{"node":{"cpu":{` + at + `,"usageNanoCores":2000000000,` + psiOK + `},"memory":` + memOK + `},"pods":[{"podRef":{"namespace":"shop","name":"p"},` +

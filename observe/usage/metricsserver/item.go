@@ -21,15 +21,14 @@ type item struct {
 	containers      []quantities
 }
 
-// quantities are what one container or node uses; empty if missing.
+// quantities are the usage of one container or node; empty if missing.
 type quantities struct{ cpu, memory string }
 
-// mostOfOne caps what is read of one container, far above any node, so that
+// mostOfOne caps the value read for one container, far above any node, so that
 // sums cannot overflow.
 const mostOfOne = 1 << 50
 
-// amounts returns the usage, if both resources are known: unknown is never
-// zero.
+// amounts returns the usage if both resources are known; unknown is never zero.
 func (q *quantities) amounts() (used cluster.Amounts, ok bool) {
 	cpu, err := quantity.Parse(q.cpu)
 	if err != nil {
@@ -66,8 +65,8 @@ func (i *item) sum() (sum cluster.Amounts, ok bool) {
 // windowBytes is how much of a list is held at a time.
 const windowBytes = 64 << 10
 
-// decoder reads the items of a list one by one, so that a list of a large
-// cluster is never held whole.
+// decoder reads the items of a list one by one, so that a large cluster's list
+// is never held as a whole.
 type decoder struct {
 	*jsonscan.Scanner
 	one item
@@ -93,7 +92,7 @@ func decodeItems(body io.Reader, visit func(*item)) error {
 		return fmt.Errorf("decoding the list: %w", err)
 	}
 	if !found {
-		return errors.New("decoding the list: it has no items")
+		return errors.New("decoding the list: no items")
 	}
 	return nil
 }
@@ -109,7 +108,7 @@ func (d *decoder) item() {
 		case "usage":
 			d.one.usage = d.quantities()
 		case "containers":
-			d.one.containers = d.one.containers[:0] // of two such keys the last counts
+			d.one.containers = d.one.containers[:0] // of two such keys, the last counts
 			for range d.Array {
 				d.one.containers = append(d.one.containers, d.container())
 			}

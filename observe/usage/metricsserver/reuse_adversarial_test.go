@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Items are decoded into the same room one after the other: what one does not
-// say is not what the one before said.
+// Items are decoded into the same memory one after the other: values missing
+// from one are not taken from the previous one.
 func TestItemsDoNotInheritFromTheOneBefore(t *testing.T) {
 	full := pod("a", `{"cpu":"100m","memory":"1Mi"}`, `{"cpu":"200m","memory":"2Mi"}`)
 	cases := map[string]string{
@@ -33,7 +33,7 @@ func TestItemsDoNotInheritFromTheOneBefore(t *testing.T) {
 	}
 }
 
-// Pods of several namespaces keep theirs, in whatever order they come.
+// Pods of several namespaces keep theirs, in whatever order they arrive.
 func TestNamespacesAreTold(t *testing.T) {
 	item := func(namespace string) string {
 		return `{"metadata":{"name":"p","namespace":"` + namespace + `"},"timestamp":"2026-03-01T12:00:00Z","containers":[{"usage":{"cpu":"1m","memory":"1Mi"}}]}`
@@ -52,8 +52,8 @@ func TestNamespacesAreTold(t *testing.T) {
 	}
 }
 
-// A key that comes twice counts as it is said last, and a list whose times are
-// empty is not read: what is not known must not pass for a time.
+// If a key occurs twice, the last one counts. A list with empty times is not
+// read, because an unknown time must not pass for a real one.
 func TestOddItems(t *testing.T) {
 	const head = `{"metadata":{"name":"p","namespace":"ns"},"timestamp":"2026-03-01T12:00:00Z",`
 	once := head + `"containers":[{"usage":{"cpu":"1","memory":"1Gi"}}]}`

@@ -10,7 +10,8 @@ import (
 // Name is the source's name in policies, output and metrics.
 const Name = "MetricsServer"
 
-// Config is how the metrics.k8s.io API is asked: there is nothing to say.
+// Config configures how the metrics.k8s.io API is queried; there are no
+// settings.
 type Config struct{}
 
 var _ source.Config = (*Config)(nil)
@@ -41,7 +42,7 @@ func (*Config) Describe() source.Description {
 			},
 			{
 				Texts:  []string{"forbidden", "unauthorized"},
-				Advice: "It may not list nodes and pods of metrics.k8s.io: see under permissions.",
+				Advice: "It may not list nodes and pods of metrics.k8s.io: see the permissions check.",
 			},
 			{
 				Texts:  []string{"context deadline exceeded", "timeout"},
@@ -50,7 +51,7 @@ func (*Config) Describe() source.Description {
 		},
 		Advice: map[source.Topic]string{
 			source.Empty:     "metrics-server has scraped nothing yet or cannot reach the kubelets: " + logs,
-			source.Unmatched: "metrics-server does not reach these nodes' kubelets: " + logs,
+			source.Unmatched: "metrics-server does not reach the kubelets of these nodes: " + logs,
 			source.Old:       "metrics-server --metric-resolution=15s",
 		},
 	}

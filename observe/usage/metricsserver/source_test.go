@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/access"
 )
 
-// metricsAPI answers with fixed bodies and counts what it is asked.
+// metricsAPI answers with fixed bodies and counts its requests.
 type metricsAPI struct {
 	nodes, pods string
 	status      int
@@ -97,8 +97,8 @@ func read(cpuMilli, memory int64) []usage.Reading {
 	return usage.LastReadings(measured(), cluster.Amounts{cpuMilli, memory})
 }
 
-// What lists say, in the forms in which quantities come, and what is left out
-// of them.
+// The contents of lists, in the various notations of quantities, and what is
+// left out.
 func TestSample(t *testing.T) {
 	cases := map[string]struct {
 		nodes, pods string
@@ -139,7 +139,7 @@ func TestSample(t *testing.T) {
 		"huge numbers stay numbers": {
 			nodes: nodeList(node("n1", used("9e18", "9e30"))),
 			pods:  podList(pod("p", used("8E", "8E"), used("8E", "8E"), used("8E", "8E"))),
-			want: usage.Batch{ // far beyond any node: the store takes them for what they are
+			want: usage.Batch{ // far beyond any node: the store detects them
 				Nodes: []usage.NodeSample{{Name: "n1", Readings: read(mostOfOne, mostOfOne)}},
 				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Last: sampled(3*mostOfOne, 3*mostOfOne)}},
 			},
@@ -168,8 +168,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A reading that breaks off, or is none, is an error that says which list and
-// why, never half a batch.
+// A reading that breaks off, or is no list, is an error that names the list and
+// the reason, never an incomplete batch.
 func TestSampleFails(t *testing.T) {
 	good := nodeList(node("n1", used("1", "1")))
 	cases := map[string]struct {
@@ -178,7 +178,7 @@ func TestSampleFails(t *testing.T) {
 	}{
 		"HTML of a proxy":              {metricsAPI{nodes: "<html>busy</html>", pods: empty}, `reading metrics of nodes: decoding the list`},
 		"an empty body":                {metricsAPI{pods: empty}, `reading metrics of nodes: decoding the list: offset 0: the text ends`},
-		"a list without items":         {metricsAPI{nodes: `{"kind":"NodeMetricsList"}`, pods: empty}, `it has no items`},
+		"a list without items":         {metricsAPI{nodes: `{"kind":"NodeMetricsList"}`, pods: empty}, `no items`},
 		"items that are no list":       {metricsAPI{nodes: `{"items":{}}`, pods: empty}, `'{' where an array should be`},
 		"an array in the list's place": {metricsAPI{nodes: `[]`, pods: empty}, `'[' where an object should be`},
 		"an item that is no object":    {metricsAPI{nodes: `{"items":[7]}`, pods: empty}, `'7' where an object should be`},
@@ -204,7 +204,7 @@ func TestSampleFails(t *testing.T) {
 	}
 }
 
-// A source that hangs is given up after its timeout.
+// A source that hangs is cancelled after its timeout.
 func TestSampleTimesOut(t *testing.T) {
 	source := newSource(t, &metricsAPI{hang: true}, func(c *access.Env) { c.Timeout = 50 * time.Millisecond })
 	started := time.Now()

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// mostFraction is the highest value that may be a fraction, with some room
-	// for overshoot; no cluster uses so few percent of its memory.
+	// mostFraction is the highest value that may be a fraction, with a margin for
+	// overshoot; no cluster uses so few percent of its memory.
 	mostFraction = 1.5
 	// mostPercent is the highest value that may be a percentage.
 	mostPercent = 400
 )
 
-// fractions reports whether values that should be percentages are fractions:
-// all nodes' values are that low, memory included. A single node may be that
-// idle, and so may the CPU of a whole cluster.
+// fractions reports whether values that should be percentages are fractions,
+// because the values of all nodes are that low, memory included. A single node
+// may be that idle, and so may the CPU of a whole cluster.
 func fractions(answers []answer) bool {
 	memory := false
 	for i := range answers {
@@ -62,22 +62,22 @@ func (c *converter) readings(node *cluster.Node, a *answer) []usage.Reading {
 	return readings
 }
 
-// wrong returns the cause for which a value is left out, and why in words; no
+// wrong returns the cause for which a value is left out, and an explanation; no
 // cause if it is kept.
 func (c *converter) wrong(v value, capacity int64) (cause usage.Cause, why string) {
 	switch {
 	case v.twice:
-		return usage.Duplicate, "it is given twice"
+		return usage.Duplicate, "given twice"
 	case v.number < 0:
 		return usage.Absurd, "it is negative"
 	case c.unit == source.Fraction && v.number > mostFraction:
-		return usage.Contradictory, "the policy says that it is a fraction"
+		return usage.Contradictory, "according to the policy it is a fraction"
 	case c.tooLow:
-		return usage.Contradictory, "all values are fractions, the policy says that they are percentages"
+		return usage.Contradictory, "all values are fractions, but the policy sets percentages"
 	case v.number > mostPercent:
-		return usage.Absurd, "it is far more than the node has"
+		return usage.Absurd, "far more than the node has"
 	case capacity <= 0:
-		return usage.Unreadable, "the node's capacity is not known"
+		return usage.Unreadable, "the node's capacity is unknown"
 	}
 	return "", ""
 }

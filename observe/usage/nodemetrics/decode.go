@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// column is one of the values that an exporter has.
+// column is one of the values that an exporter provides.
 type column struct {
 	key      string
 	resource cluster.Resource
@@ -21,11 +21,12 @@ type column struct {
 const (
 	// numColumns is how many columns of usage there are.
 	numColumns = 8
-	// allColumns includes those of stolen CPU, which few exporters have.
+	// allColumns includes columns of stolen CPU, which few exporters provide.
 	allColumns = numColumns + 2
 )
 
-// columns are all of them; active is what the exporter calls its newest sample.
+// columns lists all columns; active is the exporter's name for its newest
+// sample.
 var columns = [allColumns]column{
 	{"cpu_usage_active", cluster.CPU, usage.CPU, usage.Last},
 	{"cpu_usage_avg_5m", cluster.CPU, usage.CPU, usage.Avg5m},
@@ -43,7 +44,7 @@ func maxAvg(over time.Duration) usage.Window {
 	return usage.Window{Kind: usage.KindMaxAvg, Over: over}
 }
 
-// answer holds one exporter's values, in columns.
+// answer holds one exporter's values, by column.
 type answer struct {
 	at     time.Time
 	values [allColumns]value
@@ -52,19 +53,19 @@ type answer struct {
 // windowBytes is how much of an answer is held at a time.
 const windowBytes = 1 << 10
 
-// value is one value, if it is known; twice means that its key occurs again.
+// value is one value, if known; twice means that its key occurs again.
 type value struct {
 	number       float64
 	known, twice bool
 }
 
 // decode reads one answer. Unknown keys may have any value within the scanner's
-// depth; null is no value.
+// depth; null counts as no value.
 func decode(body io.Reader) (answer, error) {
 	var out answer
 	scanner := jsonscan.NewReader(windowBytes, jsonscan.OfAnswers)
 	scanner.Reset(body)
-	if scanner.Next() != '{' { // a null would look like an exporter that knows nothing
+	if scanner.Next() != '{' { // null would look like an exporter without values
 		scanner.Unexpected("an object")
 	}
 	for key := range scanner.Object {

@@ -66,7 +66,7 @@ func (c *Config) Describe() source.Description {
 			source.Refused:      " The exporter listens at 19101 on each node: kubectl get daemonsets -A",
 			source.Unauthorized: "Give it a token:\n" + source.Snippet(Name, "bearerTokenFile: /path/to/token"),
 			source.NotFound:     "The exporter serves usage below another path:\n" + source.Snippet(Name, "path: /statistics"),
-			source.Unmatched:    "The exporter does not run there, or cannot be reached: kubectl get daemonsets -A; see what is said of it under coverage.",
+			source.Unmatched:    "The exporter does not run there, or cannot be reached: kubectl get daemonsets -A; see the coverage check for details.",
 			source.WrongUnit:    source.Snippet(Name, "unit: fraction   # or percent"),
 		},
 	}

@@ -1,13 +1,14 @@
 // Package nodemetrics reads usage from the exporter that crane-scheduler-plus
 // runs on every node: GET /statistics, a flat JSON object of percentages of the
-// node's total, of nodes only.
+// node's total. It covers nodes only.
 //
-// It maps the keys to windows, converts percentages by the node's capacity and
-// rejects an impossible unit: some deployments give fractions for percentages.
-// The format has no time, so a value is as old as the answer. Two things cannot
-// be seen in it: the exporter's first sample of CPU is the mean since boot, and
-// its max_avg windows hold the highest sample of 15 seconds, not the highest
-// mean of five minutes, so they are higher than those of other sources.
+// It maps the keys to windows, converts percentages using the node's capacity
+// and rejects an impossible unit, because some deployments report fractions
+// instead of percentages. The format has no timestamps, so a value is as old as
+// the answer. Two things are invisible in it: the exporter's first CPU sample
+// is the mean since boot, and its max_avg windows hold the highest 15-second
+// sample, not the highest five-minute mean, so they are higher than those of
+// other sources.
 package nodemetrics
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// maxResponseBytes is far above the half kilobyte of an answer.
+// maxResponseBytes is far above the usual half kilobyte of an answer.
 const maxResponseBytes = 1 << 20
 
 // Source reads usage. It is safe for concurrent use.
@@ -72,7 +73,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	if err := fanout.Tally(requests, errs, &batch.Problems); err != nil {
 		return usage.Batch{}, err
 	}
-	// Failed answers have no values, so they do not affect the unit.
+	// Failed answers have no values, so they do not affect the detected unit.
 	c := converter{unit: s.config.Unit, tooLow: s.config.Unit == source.Percent && fractions(answers), problems: &batch.Problems}
 	for i, node := range nodes {
 		if readings := c.readings(node, &answers[i]); errs[i] == nil && len(readings) > 0 {
@@ -82,7 +83,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	return batch, nil
 }
 
-// requests returns the ready nodes and what each is asked.
+// requests returns the ready nodes and the request for each.
 func (s *Source) requests(snapshot *cluster.Snapshot) (nodes []*cluster.Node, requests []fanout.Request) {
 	endpoint := fanout.Endpoint{Scheme: string(s.config.Scheme), Port: int(s.config.Port), Path: s.config.Path}
 	for _, node := range snapshot.Nodes {

@@ -71,8 +71,8 @@ func TestSampleOfBadExporters(t *testing.T) {
 	}
 }
 
-// What a bad exporter said before it failed has no say in what unit the others
-// are in.
+// Values that a bad exporter sent before it failed do not affect the unit of
+// the others.
 func TestSampleIgnoresHalfAnswers(t *testing.T) {
 	source, snapshot := exporters(t, body(`{"mem_usage_active":50,`), body(`{"mem_usage_active":0.5}`))
 	got, err := source.Sample(t.Context(), snapshot)
@@ -81,8 +81,8 @@ func TestSampleIgnoresHalfAnswers(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever an exporter answers, decoding ends, and a value that is
-// not known is nothing.
+// FuzzDecode: whatever an exporter answers, decoding ends, and unknown values
+// are not zero.
 func FuzzDecode(f *testing.F) {
 	f.Add(full)
 	f.Add(`{"cpu_usage_active":1,"cpu_usage_active":null,"cpu_usage_active":2}`)

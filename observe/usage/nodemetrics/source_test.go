@@ -28,12 +28,12 @@ var clock = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // hour and day are the exporter's longer windows.
 var hour, day = maxAvg(time.Hour), maxAvg(24 * time.Hour)
 
-// full is what a healthy exporter says.
+// full is the answer of a healthy exporter.
 const full = `{"cpu_usage_active":12.5,"cpu_usage_avg_5m":10,"cpu_usage_max_avg_1h":50,"cpu_usage_max_avg_1d":75,
 	"mem_usage_active":25,"mem_usage_avg_5m":24,"mem_usage_max_avg_1h":26,"mem_usage_max_avg_1d":50}`
 
-// exporters serves the statistics of nodes n1, n2 and so on of 4 cores and 16
-// GiB each.
+// exporters serves the statistics of nodes n1, n2 and so on, with 4 cores and
+// 16 GiB each.
 func exporters(t *testing.T, handlers ...http.Handler) (*Source, *cluster.Snapshot) {
 	t.Helper()
 	return exportersWith(t, nil, handlers...)
@@ -100,11 +100,11 @@ func memory(window usage.Window, bytes float64) usage.Reading {
 	return usage.Reading{Metric: usage.Memory, Window: window, At: clock, Value: bytes}
 }
 
-// near compares values but for the last digits.
+// near compares values except for the last digits.
 var near = cmpopts.EquateApprox(1e-12, 0)
 
-// One answer per node has all windows of both resources, in shares of the
-// node's capacity.
+// One answer per node contains all windows of both resources, as percentages of
+// the node's capacity.
 func TestSample(t *testing.T) {
 	source, snapshot := exporters(t, bodies(full, full, full)...)
 	snapshot.Nodes[1].Node.Ready = false
@@ -125,7 +125,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// What is taken of answers in either unit, and what is left out.
+// What is accepted from answers in either unit, and what is left out.
 func TestSampleOfUnits(t *testing.T) {
 	fraction := func(c *Config, _ *access.Env) { c.Unit = source.Fraction }
 	cases := map[string]struct {
@@ -207,7 +207,7 @@ func TestSampleOfUnits(t *testing.T) {
 	}
 }
 
-// A share of an unknown whole is nothing, and not zero.
+// A percentage of an unknown capacity is unknown, not zero.
 func TestSampleOfANodeWithoutCapacity(t *testing.T) {
 	source, snapshot := exporters(t, bodies(full)...)
 	snapshot.Nodes[0].Node.Capacity = cluster.Amounts{4000, 0}

@@ -34,7 +34,7 @@ type series struct {
 	points []point
 }
 
-// label returns the value of a label, nil if there is none.
+// label returns the value of a label; nil if it is missing.
 func (s *series) label(name string) []byte {
 	for _, l := range s.labels {
 		if string(s.text[l.name:l.middle]) == name {
@@ -44,10 +44,10 @@ func (s *series) label(name string) []byte {
 	return nil
 }
 
-// maxShownBytes bounds how much of a server's text is shown to people.
+// maxShownBytes bounds how much of a server's text is shown to users.
 const maxShownBytes = 200
 
-// String names the series as a person would write it.
+// String returns the series in PromQL notation.
 func (s *series) String() string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -64,7 +64,7 @@ func (s *series) String() string {
 	return shown(b.String())
 }
 
-// shown shortens a text for people.
+// shown shortens a text for display.
 func shown(text string) string {
 	text = strings.ToValidUTF8(strings.Map(printable, text), "?")
 	if len(text) <= maxShownBytes {
@@ -165,16 +165,16 @@ func (d *decoder) inData() {
 	}
 }
 
-// once rejects a second occurrence of a member that has series: they would
-// count twice.
+// once rejects a second occurrence of a member that contains series, because
+// they would count twice.
 func (d *decoder) once(seen *bool, name string) {
 	if *seen {
-		d.Fail(fmt.Errorf("the answer has %q twice", name))
+		d.Fail(fmt.Errorf("the answer contains %q twice", name))
 	}
 	*seen = true
 }
 
-// maxWarnings bounds the warnings that are kept.
+// maxWarnings bounds how many warnings are kept.
 const maxWarnings = 5
 
 func (d *decoder) warning() {
@@ -219,7 +219,7 @@ func (d *decoder) labels() {
 		l.end = len(d.one.text)
 		d.one.labels = append(d.one.labels, l)
 		if len(d.one.text) > maxLabelBytes {
-			d.Fail(fmt.Errorf("a series has labels of over %d bytes", maxLabelBytes))
+			d.Fail(fmt.Errorf("a series has labels of more than %d bytes", maxLabelBytes))
 		}
 	}
 }
@@ -240,12 +240,12 @@ func (d *decoder) point() {
 		}
 	}
 	if n != 2 {
-		d.Fail(fmt.Errorf("a point has %d values, not a time and a value", n))
+		d.Fail(fmt.Errorf("a point has %d values instead of a time and a value", n))
 	}
 }
 
-// time reads a time into d.stamp. All series of a vector have the same, so it
-// is parsed once.
+// time reads a time into d.stamp. All series of a vector have the same time, so
+// it is parsed once.
 func (d *decoder) time() {
 	word := d.Number()
 	if d.Err() != nil || len(word) > 0 && string(word) == string(d.stampText) {
@@ -260,7 +260,7 @@ func (d *decoder) time() {
 	d.stampText, d.stamp = append(d.stampText[:0], word...), at
 }
 
-// stampOf converts Unix seconds into a time, if its year has at most four
+// stampOf converts Unix seconds into a time if its year has at most four
 // digits.
 func stampOf(seconds float64) (time.Time, bool) {
 	const most = 253402300799

@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// seen is a series as a test compares it.
+// seen is a series in a form that tests compare.
 type seen struct {
 	Labels map[string]string
 	At     []time.Time
 	Values []float64
 }
 
-// read decodes a text and returns all that was visited.
+// read decodes a text and returns everything that was visited.
 func read(text, want string) (all []seen, warnings []string, err error) {
 	warnings, err = decode(iotest.HalfReader(strings.NewReader(text)), want, func(s *series) {
 		one := seen{Labels: map[string]string{}}
@@ -120,9 +120,9 @@ func TestDecodeRefuses(t *testing.T) {
 		"deep nesting":            {`{"x":` + strings.Repeat("[", 100_000), "nested deeper than 64"},
 		"a text without end":      {`{"x":"` + strings.Repeat("a", 2<<20), "the text ends"},
 		"a text too long":         {`{"status":"` + strings.Repeat("a", 2<<20) + `"}`, "of over 1048576 bytes"},
-		"labels too long":         {vectorWith(`[{"metric":{"a":"` + strings.Repeat("a", 1<<19) + `","b":"` + strings.Repeat("b", 1<<19+1) + `"}}]`), "labels of over 1048576 bytes"},
-		"a point of one":          {vectorWith(`[{"metric":{},"value":[1]}]`), "1 values, not a time and a value"},
-		"a point of three":        {vectorWith(`[{"metric":{},"value":[1,"2",3]}]`), "3 values, not a time and a value"},
+		"labels too long":         {vectorWith(`[{"metric":{"a":"` + strings.Repeat("a", 1<<19) + `","b":"` + strings.Repeat("b", 1<<19+1) + `"}}]`), "labels of more than 1048576 bytes"},
+		"a point of one":          {vectorWith(`[{"metric":{},"value":[1]}]`), "1 values instead of a time and a value"},
+		"a point of three":        {vectorWith(`[{"metric":{},"value":[1,"2",3]}]`), "3 values instead of a time and a value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestDecodeRefusesEveryTruncation(t *testing.T) {
 	}
 }
 
-// Whatever encoding/json takes for a vector is read as it reads it.
+// Whatever encoding/json accepts as a vector is read in the same way.
 func FuzzDecode(f *testing.F) {
 	f.Add(vectorOf(of("1", "node", "a"), of("NaN", "instance", "10.0.0.1:9100")))
 	f.Add(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a":"\ud83d\\\u0041"},"value":[1.5,"2"]}]}}`)
@@ -165,7 +165,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if json.Unmarshal([]byte(text), &want) != nil || want.Status != "success" {
-			return // laxer about numbers and about keys that are there twice or in capitals; neither loses or invents series
+			return // laxer about numbers and about keys that occur twice or in capitals; neither loses or invents series
 		}
 		if len(got) != len(want.Data.Result) {
 			t.Fatalf("%d series, want %d", len(got), len(want.Data.Result))

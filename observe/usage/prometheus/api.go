@@ -117,7 +117,7 @@ func refusal(response *http.Response) error {
 }
 
 // reason finds the message in the body of a refusal: the API's own, or plain
-// text as proxies write it.
+// text from a proxy.
 func reason(contentType string, body []byte) string {
 	var answer struct {
 		ErrorType string `json:"errorType"`

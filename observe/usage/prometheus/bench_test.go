@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Of a large cluster.
+// The size of a large cluster.
 const (
 	manyNodes   = 5000
 	podsPerNode = 30
@@ -47,7 +47,7 @@ func manyInstances() []byte {
 
 func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255) }
 
-// Of 150,000 series: this scanner.
+// This scanner, with 150,000 series.
 func BenchmarkDecode(b *testing.B) {
 	body := manyPods()
 	b.SetBytes(int64(len(body)))
@@ -60,7 +60,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Of the same: encoding/json, item by item.
+// The same with encoding/json, item by item.
 func BenchmarkDecodeByEncodingJSON(b *testing.B) {
 	body := manyPods()
 	b.SetBytes(int64(len(body)))
@@ -104,8 +104,8 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
-// From the bytes of all answers to a Batch: two windows of cpu and memory of
-// 5,000 nodes and five minutes of 150,000 pods.
+// From the bytes of all answers to a Batch: two windows of cpu and memory for
+// 5,000 nodes and five minutes for 150,000 pods.
 func BenchmarkSample(b *testing.B) {
 	snapshot := &cluster.Snapshot{}
 	for i := range manyNodes {

@@ -18,11 +18,11 @@ import (
 
 const gib = 1 << 30
 
-// epoch is the time by which every test's server and source go.
+// epoch is the time of every test's server and source.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// clusterOf is a cluster of nodes with 32 cores and 128 GiB: n1 at 10.0.0.1 and
-// so on.
+// clusterOf returns a cluster of nodes with 32 cores and 128 GiB: n1 at
+// 10.0.0.1 and so on.
 func clusterOf(nodes int) *cluster.Snapshot {
 	snapshot := &cluster.Snapshot{}
 	for i := range nodes {
@@ -41,7 +41,7 @@ type one struct {
 	value  string
 }
 
-// of is a series with labels given as name, value, name, value.
+// of returns a series with labels given as name, value, name, value.
 func of(value string, labels ...string) one {
 	s := one{map[string]string{}, value}
 	for i := 0; i < len(labels); i += 2 {
@@ -67,15 +67,15 @@ func success(kind string, result any) string {
 	return string(text)
 }
 
-// fake is a server that has an answer for each expression that contains a key;
-// the longest key counts.
+// fake is a server with an answer for each expression that contains a key; the
+// longest matching key counts.
 type fake struct {
 	*httptest.Server
 	mu      sync.Mutex
 	answers map[string]string
 	// asked are the expressions of all queries so far.
 	asked []string
-	// before may answer instead of the server.
+	// before may answer in place of the server.
 	before func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -117,7 +117,7 @@ func (f *fake) queries() []string {
 	return append([]string{}, f.asked...)
 }
 
-// Keys of expressions of the preset.
+// Keys for expressions of the preset.
 const (
 	nodeCPU    = "node_cpu_seconds_total"
 	nodeMemory = "node_memory_MemTotal_bytes"
@@ -126,7 +126,7 @@ const (
 	podMemory  = "container_memory_working_set_bytes"
 )
 
-// healthy is what a server says of two nodes with a pod each.
+// healthy holds a server's answers for two nodes with a pod each.
 func healthy() map[string]string {
 	return map[string]string{
 		nodeCPU:    vectorOf(of("4.5", "instance", "10.0.0.1:9100"), of("2", "instance", "10.0.0.2:9100")),
@@ -137,8 +137,8 @@ func healthy() map[string]string {
 	}
 }
 
-// stamp is the epoch and some seconds, as an expression with timestamp() gives
-// it.
+// stamp is the epoch plus some seconds, as an expression with timestamp()
+// returns it.
 func stamp(seconds int64) string { return strconv.FormatInt(epoch().Unix()+seconds, 10) }
 
 func configFor(address string) settings {
@@ -173,7 +173,7 @@ func sample(t testing.TB, source *Source, snapshot *cluster.Snapshot) usage.Batc
 	return batch
 }
 
-// values flattens nodes' readings to "node metric window" and their value.
+// values maps "node metric window" to the value of each node reading.
 func values(batch usage.Batch) map[string]float64 {
 	all := map[string]float64{}
 	for _, node := range batch.Nodes {

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// cell is one query's value of one node at one time. A node with two
+// cell is one query's value for one node at one time. A node with two
 // contradicting values has none.
 type cell struct {
 	value float64
@@ -29,7 +29,7 @@ const (
 // maxUnmatched bounds the distinct series without a node that are kept.
 const maxUnmatched = 4096
 
-// column holds one query's values of all nodes, at one time or, from history,
+// column holds one query's values for all nodes, at one time or, for history,
 // at several.
 type column struct {
 	keptAnswer
@@ -39,7 +39,7 @@ type column struct {
 	steps  int
 	cells  []cell
 	series int
-	// notFraction is set by values that cannot be fractions.
+	// notFraction is set if a value cannot be a fraction.
 	notFraction bool
 }
 
@@ -76,7 +76,7 @@ func (c *column) find(s *series) (node int, own, ok bool) {
 	return node, own, true
 }
 
-// foreign counts a series that does not count for a node.
+// foreign counts a series that is rejected for a node.
 func (c *column) foreign(node int, why string) {
 	c.problems.Add(usage.Foreign, shown(fmt.Sprintf("%s of node %q %s", c.query, c.nodes[node].Node.Name, why)))
 }
@@ -95,9 +95,9 @@ func (c *column) instant(s *series) {
 	c.set(node, 0, own, s.points[0].value)
 }
 
-// set stores a value. One that was scraped at the node's own address takes the
-// place of others. Of values that agree the lowest counts, so that none makes a
-// node hot that is not by each of them.
+// set stores a value. A value that was scraped at the node's own address
+// replaces others. Of values that agree the lowest counts, so that a node is
+// hot only if it is hot by each of them.
 func (c *column) set(node, step int, own bool, raw float64) {
 	of := &c.nodes[node].Node
 	at := &c.cells[node*c.steps+step]
@@ -126,14 +126,15 @@ func (c *column) set(node, step int, own bool, raw float64) {
 }
 
 const (
-	// agreePart is by how much of the value two servers that measure the same
-	// may differ; agreePercent is of the whole, so that they agree on idle
-	// nodes as well.
+	// agreePart is the share of the value by which two servers that measure the
+	// same may differ; agreePercent is in percent of the whole, so that they agree
+	// on idle nodes as well.
 	agreePart    = 0.10
 	agreePercent = 5
 )
 
-// agree reports whether two values may be one node's as two servers see it.
+// agree reports whether two values may be the same node's as seen by two
+// servers.
 func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	whole := 0.0
 	if resource, ok := resourceOf(c.query.metric); ok {
@@ -148,7 +149,7 @@ func (c *column) agree(a, b float64, node *cluster.Node) bool {
 // most 1.5 are fractions: a cluster that uses so little everywhere needs no
 // balancing.
 func (c *column) finish() {
-	if c.series == 0 && c.query.metric != usage.CPUStolen { // kernels of machines that are real may lack it
+	if c.series == 0 && c.query.metric != usage.CPUStolen { // kernels of physical machines may lack it
 		c.problems.Add(usage.Unreadable, nothing(c.query.expression))
 	}
 	c.judgeOrigins()
@@ -164,7 +165,7 @@ func (c *column) finish() {
 	}
 }
 
-// judgeOrigins drops the values that cannot be told to be of this cluster's nodes.
+// judgeOrigins drops the values that may not belong to this cluster's nodes.
 func (c *column) judgeOrigins() {
 	if !c.query.builtIn {
 		return
@@ -183,7 +184,7 @@ func (c *column) judgeOrigins() {
 	}
 }
 
-// nothing describes a query without an answer, as a person would type it.
+// nothing describes a query without a result, as a user would type it.
 func nothing(expression string) string { return `query "` + shown(expression) + `" returned nothing` }
 
 // names returns the known values by node name.

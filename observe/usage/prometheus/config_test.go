@@ -26,7 +26,7 @@ func window(t *testing.T, name string) usage.Window {
 	return w
 }
 
-// What a policy leads to in PromQL.
+// The PromQL that a policy results in.
 func TestExpressions(t *testing.T) {
 	const (
 		contended = `(quantile without (id, image, name, namespace, pod, container) (0.66, irate(container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}[2m]) * 100` +
@@ -91,7 +91,7 @@ func TestExpressions(t *testing.T) {
 			pair{"avg_over_time((node_memory_working_set_bytes)[5m:30s])", "timestamp(node_memory_working_set_bytes)"},
 		},
 		"CPU that is stolen": {
-			usage.CPUStolen, "max_avg_1h", nil, // the only window that is asked for is its own
+			usage.CPUStolen, "max_avg_1h", nil, // the only window that is queried for it is its own
 			pair{
 				`avg_over_time((sum without (cpu, mode) (irate(node_cpu_seconds_total{mode="steal"}[2m])))[5m:30s])`,
 				"timestamp(node_memory_MemAvailable_bytes)",
@@ -125,7 +125,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// Stolen CPU is asked for wherever node-exporter's CPU is, and one query reads it.
+// Stolen CPU is queried wherever node-exporter's CPU is, with a single query.
 func TestStolenCPUIsAskedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*settings)
@@ -179,7 +179,7 @@ func TestPodExpressions(t *testing.T) {
 	}
 }
 
-// What is wrong with the settings is reported by the name of the field.
+// Errors in the settings name the field.
 func TestInvalidSettings(t *testing.T) {
 	unit := func(unit source.Unit) map[usage.Metric]Query {
 		return map[usage.Metric]Query{usage.CPU: {Expr: "x", Unit: unit}}
@@ -202,12 +202,12 @@ func TestInvalidSettings(t *testing.T) {
 		"a token and a login": {
 			func(c *Config) {
 				c.BearerTokenFile, c.BasicAuth = "f", source.BasicAuth{Username: "ali", PasswordFile: "f"}
-			}, "x.basicAuth: Forbidden: bearerTokenFile is set already",
+			}, "x.basicAuth: Forbidden: bearerTokenFile is already set",
 		},
 		"a token in a file and in a Secret": {
 			func(c *Config) {
 				c.BearerTokenFile, c.BearerTokenSecret = "f", source.SecretKey{Namespace: "ns", Name: "n", Key: "k"}
-			}, "x.bearerTokenSecret: Forbidden: bearerTokenFile is set already",
+			}, "x.bearerTokenSecret: Forbidden: bearerTokenFile is already set",
 		},
 		"bytes of cpu":     {func(c *Config) { c.Queries.Nodes = unit(source.Bytes) }, `x.queries.nodes[cpu].unit: Unsupported value: "bytes"`},
 		"percent of a pod": {func(c *Config) { c.Queries.Pods = unit(source.Percent) }, `x.queries.pods[cpu].unit: Unsupported value: "percent"`},
@@ -227,7 +227,7 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
-// What the process needs and the settings do not give is refused.
+// What the process needs but the settings do not provide is rejected.
 func TestInvalidNeeds(t *testing.T) {
 	cases := map[string]struct {
 		change func(*settings)
@@ -256,7 +256,7 @@ func TestInvalidNeeds(t *testing.T) {
 func TestNodesAreMatched(t *testing.T) {
 	snapshot := clusterOf(3)
 	snapshot.Nodes[1].Node.InternalIP = "fd00::2"
-	snapshot.Nodes[2].Node.Hostname = "n1" // of another's name, which counts more
+	snapshot.Nodes[2].Node.Hostname = "n1" // another node's name, which takes precedence
 	cases := map[string]struct {
 		labels []string
 		label  string
@@ -300,7 +300,7 @@ func TestNodesAreMatched(t *testing.T) {
 	}
 }
 
-// Nodes behind one address are not told apart by it.
+// Nodes that share one address are not identified by it.
 func TestSharedAddressNamesNobody(t *testing.T) {
 	snapshot := clusterOf(3)
 	for _, node := range snapshot.Nodes {
@@ -314,7 +314,7 @@ func TestSharedAddressNamesNobody(t *testing.T) {
 	}
 }
 
-// The process's own token goes over TLS only, because it can evict pods.
+// The process's own token is sent over TLS only, because it can evict pods.
 func TestOwnTokenStaysOffPlainHTTP(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(path, []byte("may-evict"), 0o600); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// What the built-in expression of contention gives, by Prometheus' own engine.
+// The result of the built-in contention expression in Prometheus' own engine.
 func TestContentionExpression(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -34,11 +34,12 @@ func TestContentionExpression(t *testing.T) {
 	test := put("test.yaml", "rule_files: [rules.yaml]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n"+contentionSeries()+
 		"  promql_expr_test:\n  - {expr: contention, eval_time: 10m, exp_samples: ["+
 		// n1: 20, 40 and 90 count; 40 + 0.32 × (90 - 40). The labels are those of the
-		// pod that has waited longest.
+		// pod that waited longest.
 		`{labels: 'contention{instance="n1",job="cadvisor",`+labelsOf("throttled")+`}', value: 56},`+
-		// n2: nobody runs enough to wait, so nobody waits.
+		// n2: no container runs enough to wait, so the result is zero.
 		`{labels: 'contention{instance="n2",job="cadvisor",`+labelsOf("quiet")+`}', value: 0},`+
-		// n3 has no PSI, so nothing is known. What a page says of n1 names its pod.
+		// n3 has no PSI, so nothing is known. What a page says about n1 carries the
+		// page's pod in its labels.
 		`{labels: 'contention{instance="n1",job="page",`+labelsOf("web-0")+`}', value: 70}`+
 		"]}\n")
 	if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", test).CombinedOutput(); err != nil {
@@ -50,8 +51,8 @@ func labelsOf(pod string) string {
 	return fmt.Sprintf(`namespace="shop",pod="%[1]s",container="main",id="/kubepods/%[1]s",image="i",name="%[1]s"`, pod)
 }
 
-// contentionSeries are cAdvisor's of ten minutes. Counters rise by so many
-// percent of a second per second.
+// contentionSeries returns ten minutes of cAdvisor's series. Counters rise by
+// the given percentages of a second per second.
 func contentionSeries() string {
 	var all strings.Builder
 	add := func(name, labels string, percent float64) {

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Where only queries of one's own are asked, each is one query, and nodes that
-// have no series are reported as well.
+// If only custom queries are used, each is one query, and nodes without a
+// series are reported as well.
 func TestQueriesOfOnesOwn(t *testing.T) {
 	const busy = usage.Metric("disk.busy")
 	server := newFake(t, map[string]string{"max by (instance)": vectorOf(of("97", "instance", "n2"))})

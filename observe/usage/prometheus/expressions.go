@@ -12,21 +12,21 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/contention"
 )
 
-// base holds the expression of a metric's current value and the one whose times
-// say when it was measured.
+// base holds the expression of a metric's current value and the expression
+// whose sample times tell when it was measured.
 type base struct {
 	now, stamp string
-	// ofContainers means that the value is over containers and has no labels of
-	// pods left.
+	// ofContainers means that the value is computed over containers and no longer
+	// has labels of pods.
 	ofContainers bool
 }
 
-// nodeBase returns a preset's expressions of a node's metric, empty if it has
+// nodeBase returns a preset's expressions for a node metric; empty if it has
 // none.
 //
-// Counters are read by irate and not by rate: rate divides by its whole range
-// even if the data has just begun, so a server that started a minute ago would
-// report a fraction of the usage. Means are made of irate by subqueries.
+// Counters are read with irate, not rate: rate divides by its whole range even
+// if the data has just begun, so a server that started a minute ago would
+// report a fraction of the usage. Means are computed from irate by subqueries.
 func (c *Config) nodeBase(metric usage.Metric) base {
 	available := c.selector("node_memory_MemAvailable_bytes")
 	switch c.NodeMetrics {
@@ -49,10 +49,10 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	return base{}
 }
 
-// contention is contention.Of by cAdvisor's names: how long the containers
-// of a node wait, without those that hardly run and those that are throttled.
-// All counters of a node are zero if its kernel has no PSI, which is not zero
-// contention.
+// contention is contention.Of in terms of cAdvisor's metrics: how long the
+// containers of a node wait, without those that hardly run and those that are
+// throttled. If a node's kernel has no PSI, all its counters are zero, which
+// does not mean zero contention.
 func (c *Config) contention() string {
 	container := c.containers()
 	one := strings.Join([]string{c.NamespaceLabel, c.PodLabel, "container"}, ", ")
@@ -69,40 +69,42 @@ func (c *Config) contention() string {
 
 const waiting = "container_pressure_cpu_waiting_seconds_total"
 
-// containers match the containers of pods, not whole pods (no container) and their
-// sandboxes (POD), which would count twice.
+// containers match the containers of pods, but not whole pods (no container)
+// and sandboxes (POD), which would count twice.
 func (c *Config) containers() []string {
 	return []string{`container!="",container!="POD"`, c.PodLabel + `!=""`}
 }
 
-// containerLabels tell the containers of a node apart.
+// containerLabels distinguish the containers of a node.
 func (c *Config) containerLabels() string {
 	return strings.Join([]string{"id", "image", "name", c.NamespaceLabel, c.PodLabel, "container"}, ", ")
 }
 
-// labelled gives a value over containers the labels of the container that has
-// waited longest. By its pod it can be told whether a page may speak for the node.
-// It is applied to a whole window, in which that container may change.
+// labelled adds the labels of the container that waited longest to a value
+// computed over containers. Its pod tells whether a page may speak for the
+// node. It is applied to a whole window, in which that container may change.
 func (c *Config) labelled(expression string) string {
 	longest := "topk without (" + c.containerLabels() + ") (1, " + c.selector(waiting, c.containers()...) + ")"
 	return "0 * " + longest + " + ignoring (" + c.containerLabels() + ") group_left () (" + expression + ")"
 }
 
-// nodeWorkingSet is the working set of a node by node-exporter's names, as the
-// kubelet takes it from the root cgroup: anonymous and file pages without the
-// inactive file pages. Pods are measured so too. By MemAvailable, which leaves
-// out the active file pages as well, pods could exceed their node.
+// nodeWorkingSet is the working set of a node in terms of node-exporter's
+// metrics, as the kubelet computes it from the root cgroup: anonymous and file
+// pages without the inactive file pages. Pods are measured in the same way.
+// With MemAvailable, which also excludes the active file pages, pods could
+// exceed their node.
 func (c *Config) nodeWorkingSet() string {
 	of := func(name string) string { return c.selector("node_memory_" + name + "_bytes") }
 	return of("AnonPages") + " + " + of("Cached") + " + " + of("Buffers") + " + " + of("SwapCached") + " - " + of("Inactive_file")
 }
 
-// podBase returns the expression of a resource's usage by pods.
+// podBase returns the expression of a resource's usage by pod.
 //
 // The inner max counts a container once if it is scraped twice: by cAdvisor and
 // the resource endpoint, which share these names, or by two servers. Series of
-// different origin are kept apart: a container is not the greatest of what a
-// kubelet, a page of the pod itself and the kubelet of another cluster say of it.
+// different origin are kept apart: a container's value must not be the maximum
+// of what its kubelet, a page of the pod itself and the kubelet of another
+// cluster report.
 func (c *Config) podBase(metric usage.Metric) string {
 	expression := c.irate("container_cpu_usage_seconds_total", c.containers()...)
 	if metric == usage.Memory {
@@ -116,7 +118,7 @@ func (c *Config) podBase(metric usage.Metric) string {
 	return "sum by (" + by + ") (max by (" + by + ", container) (" + expression + "))"
 }
 
-// selector returns a selector with the policy's matchers behind the given ones.
+// selector returns a selector with the policy's matchers after the given ones.
 func (c *Config) selector(name string, matchers ...string) string {
 	for _, label := range slices.Sorted(maps.Keys(c.Matchers)) {
 		matchers = append(matchers, label+"="+strconv.Quote(c.Matchers[label]))
@@ -147,8 +149,8 @@ func over(now string, w usage.Window, step time.Duration) string {
 	return now
 }
 
-// stepOf returns the step of a window of nodes: short enough for an accurate
-// mean, long enough for the server.
+// stepOf returns the step of a node window: short enough for an accurate mean,
+// long enough for the server.
 func stepOf(w usage.Window) time.Duration {
 	switch {
 	case w.Over <= 10*time.Minute:
@@ -159,7 +161,7 @@ func stepOf(w usage.Window) time.Duration {
 	return 5 * time.Minute
 }
 
-// podStep is the step of a window of pods: there are many.
+// podStep is the step of a pod window; there are many pods.
 const podStep = time.Minute
 
 // duration formats a duration for PromQL, in the largest unit that divides it.

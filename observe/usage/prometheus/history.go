@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxSteps bounds the steps of a history, maxHistoryReadings all of its
-	// readings.
+	// maxSteps bounds the steps of a history, maxHistoryReadings the total number
+	// of its readings.
 	maxSteps           = 200
 	maxHistoryReadings = 1 << 20
 	minStep            = time.Second
 )
 
-// grid is a sequence of times at even steps.
+// grid is a sequence of evenly spaced times.
 type grid struct {
 	start time.Time
 	step  time.Duration
@@ -65,8 +65,8 @@ func (g grid) form(expression string) url.Values {
 
 // History returns past readings of nodes, oldest first, one Batch per step with
 // Received as that step's time. Steps become longer if there would be more than
-// 200 of them, or too many readings in all. Metrics that are queried by windows
-// alone have no history.
+// 200 of them, or too many readings in total. Metrics that are queried only as
+// whole windows have no history.
 func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since time.Time, step time.Duration) ([]usage.Batch, error) {
 	queries := s.historyQueries()
 	if len(queries) == 0 || len(snapshot.Nodes) == 0 {
@@ -124,8 +124,8 @@ func (s *Source) past(ctx context.Context, c *column, g grid) error {
 	return nil
 }
 
-// batches turns columns into a Batch per step. The samples that follow report
-// the problems.
+// batches turns columns into a Batch per step. Problems are reported with the
+// samples that follow.
 func (s *Source) batches(columns []*column, g grid) []usage.Batch {
 	batches := make([]usage.Batch, 0, g.steps)
 	for step := range g.steps {

@@ -10,8 +10,8 @@ import (
 )
 
 // nodeLabels are the labels that may name a node, the most reliable first. The
-// first that a series has counts. Those that begin with exported_ are what a page
-// says of itself against what the scrape says.
+// first one that a series has counts. The labels that begin with exported_ were
+// set by the page itself and conflict with the scrape's.
 var nodeLabels = []string{
 	"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", instanceLabel, "hostname", "host",
 }
@@ -27,16 +27,16 @@ type nodeIndex struct {
 
 	nodes []*cluster.NodePods
 	once  sync.Once
-	pods  map[podKey]placed // all pods, once it was needed
+	pods  map[podKey]placed // all pods, filled on first use
 }
 
-// placed is where a pod is, and since when there is such a pod.
+// placed is the node of a pod, and since when the pod exists.
 type placed struct {
 	node    int
 	created time.Time
 }
 
-// runsOn returns the node on which the pod of a name is.
+// runsOn returns the node of the named pod.
 func (x *nodeIndex) runsOn(namespace, name []byte) (node int, ok bool) {
 	p, ok := x.placed(namespace, name)
 	return p.node, ok
@@ -55,12 +55,12 @@ func (x *nodeIndex) placed(namespace, name []byte) (p placed, ok bool) {
 	return p, ok
 }
 
-// lastSeen is for how long queries may return series of a pod that has gone: the
+// lastSeen is how long queries may return series of a pod that is gone: the
 // window of the mean, and the longest rateWindow.
 const lastSeen = 15 * time.Minute
 
-// predecessor reports whether a series of the pod of a name may be of one of the
-// same name that ran elsewhere before, as those of StatefulSets do.
+// predecessor reports whether a series with a pod's name may belong to an
+// earlier pod of the same name on another node, as with StatefulSets.
 func (x *nodeIndex) predecessor(namespace, name []byte, at time.Time) bool {
 	p, ok := x.placed(namespace, name)
 	return ok && at.Sub(p.created) < lastSeen
@@ -68,7 +68,7 @@ func (x *nodeIndex) predecessor(namespace, name []byte, at time.Time) bool {
 
 // newNodeIndex indexes nodes by name, host name and internal address. An
 // address that two nodes share identifies neither, but a node's name always
-// identifies that node.
+// identifies the node.
 func (c *Config) newNodeIndex(snapshot *cluster.Snapshot) *nodeIndex {
 	index := &nodeIndex{
 		nodes: snapshot.Nodes, labels: nodeLabels, podLabels: c.allPodLabels(), byKey: make(map[string]int, 3*len(snapshot.Nodes)),
@@ -115,8 +115,8 @@ func (x *nodeIndex) named(value []byte) (int, bool) {
 	return node, ok && node != ambiguous
 }
 
-// host cuts the port off host:port and [address]:port. An address with several
-// colons and no brackets has none.
+// host strips the port from host:port and [address]:port. An address with
+// several colons and no brackets has no port.
 func host(value string) string {
 	for _, address := range []string{value, value + ":0"} {
 		if host, _, err := net.SplitHostPort(address); err == nil {

@@ -9,41 +9,44 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Whoever runs a pod that is scraped can export series by any name and with any
-// label that their target does not have, such as node. They cannot choose the
-// labels that a scrape sets: instance is the address that was scraped, and
-// namespace and pod are those of the pod behind it, where there is one.
+// Whoever runs a scraped pod can export series with any name and with any label
+// that the scrape target does not have, such as node. They cannot choose the
+// labels that a scrape sets: instance is the scraped address, and namespace and
+// pod identify the pod behind it, if there is one.
 
 const instanceLabel = "instance"
 
-// clusterLabels are labels that say which cluster a series is of.
-// prometheus_replica is not one: it tells apart two servers that scrape the
-// same.
+// clusterLabels are labels that name the cluster of a series.
+// prometheus_replica is not one of them: it distinguishes two servers that
+// scrape the same targets.
 var clusterLabels = [...]string{
 	"cluster", "cluster_name", "cluster_id", "k8s_cluster_name", "clusterName", "k8s_cluster", "kubernetes_cluster", "kube_cluster_name",
 }
 
-// serverLabel is what the Prometheus operator adds: the server's namespace and
-// name. Two of them may be two servers of one cluster.
+// serverLabel is the label that the Prometheus operator adds: the server's
+// namespace and name. Two of them may be two servers of one cluster.
 const serverLabel = "prometheus"
 
-// origin judges where the series of one answer are from.
+// origin determines where the series of one answer come from.
 type origin struct {
 	index *nodeIndex
-	// all are the clusters that any series names.
+	// all holds the clusters named by any series.
 	all clusters
-	// own and others are what the series say that count for a node: those from the
-	// node's own address, and the rest. They are parallel to the nodes.
+	// own and others hold the clusters named by the series that count for a node:
+	// own by those from the node's own address, others by the rest. They are
+	// parallel to the nodes.
 	own, others []marks
-	// elsewhere: another answer shows that nodes are scraped at their own addresses.
-	// Few may have what this one is about, such as pressure.
+	// elsewhere: another answer shows that nodes are scraped at their own
+	// addresses. Only few nodes may have the metric of this answer, such as
+	// pressure.
 	elsewhere bool
 }
 
-// marks are the clusters that a node's series name.
+// marks are the clusters named by a node's series.
 type marks struct {
 	any bool // there is a series
-	// values are parallel to clusterLabels; bare are the labels that a series lacks.
+	// values are parallel to clusterLabels; bare marks the labels that some series
+	// lacks.
 	values  [len(clusterLabels)]string
 	bare    [len(clusterLabels)]bool
 	several bool // one label has two values
@@ -67,10 +70,10 @@ func newOrigin(index *nodeIndex) origin {
 	return origin{index: index, all: clusters{}, own: make([]marks, len(index.nodes)), others: make([]marks, len(index.nodes))}
 }
 
-// clusters holds labels with their values.
+// clusters maps labels to their values.
 type clusters map[string]map[string]bool
 
-// maxClusters bounds the values of one label that are kept.
+// maxClusters bounds how many values of one label are kept.
 const maxClusters = 16
 
 func (c clusters) add(label string, value []byte) {
@@ -94,7 +97,7 @@ func (c clusters) several() string {
 	return ""
 }
 
-// seen records a series, whoever it is of.
+// seen records a series, whatever it is about.
 func (o *origin) seen(s *series) {
 	o.all.add(serverLabel, s.label(serverLabel))
 	for i, value := range saysOf(s) {
@@ -102,11 +105,11 @@ func (o *origin) seen(s *series) {
 	}
 }
 
-// saysOf returns what a series says of its cluster, parallel to clusterLabels.
+// saysOf returns the cluster labels of a series, parallel to clusterLabels.
 func saysOf(s *series) (says [len(clusterLabels)][]byte) {
 	for _, l := range s.labels {
 		name := s.text[l.name:l.middle]
-		if len(name) == 0 || name[0] != 'c' && name[0] != 'k' { // which all of them begin with
+		if len(name) == 0 || name[0] != 'c' && name[0] != 'k' { // all of them begin with one of these
 			continue
 		}
 		if i := slices.Index(clusterLabels[:], string(name)); i >= 0 {
@@ -127,8 +130,8 @@ func (o *origin) counts(s *series, node int, own bool) {
 	}
 }
 
-// judge reports whether a series that is about a node, or about a pod there, was
-// scraped at that node's own address, and why it does not count, if so.
+// judge reports whether a series about a node, or about a pod on it, was
+// scraped at that node's own address and, if the series must be ignored, why.
 func (o *origin) judge(s *series, node int) (own bool, why string) {
 	at, atNode := o.index.named(s.label(instanceLabel))
 	if atNode && at != node {
@@ -139,7 +142,7 @@ func (o *origin) judge(s *series, node int) (own bool, why string) {
 		if len(namespace) == 0 || len(name) == 0 {
 			continue
 		}
-		// At the node's own address it may be a pod that has just come.
+		// At the node's own address it may be a new pod.
 		if on, runs := o.index.runsOn(namespace, name); runs && on != node || !runs && !atNode {
 			return false, "from a pod that is not on it: " + s.String()
 		}
@@ -147,14 +150,15 @@ func (o *origin) judge(s *series, node int) (own bool, why string) {
 	return atNode, ""
 }
 
-const notItsAddress = "from another address than the node's"
+const notItsAddress = "from an address other than the node's"
 
-// podLabels are the labels that scrapes of pods set, namespace first: those of
-// today, and of configurations that were written for Prometheus 1 and 2. A page
-// can add the pair that its scrape does not set, so that each present one counts.
+// podLabels are the labels that scrapes of pods set, namespace first: the
+// current ones, and those of configurations written for Prometheus 1 and 2. A
+// page can add the pair that its scrape does not set, so every pair that is
+// present counts.
 var podLabels = [][2]string{{"namespace", "pod"}, {"kubernetes_namespace", "kubernetes_pod_name"}}
 
-// allPodLabels are podLabels and those that the policy names.
+// allPodLabels are podLabels plus those that the policy names.
 func (c *Config) allPodLabels() [][2]string {
 	all := slices.Clone(podLabels)
 	if named := [2]string{c.NamespaceLabel, c.PodLabel}; !slices.Contains(all, named) {
@@ -163,9 +167,9 @@ func (c *Config) allPodLabels() [][2]string {
 	return all
 }
 
-// settled reports whether nodes are commonly scraped at their own addresses:
-// then series from elsewhere do not count. Nodes that nobody measures, such as
-// virtual ones, say nothing about that.
+// settled reports whether nodes are commonly scraped at their own addresses;
+// series from elsewhere then do not count. Nodes without any measurement, such
+// as virtual ones, are no evidence either way.
 func (o *origin) settled() bool {
 	measured, scraped := 0, 0
 	for i, node := range o.index.nodes {
@@ -179,11 +183,11 @@ func (o *origin) settled() bool {
 	return o.elsewhere || scraped > 0 && 2*scraped >= measured
 }
 
-// mixed returns the nodes whose series cannot be told to be of this cluster, and
-// adds a problem for an answer that names several. A node whose own series differ
-// is one; so is a node that names another cluster than this one, as whoever has a
-// page there can make it. Where it cannot be told which cluster is this one,
-// nothing can be told of any node.
+// mixed returns the nodes whose series cannot be attributed to this cluster,
+// and adds a problem for an answer that names several clusters. A node whose
+// own series disagree is one of them, and so is a node that names another
+// cluster than this one, which whoever has a page there can cause. If it is
+// unclear which cluster is this one, no node can be attributed.
 func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]bool, all bool) {
 	if found := o.all.several(); found != "" {
 		problems.Add(usage.SeveralClusters, what+": "+found)
@@ -225,9 +229,9 @@ func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]boo
 	return nodes, false
 }
 
-// thisCluster returns the name of this cluster: the one that most nodes have, and
-// at least half of those with a name. If there is none and as many nodes have no
-// name, this cluster has no name either.
+// thisCluster returns the name of this cluster: the one that most nodes have,
+// and at least half of the nodes with a name. If there is none and as many
+// nodes have no name, this cluster has no name either.
 func thisCluster(named map[string][]int, bare int) (name string, ok bool) {
 	all, most, next := 0, 0, 0
 	for of, nodes := range named {

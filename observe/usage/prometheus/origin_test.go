@@ -16,14 +16,15 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// scraped are labels of a node's exporter, as the Prometheus operator gives them.
+// scraped returns the labels of a node's exporter as the Prometheus operator
+// sets them.
 func scraped(node string) []string {
 	address := "10.0.0." + strings.TrimPrefix(node, "n") + ":9100"
 	return []string{"instance", address, "job", "node-exporter", "namespace", "monitoring", "pod", "exporter-" + node}
 }
 
-// tenant are labels of a line about a node on a page of a tenant's pod, which
-// runs on n1.
+// tenant returns the labels of a line about a node on a page of a tenant's pod,
+// which runs on n1.
 func tenant(node string) []string {
 	return []string{"instance", "10.244.1.7:8080", "job", "shop/web", "namespace", "shop", "pod", "web-0", "node", node}
 }
@@ -38,8 +39,8 @@ func exporterCluster(nodes int) *cluster.Snapshot {
 	return snapshot
 }
 
-// Whoever has a page that is scraped cannot speak for a node: not where its
-// exporter is there, not where it is not, and not about the age of its samples.
+// Whoever has a scraped page cannot report values for a node: not if its
+// exporter reports, not if it does not, and not about the age of its samples.
 func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 	const cores = "20" // of 32
 	genuine := func() map[string][]one {
@@ -124,9 +125,9 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 	}
 }
 
-// What hardly any node has, such as pressure where most kernels do not report it, is
-// of the nodes' own addresses as far as other answers show. A page could have its own
-// node hot by it otherwise.
+// A metric that hardly any node has, such as pressure where most kernels do not
+// report it, is expected from the nodes' own addresses if other answers come
+// from there. Otherwise a page could use it to make its own node hot.
 func TestTenantsPageAboutWhatNodesLack(t *testing.T) {
 	const pressure = "node_pressure_cpu_waiting_seconds_total"
 	config := configFor("http://localhost:9090")
@@ -168,8 +169,8 @@ func TestTenantsPageAboutWhatNodesLack(t *testing.T) {
 	}
 }
 
-// Nodes that nobody measures do not make a tenant's page count where an exporter is
-// silent: there are more of them than of machines here.
+// Nodes without any measurement do not let a tenant's page count for a node
+// with a silent exporter, even if, as here, they outnumber the machines.
 func TestTenantsPageBesideVirtualNodes(t *testing.T) {
 	for name, change := range map[string]func(*cluster.Node){
 		"virtual":      func(n *cluster.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} },
@@ -195,8 +196,8 @@ func TestTenantsPageBesideVirtualNodes(t *testing.T) {
 	}
 }
 
-// An exporter at its node's address counts though its pod is not known here, as one
-// that has just come.
+// An exporter at its node's address counts even if its pod is unknown here
+// because it has just started.
 func TestExporterWhosePodIsNotKnown(t *testing.T) {
 	server := newFake(t, map[string]string{
 		nodeCPU: vectorOf(of("20", scraped("n1")...), of("20", scraped("n2")...)), nodeStamp: vectorOf(of(stamp(0), scraped("n1")...), of(stamp(0), scraped("n2")...)),
@@ -210,7 +211,8 @@ func TestExporterWhosePodIsNotKnown(t *testing.T) {
 	}
 }
 
-// Nor does it speak for pods, not even for its own against the kubelet.
+// Nor can it report values for pods, not even for its own pod against the
+// kubelet.
 func TestTenantsPageDoesNotSpeakForPods(t *testing.T) {
 	kubelet := func(value, namespace, pod string) one {
 		return of(value, "namespace", namespace, "pod", pod, "instance", "10.0.0.1:10250")
@@ -253,8 +255,8 @@ func TestTenantsPageDoesNotSpeakForPods(t *testing.T) {
 	}
 }
 
-// Where exporters have addresses of their own, nobody can tell two pages on one
-// node apart: that node alone is unknown if they differ.
+// If exporters have addresses of their own, two pages on one node cannot be
+// told apart: only that node is unknown if they differ.
 func TestExportersThatAreNotAtTheirNodesAddresses(t *testing.T) {
 	exporter := func(node, value string) one {
 		return of(value, "instance", "10.244.9."+node+":9100", "node", node, "namespace", "monitoring", "pod", "exporter-"+node)
@@ -275,8 +277,8 @@ func TestExportersThatAreNotAtTheirNodesAddresses(t *testing.T) {
 	}
 }
 
-// An answer with two clusters in it is a problem, and nothing is taken of it
-// where the other cluster's series could be of nodes and pods of this one.
+// An answer with two clusters in it is a problem, and series of the other
+// cluster that could belong to nodes and pods of this one are ignored.
 func TestTwoClustersInOneAnswer(t *testing.T) {
 	eu, us := []string{"cluster", "eu"}, []string{"cluster", "us"}
 	node := func(value, name string, labels []string) one {
@@ -338,9 +340,9 @@ func TestTwoClustersInOneAnswer(t *testing.T) {
 	}
 }
 
-// A page that names clusters makes at most the node unknown at which it is: not
-// where it is scraped at the node's address, not where exporters have addresses of
-// their own, and not by pages on several nodes.
+// A page that names clusters can at most make its own node unknown: not if that
+// is scraped at the node's address, not if exporters have addresses of their
+// own, and not even with pages on several nodes.
 func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 	at := func(address func(node string) []string, more ...string) func(nodes ...string) []one {
 		return func(nodes ...string) []one {
@@ -414,7 +416,7 @@ func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 	}
 }
 
-// The same of pods: those of other nodes stay known.
+// The same holds for pods: those of other nodes stay known.
 func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 	for name, tc := range map[string]struct{ kubelet, page string }{
 		"at the node's address":                 {"10.0.0.2:10250", "10.0.0.1:8080"},
@@ -447,17 +449,16 @@ func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 	}
 }
 
-// Where kubelets are not scraped at their nodes' addresses, a page still speaks for
-// the node of its pod alone: its series name a pod, whatever labels hold that, and
-// whatever the page adds to the labels that the scrape set.
+// If kubelets are not scraped at their nodes' addresses, a page can report only
+// for the node of its pod: its series carry the pod's name, whatever labels
+// hold it, and whatever the page adds to the labels that the scrape set.
 func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
 	const contention = "container_pressure_cpu_waiting_seconds_total"
 	exported := []string{"exported_namespace", "exported_pod"}
 	old := []string{"kubernetes_namespace", "kubernetes_pod_name"}
 	renamed := []string{"pod_namespace", "pod_name"}
 	for name, tc := range map[string]struct {
-		// pair are the labels of the pod that is measured, of the pod that is
-		// scraped.
+		// pair are the labels of the measured pod; of are those of the scraped pod.
 		pair, of []string
 	}{
 		"contention":                        {podLabels[0][:], podLabels[0][:]},
@@ -491,7 +492,7 @@ func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
 	}
 }
 
-// Nor does it dispute another pod's usage there.
+// Nor does it affect another pod's usage there.
 func TestPagesSpeakForTheirOwnPod(t *testing.T) {
 	for name, tc := range map[string]struct{ pair, of []string }{
 		"by old labels":         {podLabels[0][:], podLabels[1][:]},
@@ -520,9 +521,9 @@ func TestPagesSpeakForTheirOwnPod(t *testing.T) {
 	}
 }
 
-// What was scraped at one node's address speaks for no other node, and for no pod
-// of another: neither by an expression that leaves no labels of the pod, nor where
-// scrapes set none.
+// Series scraped at one node's address count for no other node and for no pod
+// of another, whether an expression drops the labels of the pod or the scrape
+// sets none.
 func TestPagesAtANodesAddressSpeakForNoOther(t *testing.T) {
 	at := func(value, node string, more ...string) one {
 		return of(value, append([]string{"instance", "10.0.0." + strings.TrimPrefix(node, "n") + ":9100"}, more...)...)
@@ -575,7 +576,7 @@ func TestPagesAtANodesAddressSpeakForNoOther(t *testing.T) {
 	}
 }
 
-// Nor does a page at a node's address speak for pods of other nodes.
+// Nor does a page at a node's address count for pods of other nodes.
 func TestPagesAtANodesAddressSpeakForNoOthersPods(t *testing.T) {
 	from := func(node, value string) one {
 		return of(value, "namespace", "monitoring", "pod", "exporter-n2", "instance", "10.0.0."+strings.TrimPrefix(node, "n")+":10250")
@@ -592,8 +593,8 @@ func TestPagesAtANodesAddressSpeakForNoOthersPods(t *testing.T) {
 	}
 }
 
-// A pod of a StatefulSet that came to another node is still known to the server on
-// its last one. That is no dispute.
+// After a StatefulSet pod has moved to another node, the server still has its
+// series on the old one. That is not a conflict.
 func TestPodsThatCameAgainElsewhere(t *testing.T) {
 	from := func(node, value string) one {
 		return of(value, "namespace", "shop", "pod", "db-0", "instance", "10.0.0."+strings.TrimPrefix(node, "n")+":10250")
@@ -618,7 +619,7 @@ func TestPodsThatCameAgainElsewhere(t *testing.T) {
 	}
 }
 
-// All built-in queries have the matchers, those of history too.
+// All built-in queries have the matchers, including those of history.
 func TestMatchersAreInEveryBuiltInQuery(t *testing.T) {
 	for _, preset := range []Preset{NodeExporter, Kubelet} {
 		server := newFake(t, healthy())

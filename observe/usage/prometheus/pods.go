@@ -12,8 +12,8 @@ import (
 
 type podKey struct{ namespace, name string }
 
-// podParts records what has been seen of a pod: a bit per window and resource,
-// and whether anything about it was wrong.
+// podParts records what has been seen for a pod: a bit per window and resource,
+// and whether anything was wrong.
 type podParts uint8
 
 const (
@@ -28,27 +28,28 @@ type podTable struct {
 	index                    map[podKey]int32
 	pods                     []usage.PodSample
 	parts                    []podParts
-	// own are the parts that were scraped at the own address of the pod's node.
+	// own are the parts that were scraped at the address of the pod's node.
 	own []podParts
-	// nodes are the pods' nodes; of a pod that is not known, the node at whose
-	// address it was seen first, or unknownNode.
+	// nodes are the pods' nodes; for an unknown pod, the node at whose address it
+	// was first seen, or unknownNode.
 	nodes      []int
 	namespaces map[string]string
 	problems   usage.Problems
-	// origin and disputed are of the query's answer. Disputed pods have several
-	// values, none of them a kubelet's as far as is known.
+	// origin and disputed belong to the answer of the current query. Disputed pods
+	// have several values, none of which is known to be a kubelet's.
 	origin   origin
 	disputed map[int32]bool
 	// settled: an answer shows that nodes are scraped at their own addresses.
 	settled bool
-	// query is the one whose answer is being read, series its count so far.
+	// query is the query whose answer is being read, series the number of its
+	// series so far.
 	query  *podQuery
 	series int
 }
 
 const unknownNode = -1
 
-// begin begins the answer to a query.
+// begin starts reading the answer to a query.
 func (t *podTable) begin(query *podQuery, r *round) {
 	t.query, t.series, t.origin, t.disputed = query, 0, newOrigin(r.index), map[int32]bool{}
 }
@@ -104,14 +105,14 @@ func (t *podTable) add(namespace, name []byte, node int) int32 {
 		key.namespace = string(namespace)
 		t.namespaces[key.namespace] = key.namespace
 	}
-	i := int32(len(t.pods)) // an answer's bytes bound it
+	i := int32(len(t.pods)) // bounded by the size of the answer
 	t.index[key] = i
 	t.pods, t.parts = append(t.pods, usage.PodSample{Namespace: key.namespace, Name: key.name}), append(t.parts, 0)
 	t.own, t.nodes = append(t.own, 0), append(t.nodes, node)
 	return i
 }
 
-// part is the bit of a query's values.
+// part is the bit for a query's values.
 func (q *podQuery) part() podParts {
 	resource, _ := resourceOf(q.metric)
 	if q.window == usage.Last {
@@ -120,10 +121,10 @@ func (q *podQuery) part() podParts {
 	return 1 << resource
 }
 
-// set stores a value. Two values for the same are no sum of a pod's containers,
-// so such a pod is rejected, unless kubelets gave both and they agree: then the
-// higher counts.
-// What a kubelet gave takes the place of what another page did.
+// set stores a value. Two values for the same pod are not a sum of its
+// containers, so such a pod is rejected, unless both come from kubelets and
+// agree; then the higher one counts. A kubelet's value replaces that of another
+// page.
 func (t *podTable) set(i int32, own bool, p point) {
 	pod, metric, part := &t.pods[i], t.query.metric, t.query.part()
 	resource, _ := resourceOf(metric)
@@ -166,32 +167,33 @@ func (t *podTable) set(i int32, own bool, p point) {
 	}
 }
 
-// near reports whether two amounts may be one pod's as two scrapes see it.
+// near reports whether two amounts may belong to one pod as seen by two
+// scrapes.
 func near(a, b int64, resource cluster.Resource) bool {
-	least := cluster.Amounts{10, 16 << 20} // a small pod's amounts may differ by all of them
+	least := cluster.Amounts{10, 16 << 20} // a small pod's values may differ by their full amounts
 	return math.Abs(float64(a-b)) <= max(agreePart*float64(max(a, b)), float64(least[resource]))
 }
 
-// podAmount returns a value in milli-cores or bytes. The Store judges negative
+// podAmount returns a value in milli-cores or bytes. The Store handles negative
 // ones.
 func podAmount(value float64, unit source.Unit) (int64, bool) {
 	const most = 1 << 53
 	if unit == source.Cores {
 		value *= 1000
 	}
-	if !(math.Abs(value) < most) { // also when NaN
+	if !(math.Abs(value) < most) { // also true for NaN
 		return 0, false
 	}
 	return int64(math.Round(value)), true
 }
 
-// foreign counts a value that does not count for a pod.
+// foreign counts a value that is rejected for a pod.
 func (t *podTable) foreign(i int32, why string) {
 	t.problems.Add(usage.Foreign, shown(fmt.Sprintf("%s of pod %s/%s %s", t.query.metric, t.pods[i].Namespace, t.pods[i].Name, why)))
 }
 
-// finish drops the values of a query that cannot be told to be of this cluster's
-// pods.
+// finish drops the values of a query that cannot be attributed to this
+// cluster's pods.
 func (t *podTable) finish() {
 	if !t.query.builtIn {
 		return
@@ -249,8 +251,8 @@ func (t *podTable) result() []usage.PodSample {
 	return kept
 }
 
-// pods queries all pods, one query after the other: they share a table, and are
-// the heaviest for the server.
+// pods queries all pods, one query after the other, because they share a table
+// and are the heaviest queries for the server.
 func (s *Source) pods(ctx context.Context, r *round, expected int) (*podTable, error) {
 	table := newPodTable(&s.config, expected)
 	for i := range s.podQueries {

@@ -16,16 +16,16 @@ type nodeQuery struct {
 	window     usage.Window
 	unit       source.Unit
 	expression string
-	// stamp is the expression of when each node was measured; empty if the time
-	// of the evaluation is used instead.
+	// stamp is the expression for when each node was measured; empty if the
+	// evaluation time is used instead.
 	stamp string
-	// builtIn means that the policy gives no expression for it: whoever has a
-	// page that is scraped can add series to it, so that their origin counts.
+	// builtIn means that the policy gives no expression for it. Whoever has a
+	// scraped page can then add series to it, so their origin is checked.
 	builtIn bool
-	// ofKubelets means that kubelets export what it asks for, not node-exporter.
+	// ofKubelets means that kubelets export its metric, not node-exporter.
 	ofKubelets bool
-	// floor is the index of the query for the five-minute mean that this one's
-	// maximum cannot be below; -1 if there is none.
+	// floor is the index of the query for the five-minute mean, below which this
+	// query's maximum cannot be; -1 if there is none.
 	floor int
 }
 
@@ -92,7 +92,7 @@ func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuer
 		}
 	}
 	if window == usage.Last && override.Expr != "" && plainStamp(override.Expr) == "" {
-		query.stamp = "" // a second query would only return the time of the evaluation
+		query.stamp = "" // a second query would only return the evaluation time
 	}
 	if whole := override.Windows[window]; whole != "" {
 		query.expression, query.builtIn = whole, false
@@ -123,11 +123,11 @@ type podQuery struct {
 	window     usage.Window
 	unit       source.Unit
 	expression string
-	builtIn    bool // as of a nodeQuery
+	builtIn    bool // as for a nodeQuery
 }
 
-// podQueries returns the queries about pods: means always, samples only if
-// nodes are asked for them.
+// podQueries returns the queries about pods: always means, and samples only if
+// nodes are queried for them.
 func (c *settings) podQueries() []podQuery {
 	if c.NodesOnly {
 		return nil

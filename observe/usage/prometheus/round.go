@@ -15,13 +15,13 @@ const (
 	// alwaysAsked is the length up to which windows are queried at every
 	// sample.
 	alwaysAsked = 10 * time.Minute
-	// keptPart divides a longer window's length into the time for which its
-	// answer is valid; maxKept is the most.
+	// keptPart divides a longer window's length into the time for which its answer
+	// stays valid; maxKept is the maximum.
 	keptPart = 20
 	maxKept  = 10 * time.Minute
 )
 
-// answer queries one metric and window of all nodes, or reuses the answer that
+// answer queries one metric and window of all nodes, or reuses an answer that
 // is still valid.
 func (s *Source) answer(ctx context.Context, r *round, i int) error {
 	query, now := &s.nodeQueries[i], s.config.Now()
@@ -40,7 +40,7 @@ func (s *Source) answer(ctx context.Context, r *round, i int) error {
 	return nil
 }
 
-// judge judges the answers, after all have come.
+// judge judges the answers after all of them have arrived.
 func (s *Source) judge(r *round, pods *podTable) {
 	together(r.columns, pods.settled)
 	for i, c := range r.columns {
@@ -57,8 +57,8 @@ func (s *Source) judge(r *round, pods *podTable) {
 	}
 }
 
-// together has columns know of each other that nodes are scraped at their own
-// addresses: those of kubelets, and those of node-exporter.
+// together shares between columns that nodes are scraped at their own
+// addresses, separately for columns of kubelets and of node-exporter.
 func together(columns []*column, kubelets bool) {
 	settled := map[bool]bool{true: kubelets} // by ofKubelets
 	for _, c := range columns {
@@ -73,15 +73,15 @@ func together(columns []*column, kubelets bool) {
 	}
 }
 
-// stamps are the times at which nodes were measured last.
+// stamps are the times at which nodes were last measured.
 type stamps struct {
 	builtIn  bool
 	at       map[string]time.Time
 	problems usage.Problems
 }
 
-// stamp queries when the nodes were last measured. Of two servers' times the
-// older counts.
+// stamp queries when the nodes were last measured. If two servers give
+// different times, the older one counts.
 func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
 	found, from := r.stamps[expression], newOrigin(r.index)
 	byOwn := map[bool]map[string]time.Time{false: {}, true: found.at}
@@ -120,8 +120,8 @@ type round struct {
 	snapshot *cluster.Snapshot
 	index    *nodeIndex
 	queries  []nodeQuery
-	// answers and columns are parallel to queries; an answer that was kept has no
-	// column. stamps are by expression.
+	// answers and columns are parallel to queries; an answer that was reused has
+	// no column. stamps are by expression.
 	answers  []*keptAnswer
 	columns  []*column
 	stamps   map[string]*stamps
@@ -155,7 +155,7 @@ func (r *round) nodes(every bool) []usage.NodeSample {
 }
 
 // readings returns the readings of a node. Metrics that are no longer scraped
-// are left out: their windows are of the past.
+// are left out, because their windows lie in the past.
 func (r *round) readings(node string) []usage.Reading {
 	var readings []usage.Reading
 	for i := range r.queries {
@@ -179,7 +179,7 @@ func (r *round) readings(node string) []usage.Reading {
 }
 
 // value returns a query's value for a node. A highest mean is evaluated every
-// five minutes by the clock; until then a newer mean may be the highest.
+// five minutes of wall-clock time; until then a newer mean may be the highest.
 func (r *round) value(query int, node string) (value float64, at time.Time, ok bool) {
 	answer := r.answers[query]
 	value, ok = answer.values[node]
@@ -191,7 +191,7 @@ func (r *round) value(query int, node string) (value float64, at time.Time, ok b
 	return value, answer.evaluated, ok
 }
 
-// collect adds up the problems; a series that no query could match counts once.
+// collect adds up the problems; a series that matched no query counts once.
 func (r *round) collect() {
 	unmatched := map[string]bool{}
 	for i := range r.answers {

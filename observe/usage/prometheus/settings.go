@@ -19,16 +19,15 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// Preset says which exporter's names usage of nodes is read by.
+// Preset selects the exporter whose metric names are used for node usage.
 type Preset string
 
-// The exporters whose names are known.
+// The exporters whose metric names are known.
 const (
-	// NodeExporter are node_cpu_seconds_total, node_memory_* and
-	// node_pressure_*.
+	// NodeExporter uses node_cpu_seconds_total, node_memory_* and node_pressure_*.
 	NodeExporter Preset = "NodeExporter"
-	// Kubelet are node_cpu_usage_seconds_total and
-	// node_memory_working_set_bytes, from the kubelet's /metrics/resource.
+	// Kubelet uses node_cpu_usage_seconds_total and node_memory_working_set_bytes,
+	// from the kubelet's /metrics/resource.
 	Kubelet Preset = "Kubelet"
 )
 
@@ -141,7 +140,7 @@ func (c *Config) Validate(path *field.Path, metrics []usage.Metric) field.ErrorL
 	return append(errs, validateQueries(path.Child("queries", "pods"), c.Queries.Pods, true, presetMetrics[:2])...)
 }
 
-// validateLogin allows one way of logging in at most.
+// validateLogin allows at most one way of logging in.
 func (c *Config) validateLogin(path *field.Path) field.ErrorList {
 	var ways []string
 	if c.BearerTokenFile != "" {
@@ -155,7 +154,7 @@ func (c *Config) validateLogin(path *field.Path) field.ErrorList {
 	}
 	var errs field.ErrorList
 	if len(ways) > 1 {
-		errs = append(errs, field.Forbidden(path.Child(ways[1]), fmt.Sprintf("%s is set already; only one of them may be", ways[0])))
+		errs = append(errs, field.Forbidden(path.Child(ways[1]), fmt.Sprintf("%s is already set; set only one of them", ways[0])))
 	}
 	errs = append(errs, c.BearerTokenSecret.Validate(path.Child("bearerTokenSecret"))...)
 	return append(errs, c.BasicAuth.Validate(path.Child("basicAuth"))...)
@@ -167,11 +166,11 @@ func validateLabel(path *field.Path, name string) field.ErrorList {
 	if labelName.MatchString(name) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, "must be the name of a label: letters, digits and '_', no digit first")}
+	return field.ErrorList{field.Invalid(path, name, "must be the name of a label: letters, digits and '_', not starting with a digit")}
 }
 
-// validateMatchers checks labels and values of matchers. Queries choose names of
-// series themselves.
+// validateMatchers checks labels and values of matchers. The names of series
+// are chosen by the queries.
 func validateMatchers(path *field.Path, matchers map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	for _, label := range slices.Sorted(maps.Keys(matchers)) {
@@ -188,11 +187,11 @@ func validateMatchers(path *field.Path, matchers map[string]string) field.ErrorL
 	return errs
 }
 
-// presetMetrics are those with built-in queries, the ones of pods first.
+// presetMetrics are the metrics with built-in queries, those of pods first.
 var presetMetrics = []usage.Metric{usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 
-// validateQueries checks the queries of nodes or pods, which must be of the
-// known metrics.
+// validateQueries checks the queries of nodes or pods, whose metrics must be
+// known.
 func validateQueries(path *field.Path, queries map[usage.Metric]Query, pods bool, known []usage.Metric) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(queries)) {
@@ -234,8 +233,8 @@ func (q *Query) unit(metric usage.Metric) source.Unit {
 	return unitsOf(metric, false)[0]
 }
 
-// unitsOf returns the units that a metric of a node, or of a pod, may be in;
-// the first is the default.
+// unitsOf returns the units allowed for a metric of a node or a pod; the first
+// is the default.
 func unitsOf(metric usage.Metric, pod bool) []source.Unit {
 	units := map[usage.Metric][]source.Unit{usage.CPU: {source.Cores, source.Milli}, usage.Memory: {source.Bytes}}[metric]
 	switch {
@@ -256,7 +255,7 @@ type settings struct {
 	access.Env
 
 	client *http.Client
-	// parallel is how many queries run at once, maxBytes bounds one answer.
+	// parallel is how many queries run at once; maxBytes bounds one answer.
 	parallel int
 	maxBytes int64
 }

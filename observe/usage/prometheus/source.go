@@ -1,16 +1,16 @@
 // Package prometheus reads usage from servers with the Prometheus HTTP API:
 // Prometheus itself, Thanos, Mimir, VictoriaMetrics. The server computes the
-// windows, so that a process knows them at its first sample.
+// windows, so a process knows them from its first sample.
 //
-// It decides how to ask, which node a series is about and what unit a value is
-// in. usage.Store decides whether a sample is too old or more than its node
+// It decides how to query, which node a series is about and what unit a value
+// has. usage.Store decides whether a sample is too old or more than its node
 // has; the given http.Client handles credentials.
 //
-// An incomplete answer fails the whole sample: half a reading would make pods
-// look idle. A series that cannot be interpreted is left out and counted;
-// nothing is ever taken for zero. A node's readings are as old as the node's
-// last scrape, not as the query: a mean of a day would otherwise outlive its
-// node by a day.
+// An incomplete answer fails the whole sample, because an incomplete reading
+// would make pods look idle. A series that cannot be interpreted is left out
+// and counted; a missing value never becomes zero. A node's readings are as old
+// as the node's last scrape, not as the query; otherwise the mean of a day
+// would outlive its node by a day.
 //
 // Windows of over ten minutes are queried again after a twentieth of their
 // length, at most ten minutes; until then the last answer is reused for the
@@ -41,16 +41,16 @@ type Source struct {
 	nodeQueries []nodeQuery
 	podQueries  []podQuery
 
-	// kept are the answers of long windows, parallel to nodeQueries.
+	// kept are the answers for long windows, parallel to nodeQueries.
 	kept []atomic.Pointer[keptAnswer]
 	// podCount is the last number of pods, the expected size of the next table.
 	podCount atomic.Int64
 }
 
-// New returns a Source and sends no query yet.
+// New returns a Source without sending a query.
 func (c *Config) New(env *access.Env) (access.Reader, error) {
 	if c.Address == "" {
-		return nil, errors.New("prometheus.address: must be set, because the DeschedulerPolicy's metricsProviders name no Prometheus; nodesync takes it from --prom as well")
+		return nil, errors.New("prometheus.address: must be set, because the DeschedulerPolicy's metricsProviders name no Prometheus; nodesync also takes it from --prom")
 	}
 	if c.BearerTokenFile != "" && !strings.HasPrefix(strings.ToLower(c.Address), "https://") && env.IsOwnToken(c.BearerTokenFile) {
 		return nil, fmt.Errorf("prometheus.bearerTokenFile: %q is the token of this process, which may evict pods: it is only sent over https", c.BearerTokenFile)
@@ -71,8 +71,8 @@ func (c *Config) New(env *access.Env) (access.Reader, error) {
 	return sourceOf(s)
 }
 
-// besides returns what is asked for beside these metrics: stolen CPU wherever
-// node-exporter's CPU is, whose usage leaves it out.
+// besides returns what is queried in addition to these metrics: stolen CPU
+// wherever node-exporter's CPU is, because that usage excludes it.
 func (c *Config) besides(metrics []usage.Metric) []usage.Metric {
 	if _, own := c.Queries.Nodes[usage.CPU]; c.NodeMetrics == NodeExporter && !own && slices.Contains(metrics, usage.CPU) {
 		return []usage.Metric{usage.CPUStolen}
@@ -114,13 +114,13 @@ func (s *Source) instant(ctx context.Context, expression string, visit func(*ser
 	return err
 }
 
-// keptAnswer is what is kept of a column.
+// keptAnswer is the part of a column that is kept.
 type keptAnswer struct {
 	// evaluated is the evaluation time of an instant query.
 	asked, evaluated time.Time
 	// values are by node name.
 	values   map[string]float64
 	problems usage.Problems
-	// unmatched are series of no node, by example.
+	// unmatched are series that belong to no node, by example.
 	unmatched map[string]bool
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// answerWith answers every query with a status and a body of a type.
+// answerWith answers every query with a status and a body of a content type.
 func answerWith(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -26,7 +26,7 @@ func answerWith(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// A server that does not answer as it should is an error of the whole sample,
+// A server that does not answer properly is an error of the whole sample,
 // whichever query meets it.
 func TestFaultsOfTheServer(t *testing.T) {
 	whole := vectorOf(of("1", "node", "n1"))
@@ -86,7 +86,7 @@ func (withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// cutShort promises more than it sends.
+// cutShort announces more than it sends.
 func cutShort(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
@@ -103,7 +103,7 @@ func TestServerThatIsDown(t *testing.T) {
 	}
 }
 
-// A slow server is given up, whether it is slow to begin or to go on; and it
+// A slow server times out, whether it is slow to start or to continue; and it
 // recovers.
 func TestServerThatIsSlow(t *testing.T) {
 	for _, begun := range []bool{false, true} {
@@ -148,7 +148,7 @@ func TestCancelledSample(t *testing.T) {
 	}
 }
 
-// 200 MB are not read to their end.
+// 200 MB are not read to the end.
 func TestAnswerThatIsTooLarge(t *testing.T) {
 	sent := make(chan int64, 16)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -175,8 +175,7 @@ func TestAnswerThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// What is wrong with single series is left out and counted, and never turned
-// into a zero.
+// Faulty series are left out and counted, and never become zero.
 func TestFaultsOfSeries(t *testing.T) {
 	n1, n2 := []string{"node", "n1"}, []string{"node", "n2"}
 	fraction := func(unit source.Unit) func(*settings) {
@@ -236,8 +235,8 @@ func TestFaultsOfSeries(t *testing.T) {
 	}
 }
 
-// A server whose clock is off is not put right behind anybody's back: the Store
-// sees how far its samples are off.
+// A server whose clock is off is not silently corrected: the Store sees how far
+// its samples are off.
 func TestClockThatIsOff(t *testing.T) {
 	answers := healthy()
 	answers[nodeStamp] = vectorOf(of(stamp(8*3600), "node", "n1"))
@@ -247,7 +246,7 @@ func TestClockThatIsOff(t *testing.T) {
 	}
 }
 
-// A capacity that is not known makes nothing of a percentage.
+// A percentage of an unknown capacity is unknown.
 func TestPercentOfNothing(t *testing.T) {
 	snapshot := clusterOf(1)
 	snapshot.Nodes[0].Node.Capacity[0] = 0
@@ -288,7 +287,7 @@ func TestFaultsOfPods(t *testing.T) {
 	}
 }
 
-// An empty cluster, or none of its nodes measured, is no error.
+// An empty cluster, or one without a measured node, is not an error.
 func TestNoNodes(t *testing.T) {
 	source := newSource(t, configFor(newFake(t, healthy()).URL))
 	batch := sample(t, source, clusterOf(0))
@@ -300,7 +299,7 @@ func TestNoNodes(t *testing.T) {
 	}
 }
 
-// Points that were not asked for go nowhere.
+// Points that were not queried are ignored.
 func TestHistoryBesideItsTimes(t *testing.T) {
 	points := [][]any{}
 	for _, second := range []int64{-1 << 30, -90, -61, -46, -45, -44, -30, 15, 1 << 30} {

@@ -37,8 +37,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Windows of nodes are asked for as needed; of pods the mean always and samples
-// only if nodes' samples are asked for.
+// Node windows are queried as needed; for pods the mean is always queried, and
+// samples only if nodes' samples are.
 func TestWindowsAsked(t *testing.T) {
 	day, err := usage.ParseWindow("max_avg_1d")
 	if err != nil {
@@ -64,8 +64,8 @@ func TestWindowsAsked(t *testing.T) {
 	}
 }
 
-// Long windows are heavy for the server: their answers serve for a twentieth of
-// their length.
+// Long windows are expensive for the server, so their answers are reused for a
+// twentieth of their length.
 func TestLongWindowsAreAskedSeldom(t *testing.T) {
 	hour, err := usage.ParseWindow("avg_1h")
 	if err != nil {
@@ -98,8 +98,8 @@ func TestLongWindowsAreAskedSeldom(t *testing.T) {
 	}
 }
 
-// The highest mean of five minutes is never below the newest, and known as soon
-// as that is.
+// The highest five-minute mean is never below the newest, and known as soon as
+// that is.
 func TestHighestMeanIsNotBelowTheNewest(t *testing.T) {
 	server := newFake(t, map[string]string{
 		nodeStamp:       vectorOf(of(stamp(0), "node", "n1"), of(stamp(0), "node", "n2"), of(stamp(0), "node", "n3")),
@@ -151,7 +151,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// A server that takes no POST is asked by GET, and from then on at once.
+// A server that does not accept POST is queried by GET, from then on
+// immediately.
 func TestFallsBackToGet(t *testing.T) {
 	server := newFake(t, healthy())
 	posts := 0
@@ -194,7 +195,8 @@ func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.canned.RoundTrip(r)
 }
 
-// Queries are bounded in number at a time and in number a second.
+// Both the number of concurrent queries and the number of queries per second
+// are bounded.
 func TestQueriesAreBounded(t *testing.T) {
 	cases := map[string]struct {
 		parallel    int
@@ -202,7 +204,7 @@ func TestQueriesAreBounded(t *testing.T) {
 		most        int32
 		wantSeconds float64
 	}{
-		// Seven queries of a second each, the two of pods one after the other.
+		// Seven queries of a second each; the two for pods run one after the other.
 		"two at a time":               {2, 1000, 2, 4},
 		"one at a time":               {1, 1000, 1, 7},
 		"one in two seconds, but one": {1, 0.5, 1, 13},
@@ -226,7 +228,7 @@ func TestQueriesAreBounded(t *testing.T) {
 	}
 }
 
-// Problems tell what could not be used; warnings of the server are among them.
+// Problems describe what could not be used, including the server's warnings.
 func TestProblems(t *testing.T) {
 	const warning = `{"status":"success","warnings":["store \"a\" is down"],"isPartial":true,"data":{"resultType":"vector","result":[]}}`
 	cases := map[string]struct {
@@ -270,7 +272,7 @@ func TestProblems(t *testing.T) {
 				server.set(key, answer)
 			}
 			batch := sample(t, newSource(t, configFor(server.URL)), clusterOf(2))
-			if name == "warnings" { // the third says that nothing came
+			if name == "warnings" { // the third warning is the empty result
 				problem := batch.Problems[usage.Unreadable]
 				problem.Examples = problem.Examples[:2]
 				batch.Problems[usage.Unreadable] = problem

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// mostPercent and mostFraction are beyond what any node can use.
+	// mostPercent and mostFraction are higher than any node's usage.
 	mostPercent  = 400
 	mostFraction = 4
-	// fractionLike is the percentage that gives fractions away: no node's is
-	// above it.
+	// fractionLike is the percentage that reveals fractions: if no node is above
+	// it, values are fractions.
 	fractionLike = 1.5
 )
 
@@ -42,7 +42,7 @@ func convert(value float64, unit source.Unit, metric usage.Metric, node *cluster
 	case unit == source.Percent && ofResource && value > mostPercent:
 		return 0, usage.Absurd
 	case unit == source.Fraction && value > mostFraction:
-		return 0, usage.Contradictory // a percentage, most likely
+		return 0, usage.Contradictory // most likely a percentage
 	case unit == source.Percent:
 		value *= 0.01
 	case unit != source.Fraction:

@@ -53,13 +53,13 @@ type TLS struct {
 	InsecureSkipVerify bool `json:"insecureSkipVerify"`
 }
 
-// Validate checks what is set; plain means that TLS is not used.
+// Validate checks the settings; plain means that TLS is not used.
 func (t *TLS) Validate(path *field.Path, plain bool) field.ErrorList {
 	if *t == (TLS{}) {
 		return nil
 	}
 	if plain {
-		return field.ErrorList{field.Forbidden(path, "has no meaning with http; use https")}
+		return field.ErrorList{field.Forbidden(path, "has no effect with http; use https")}
 	}
 	var errs field.ErrorList
 	switch {
@@ -69,7 +69,7 @@ func (t *TLS) Validate(path *field.Path, plain bool) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("certFile"), "keyFile needs the certificate of the key"))
 	}
 	if t.InsecureSkipVerify && t.CAFile != "" {
-		errs = append(errs, field.Forbidden(path.Child("insecureSkipVerify"), "caFile says what to check certificates against; only one of them may be set"))
+		errs = append(errs, field.Forbidden(path.Child("insecureSkipVerify"), "caFile sets the authorities to verify against; set only one of them"))
 	}
 	if _, err := netip.ParseAddr(t.ServerName); err != nil && t.ServerName != "" {
 		errs = append(errs, check.Valid(path.Child("serverName"), t.ServerName, validation.IsDNS1123Subdomain)...)
@@ -77,7 +77,7 @@ func (t *TLS) Validate(path *field.Path, plain bool) field.ErrorList {
 	return errs
 }
 
-// Validate checks a user name and where its password is.
+// Validate checks a user name and the location of its password.
 func (b *BasicAuth) Validate(path *field.Path) field.ErrorList {
 	if *b == (BasicAuth{}) {
 		return nil
@@ -86,20 +86,20 @@ func (b *BasicAuth) Validate(path *field.Path) field.ErrorList {
 	inFile, inSecret := b.PasswordFile != "", b.PasswordSecret != (SecretKey{})
 	switch {
 	case b.Username == "":
-		errs = append(errs, field.Required(path.Child("username"), "a password needs a user name"))
+		errs = append(errs, field.Required(path.Child("username"), "a password requires a user name"))
 	case strings.Contains(b.Username, ":"):
 		errs = append(errs, field.Invalid(path.Child("username"), b.Username, "must not contain a colon"))
 	}
 	switch {
 	case inFile && inSecret:
-		errs = append(errs, field.Forbidden(path.Child("passwordSecret"), "passwordFile is set already; only one of them may be"))
+		errs = append(errs, field.Forbidden(path.Child("passwordSecret"), "passwordFile is already set; set only one of them"))
 	case !inFile && !inSecret:
-		errs = append(errs, field.Required(path.Child("passwordFile"), "a user name needs passwordFile or passwordSecret"))
+		errs = append(errs, field.Required(path.Child("passwordFile"), "a user name requires passwordFile or passwordSecret"))
 	}
 	return append(errs, b.PasswordSecret.Validate(path.Child("passwordSecret"))...)
 }
 
-// Validate checks that a Secret is named in full, or not at all.
+// Validate checks that a Secret is named completely or not at all.
 func (s SecretKey) Validate(path *field.Path) field.ErrorList {
 	if s == (SecretKey{}) {
 		return nil
@@ -132,7 +132,7 @@ func ValidateHeaders(path *field.Path, headers map[string]string) field.ErrorLis
 		case !headerName.MatchString(name):
 			errs = append(errs, field.Invalid(path, name, "must be the name of an HTTP header"))
 		case strings.EqualFold(name, "Authorization"):
-			errs = append(errs, field.Forbidden(key, "fields of their own hold tokens and passwords"))
+			errs = append(errs, field.Forbidden(key, "use the dedicated fields for tokens and passwords"))
 		case strings.ContainsFunc(headers[name], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			errs = append(errs, field.Invalid(key, headers[name], "must not contain line ends or control characters"))
 		}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What is wrong with credentials is reported by the name of the field.
+// Errors in credentials name the field.
 func TestInvalidLogins(t *testing.T) {
 	path := field.NewPath("x")
 	whole := SecretKey{Namespace: "ns", Name: "n", Key: "k"}
@@ -19,7 +19,7 @@ func TestInvalidLogins(t *testing.T) {
 		want string
 	}{
 		"a Secret without a name":         {SecretKey{Namespace: "ns", Key: "k"}.Validate(path), "x.name: Required value: namespace, name and key must all be set"},
-		"a file and a Secret":             {basic(BasicAuth{Username: "ali", PasswordFile: "f", PasswordSecret: whole}), "x.passwordSecret: Forbidden: passwordFile is set already"},
+		"a file and a Secret":             {basic(BasicAuth{Username: "ali", PasswordFile: "f", PasswordSecret: whole}), "x.passwordSecret: Forbidden: passwordFile is already set"},
 		"a login without a name":          {basic(BasicAuth{PasswordFile: "f"}), "x.username: Required value"},
 		"a login without a password":      {basic(BasicAuth{Username: "ali"}), "x.passwordFile: Required value"},
 		"a certificate without a key":     {tls(TLS{CertFile: "f"}), "x.keyFile: Required value"},

@@ -8,8 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// OtherPeriod is the assumed renewal period of windows that have none of their
-// own.
+// OtherPeriod is the assumed renewal period of windows that are not listed.
 const OtherPeriod = 15 * time.Minute
 
 // Periods returns how often Crane's controller renews its windows.

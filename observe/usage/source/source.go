@@ -1,9 +1,9 @@
-// Package source defines what a usage source is: its settings, which know their
-// defaults and what is wrong with them, and what others need to know about it.
-// The policy, lint, doctor and the policy reference use the description; none
-// of them knows a source by its name.
+// Package source defines what a usage source is: its settings, with their
+// defaults and validation, and a description for others. The policy, lint,
+// doctor and the policy reference use the description; none of them refers to a
+// source by name.
 //
-// The source's own package reads usage and declares the settings. Package kinds
+// The source's own package declares the settings and reads usage. Package kinds
 // lists the kinds.
 package source
 
@@ -16,28 +16,28 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Config is how a source of one kind is read: a pointer to a struct whose
-// fields are what a policy says of it. A kind without fields has no block in a
+// Config holds the settings of a source of one kind: a pointer to a struct
+// whose fields are the policy's. A kind without fields has no block in a
 // policy.
 type Config interface {
 	// Default returns the settings of an unconfigured source.
 	Default() Config
-	// Validate returns everything that is wrong with the settings. metrics are
-	// those that the policy adds.
+	// Validate returns all errors in the settings. metrics are those that the
+	// policy adds.
 	Validate(path *field.Path, metrics []usage.Metric) field.ErrorList
 	// Describe returns what others need to know about a source with these
 	// settings.
 	Describe() Description
 }
 
-// Description is what others need to know about a source.
+// Description is what other packages need to know about a source.
 type Description struct {
-	// Name is the kind of source, as policies, output and metrics have it.
+	// Name is the kind of source, as used in policies, output and metrics.
 	Name string
-	// Server is the one server that is asked; nil if there is none, or one per
+	// Server is the one server that is queried; nil if there is none, or one per
 	// node.
 	Server *Server
-	// TLS is how servers are checked.
+	// TLS is how servers are verified.
 	TLS TLS
 	// GivesWindows reports whether windows are known from the first sample on.
 	GivesWindows bool
@@ -46,32 +46,33 @@ type Description struct {
 	DatesValues bool
 	// Signals are the metrics other than cpu and memory.
 	Signals []usage.Metric
-	// Pods is what the names of the pods begin with that commonly serve it; empty
-	// if there are none.
+	// Pods is the prefix of the names of the pods that commonly serve it; empty if
+	// there are none.
 	Pods string
-	// Plain reports whether it is asked by http unless the policy says https.
+	// Plain reports whether it is queried by http unless the policy sets https.
 	Plain bool
-	// Rights are what the process needs from the API server to read it.
+	// Rights are the permissions at the API server that the process needs to read
+	// it.
 	Rights []Right
-	// Hints are the advice about errors, replacing that for servers that are
-	// asked over HTTP.
+	// Hints are the advice about errors; they replace the general advice for
+	// servers that are queried over HTTP.
 	Hints []Hint
-	// Advice is how to fix what is wrong with the source.
+	// Advice is how to fix problems with the source.
 	Advice map[Topic]string
 }
 
-// Server is a server that is asked for all nodes.
+// Server is a server that is queried for all nodes.
 type Server struct {
-	// Address is its URL; empty if the policy does not give it.
+	// Address is its URL; empty if the policy does not set it.
 	Address string
 	// Login reports whether a token or password is sent.
 	Login bool
 }
 
-// Right is one thing that the API server has to allow.
+// Right is one permission at the API server.
 type Right struct {
 	Verb, Group string
-	// Resource may carry a subresource after a slash.
+	// Resource may include a subresource after a slash.
 	Resource string
 	// Namespace and Name narrow it down; empty means all.
 	Namespace, Name string
@@ -87,27 +88,27 @@ type Hint struct {
 	Topic Topic
 }
 
-// Topic is what may be wrong with a source.
+// Topic is a kind of problem with a source.
 type Topic string
 
 // The topics.
 const (
 	Refused      Topic = "refused"      // nothing listens at its address
-	Unauthorized Topic = "unauthorized" // it does not know who is asking
-	Forbidden    Topic = "forbidden"    // it does not allow it
+	Unauthorized Topic = "unauthorized" // it does not accept the credentials
+	Forbidden    Topic = "forbidden"    // it does not allow the request
 	Ungranted    Topic = "ungranted"    // the API server grants no token for it
-	NotFound     Topic = "not found"    // it has nothing at the path
+	NotFound     Topic = "not found"    // it serves nothing at the path
 	Empty        Topic = "empty"        // it covers no node
-	Lacking      Topic = "lacking"      // it lacks a metric, for which METRIC stands
-	Unmatched    Topic = "unmatched"    // it covers some nodes only
+	Lacking      Topic = "lacking"      // it lacks a metric; METRIC is its placeholder
+	Unmatched    Topic = "unmatched"    // it covers only some nodes
 	Stray        Topic = "stray"        // it has series of other nodes instead
 	Pods         Topic = "pods"         // it covers few pods, or others
-	Duplicates   Topic = "duplicates"   // it has several samples of one thing
+	Duplicates   Topic = "duplicates"   // it has several samples of the same object
 	Foreign      Topic = "foreign"      // others write about its nodes and pods
 	// SeveralClusters means that it has series of several clusters.
 	SeveralClusters Topic = "several clusters"
-	Future          Topic = "future"     // its samples are not taken yet
-	WrongUnit       Topic = "wrong unit" // its numbers cannot be
+	Future          Topic = "future"     // its samples are not accepted yet
+	WrongUnit       Topic = "wrong unit" // its values are impossible
 	Old             Topic = "old"        // its samples are nearly too old
 )
 
@@ -120,7 +121,7 @@ func Block(name string) string {
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// Snippet is a line within the settings of a kind, as a policy has it.
+// Snippet is a line within the settings of a kind, in the format of a policy.
 func Snippet(name, line string) string {
 	return "usage:\n  sources:\n    - type: " + name + "\n      " + Block(name) + ":\n        " + line
 }

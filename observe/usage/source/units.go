@@ -1,6 +1,6 @@
 package source
 
-// Unit is what a source's numbers count.
+// Unit is the unit of a source's values.
 type Unit string
 
 // The units of usage.
@@ -8,18 +8,17 @@ const (
 	// Cores are CPUs, Milli thousandths of them.
 	Cores Unit = "cores"
 	Milli Unit = "milli"
-	// Bytes are bytes.
 	Bytes Unit = "bytes"
 	// Percent is 0 to 100 of a node's capacity, Fraction 0 to 1.
 	Percent  Unit = "percent"
 	Fraction Unit = "fraction"
-	// None takes the number as it is.
+	// None uses the number unchanged.
 	None Unit = "none"
-	// Auto distinguishes percent and fraction by how the number is written.
+	// Auto distinguishes percent and fraction by the way the number is written.
 	Auto Unit = "auto"
 )
 
-// Scheme is how a node is spoken to.
+// Scheme is the URL scheme for queries to nodes.
 type Scheme string
 
 // The schemes.
