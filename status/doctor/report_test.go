@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -66,32 +63,20 @@ var toPrint = []doctor.Finding{
 	{Check: doctor.CheckExtender, Level: doctor.OK, Says: "Not checked: pass --extender-url to verify that kube-scheduler calls the extender."},
 }
 
-// What persons read is in testdata, at three widths, with and without colors;
-// -update rewrites it. Whatever colors say the words say, too, and what is to be
-// pasted is never broken.
+// What is printed is in testdata; -update rewrites it. No width changes a word, so
+// that what is to be pasted is never broken.
 func TestTable(t *testing.T) {
 	report := doctor.NewReport(toPrint)
-	whole := printed(report, layout.Style{})
-	for _, width := range []int{80, 100, 160} {
-		plain, colored := printed(report, layout.Style{Width: width}), printed(report, layout.Style{Width: width, Color: true})
-		golden(t, fmt.Sprintf("report-%d.txt", width), plain)
-		golden(t, fmt.Sprintf("report-%d-color.txt", width), colored)
-		if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" || plain == colored {
-			t.Errorf("with colors the words differ (-without +with):\n%s", diff)
-		}
-		for line := range strings.Lines(plain) {
-			if layout.Cells(strings.TrimSuffix(line, "\n")) > width && !strings.Contains(whole, line) {
-				t.Errorf("longer than %d columns: %s", width, line)
-			}
-		}
-		if words := strings.Fields(strings.ReplaceAll(plain, ">", "")); !slices.Equal(words, strings.Fields(strings.ReplaceAll(whole, ">", ""))) {
-			t.Errorf("at %d columns the words differ: %q", width, words)
+	text := func(style layout.Style) string { return printed(report, style) }
+	testkit.GoldenText(t, *update, "report", text)
+	testkit.GoldenLayout(t, *update, "report", text)
+	words := func(style layout.Style) []string { return strings.Fields(strings.ReplaceAll(text(style), ">", "")) }
+	for _, width := range []int{testkit.Narrow, testkit.Usual, testkit.Broad} {
+		if diff := cmp.Diff(words(layout.Style{}), words(layout.Style{Width: width})); diff != "" {
+			t.Errorf("at %d columns the words differ (-without a width +with):\n%s", width, diff)
 		}
 	}
-	golden(t, "report.txt", whole)
 }
-
-var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
 
 func printed(r *doctor.Report, style layout.Style) string {
 	page := layout.Page{Style: style}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -352,50 +351,26 @@ func closed() *Facts {
 	}
 }
 
-// What persons read is in testdata, at three widths, with and without colors;
-// -update rewrites it. Whatever colors say the words say, too.
+// What is printed is in testdata; -update rewrites it.
 func TestPrint(t *testing.T) {
 	long := busy()
 	long.Plan.Moves[0].Name += "-of-a-deployment-with-a-long-name-in-a-region-far-away"
 	for name, facts := range map[string]*Facts{"busy": busy(), "idle": idle(), "young": young(), "ahead": ahead(), "full": full(), "closed": closed(), "long": long} {
-		for _, width := range []int{80, 100, 160} {
-			for _, wide := range []bool{false, true} {
-				file := fmt.Sprintf("%s-%d", name, width)
-				if wide {
-					file = fmt.Sprintf("%s-wide-%d", name, width)
-				}
-				if wide && name != "busy" {
-					continue
-				}
-				t.Run(file, func(t *testing.T) {
-					plain, colored := printed(facts, layout.Style{Width: width}, wide), printed(facts, layout.Style{Width: width, Color: true}, wide)
-					golden(t, file+".txt", []byte(plain))
-					golden(t, file+"-color.txt", []byte(colored))
-					if diff := cmp.Diff(plain, escapes.ReplaceAllString(colored, "")); diff != "" {
-						t.Errorf("with colors the words differ (-without +with):\n%s", diff)
-					}
-					for line := range strings.Lines(plain) {
-						if layout.Cells(strings.TrimSuffix(line, "\n")) > width && !wide {
-							t.Errorf("longer than %d columns: %s", width, line)
-						}
-					}
-				})
+		t.Run(name, func(t *testing.T) {
+			text := func(style layout.Style) string { return printed(facts, style, false) }
+			testkit.GoldenText(t, *update, name, text)
+			if name == "long" {
+				testkit.GoldenLayout(t, *update, name, text)
 			}
-		}
+		})
 	}
+	testkit.Golden(t, *update, filepath.Join("testdata", "busy-wide.txt"), printed(busy(), layout.Style{Width: testkit.Broad}, true))
 }
-
-var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
 
 func printed(facts *Facts, style layout.Style, wide bool) string {
 	page := layout.Page{Style: style, Wide: wide}
 	New(measured(facts)).Print(&page)
 	return page.String()
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	testkit.Golden(t, *update, filepath.Join("testdata", name), string(got))
 }
 
 // docs/plan.md shows what is really printed.
@@ -416,7 +391,7 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "busy.json", append(data, '\n'))
+	testkit.Golden(t, *update, filepath.Join("testdata", "busy.json"), string(append(data, '\n')))
 }
 
 // -o name has a line for each pod that would move, and none for any other.
