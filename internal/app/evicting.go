@@ -26,7 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission/webhook"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 	"github.com/evenkeel/evenkeel/status/announce"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )

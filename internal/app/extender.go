@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/status/announce"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )

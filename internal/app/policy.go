@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 )
 
 // generation is one policy with all that a process makes of it. Once complete it

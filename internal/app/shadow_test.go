@@ -16,7 +16,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/scorer/answer"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 )
 
 // answeringOffline is a process that answers kube-scheduler over a fake API server.

@@ -54,10 +54,10 @@ var pureRooms = []string{
 	"sim/recording",             // what is kept of a live cluster
 	"sim/fairshare",             // what each pod gets of a full node
 	"sim/rivals",                // by which rules others decide
-	"status/explain",            // why a node is hot, why a pod moves
-	"status/explain/preview",    // what a plan would do
-	"internal/terminal/layout",  // how what people read is laid out
+	"status",                    // what is said of nodes, pods, moves and plans
+	"status/text",               // how that is printed
 	"status/page",               // what a process shows
+	"internal/terminal/layout",  // how what people read is laid out
 }
 
 // impureImports are what a pure room must not import, nor anything below it.
@@ -118,7 +118,7 @@ var importers = map[string][]string{
 	"compat":             {"cmd", "compat", simulator},
 	"compat/presets":     {"compat"},
 	"evictor/leadership": {"internal/app", "evictor/leadership", "status/serve"},
-	"cycle":              {"internal", "cycle", "status/explain/live", simulator},
+	"cycle":              {"internal", "cycle", "status/live", simulator},
 	"cluster/slim":       {"internal", "evictor/custom", simulator},
 
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", simulator},

@@ -9,9 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/scorer/remote"
-	"github.com/evenkeel/evenkeel/status/explain"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/status/live"
+	"github.com/evenkeel/evenkeel/status/text"
 )
 
 // ExplainFormats are the values of -o for explain.
@@ -34,7 +36,7 @@ func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, 
 	if err := output.Check(out, wanted.Format, ExplainFormats, wanted.Color); err != nil {
 		return err
 	}
-	s, err := explain.ParseSubject(words)
+	s, err := status.ParseSubject(words)
 	if err != nil {
 		return exit.Usage(err)
 	}
@@ -43,7 +45,7 @@ func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, 
 			return exit.Usagef("--extender-url: %w", err)
 		}
 	}
-	var explanation explain.Explanation
+	var explanation status.Explanation
 	if wanted.Extender.URL != "" {
 		explanation, err = askToExplain(ctx, &wanted.Extender, s)
 	} else if planned, failed := explainOnce(ctx, options, wanted.Progress, s); failed != nil {
@@ -54,7 +56,7 @@ func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, 
 	if err != nil {
 		return err
 	}
-	return output.Show(out, wanted.Format, wanted.Color, explanation, explanation.Table)
+	return output.Show(out, wanted.Format, wanted.Color, explanation, func(p *layout.Page) { text.Explanation(p, explanation) })
 }
 
 // maxExplanationBytes bounds an explanation from another process: for 5000
@@ -62,7 +64,7 @@ func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, 
 const maxExplanationBytes = 32 << 20
 
 // askToExplain asks a running process for the explanation.
-func askToExplain(ctx context.Context, of *remote.Extender, s explain.Subject) (explain.Explanation, error) {
+func askToExplain(ctx context.Context, of *remote.Extender, s status.Subject) (status.Explanation, error) {
 	address, err := of.Address()
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // annotated is the list of nodes of 10 cores that use so much of them, in
@@ -133,7 +133,7 @@ func TestExplainKnowsNobodyAtOnce(t *testing.T) {
 		defer cancel()
 		var out bytes.Buffer
 		err := Explain(ctx, options, ExplainOptions{Format: "table", Progress: &out}, words, &out)
-		if !errors.Is(err, explain.ErrUnknown) || err.Error() != want || out.Len() > 0 {
+		if !errors.Is(err, status.ErrUnknown) || err.Error() != want || out.Len() > 0 {
 			t.Errorf("%q: %v, want %s\n%s", words, err, want, out.String())
 		}
 	}

@@ -26,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/scorer/remote"
-	"github.com/evenkeel/evenkeel/status/explain"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
@@ -137,7 +137,7 @@ func TestExplainByExtender(t *testing.T) {
 func TestExplainByStrangers(t *testing.T) {
 	for name, body := range map[string]string{"no JSON": "<html>", "an array": "[]", "nothing": "", "cut off": `{"name":"n1`} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
-		_, err := askToExplain(t.Context(), &remote.Extender{URL: server.URL}, explain.Subject{Kind: "node", Name: "n1"})
+		_, err := askToExplain(t.Context(), &remote.Extender{URL: server.URL}, status.Subject{Kind: "node", Name: "n1"})
 		server.Close()
 		if err == nil {
 			t.Errorf("%s: taken for an explanation", name)

@@ -7,7 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/output"
-	"github.com/evenkeel/evenkeel/status/explain/preview"
+	"github.com/evenkeel/evenkeel/internal/terminal/layout"
+	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/status/text"
 )
 
 // PlanFormats are the values of -o for plan.
@@ -46,10 +48,10 @@ func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io
 	if err != nil {
 		return 0, err
 	}
-	report := preview.New(facts)
-	text := report.Print
+	plan := status.NewPlan(facts)
+	write := text.Plan
 	if wanted.Format == "name" {
-		text = report.Names
+		write = text.PlanNames
 	}
-	return len(report.Moves), output.Show(out, wanted.Format, wanted.Color, report, text)
+	return len(plan.Moves), output.Show(out, wanted.Format, wanted.Color, plan, func(p *layout.Page) { write(p, plan) })
 }

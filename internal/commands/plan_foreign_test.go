@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // heatedServer answers as an API server does that has a node at 92% beside an idle one.
@@ -103,9 +103,9 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 		if err := Plan(t.Context(), options, PlanOptions{Format: format, Progress: io.Discard}, &out); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"Nothing is planned: " + explain.NothingByUsage[:60], "Hot nodes:      1 of 2\n", "Moves:          none"}
+		want := []string{"Nothing is planned: " + status.NothingByUsage[:60], "Hot nodes:      1 of 2\n", "Moves:          none"}
 		if format == "json" {
-			want = []string{`"closed": "` + explain.NothingByUsage + `"`, `"moves": []`, `"hotNodes": 1`}
+			want = []string{`"closed": "` + status.NothingByUsage + `"`, `"moves": []`, `"hotNodes": 1`}
 		}
 		for _, want := range want {
 			if !strings.Contains(out.String(), want) {

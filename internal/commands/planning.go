@@ -18,15 +18,14 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer/admission"
 	"github.com/evenkeel/evenkeel/scorer/remote"
-	"github.com/evenkeel/evenkeel/status/explain"
-	"github.com/evenkeel/evenkeel/status/explain/preview"
+	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // planOnce observes, plans as a cycle would and returns what is known of the
 // plan.
-func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*preview.Facts, error) {
+func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*status.PlanFacts, error) {
 	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
@@ -41,8 +40,8 @@ func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*
 }
 
 // previewOf returns what is known of the strategies' plans: none if no cycle made any.
-func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, extender *remote.Extender) *preview.Facts {
-	f := &preview.Facts{
+func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, extender *remote.Extender) *status.PlanFacts {
+	f := &status.PlanFacts{
 		At: p.Kube.Clock.Now(), Paused: p.Pause.Last().String(), Closed: "a cycle takes two ready nodes",
 		Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, p, extender), OtherProfiles: p.Unplanned,
 	}
@@ -51,10 +50,10 @@ func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, 
 	}
 	made := strategies.TogetherMade(planned)
 	if len(planned) == 0 && len(policy.Strategies(p.Profiles)) == 0 {
-		f.Closed = explain.NothingByUsage
+		f.Closed = status.NothingByUsage
 		if o := p.Observer.Latest(); o != nil {
 			observed := strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines}
-			made = strategies.Made{Closed: f.Closed, Observed: observed, Plan: preview.Unplanned(&observed)}
+			made = strategies.Made{Closed: f.Closed, Observed: observed, Plan: status.Unplanned(&observed)}
 		}
 	}
 	if made.Observed.View == nil {
@@ -84,9 +83,9 @@ func until(p *app.Planning, d *strategies.Declined, now time.Time) time.Time {
 
 // evidenceOfSteering gathers what is known of steering without changing
 // anything. The extender is nil if none is given.
-func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.Extender) preview.Evidence {
+func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.Extender) status.SteeringEvidence {
 	moves := p.Observer.Ledger()
-	e := preview.Evidence{Required: p.Load.Eviction.Steering}
+	e := status.SteeringEvidence{Required: p.Load.Eviction.Steering}
 	_, e.Ended = moves.Moves()
 	if e.Required == policy.SteeringAuto || e.Required == policy.SteeringAdmission {
 		e.Installed = admission.Served(ctx, p.Kube.Client.Discovery())
@@ -106,7 +105,7 @@ func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.E
 
 // explainOnce plans as a cycle would, and explains a subject by the plan. It
 // fails at once for a subject that is not known.
-func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
+func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s status.Subject) (planned *status.Facts, err error) {
 	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
@@ -133,8 +132,8 @@ func explainOnce(ctx context.Context, options flags.Options, progress io.Writer,
 }
 
 // known returns an error for a subject that is neither there nor remembered.
-func known(ctx context.Context, p *app.Planning, s explain.Subject) error {
-	if s.Kind == explain.KindNode {
+func known(ctx context.Context, p *app.Planning, s status.Subject) error {
+	if s.Kind == status.KindNode {
 		if _, err := p.Nodes.Get(s.Name); err == nil {
 			return nil
 		}
@@ -142,7 +141,7 @@ func known(ctx context.Context, p *app.Planning, s explain.Subject) error {
 		if err != nil {
 			return fmt.Errorf("listing nodes: %w", err)
 		}
-		return explain.UnknownNode(s.Name, len(nodes))
+		return status.UnknownNode(s.Name, len(nodes))
 	}
 	if pod := p.Cluster.Pod(s.Namespace, s.Name); pod != nil && pod.Spec.NodeName != "" {
 		return nil
@@ -151,9 +150,9 @@ func known(ctx context.Context, p *app.Planning, s explain.Subject) error {
 		return err
 	}
 	inFlight, ended := p.Observer.Ledger().Moves()
-	remembers := func(m ledger.Move) bool { return explain.Remembers(&m, s.Namespace, s.Name) }
+	remembers := func(m ledger.Move) bool { return status.Remembers(&m, s.Namespace, s.Name) }
 	if slices.ContainsFunc(inFlight, remembers) || slices.ContainsFunc(ended, remembers) {
 		return nil
 	}
-	return explain.UnknownPod(s.Namespace, s.Name)
+	return status.UnknownPod(s.Namespace, s.Name)
 }

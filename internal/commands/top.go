@@ -20,8 +20,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/scorer/remote"
-	"github.com/evenkeel/evenkeel/status/serve"
-	"github.com/evenkeel/evenkeel/status/top"
+	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/status/observed"
+	"github.com/evenkeel/evenkeel/status/text"
 )
 
 // TopFormats are the values of -o of `evenkeel top`.
@@ -115,7 +116,7 @@ func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
 			}
 			return errors.New("no usage could be read")
 		}
-		report := top.Of(latest, look.Load, look.Pause.Read(ctx, false).String())
+		report := observed.Top(latest, look.Load, look.Pause.Read(ctx, false).String())
 		if err := t.show(&report); err != nil || !t.wanted.Watch {
 			return err
 		}
@@ -180,24 +181,24 @@ const (
 )
 
 // askForNodes asks a running process what it observed.
-func askForNodes(ctx context.Context, of *remote.Extender, name string) (top.Report, error) {
+func askForNodes(ctx context.Context, of *remote.Extender, name string) (status.Top, error) {
 	address, err := of.Address()
 	if err != nil {
-		return top.Report{}, err
+		return status.Top{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
-	var status serve.Status
-	var nodes []serve.NodeStatus
-	if err := of.Ask(ctx, address.JoinPath("status"), maxNodesBytes, &status); err != nil {
-		return top.Report{}, fmt.Errorf("asking for usage: %w", err)
+	var answered status.Status
+	var nodes []status.NodeStatus
+	if err := of.Ask(ctx, address.JoinPath("status"), maxNodesBytes, &answered); err != nil {
+		return status.Top{}, fmt.Errorf("asking for usage: %w", err)
 	}
 	if err := of.Ask(ctx, address.JoinPath("nodes"), maxNodesBytes, &nodes); err != nil {
-		return top.Report{}, fmt.Errorf("asking for usage: %w", err)
+		return status.Top{}, fmt.Errorf("asking for usage: %w", err)
 	}
-	report, err := top.OfProcess(name, &status, nodes, time.Now())
+	report, err := status.TopOfProcess(name, &answered, nodes, time.Now())
 	if err != nil {
-		return top.Report{}, fmt.Errorf("asking %s: %w", name, err)
+		return status.Top{}, fmt.Errorf("asking %s: %w", name, err)
 	}
 	return report, nil
 }
@@ -206,7 +207,7 @@ func askForNodes(ctx context.Context, of *remote.Extender, name string) (top.Rep
 func (t *topScreen) onScreen() bool { return t.wanted.Watch && terminal.FileOf(t.out) != nil }
 
 // show prints a report at once, so that a terminal does not flicker.
-func (t *topScreen) show(report *top.Report) error {
+func (t *topScreen) show(report *status.Top) error {
 	style, err := output.StyleOf(t.out, t.wanted.Color)
 	if err != nil {
 		return err
@@ -228,30 +229,30 @@ func (t *topScreen) show(report *top.Report) error {
 	return nil
 }
 
-func (t *topScreen) print(frame *bytes.Buffer, report *top.Report, style layout.Style) error {
+func (t *topScreen) print(frame *bytes.Buffer, report *status.Top, style layout.Style) error {
 	if t.wanted.Format == "name" {
 		for i := range report.Nodes {
 			line(frame, "node/%s", layout.Printable(report.Nodes[i].Name))
 		}
 		return nil
 	}
-	view := top.View{Style: style, Wide: t.wanted.Format == "wide"}
+	view := text.View{Style: style, Wide: t.wanted.Format == "wide"}
 	if t.wanted.Watch {
 		line(frame, "Observed at %s. Ctrl-C ends this.", report.Observed)
 		view.Most = fitting(report, view)
 	}
-	return output.Write(frame, t.wanted.Format, report, func(out io.Writer) error { return report.Table(out, view) })
+	return output.Write(frame, t.wanted.Format, report, func(out io.Writer) error { return text.Top(out, report, view) })
 }
 
 // fitting returns how many nodes fit on the screen; 0 is all.
-func fitting(report *top.Report, view top.View) int {
+func fitting(report *status.Top, view text.View) int {
 	if view.Height == 0 {
 		return 0
 	}
 	const least = 3
 	var one bytes.Buffer
 	view.Most = 1
-	if report.Table(&one, view) != nil { // a buffer takes everything
+	if text.Top(&one, report, view) != nil { // a buffer takes everything
 		return 0
 	}
 	return max(view.Height-bytes.Count(one.Bytes(), []byte{'\n'})-1, least)

@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/scorer/remote"
-	"github.com/evenkeel/evenkeel/status/serve"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // Nodes are watched for as long as asked for, whatever the API server's clock
@@ -128,19 +128,20 @@ func TestTopPrints(t *testing.T) {
 func TestTopAsksAProcess(t *testing.T) {
 	used, percent, line := int64(9660), 96.6, 65.0
 	observed := time.Now().Add(-20 * time.Second).UTC().Format(time.RFC3339)
-	now := serve.Status{Observed: observed, Moves: []serve.MoveStatus{{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", State: "evicted"}}}
-	hot := serve.NodeStatus{Name: "n1", State: "hot", Now: "hot", Source: "Prometheus", AgeSeconds: 3, CPU: serve.ResourceStatus{
+	now := status.Status{Observed: observed, Moves: []status.Move{{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", State: "evicted"}}}
+	n1 := status.Node{NodeState: status.NodeState{Name: "n1", State: "hot"}}
+	hot := status.NodeStatus{Node: n1, Now: "hot", Samples: status.Samples{Source: "Prometheus", AgeSeconds: 3}, CPU: status.ResourceStatus{
 		Used: &used, UsedPercent: &percent, EvictPercent: &line, Allocatable: 10_000,
 	}}
 	cases := map[string]struct {
-		status serve.Status
-		nodes  []serve.NodeStatus
+		status status.Status
+		nodes  []status.NodeStatus
 		want   string
 		fails  string
 	}{
-		"that observes":      {status: now, nodes: []serve.NodeStatus{hot}, want: "Move of shop/web-1 from n1 to n2: evicted."},
+		"that observes":      {status: now, nodes: []status.NodeStatus{hot}, want: "Move of shop/web-1 from n1 to n2: evicted."},
 		"that has just come": {fails: "it has not read any usage yet"},
-		"of another version": {status: now, nodes: []serve.NodeStatus{{Name: "n1", State: "hot"}}, fails: "it is of an earlier version"},
+		"of another version": {status: now, nodes: []status.NodeStatus{{Node: n1}}, fails: "it is of an earlier version"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // quick is a LoadPolicy that judges by the newest readings.
@@ -54,7 +54,7 @@ func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Contains(notes.String(), explain.NothingByUsage); variants[0].Evicts != want || said == want {
+		if said := strings.Contains(notes.String(), status.NothingByUsage); variants[0].Evicts != want || said == want {
 			t.Errorf("evicts %v, want %v, and says %q of\n%s", variants[0].Evicts, want, notes.String(), text)
 		}
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/contest"
 	"github.com/evenkeel/evenkeel/sim/report"
 	"github.com/evenkeel/evenkeel/sim/rivals"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
@@ -151,7 +151,7 @@ func (o *SimulateOptions) policyVariants() ([]sim.Variant, error) {
 			return nil, err
 		}
 		if !variant.Evicts && o.Notes != nil {
-			fmt.Fprintf(o.Notes, "--policy %s: %s, so it only steers here\n", file, explain.NothingByUsage)
+			fmt.Fprintf(o.Notes, "--policy %s: %s, so it only steers here\n", file, status.NothingByUsage)
 		}
 		all = append(all, variant)
 	}

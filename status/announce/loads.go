@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // The reasons of Events about a changed policy file.
@@ -35,16 +36,7 @@ type Policies struct {
 	metrics   policyMetrics
 
 	mu     sync.Mutex
-	status PolicyStatus
-}
-
-// PolicyStatus is what a process reports about its policy.
-type PolicyStatus struct {
-	// Generation counts the policies that the process has applied; 1 is the one
-	// it started with.
-	Generation int `json:"generation"`
-	// Problem is why the changed policy file is not in effect; empty if it is.
-	Problem string `json:"problem,omitempty"`
+	status status.PolicyStatus
 }
 
 // NewPolicies counts the policy that the process starts with, whose content has
@@ -56,7 +48,7 @@ func NewPolicies(file, hash string, announcer *Announcer, now func() time.Time, 
 }
 
 // Status returns what to report about the policy.
-func (p *Policies) Status() PolicyStatus {
+func (p *Policies) Status() status.PolicyStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status
@@ -66,7 +58,7 @@ func (p *Policies) Status() PolicyStatus {
 func (p *Policies) loaded(more int, hash string) (generation int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status = PolicyStatus{Generation: p.status.Generation + more}
+	p.status = status.PolicyStatus{Generation: p.status.Generation + more}
 	p.metrics.loads.WithLabelValues("ok").Inc()
 	p.metrics.generation.Set(float64(p.status.Generation))
 	p.metrics.taken.Set(float64(p.now().UnixNano()) / 1e9)

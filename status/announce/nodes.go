@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status/observed"
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
@@ -113,7 +113,7 @@ func used(o *observer.Observation, i int) string {
 // stillAbove says why a node is not hot any more that is above an evict line by what
 // is measured; empty if it is not.
 func stillAbove(o *observer.Observation, i int) string {
-	facts := explain.Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: o.SamplesNeeded}
+	facts := observed.Facts(o)
 	notHot, _ := facts.Bases(i)
 	if !notHot.ByMeasure() {
 		return ""

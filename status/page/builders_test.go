@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
@@ -77,10 +77,10 @@ func (y *yard) facts() *Facts {
 	}
 	lines := set.Resolve(y.view)
 	return &Facts{
-		Facts: explain.Facts{View: y.view, Lines: lines, Board: scorer.NewBoard(y.view, lines, scorer.Config{}), States: y.states, SamplesNeeded: 3},
+		Facts: status.Facts{View: y.view, Lines: lines, Board: scorer.NewBoard(y.view, lines, scorer.Config{}), States: y.states, SamplesNeeded: 3},
 		Now:   noon.Add(5 * time.Second), Ready: len(y.view.Nodes), Fresh: len(y.view.Nodes), Stops: Stops{Left: -1},
 		Process: Process{Identity: "evenkeel-1_uid", Role: "leads", Leader: "evenkeel-1_uid", Replicas: []Replica{}},
-		Sources: []Source{{Name: "prometheus", Asked: true, Nodes: len(y.view.Nodes)}},
+		Sources: []Source{{Source: status.Source{Name: "prometheus", Asked: true}, Nodes: len(y.view.Nodes)}},
 	}
 }
 
@@ -110,8 +110,8 @@ func move(pod string, state ledger.State, to string, before time.Duration) ledge
 }
 
 // cycle is one that planned moves off node-b, for a minute ago.
-func cycle(reason reasons.Reason, moves ...string) *explain.Cycle {
-	c := &explain.Cycle{At: noon.Add(-time.Minute), Plan: strategies.Plan{Nodes: []strategies.NodeReport{
+func cycle(reason reasons.Reason, moves ...string) *status.Cycle {
+	c := &status.Cycle{At: noon.Add(-time.Minute), Plan: strategies.Plan{Nodes: []strategies.NodeReport{
 		{Name: "node-a", State: thresholds.Cool}, {Name: "node-b", State: thresholds.Hot, Reason: reason},
 	}}}
 	for _, name := range moves {
@@ -142,7 +142,7 @@ func fleet(t testing.TB, nodes int) *Facts {
 		y.pod("shop", fmt.Sprintf("web-%05d", i), fmt.Sprintf("web-%d", i/30), 300)
 	}
 	f := y.facts()
-	f.Cycle = &explain.Cycle{At: noon}
+	f.Cycle = &status.Cycle{At: noon}
 	for i := 0; i < nodes; i += 50 {
 		info := y.view.Snapshot.Nodes[i]
 		f.Cycle.Plan.Nodes = append(f.Cycle.Plan.Nodes, strategies.NodeReport{Name: info.Node.Name, State: thresholds.Hot, Reason: reasons.NoLanding})

@@ -2,14 +2,13 @@ package page
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // levels are all of them, the worst first.
@@ -50,10 +49,7 @@ func (p *Page) addNodes(f *Facts) {
 func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 	info, read := f.View.Snapshot.Nodes[i], &f.View.Nodes[i]
 	state := f.States[info.Node.Name]
-	n := Node{
-		Name: info.Node.Name, State: string(cmp.Or(state.State, thresholds.Unknown)), Reason: string(state.Unknown),
-		Pods: len(info.Pods), Pool: f.Lines.Pool(i), Level: level(f.Lines, i, state.State),
-	}
+	n := Node{Node: f.Node(i), Pods: len(info.Pods), Level: level(f.Lines, i, state.State)}
 	if n.Level == Unknown && read.HasSample() && info.Node.Ready {
 		n.Level, n.Provisional = level(newest, i, newest.Glance(i)), true
 	}
@@ -61,8 +57,6 @@ func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 		percents := read.Measured[usage.AtLast].PercentOf(info.Node.Allocatable)
 		n.CPU, n.Memory = shown(read, percents, cluster.CPU), shown(read, percents, cluster.Memory)
 	}
-	n.NotHot, n.NotCool = f.Bases(i)
-	n.Reserve, n.StolenMilliCores = explain.ReserveOf(read), read.StolenMilliCores
 	if n.NotHot.ByMeasure() && !n.Provisional && n.Level.rank() > AboveEvict.rank() {
 		n.Level = AboveEvict
 	}
@@ -98,10 +92,8 @@ func shown(read *usage.NodeUsage, percents cluster.Percents, resource cluster.Re
 	if !read.Reports(resource) {
 		return nil
 	}
-	return new(round(percents[resource]))
+	return new(status.Round(percents[resource]))
 }
-
-func round(v float64) float64 { return math.Round(v*10) / 10 }
 
 // heat orders nodes of one level: by the resource that is nearest to its evict
 // line, or farthest beyond it.
@@ -143,21 +135,11 @@ func (f *Facts) lines(i int) (all []Line) {
 	for _, metric := range metrics {
 		for _, window := range f.View.Windows {
 			if l, ok := f.Lines.Of(i, metric, window); ok {
-				all = append(all, Line{
-					Pool: f.Lines.Pool(i), Metric: string(metric), Window: window.String(),
-					Low: finite(l.Low), Reject: finite(l.Reject), Leave: finite(l.Leave), Evict: finite(l.Evict),
-				})
+				all = append(all, Line{Pool: f.Lines.Pool(i), Metric: string(metric), Window: window.String(), Lines: status.LinesOf(l)})
 			}
 		}
 	}
 	return all
-}
-
-func finite(v float64) *float64 {
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return nil
-	}
-	return new(round(v))
 }
 
 // count returns how many nodes are at each level.
@@ -191,7 +173,7 @@ func percent(v *float64) string {
 func (n *Node) Why() string {
 	switch {
 	case n.NotHot != nil:
-		return explain.Sentence(n.NotHot.NotHot())
+		return status.Sentence(n.NotHot.NotHot())
 	case n.NotCool != nil:
 		return "Not cool: " + n.NotCool.Text + "."
 	}
@@ -203,8 +185,8 @@ func (n *Node) Standing() string {
 	switch {
 	case n.Provisional:
 		return string(n.Level) + " now"
-	case n.Reason != "":
-		return string(n.Level) + " (" + n.Reason + ")"
+	case n.Unknown != "":
+		return string(n.Level) + " (" + n.Unknown + ")"
 	}
 	return string(n.Level)
 }

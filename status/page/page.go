@@ -10,21 +10,21 @@ package page
 
 import (
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // New returns the page of facts.
 func New(f *Facts) *Page {
 	p := &Page{
 		APIVersion: policy.GroupVersion, Kind: Kind, ReadyNodes: f.Ready, FreshNodes: f.Fresh, Sources: f.Sources, Process: f.Process,
-		Hot: []HotNode{}, NotHot: []NotHotNode{}, Moves: []explain.Move{}, Declined: []Declined{}, Nodes: []Node{}, Lines: []Line{}, now: f.Now,
+		Hot: []HotNode{}, NotHot: []NotHotNode{}, Moves: []status.RecordedMove{}, Declined: []status.DeclinedGroup{}, Nodes: []Node{}, Lines: []Line{}, now: f.Now,
 		Evicting: Evicting{Stopped: f.stopped()},
 	}
 	if f.Stops.Left >= 0 {
 		p.Evicting.BudgetLeft = new(f.Stops.Left)
 	}
 	if f.Cycle != nil {
-		p.Cycle, p.Declined, p.OtherProfiles = new(f.Cycle.At.UTC()), declined(f.Cycle), f.OtherProfiles
+		p.Cycle, p.Declined, p.OtherProfiles = new(f.Cycle.At.UTC()), f.Cycle.Declined(), f.OtherProfiles
 	}
 	if f.View != nil {
 		p.Observed = new(f.View.At.UTC())
@@ -39,7 +39,7 @@ func New(f *Facts) *Page {
 }
 
 // lately returns the moves in flight and those that ended not long ago.
-func (f *Facts) lately() []explain.Move {
+func (f *Facts) lately() []status.RecordedMove {
 	const most = 200
 	moves := f.Moves()
 	for i := range moves {

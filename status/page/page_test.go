@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
@@ -113,10 +113,10 @@ func TestHeadline(t *testing.T) {
 			hot("It was not hot at the last cycle, at 11:59:00 UTC, and the next one decides what is moved."),
 		},
 		"nothing was planned": {
-			func(f *Facts) { f.Cycle = &explain.Cycle{At: noon, Closed: "the window is shut"} }, hot("The cycle at 12:00:00 UTC planned nothing: the window is shut."),
+			func(f *Facts) { f.Cycle = &status.Cycle{At: noon, Closed: "the window is shut"} }, hot("The cycle at 12:00:00 UTC planned nothing: the window is shut."),
 		},
 		"left out of the cycle": {
-			func(f *Facts) { f.Cycle = &explain.Cycle{At: noon} },
+			func(f *Facts) { f.Cycle = &status.Cycle{At: noon} },
 			hot("The cycle at 12:00:00 UTC was not about it: the policy's nodeSelector leaves it out, or it was not ready."),
 		},
 		"two are hot": {
@@ -182,7 +182,9 @@ func TestHeadline(t *testing.T) {
 			},
 		},
 		"a source that fails": {
-			func(f *Facts) { f.View, f.Sources = nil, []Source{{Name: "Prometheus", Error: "connection refused"}} },
+			func(f *Facts) {
+				f.View, f.Sources = nil, []Source{{Source: status.Source{Name: "Prometheus", Error: "connection refused"}}}
+			},
 			Headline{Text: "No usage is known", By: "Prometheus could not be read: connection refused", Action: "Nothing is evicted."},
 		},
 		"the first reading is to come": {
@@ -257,10 +259,10 @@ func TestDeclined(t *testing.T) {
 		declined("web-2", "web", "node-c", reasons.NoLanding, "no room"), declined("web-1", "web", "node-b", reasons.NoLanding, "no room"),
 		declined("web-3", "web", "node-b", reasons.OwnerRollingOut, ""), declined("bare", "", "node-b", reasons.NoController, ""),
 	}
-	want := []Declined{
-		{"shop", "ReplicaSet/web", "NoLanding", "no room", []string{"web-2", "web-1"}, []string{"node-c", "node-b"}},
-		{"shop", "ReplicaSet/web", "OwnerRollingOut", reasons.OwnerRollingOut.Sentence(), []string{"web-3"}, []string{"node-b"}},
-		{"shop", "bare (no owner)", "NoController", reasons.NoController.Sentence(), []string{"bare"}, []string{"node-b"}},
+	want := []status.DeclinedGroup{
+		{Namespace: "shop", Owner: "ReplicaSet/web", Reason: "NoLanding", Detail: "no room", Pods: []string{"web-2", "web-1"}, Nodes: []string{"node-c", "node-b"}},
+		{Namespace: "shop", Owner: "ReplicaSet/web", Reason: "OwnerRollingOut", Detail: reasons.OwnerRollingOut.Sentence(), Pods: []string{"web-3"}, Nodes: []string{"node-b"}},
+		{Namespace: "shop", Owner: "bare (no owner)", Reason: "NoController", Detail: reasons.NoController.Sentence(), Pods: []string{"bare"}, Nodes: []string{"node-b"}},
 	}
 	if diff := cmp.Diff(want, New(f).Declined); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -298,7 +300,7 @@ func TestDeclinedOnManyNodes(t *testing.T) {
 		})
 	}
 	began := time.Now()
-	rows := declined(f.Cycle)
+	rows := f.Cycle.Declined()
 	if took := time.Since(began); took > generous {
 		t.Errorf("took %v, at most %v", took, generous)
 	}
@@ -341,7 +343,10 @@ func TestMoves(t *testing.T) {
 
 // A move that landed elsewhere says so, and what was judged of it.
 func TestTold(t *testing.T) {
-	m := explain.Move{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", Node: "n3", State: string(ledger.Landed), Outcome: &explain.Outcome{}}
+	m := status.RecordedMove{
+		Move:    status.Move{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", Node: "n3", State: string(ledger.Landed)},
+		Outcome: &status.Outcome{},
+	}
 	const want = "shop/web-1 from n1 to n3: Landed, planned to n2, did not help"
 	if got := told(&m); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/status/text"
 )
 
 //go:embed assets
@@ -121,8 +122,8 @@ func (p *Page) Render(out io.Writer, asked Asked) error {
 		List  listing
 		// Few are the newest moves, Owners the first of those that declined pods
 		// belong to.
-		Few    []explain.Move
-		Owners []Declined
+		Few    []status.RecordedMove
+		Owners []status.DeclinedGroup
 	}{Page: p, Now: p.now.UTC(), Brief: asked.Brief}
 	if !asked.Brief {
 		view.Map, view.Line, view.List = drawMap(p), drawMoves(p), p.list(asked)
@@ -157,12 +158,12 @@ type PodUse struct {
 }
 
 // Explain puts an explanation on a page. view may be nil.
-func Explain(title string, e explain.Explanation, view *usage.View) *Explained {
+func Explain(title string, e status.Explanation, view *usage.View) *Explained {
 	var table layout.Page
-	e.Table(&table)
+	text.Explanation(&table, e)
 	summary, rest, _ := strings.Cut(table.String(), "\n")
 	x := &Explained{Title: title, Summary: summary, Table: strings.TrimLeft(rest, "\n")}
-	if n, ok := e.(*explain.Node); ok && view != nil {
+	if n, ok := e.(*status.NodeExplanation); ok && view != nil {
 		x.addPods(view, n.Name)
 	}
 	return x

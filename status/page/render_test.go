@@ -15,7 +15,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 func rendered(t testing.TB, f *Facts, asked Asked) string {
@@ -66,7 +66,7 @@ func TestProblemsComeFirst(t *testing.T) {
 	if got := New(f).Problems(); len(got) > 0 {
 		t.Errorf("problems %q, want none", got)
 	}
-	f.Sources = append(f.Sources, Source{Name: "kubelets", Error: "no route to host"})
+	f.Sources = append(f.Sources, Source{Source: status.Source{Name: "kubelets", Error: "no route to host"}})
 	f.Process.PolicyProblem = "policy.yaml: line 3"
 	want := []string{"kubelets could not be read: no route to host", "the changed policy is not in effect: policy.yaml: line 3"}
 	if diff := cmp.Diff(want, New(f).Problems()); diff != "" {
@@ -146,7 +146,7 @@ func TestMap(t *testing.T) {
 func TestExplain(t *testing.T) {
 	y := burning(t)
 	f := y.facts()
-	n, err := explain.OfNode(&f.Facts, "node-b")
+	n, err := status.OfNode(&f.Facts, "node-b")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // The heat map: cells from left to right in order of the nodes' names.
@@ -139,10 +139,10 @@ func (p *Page) across(at time.Time) int {
 }
 
 // target is the path that explains a move's pod.
-func target(m *explain.Move) string { return "/explain/pod/" + m.Namespace + "/" + m.Pod }
+func target(m *status.RecordedMove) string { return "/explain/pod/" + m.Namespace + "/" + m.Pod }
 
 // told says a move in words.
-func told(m *explain.Move) string {
+func told(m *status.RecordedMove) string {
 	to := cmp.Or(m.Node, m.To, "a node that kube-scheduler chooses")
 	text := fmt.Sprintf("%s/%s from %s to %s: %s", m.Namespace, m.Pod, m.From, to, m.State)
 	if m.State == string(ledger.Landed) && m.To != "" && m.Node != m.To {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // Kind is the kind of a Page, of the group and version of policies.
@@ -14,14 +14,14 @@ const Kind = "Page"
 type Facts struct {
 	// Facts has no View before the first reading, and no plan: what is planned is
 	// Cycle's.
-	explain.Facts
+	status.Facts
 
 	Now time.Time
 	// Ready counts the ready nodes, Fresh those whose usage is known.
 	Ready, Fresh int
 	// Cycle is the last one of this process; nil if it has run none, or another
 	// process leads.
-	Cycle *explain.Cycle
+	Cycle *status.Cycle
 	// OtherProfiles are those whose plans are no part of Cycle.
 	OtherProfiles []string
 
@@ -69,10 +69,10 @@ type Page struct {
 	// why they are not.
 	NotHot []NotHotNode `json:"notHot"`
 	// Moves are those in flight and then those that ended lately, newest first.
-	Moves []explain.Move `json:"moves"`
+	Moves []status.RecordedMove `json:"moves"`
 	// Cycle is when the last cycle of this process planned; absent without one.
-	Cycle    *time.Time `json:"cycle,omitempty"`
-	Declined []Declined `json:"declined"`
+	Cycle    *time.Time             `json:"cycle,omitempty"`
+	Declined []status.DeclinedGroup `json:"declined"`
 	// OtherProfiles of the policy also move pods by real usage. What cycles plan by
 	// them is not shown.
 	OtherProfiles []string `json:"otherProfiles,omitempty"`
@@ -98,10 +98,7 @@ type Evicting struct {
 
 // Source is the result of the last reading of a usage source.
 type Source struct {
-	Name string `json:"name"`
-	// Asked is false if the sources before it had everything.
-	Asked bool   `json:"asked"`
-	Error string `json:"error,omitempty"`
+	status.Source
 	// Nodes counts the known nodes whose usage is taken from it, OldestSeconds
 	// and NewestSeconds are how old the newest samples of these are.
 	Nodes         int `json:"nodes"`
@@ -113,18 +110,14 @@ type Source struct {
 
 // Process is the process that answers.
 type Process struct {
+	status.Process
 	Identity string `json:"identity"`
 	Version  string `json:"version,omitempty"`
-	Started  string `json:"started"`
 	// Role says what it does beside observing, in words.
 	Role string `json:"role"`
 	// Leader is who holds the Lease; empty if that is not known here.
 	Leader   string    `json:"leader,omitempty"`
 	Replicas []Replica `json:"replicas"`
-	// Asked counts the requests of kube-scheduler, LastAsked is when the newest
-	// came.
-	Asked     int64  `json:"asked"`
-	LastAsked string `json:"lastAsked,omitempty"`
 	// PolicyGeneration counts the policies that it has applied, PolicyProblem is
 	// why the changed file is not in effect.
 	PolicyGeneration int    `json:"policyGeneration"`
@@ -195,27 +188,15 @@ const (
 
 // Node is one node.
 type Node struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
-	Level Level  `json:"level"`
+	status.Node
+	Level Level `json:"level"`
 	// Provisional says that Level goes by the newest reading alone.
 	Provisional bool `json:"provisional,omitempty"`
-	// Reason is why the state is unknown.
-	Reason string `json:"unknownReason,omitempty"`
 	// CPU and Memory are the newest reading in percent of allocatable, as Reserve
 	// says; absent without one.
-	CPU     *float64         `json:"cpu,omitempty"`
-	Memory  *float64         `json:"memory,omitempty"`
-	Reserve *explain.Reserve `json:"reserve,omitempty"`
-	// StolenMilliCores is the CPU that the machine was denied.
-	StolenMilliCores int64  `json:"stolenMilliCores,omitempty"`
-	Pods             int    `json:"pods"`
-	Pool             string `json:"pool,omitempty"`
-	// NotHot says why it is not hot although it is measured or predicted above an
-	// evict line, NotCool why it is not cool although it is measured under its low
-	// lines; absent where that is not so.
-	NotHot  *explain.Basis `json:"notHot,omitempty"`
-	NotCool *explain.Basis `json:"notCool,omitempty"`
+	CPU    *float64 `json:"cpu,omitempty"`
+	Memory *float64 `json:"memory,omitempty"`
+	Pods   int      `json:"pods"`
 
 	// rank is that of Level, heat orders nodes of one level.
 	rank int
@@ -231,23 +212,8 @@ type LevelCount struct {
 
 // Line is a metric over a window with its levels, as the policy writes them.
 type Line struct {
-	Pool   string   `json:"pool,omitempty"`
-	Metric string   `json:"metric"`
-	Window string   `json:"window"`
-	Low    *float64 `json:"low,omitempty"`
-	Reject *float64 `json:"reject,omitempty"`
-	Leave  *float64 `json:"leave,omitempty"`
-	Evict  *float64 `json:"evict,omitempty"`
-}
-
-// Declined are the pods of one owner that the last cycle would not move for one
-// reason.
-type Declined struct {
-	Namespace string `json:"namespace"`
-	// Owner is a kind and a name; for a pod without one its own name.
-	Owner  string   `json:"owner"`
-	Reason string   `json:"reason"`
-	Detail string   `json:"detail"`
-	Pods   []string `json:"pods"`
-	Nodes  []string `json:"nodes"`
+	Pool   string `json:"pool,omitempty"`
+	Metric string `json:"metric"`
+	Window string `json:"window"`
+	status.Lines
 }

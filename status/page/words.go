@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // listedHot is how many hot nodes are explained.
@@ -43,16 +43,16 @@ func (p *Page) addHot(f *Facts) {
 func (f *Facts) hot(name string) (HotNode, bool) {
 	facts := f.Facts
 	facts.Planned, facts.NoPlan, facts.Paused = nil, f.action(name), ""
-	n, err := explain.OfNode(&facts, name)
+	n, err := status.OfNode(&facts, name)
 	if err != nil { // the observation knows all of its nodes
 		return HotNode{}, false
 	}
 	by := n.OverEvict()
 	cooling := by == ""
 	if cooling {
-		by = explain.Cooling + "; " + n.OverLeave()
+		by = status.Cooling + "; " + n.OverLeave()
 	}
-	return HotNode{Name: name, By: by, cooling: cooling, Summary: n.Summary, Action: explain.Sentence(facts.NoPlan)}, true
+	return HotNode{Name: name, By: by, cooling: cooling, Summary: n.Summary, Action: status.Sentence(facts.NoPlan)}, true
 }
 
 // action says what happens about a hot node.

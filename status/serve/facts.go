@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/status/observed"
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
@@ -68,12 +69,12 @@ func (p *Reports) view() *usage.View {
 
 // pageSources returns the sources with the ages of what they reported.
 func pageSources(o *observer.Observation) []page.Source {
-	reports := SourceReports(o)
+	reports := observed.Sources(o)
 	sources := make([]page.Source, len(reports))
 	at := map[string]*page.Source{}
 	for i := range reports {
 		r, s := &reports[i], &sources[i]
-		*s = page.Source{Name: r.Name, Asked: r.Asked, Error: r.Error, Nodes: r.Chosen, NewestSeconds: -1}
+		*s = page.Source{Source: r.Source, Nodes: r.Chosen, NewestSeconds: -1}
 		for _, problem := range r.Problems {
 			s.Rejected += problem.Count
 		}
@@ -100,7 +101,7 @@ func pageSources(o *observer.Observation) []page.Source {
 func (p *Reports) process(r *http.Request, latest *observer.Observation) page.Process {
 	asked, policy := p.asked(r), p.Policies.Status()
 	is := page.Process{
-		Version: build.Version, Started: asked.Started, Asked: asked.Asked, LastAsked: asked.LastAsked, Role: answersOnly,
+		Process: asked.Process, Version: build.Version, Role: answersOnly,
 		PolicyGeneration: policy.Generation, PolicyProblem: policy.Problem, LedgerGeneration: p.generation(), Replicas: []page.Replica{},
 	}
 	if p.Lease == nil {

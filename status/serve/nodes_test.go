@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/status/observed"
 )
 
 const gib = 1 << 30
@@ -86,12 +87,12 @@ type brief struct {
 	State, Unknown, Now string
 	Over                []string
 	CPU                 float64 // -1 is unknown
-	Windows             map[string]explain.Percents
+	Windows             map[string]status.Percents
 }
 
 func briefs(o *observer.Observation) map[string]brief {
 	all := map[string]brief{}
-	for _, n := range NodeStatuses(o) {
+	for _, n := range observed.Nodes(o) {
 		cpu := -1.0
 		if n.CPU.UsedPercent != nil {
 			cpu = *n.CPU.UsedPercent
@@ -104,12 +105,12 @@ func briefs(o *observer.Observation) map[string]brief {
 // One reading says what nodes use and seem to be; a window is shown when it was
 // looked at, and usage that is there is never missing.
 func TestNodeStatuses(t *testing.T) {
-	burning, idle := explain.Percents{CPU: 96.6, Memory: 40}, explain.Percents{CPU: 10, Memory: 20}
+	burning, idle := status.Percents{CPU: 96.6, Memory: 40}, status.Percents{CPU: 10, Memory: 20}
 	over := []string{"cpu 96.6% (last) is above the 65% evict line"}
 	silent := brief{State: "unknown", Unknown: "NoUsageSample", CPU: -1}
-	is := func(windows ...string) func(explain.Percents) map[string]explain.Percents {
-		return func(p explain.Percents) map[string]explain.Percents {
-			all := map[string]explain.Percents{}
+	is := func(windows ...string) func(status.Percents) map[string]status.Percents {
+		return func(p status.Percents) map[string]status.Percents {
+			all := map[string]status.Percents{}
 			for _, window := range windows {
 				all[window] = p
 			}
@@ -162,13 +163,13 @@ func TestResourceStatus(t *testing.T) {
 	f := &fleet{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {9660, 40 * gib}}}
 	o := f.watching(t)
 	o.Sample(t.Context())
-	got := NodeStatuses(o.Latest())[0]
-	want := NodeStatus{
-		CPU:    ResourceStatus{Used: new(int64(9660)), UsedPercent: new(96.6), Requested: 2000, RequestedPercent: 20, Allocatable: 10_000, EvictPercent: new(65.0)},
-		Memory: ResourceStatus{Used: new(int64(40 * gib)), UsedPercent: new(40.0), Requested: 8 * gib, RequestedPercent: 8, Allocatable: 100 * gib},
+	got := observed.Nodes(o.Latest())[0]
+	want := status.NodeStatus{
+		CPU:    status.ResourceStatus{Used: new(int64(9660)), UsedPercent: new(96.6), Requested: 2000, RequestedPercent: 20, Allocatable: 10_000, EvictPercent: new(65.0)},
+		Memory: status.ResourceStatus{Used: new(int64(40 * gib)), UsedPercent: new(40.0), Requested: 8 * gib, RequestedPercent: 8, Allocatable: 100 * gib},
 		Pods:   2,
 	}
-	if diff := cmp.Diff(want, NodeStatus{CPU: got.CPU, Memory: got.Memory, Pods: got.Pods}); diff != "" {
+	if diff := cmp.Diff(want, status.NodeStatus{CPU: got.CPU, Memory: got.Memory, Pods: got.Pods}); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", got.Name, diff)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/scorer/extender"
-	"github.com/evenkeel/evenkeel/status/explain"
+	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
@@ -71,7 +71,7 @@ func (p shownPages) explain(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		shown.Problem, code = err.Error(), http.StatusServiceUnavailable
 	default:
-		if explanation, ok := answer.(explain.Explanation); ok {
+		if explanation, ok := answer.(status.Explanation); ok {
 			shown = page.Explain(title, explanation, p.reports.view())
 		}
 	}

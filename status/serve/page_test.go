@@ -16,8 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/status/announce"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
@@ -137,16 +138,16 @@ func TestPageSaysWhatStatusSays(t *testing.T) {
 	pages, _ := shown(t)
 	handler := pages.Handler(t.Context())
 	var made page.Page
-	var status Status
-	var nodes []NodeStatus
-	for path, value := range map[string]any{"/": &made, "/status": &status, "/nodes": &nodes} {
+	var reported status.Status
+	var nodes []status.NodeStatus
+	for path, value := range map[string]any{"/": &made, "/status": &reported, "/nodes": &nodes} {
 		if err := json.Unmarshal([]byte(body(t, get(t, handler, path, "Accept", "application/json"))), value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if made.Observed.Format(time.RFC3339) != status.Observed || made.ReadyNodes != status.ReadyNodes || made.FreshNodes != status.FreshNodes {
+	if made.Observed.Format(time.RFC3339) != reported.Observed || made.ReadyNodes != reported.ReadyNodes || made.FreshNodes != reported.FreshNodes {
 		t.Errorf("observed %v, %d of %d ready nodes known; status: %s, %d of %d",
-			made.Observed, made.FreshNodes, made.ReadyNodes, status.Observed, status.FreshNodes, status.ReadyNodes)
+			made.Observed, made.FreshNodes, made.ReadyNodes, reported.Observed, reported.FreshNodes, reported.ReadyNodes)
 	}
 	type told struct {
 		State       string
@@ -164,16 +165,16 @@ func TestPageSaysWhatStatusSays(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != 3 {
 		t.Errorf("nodes (-nodes +page):\n%s", diff)
 	}
-	var moves []MoveStatus
+	var moves []status.Move
 	for _, m := range made.Moves {
-		moves = append(moves, MoveStatus{Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner, From: m.From, To: m.To, Node: m.Node, State: m.State, Usage: m.Usage})
+		moves = append(moves, m.Move)
 	}
-	if diff := cmp.Diff(status.Moves, moves); diff != "" {
+	if diff := cmp.Diff(reported.Moves, moves); diff != "" {
 		t.Errorf("moves (-status +page):\n%s", diff)
 	}
 	source := made.Sources[0]
-	if source.Name != status.Sources[0].Name || source.Nodes != status.Sources[0].Chosen || strings.Join(made.Evicting.Stopped, "; ") != status.GateDetail {
-		t.Errorf("sources %+v, stopped %q; status: %+v, %q", made.Sources, made.Evicting.Stopped, status.Sources, status.GateDetail)
+	if source.Name != reported.Sources[0].Name || source.Nodes != reported.Sources[0].Chosen || strings.Join(made.Evicting.Stopped, "; ") != reported.GateDetail {
+		t.Errorf("sources %+v, stopped %q; status: %+v, %q", made.Sources, made.Evicting.Stopped, reported.Sources, reported.GateDetail)
 	}
 	const by, action = "cpu avg_5m 96.6% is above the evict line 65%", "1 pod is on the way off it: shop/a to idle."
 	if diff := cmp.Diff(page.Headline{Node: "burning", Text: "burning is hot", By: by, Action: action}, made.Headline); diff != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/status/announce"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 )
 
 // silent is a usage source that reports nothing.

@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evenkeel/evenkeel/status/serve"
+	"github.com/evenkeel/evenkeel/status"
 )
 
 // many is as many nodes as the map draws.
@@ -85,8 +85,8 @@ func firstScreen(t *testing.T, p *process, b *tab) {
 
 // values compares each cell and the moves with the reports.
 func values(t *testing.T, p *process, b *tab) {
-	var nodes []serve.NodeStatus
-	var status serve.Status
+	var nodes []status.NodeStatus
+	var status status.Status
 	p.ask(t, "/nodes", &nodes)
 	p.ask(t, "/status", &status)
 	var text string

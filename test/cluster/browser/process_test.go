@@ -25,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/status/announce"
-	"github.com/evenkeel/evenkeel/status/explain/live"
+	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/status/serve"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )

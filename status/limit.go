@@ -1,0 +1,70 @@
+package status
+
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// Limit is a window of measured usage that keeps pods off a node, in percent of
+// its capacity.
+type Limit struct {
+	Metric string `json:"metric"`
+	Window string `json:"window"`
+	// Percent is what the node uses; absent if no source reported it.
+	Percent *float64 `json:"percent,omitempty"`
+	// AbovePercent or FromPercent is the limit, as the policy writes it.
+	AbovePercent *float64 `json:"abovePercent,omitempty"`
+	FromPercent  *float64 `json:"fromPercent,omitempty"`
+	// Passed says that it keeps pods off now.
+	Passed bool `json:"passed"`
+}
+
+// limits compares a node with the policy's limits.
+func (f *Facts) limits(i int) []Limit {
+	var list []Limit
+	for k := range f.Limits {
+		list = append(list, f.limit(&f.Limits[k], i))
+	}
+	return list
+}
+
+func (f *Facts) limit(given *scorer.Limit, i int) Limit {
+	percent, passed := given.Check(f.View, i)
+	l := Limit{Metric: string(usage.CPU), Window: given.Window.String(), Percent: finite(percent), Passed: passed}
+	if given.Resource == cluster.Memory {
+		l.Metric = string(usage.Memory)
+	}
+	if given.From {
+		l.FromPercent = &given.Percent
+	} else {
+		l.AbovePercent = &given.Percent
+	}
+	return l
+}
+
+// Bound puts the limit into words.
+func (l *Limit) Bound() string {
+	if l.FromPercent != nil {
+		return fmt.Sprintf("from %g%%", *l.FromPercent)
+	}
+	return fmt.Sprintf("above %g%%", *l.AbovePercent)
+}
+
+// limited says which limit a node is refused for; empty if none is passed.
+func (f *Facts) limited(l *strategies.Landing) string {
+	i := f.View.Snapshot.Index(l.Node)
+	if i < 0 || l.Refused != reasons.AboveRejectLine {
+		return ""
+	}
+	for _, limit := range f.limits(i) {
+		if limit.Passed {
+			return fmt.Sprintf("its %s %s is %.1f%%, and measured limits keep pods off %s", limit.Metric, limit.Window, *limit.Percent, limit.Bound())
+		}
+	}
+	return ""
+}

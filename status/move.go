@@ -1,0 +1,187 @@
+package status
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// Move is a move of the ledger, as /status and top report it.
+type Move struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Owner     string `json:"owner"`
+	State     string `json:"state"`
+	From      string `json:"from"`
+	// To is the planned destination, Node where it is booked or has landed.
+	To          string  `json:"to,omitempty"`
+	Node        string  `json:"node,omitempty"`
+	Replacement string  `json:"replacement,omitempty"`
+	Usage       Amounts `json:"usage"`
+	// Asked says that kube-scheduler asked this process about the replacement.
+	Asked bool `json:"asked"`
+}
+
+// RecordedMove is a move of the ledger with its times and its result.
+type RecordedMove struct {
+	Move
+	Recorded *time.Time `json:"recorded,omitempty"`
+	Evicted  *time.Time `json:"evicted,omitempty"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	// CeilingMilliCores is the CPU up to which its destination took it instead of to
+	// its reject line; absent for that line.
+	CeilingMilliCores int64    `json:"ceilingMilliCores,omitempty"`
+	Outcome           *Outcome `json:"outcome,omitempty"`
+	// Expected is what it was expected to save, Saved what it has saved so far;
+	// absent where that is not known.
+	Expected *Saved `json:"expected,omitempty"`
+	Saved    *Saved `json:"saved,omitempty"`
+}
+
+// Saved is by how many minutes a move shortens hot time, in how many minutes.
+type Saved struct {
+	HotMinutes float64 `json:"hotMinutes"`
+	Within     float64 `json:"withinMinutes"`
+}
+
+// Outcome is the result of a move that landed.
+type Outcome struct {
+	// Helped is true if all but Planned are.
+	Helped           bool `json:"helped"`
+	Planned          bool `json:"planned"`
+	SourceCooler     bool `json:"sourceCooler"`
+	DestinationUnder bool `json:"destinationUnder"`
+	Healthy          bool `json:"healthy"`
+}
+
+// MoveOf returns a move of the ledger.
+func MoveOf(m *ledger.Move) Move {
+	return Move{
+		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, State: string(m.State),
+		From: m.From, To: m.To, Node: m.Node, Replacement: m.ReplacementName, Usage: AmountsOf(m.Usage), Asked: m.Asked,
+	}
+}
+
+func recordedMoveOf(m *ledger.Move) RecordedMove {
+	move := RecordedMove{
+		Move: MoveOf(m), CeilingMilliCores: m.CeilingMilliCores,
+		Recorded: moment(m.Recorded), Evicted: moment(m.Evicted), Ended: moment(m.Ended),
+	}
+	if o := m.Outcome; o != nil {
+		move.Outcome = &Outcome{
+			Helped: o.Helped(), Planned: o.Planned, SourceCooler: o.SourceCooler, DestinationUnder: o.DestinationUnder, Healthy: o.Healthy,
+		}
+	}
+	if d := m.Decision; d != nil && d.WithinMinutes > 0 {
+		move.Expected = &Saved{d.HotMinutesSaved, d.WithinMinutes}
+	}
+	if s := m.Saved; s != nil {
+		move.Saved = &Saved{math.Round(s.HotMinutes), math.Round(s.Watched)}
+	}
+	return move
+}
+
+// moves returns the ledger's moves that match a condition: those in flight and
+// then those that ended, each newest first.
+func (f *Facts) moves(pick func(*ledger.Move) bool) []RecordedMove {
+	picked := []RecordedMove{}
+	for _, all := range [...][]ledger.Move{f.InFlight, f.Ended} {
+		for i := range slices.Backward(all) {
+			if pick(&all[i]) {
+				picked = append(picked, recordedMoveOf(&all[i]))
+			}
+		}
+	}
+	return picked
+}
+
+// Moves returns all moves of the ledger in that order.
+func (f *Facts) Moves() []RecordedMove { return f.moves(func(*ledger.Move) bool { return true }) }
+
+// PlannedMove is a move that a cycle would make now.
+type PlannedMove struct {
+	Namespace string  `json:"namespace"`
+	Pod       string  `json:"pod"`
+	From      string  `json:"from"`
+	To        string  `json:"to"`
+	Reason    string  `json:"reason"`
+	Usage     Amounts `json:"usage"`
+	// ToBefore and ToAfter are the destination's predicted usage, in the order
+	// of the plan.
+	ToBefore Percents `json:"toBefore"`
+	ToAfter  Percents `json:"toAfter"`
+}
+
+func plannedMoveOf(m *strategies.Move) PlannedMove {
+	return PlannedMove{
+		Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Usage: AmountsOf(m.Usage),
+		ToBefore: PercentsOf(m.ToBefore), ToAfter: PercentsOf(m.ToAfter),
+	}
+}
+
+// ExplainedMove is a planned move as explain reports it.
+type ExplainedMove struct {
+	PlannedMove
+	// CeilingPercent is the share of its allocatable CPU up to which the destination
+	// takes the pod instead of to its reject line; absent for that line.
+	CeilingPercent float64 `json:"ceilingPercent,omitempty"`
+	// Expected is what it is expected to save, absent where that is not known.
+	Expected *Saved `json:"expected,omitempty"`
+}
+
+// plannedMoves returns the plan's moves that match a condition.
+func (f *Facts) plannedMoves(pick func(*strategies.Move) bool) []ExplainedMove {
+	picked := []ExplainedMove{}
+	if f.Planned == nil {
+		return picked
+	}
+	for i := range f.Planned.Plan.Moves {
+		m := &f.Planned.Plan.Moves[i]
+		if !pick(m) {
+			continue
+		}
+		move := ExplainedMove{PlannedMove: plannedMoveOf(m)}
+		if m.CeilingMilliCores > 0 {
+			move.CeilingPercent = 100 * strategies.FullCeiling
+		}
+		if d := m.Decision(nil); d.WithinMinutes > 0 {
+			move.Expected = &Saved{d.HotMinutesSaved, d.WithinMinutes}
+		}
+		picked = append(picked, move)
+	}
+	return picked
+}
+
+// PlanMove is a planned move as the plan reports it.
+type PlanMove struct {
+	PlannedMove
+	Owner   string `json:"owner"`
+	Message string `json:"message"`
+	// Cost is what moving it costs, 1 being a plain pod.
+	Cost float64 `json:"cost"`
+	// FromBefore and FromAfter are the usage of the source, in the order of the moves.
+	FromBefore Percents `json:"fromBefore"`
+	FromAfter  Percents `json:"fromAfter"`
+	// HotMinutesSaved is how much less source and destination are expected to be
+	// hot within four hours; absent if it is not known how long the source will
+	// be hot.
+	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
+	// Ahead is what is expected of a source that is not hot yet; absent for a hot
+	// one. HotMinutesSaved is then within its withinMinutes.
+	Ahead *Recurring `json:"ahead,omitempty"`
+}
+
+func planMoveOf(m *strategies.Move, evidence []thresholds.Evidence) PlanMove {
+	move := PlanMove{
+		PlannedMove: plannedMoveOf(m), Owner: m.Owner.Kind + "/" + m.Owner.Name, Message: m.Sentence(evidence), Cost: m.Disruption.InPlainPods(),
+		FromBefore: PercentsOf(m.FromBefore), FromAfter: PercentsOf(m.FromAfter), HotMinutesSaved: math.Round(m.HotMinutesSaved),
+	}
+	if m.Ahead != nil {
+		move.Ahead = RecurringOf(m.Ahead)
+	}
+	return move
+}

@@ -1,0 +1,249 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// addLandings judges the other nodes as destinations of a pod: as the plan does
+// if there is one, else by usage alone.
+func (f *Facts) addLandings(p *PodExplanation, record *cluster.Pod, used cluster.Amounts) {
+	var landings []strategies.Landing
+	if f.Planned != nil {
+		landings = f.Planned.Landings
+	}
+	if len(landings) == 0 {
+		landings, p.ByUsageAlone = f.byUsage(record, used), true
+	}
+	p.Landings = make([]Landing, len(landings))
+	for i := range landings {
+		l := &landings[i]
+		p.Landings[i] = Landing{Node: l.Node, State: string(l.State), Planned: p.Move != nil && p.Move.To == l.Node}
+		if compared := p.Landings[i].Planned && p.Move.CeilingPercent > 0; !compared {
+			p.Landings[i].Refused, p.Landings[i].Detail = string(l.Refused), cmp.Or(l.Detail, cmp.Or(f.limited(l), l.Refused.Sentence()))
+		}
+		if l.State != thresholds.Unknown {
+			p.Landings[i].Before, p.Landings[i].After = new(PercentsOf(l.Before)), new(PercentsOf(l.After))
+		}
+	}
+	f.score(p.Landings, used)
+	slices.SortStableFunc(p.Landings, compareLandings)
+}
+
+// byUsage judges destinations without asking kube-scheduler's filters.
+func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []strategies.Landing {
+	var landings []strategies.Landing
+	for i := range f.View.Nodes {
+		info := &f.View.Snapshot.Nodes[i].Node
+		predicted, known := f.Board.Predicted(cluster.NodeIndex(i))
+		if info.Name == record.Node || !known {
+			continue
+		}
+		l := strategies.Landing{
+			Node: info.Name, State: f.States[info.Name].State,
+			Before: predicted.PercentOf(info.Allocatable), After: predicted.Plus(used).PercentOf(info.Allocatable),
+		}
+		switch why := info.Closed(); {
+		case why != "":
+			l.Refused, l.Detail = reasons.NodeClosed, why
+		case !f.Board.Lands(cluster.NodeIndex(i), used):
+			l.Refused = reasons.AboveRejectLine
+		}
+		landings = append(landings, l)
+	}
+	return landings
+}
+
+// score gives the nodes that take the pod the extender's scores.
+func (f *Facts) score(landings []Landing, used cluster.Amounts) {
+	var taking []*Landing
+	var nodes []cluster.NodeIndex
+	for i := range landings {
+		if at := f.Board.Node([]byte(landings[i].Node)); landings[i].Refused == "" && at >= 0 {
+			taking, nodes = append(taking, &landings[i]), append(nodes, at)
+		}
+	}
+	scores := make([]int8, len(nodes))
+	f.Board.Score(nodes, used, scores)
+	for i, l := range taking {
+		l.Score = new(int(scores[i]))
+	}
+}
+
+// FindPod returns the record of a pod that is bound to a node; nil if there is
+// none.
+func FindPod(view *usage.View, namespace, name string) *cluster.Pod {
+	pod, _, _ := find(view, namespace, name)
+	return pod
+}
+
+func find(view *usage.View, namespace, name string) (pod *cluster.Pod, i, j int) {
+	for i, node := range view.Snapshot.Nodes {
+		for j, pod := range node.Pods {
+			if pod.Name == name && pod.Namespace == namespace {
+				return pod, i, j
+			}
+		}
+	}
+	return nil, -1, -1
+}
+
+// OfPod explains a pod. The error wraps ErrUnknown for one that is not known.
+func OfPod(f *Facts, namespace, name string) (PodExplanation, error) {
+	record, i, j := find(f.View, namespace, name)
+	if record == nil {
+		return f.remembered(namespace, name)
+	}
+	info, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i].Pods[j]
+	p := PodExplanation{
+		Namespace: namespace, Name: name, Node: info.Name, NodeState: string(f.States[info.Name].State), Priority: record.Priority,
+		Usage: AmountsOf(read.Used), NodePercent: PercentsOf(read.Used.PercentOf(info.Allocatable)),
+		Measured: read.Measured, MeasuredSeconds: int(read.Span / time.Second), Instead: []ExplainedMove{},
+		Moves: f.moves(func(m *ledger.Move) bool { return m.Owner.UID != "" && m.Owner.UID == record.Owner.UID }),
+	}
+	if record.Owner.UID != "" {
+		p.Owner = record.Owner.Kind + "/" + record.Owner.Name
+	}
+	f.judge(&p, record)
+	f.addLandings(&p, record, read.Used)
+	p.Paused, p.Summary = f.Paused, p.summary()+unless(f.Paused, p.Move != nil)
+	return p, nil
+}
+
+// remembered explains a pod that only the ledger knows because it was moved.
+func (f *Facts) remembered(namespace, name string) (PodExplanation, error) {
+	p := PodExplanation{
+		Namespace: namespace, Name: name, Instead: []ExplainedMove{}, Landings: []Landing{},
+		Moves: f.moves(func(m *ledger.Move) bool { return Remembers(m, namespace, name) }),
+	}
+	if len(p.Moves) == 0 {
+		return PodExplanation{}, UnknownPod(namespace, name)
+	}
+	p.Owner, p.Usage = p.Moves[0].Owner, p.Moves[0].Usage
+	p.Summary = p.summaryOfMoved()
+	return p, nil
+}
+
+// judge reports whether the pod would be moved and, if not, why.
+func (f *Facts) judge(p *PodExplanation, record *cluster.Pod) {
+	if moves := f.plannedMoves(func(m *strategies.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
+		p.Candidate, p.Move = true, &moves[0]
+		return
+	}
+	reason, detail := f.stays(record)
+	if reason == reasons.OthersSuffice {
+		p.Instead = f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })
+		detail = instead(p.Instead, f.waiting(func(m *strategies.Move) bool { return m.From == record.Node }))
+		if planned := f.Planned.Pod; planned != nil && planned.Disruption.Cost() != strategies.PlainQuarters {
+			detail += fmt.Sprintf("; this pod counts as %g", planned.Disruption.InPlainPods())
+		}
+	}
+	p.Reason, p.Detail = string(reason), detail
+	p.Candidate = f.candidate(record)
+}
+
+func (f *Facts) candidate(record *cluster.Pod) bool {
+	return f.Planned != nil && f.Planned.Pod != nil && f.Planned.Pod.Refused == "" && !record.Terminating && !f.moving(record.UID)
+}
+
+func (f *Facts) moving(podUID string) bool {
+	return slices.ContainsFunc(f.InFlight, func(m ledger.Move) bool { return m.PodUID == podUID })
+}
+
+// stays says why a pod is not planned to be moved, the most specific reason
+// first.
+func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
+	switch {
+	case record.Terminating:
+		return reasons.Terminating, "it is terminating already"
+	case f.moving(record.UID):
+		return reasons.OnTheMove, "it was evicted or is about to be"
+	case f.Planned == nil:
+		return reasons.NotPlanned, f.without()
+	case f.Planned.Pod != nil && f.Planned.Pod.Refused != "":
+		return f.Planned.Pod.Refused, f.refused()
+	case f.Planned.Closed != "":
+		return reasons.NotPlanned, f.without()
+	case f.Planned.Pod == nil:
+		return reasons.NotPlanned, "the watch does not know it any more"
+	}
+	return f.spared(record)
+}
+
+func (f *Facts) refused() string {
+	refused, protection := f.Planned.Pod.Refused, f.Planned.Protection
+	switch {
+	case protection == "":
+		return refused.Sentence()
+	case refused == reasons.ProtectedByDefaultEvictor:
+		return "the DefaultEvictor protects it: " + protection
+	}
+	return refused.Sentence() + ": " + protection
+}
+
+// spared says why the plan does not move a pod that may be moved.
+func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
+	node := f.Planned.node(record.Node)
+	if node == nil {
+		return reasons.NotPlanned, "the policy's nodeSelector leaves its node out, or the node is not ready"
+	}
+	if reason, detail := f.Planned.Basis.Stays(record); reason != "" {
+		if i := f.View.Snapshot.Index(node.Name); i >= 0 && reason == reasons.NodeNotHot && node.State != thresholds.Hot {
+			if notHot, _ := f.Bases(i); notHot != nil {
+				detail += " (" + notHot.Text + ")"
+			}
+		}
+		return reason, detail
+	}
+	for i := range f.Planned.Plan.Declined {
+		if d := &f.Planned.Plan.Declined[i]; d.UID == record.UID {
+			return d.Reason, cmp.Or(d.Detail, d.Reason.Sentence())
+		}
+	}
+	if f.waiting(func(m *strategies.Move) bool { return m.UID == record.UID }) > 0 {
+		return reasons.MoveLimit, reasons.MoveLimit.Sentence()
+	}
+	left := f.Planned.report(record.Node).Reason
+	if len(f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })) > 0 || left == "" {
+		return reasons.OthersSuffice, ""
+	}
+	return left, left.Sentence()
+}
+
+// waiting counts moves that wait for a later cycle.
+func (f *Facts) waiting(pick func(*strategies.Move) bool) (moves int) {
+	for i := range f.Planned.Plan.Waiting {
+		if pick(&f.Planned.Plan.Waiting[i]) {
+			moves++
+		}
+	}
+	return moves
+}
+
+// instead lists the moves that make moving a pod unnecessary, and counts those that
+// wait for a later cycle.
+func instead(moves []ExplainedMove, waiting int) string {
+	const most = 5
+	named := make([]string, 0, most+1)
+	for i := range moves {
+		if i == most {
+			named = append(named, fmt.Sprintf("%d more", len(moves)-most))
+			break
+		}
+		named = append(named, fmt.Sprintf("%s/%s (%s)", moves[i].Namespace, moves[i].Pod, moves[i].Usage))
+	}
+	if waiting > 0 {
+		named = append(named, fmt.Sprintf("%d that wait for a later cycle", waiting))
+	}
+	return "the fewest and least disrupting moves that cool its node are others: " + strings.Join(named, ", ")
+}

@@ -1,0 +1,267 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// PlanKind is the kind of a Plan, of the group and version of policies.
+const PlanKind = "Plan"
+
+// Plan is what a cycle would do now, and why.
+type Plan struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Made is when it was planned.
+	Made time.Time `json:"made"`
+	// Closed is why no plan was made; absent when one was.
+	Closed string `json:"closed,omitempty"`
+	// Paused is what keeps the plan from being carried out now; absent if
+	// nothing does.
+	Paused string `json:"paused,omitempty"`
+	// Provisional is what the plan lacks to be that of a cycle; absent if it
+	// lacks nothing.
+	Provisional string `json:"provisional,omitempty"`
+	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out.
+	HotLeftOut []string `json:"hotLeftOut,omitempty"`
+	// OtherProfiles of the policy also move pods by real usage. Their moves are not
+	// shown.
+	OtherProfiles []string       `json:"otherProfiles,omitempty"`
+	Summary       PlanSummary    `json:"summary"`
+	Steering      Steering       `json:"steering"`
+	Moves         []PlanMove     `json:"moves"`
+	Declined      []PlanDeclined `json:"declined"`
+	Nodes         []PlanNode     `json:"nodes"`
+}
+
+// PlanNode is a node as the plan reports it; its percentages are absent while its
+// usage is unknown.
+type PlanNode struct {
+	NodeState
+	// Reason is why a hot node is not cooled; Detail puts it into words.
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Relief is how long the moves off it take; absent if there are none.
+	Relief *Relief `json:"relief,omitempty"`
+	// Exceeded are the evict lines that it is beyond.
+	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
+	// CountsFrom is from when samples of a node that is beyond an evict line count;
+	// absent unless it became ready too recently.
+	CountsFrom *time.Time `json:"countsFrom,omitempty"`
+	// Measured is its usage of the last five minutes. Before and After are what the
+	// plan assumes without and with the moves: of a hot node what counts of the
+	// measured usage, of any other node a prediction, which estimates new pods.
+	Measured *Percents `json:"measured,omitempty"`
+	Before   *Percents `json:"before,omitempty"`
+	After    *Percents `json:"after,omitempty"`
+}
+
+// PlanSummary counts what a plan would do.
+type PlanSummary struct {
+	Nodes int `json:"nodes"`
+	// UnknownNodes have no usage that is known well enough.
+	UnknownNodes int `json:"unknownNodes"`
+	HotNodes     int `json:"hotNodes"`
+	// NotHotNodes are measured above an evict line and not hot.
+	NotHotNodes int `json:"notHotNodes"`
+	// CooledNodes are hot nodes that the moves bring under their evict lines,
+	// StayHotNodes those that they do not.
+	CooledNodes  int `json:"cooledNodes"`
+	StayHotNodes int `json:"stayHotNodes"`
+	Moves        int `json:"moves"`
+	DeclinedPods int `json:"declinedPods"`
+	// HighestCPU and HighestMemory are the fullest nodes, now and after the moves;
+	// absent if no usage is known.
+	HighestCPU    *Highest `json:"highestCPU,omitempty"`
+	HighestMemory *Highest `json:"highestMemory,omitempty"`
+}
+
+// Highest is the fullest node: as measured now, and as expected after the moves.
+type Highest struct {
+	Before Level `json:"before"`
+	After  Level `json:"after"`
+}
+
+// Level is a node and what it uses of its allocatable.
+type Level struct {
+	Node    string  `json:"node"`
+	Percent float64 `json:"percent"`
+}
+
+// PlanFacts are what a process knows when it has planned.
+type PlanFacts struct {
+	// At is when that was.
+	At   time.Time
+	Plan strategies.Plan
+	// Evidence is by which lines nodes are hot or would be, by node.
+	Evidence map[string][]thresholds.Evidence
+	// CountsFrom is from when nodes count that are beyond an evict line and became
+	// ready too recently, by node.
+	CountsFrom map[string]time.Time
+	// NotHot is why nodes are not hot although they are measured or predicted above an
+	// evict line, NotCool why they are not cool although they are measured under their
+	// low lines, by node.
+	NotHot, NotCool map[string]*Basis
+	// Measured is the measured usage of the plan's nodes, by node.
+	Measured map[string]cluster.Percents
+	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
+	HotLeftOut []string
+	// OtherProfiles also move pods by real usage, and are no part of the plan.
+	OtherProfiles []string
+	// Until is when a declined pod's reason ends, by the pod's UID, where that is
+	// known ahead.
+	Until map[string]time.Time
+	// Closed is why nothing was planned, Paused what pauses evicting; empty if
+	// something was, or nothing does.
+	Closed, Paused string
+	// Watched is for how long usage was watched where that is less than what
+	// evicting takes, ShortOf; 0 where it is not.
+	Watched, ShortOf time.Duration
+	Steering         SteeringEvidence
+}
+
+// NewPlan returns the plan of facts.
+func NewPlan(f *PlanFacts) *Plan {
+	r := &Plan{
+		APIVersion: policy.GroupVersion, Kind: PlanKind, Made: f.At.UTC(), Closed: f.Closed, Paused: f.Paused,
+		Steering: f.Steering.Conclude(f.At), HotLeftOut: f.HotLeftOut, OtherProfiles: f.OtherProfiles, Moves: []PlanMove{}, Declined: []PlanDeclined{}, Nodes: []PlanNode{},
+	}
+	for i := range f.Plan.Moves {
+		r.Moves = append(r.Moves, planMoveOf(&f.Plan.Moves[i], f.Evidence[f.Plan.Moves[i].From]))
+	}
+	for i := range f.Plan.Declined {
+		r.Declined = append(r.Declined, f.declined(&f.Plan.Declined[i]))
+	}
+	for i := range f.Plan.Nodes {
+		n := &f.Plan.Nodes[i]
+		node := PlanNode{
+			NodeState: NodeState{Name: n.Name, State: string(n.State), NotHot: f.NotHot[n.Name], NotCool: f.NotCool[n.Name]},
+			Reason:    string(n.Reason), Detail: n.Why(), Relief: ReliefOf(n.Relief),
+		}
+		if n.State != thresholds.Unknown {
+			node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
+			if from := f.CountsFrom[n.Name]; from.After(f.At) {
+				node.CountsFrom = new(from.UTC())
+			}
+			node.Measured = new(PercentsOf(f.Measured[n.Name]))
+			node.Before, node.After = new(PercentsOf(n.Before)), new(PercentsOf(n.After))
+		}
+		r.Nodes = append(r.Nodes, node)
+	}
+	if f.Watched < f.ShortOf {
+		r.Provisional = fmt.Sprintf("usage was watched for %s, and evicting takes %s (hot.minWindow). For a plan by that: --observe %[2]s",
+			duration.HumanDuration(f.Watched), duration.HumanDuration(f.ShortOf))
+	}
+	r.Summary = r.sum()
+	return r
+}
+
+// Unplanned returns the ready nodes as they are, where the policy moves nothing by
+// real usage.
+func Unplanned(o *strategies.Observed) strategies.Plan {
+	var plan strategies.Plan
+	for i := range o.View.Nodes {
+		node := &o.View.Snapshot.Nodes[i].Node
+		if !node.Ready {
+			continue
+		}
+		predicted, _ := o.Board.Predicted(cluster.NodeIndex(i))
+		percents := predicted.PercentOf(node.Allocatable)
+		plan.Nodes = append(plan.Nodes, strategies.NodeReport{Name: node.Name, State: o.States[node.Name].State, Before: percents, After: percents})
+	}
+	return plan
+}
+
+// Observe adds what was observed of the plan's nodes, and the hot nodes that are no
+// part of the plan.
+func (f *PlanFacts) Observe(o *strategies.Observed, samplesNeeded int) {
+	f.Evidence, f.CountsFrom, f.Measured = map[string][]thresholds.Evidence{}, map[string]time.Time{}, map[string]cluster.Percents{}
+	for node, state := range o.States {
+		young := state.Metric != "" && !state.Starting.IsZero()
+		if young {
+			f.CountsFrom[node] = state.Starting
+		}
+		if young || state.State == thresholds.Hot {
+			f.Evidence[node] = o.Lines.EvidenceOf(node)
+		}
+	}
+	facts := Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: samplesNeeded}
+	f.NotHot, f.NotCool = map[string]*Basis{}, map[string]*Basis{}
+	planned := map[string]bool{}
+	for i := range f.Plan.Nodes {
+		name := f.Plan.Nodes[i].Name
+		planned[name] = true
+		if k := o.View.Snapshot.Index(name); k >= 0 {
+			f.NotHot[name], f.NotCool[name] = facts.Bases(k)
+			f.Measured[name] = o.View.Nodes[k].Measured[usage.AtAvg5m].PercentOf(o.View.Snapshot.Nodes[k].Node.Allocatable)
+		}
+	}
+	for i := range o.View.Nodes {
+		name := o.View.Snapshot.Nodes[i].Node.Name
+		if len(planned) > 0 && !planned[name] && o.States[name].State == thresholds.Hot {
+			f.HotLeftOut = append(f.HotLeftOut, name)
+		}
+	}
+}
+
+// sum counts what is in a report.
+func (r *Plan) sum() PlanSummary {
+	s := PlanSummary{Nodes: len(r.Nodes), Moves: len(r.Moves), DeclinedPods: len(r.Declined)}
+	leave := r.Relieving()
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if n.NotHot.ByMeasure() {
+			s.NotHotNodes++
+		}
+		switch {
+		case n.Before == nil:
+			s.UnknownNodes++
+			continue
+		case thresholds.State(n.State) != thresholds.Hot:
+		case n.Reason != "":
+			s.HotNodes, s.StayHotNodes = s.HotNodes+1, s.StayHotNodes+1
+		case len(leave[n.Name]) > 0:
+			s.HotNodes, s.CooledNodes = s.HotNodes+1, s.CooledNodes+1
+		default: // only its leave line keeps it hot
+			s.HotNodes++
+		}
+		s.HighestCPU = s.HighestCPU.with(n.Name, n.Measured.CPU, n.After.CPU)
+		s.HighestMemory = s.HighestMemory.with(n.Name, n.Measured.Memory, n.After.Memory)
+	}
+	return s
+}
+
+// with returns the higher of h, which may be nil, and a node.
+func (h *Highest) with(node string, measured, after float64) *Highest {
+	if h == nil {
+		return &Highest{Before: Level{node, measured}, After: Level{node, after}}
+	}
+	if measured > h.Before.Percent {
+		h.Before = Level{node, measured}
+	}
+	if after > h.After.Percent {
+		h.After = Level{node, after}
+	}
+	return h
+}
+
+// Relieving returns the moves that relieve a node, by that node.
+func (r *Plan) Relieving() map[string][]*PlanMove {
+	leave := map[string][]*PlanMove{}
+	for i := range r.Moves {
+		if m := &r.Moves[i]; reasons.Reason(m.Reason).Relieves() {
+			leave[m.From] = append(leave[m.From], m)
+		}
+	}
+	return leave
+}

@@ -1,0 +1,44 @@
+package status
+
+import (
+	"math"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// A plan is shown with what the states of its nodes are based on, and with the hot
+// nodes that are no part of it.
+func TestPlanHasBases(t *testing.T) {
+	h := testkit.Unsettled(t)
+	h.States[testkit.CalmNode] = thresholds.NodeState{State: thresholds.Hot}
+	f := &PlanFacts{Plan: strategies.Plan{Nodes: []strategies.NodeReport{{Name: testkit.StartingNode}, {Name: testkit.EstimatedNode}, {Name: "gone"}}}}
+	f.Observe(&strategies.Observed{View: h.View, Lines: h.Lines, States: h.States}, 3)
+	if !f.NotHot[testkit.StartingNode].ByMeasure() || f.NotHot[testkit.EstimatedNode] != nil || f.NotCool[testkit.EstimatedNode] == nil {
+		t.Errorf("not hot: %+v, not cool: %+v", f.NotHot, f.NotCool)
+	}
+	if of := f.Measured; len(of) != 2 || math.Round(of[testkit.StartingNode][cluster.CPU]*10) != 966 || of[testkit.EstimatedNode][cluster.CPU] != 10 {
+		t.Errorf("measured: %+v", of)
+	}
+	if len(f.HotLeftOut) != 1 || f.HotLeftOut[0] != testkit.CalmNode {
+		t.Errorf("left out: %v", f.HotLeftOut)
+	}
+}
+
+// What too few others or a quota keep back is asked again in each cycle; what the
+// pod itself keeps back is not.
+func TestPassing(t *testing.T) {
+	facts := &PlanFacts{At: noon}
+	for reason, want := range map[reasons.Reason]bool{
+		reasons.ResourceQuotaExhausted: true, reasons.PodDisruptionBudgetExhausted: true, reasons.EvictionDeclined: false, reasons.NoController: false,
+	} {
+		d := strategies.Declined{Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "shop", Name: "web-1"}}, Node: "node-01", Reason: reason}
+		if got := facts.declined(&d).Passing; got != want {
+			t.Errorf("%s passes: %v, want %v", reason, got, want)
+		}
+	}
+}

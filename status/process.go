@@ -1,0 +1,99 @@
+package status
+
+// Process is a process and how often kube-scheduler asks it.
+type Process struct {
+	// Started is when the process started.
+	Started string `json:"started"`
+	// Asked counts filter and prioritize requests since the process started;
+	// LastAsked is when the newest came.
+	Asked     int64  `json:"asked"`
+	LastAsked string `json:"lastAsked,omitempty"`
+}
+
+// Source is the result of the last reading of a usage source.
+type Source struct {
+	Name string `json:"name"`
+	// Asked is false if the sources before it had everything.
+	Asked bool   `json:"asked"`
+	Error string `json:"error,omitempty"`
+}
+
+// SourceReport is the result of the last reading of a usage source, as /status and
+// top report it.
+type SourceReport struct {
+	Source
+	// Nodes and Pods count those that it reported; Chosen counts the known
+	// nodes whose usage is taken from it.
+	Nodes  int `json:"nodes"`
+	Pods   int `json:"pods"`
+	Chosen int `json:"chosenNodes"`
+	// Problems are the rejected samples, by cause.
+	Problems map[string]ProblemReport `json:"problems,omitempty"`
+}
+
+// ProblemReport is how many samples were rejected for one cause, with a few
+// examples by name.
+type ProblemReport struct {
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"`
+}
+
+// ProcessStatus is what strangers may read about a process. It names no node, and no
+// pod except the one in the request.
+type ProcessStatus struct {
+	Process
+	// PodAsked answers ?pod=UID: whether kube-scheduler recently asked about
+	// this pod.
+	PodAsked bool `json:"podAsked,omitempty"`
+	// Gate is why nothing would be evicted now; empty if evicting is allowed.
+	Gate string `json:"gate,omitempty"`
+}
+
+// Status is the response to GET /status among the reports.
+type Status struct {
+	ProcessStatus
+	// Observed is when usage was last read; empty before the first reading.
+	Observed string `json:"observed,omitempty"`
+	// GateDetail explains Gate.
+	GateDetail string `json:"gateDetail,omitempty"`
+	// Paused is why the kill switch stops evicting, Paused or PauseUnreadable;
+	// empty if it does not. It is at most 15 seconds old. PauseDetail explains
+	// it.
+	Paused      string `json:"paused,omitempty"`
+	PauseDetail string `json:"pauseDetail,omitempty"`
+	// Sources has the result of the last reading of each usage source.
+	Sources []SourceReport `json:"sources,omitempty"`
+	// ReadyNodes counts the ready nodes; FreshNodes counts those whose usage is
+	// known.
+	ReadyNodes int `json:"readyNodes"`
+	FreshNodes int `json:"freshNodes"`
+	// Policy reports which policy is in effect.
+	Policy PolicyStatus `json:"policy"`
+	// Ledger reports the stored ledger.
+	Ledger LedgerReport `json:"ledger"`
+	// Moves lists the moves in flight and those that ended recently.
+	Moves []Move `json:"moves,omitempty"`
+}
+
+// PolicyStatus is what a process reports about its policy.
+type PolicyStatus struct {
+	// Generation counts the policies that the process has applied; 1 is the one
+	// it started with.
+	Generation int `json:"generation"`
+	// Problem is why the changed policy file is not in effect; empty if it is.
+	Problem string `json:"problem,omitempty"`
+}
+
+// LedgerReport is what a process knows of the stored ledger.
+type LedgerReport struct {
+	// Generation is that of the newest document it has read or written.
+	Generation int64 `json:"generation"`
+	InFlight   int   `json:"inFlight"`
+	// Unreadable is why the stored ledger cannot be read, so that nothing is
+	// evicted, and how to go on; empty if it can.
+	Unreadable string `json:"unreadable,omitempty"`
+	// Hold is why evicting is on hold; empty if it is not.
+	Hold string `json:"hold,omitempty"`
+	// HoldUntil is when it resumes automatically.
+	HoldUntil string `json:"holdUntil,omitempty"`
+}

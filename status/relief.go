@@ -1,0 +1,52 @@
+package status
+
+import (
+	"math"
+
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// Relief is how long the moves off a node take, from the next cycle on.
+type Relief struct {
+	// Text says it in a sentence.
+	Text string `json:"text"`
+	// Moves counts them, ThisCycle those that the next cycle makes.
+	Moves     int `json:"moves"`
+	ThisCycle int `json:"thisCycle"`
+	// Minutes is how long it is until the last one is made: at least, or more than
+	// that, if AtLeast is true.
+	Minutes float64 `json:"minutes"`
+	AtLeast bool    `json:"atLeast,omitempty"`
+	// Bound is the reason for which moves wait for longest; absent if none waits.
+	// Limit and Left are how many moves it allows and how many of these are left;
+	// absent if it does not count moves.
+	Bound string `json:"bound,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+	Left  *int   `json:"left,omitempty"`
+
+	prompt bool
+}
+
+// IfSlow returns the Text with a space before it, unless all moves are made at once
+// or there are none.
+func (r *Relief) IfSlow() string {
+	if r == nil || r.prompt {
+		return ""
+	}
+	return " " + r.Text
+}
+
+// ReliefOf returns a relief as it is reported; nil for nil.
+func ReliefOf(r *strategies.Relief) *Relief {
+	if r == nil {
+		return nil
+	}
+	is := &Relief{
+		Text: r.Sentence(), Moves: r.Moves, ThisCycle: r.ThisCycle, Minutes: math.Round(r.Takes.Minutes()*10) / 10, AtLeast: r.AtLeast || r.Longer,
+		Bound: string(r.Bound), Limit: r.Limit, prompt: r.Prompt(),
+	}
+	if r.Hourly() {
+		is.Left = new(r.Left)
+	}
+	return is
+}

@@ -1,0 +1,137 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// SteeringEvidence is what is known about steering without changing anything.
+type SteeringEvidence struct {
+	// Required is the policy's eviction.steering.
+	Required policy.Steering
+	// Hold is what keeps evictions on hold; zero if nothing does.
+	Hold ledger.Hold
+	// Ended are the ledger's moves that ended, oldest first.
+	Ended []ledger.Move
+	// Extender is the address of an extender that was asked for its status;
+	// empty if none was. Asked is how many requests of kube-scheduler it has
+	// answered, Err why that is not known.
+	Extender string
+	Asked    int64
+	Err      error
+	// Installed says that the API server has the kind by which it steers.
+	Installed bool
+}
+
+// The states of Steering.
+const (
+	// SteeringProven: replacements go where they are planned.
+	SteeringProven = "proven"
+	// SteeringUnproven: a cycle has to find that out.
+	SteeringUnproven = "unproven"
+	// SteeringAbsent: nothing is evicted.
+	SteeringAbsent = "absent"
+	// SteeringOff: the policy asks for none.
+	SteeringOff = "off"
+)
+
+// Steering says whether replacements are known to go where they are planned.
+type Steering struct {
+	// Required is the policy's eviction.steering.
+	Required string `json:"required"`
+	State    string `json:"state"`
+	// By is what that is concluded from, Means what follows from it.
+	By    string `json:"by"`
+	Means string `json:"means"`
+}
+
+// recent is how old a landing may be to say something.
+const recent = 24 * time.Hour
+
+const oneByOne = "evictions are made one at a time until a replacement is seen to be steered, and stop at the first that is not"
+
+// Conclude returns what the evidence says. As in a cycle, the policy comes
+// first, then a hold, then what proves steering.
+func (e *SteeringEvidence) Conclude(at time.Time) Steering {
+	s := Steering{Required: string(e.Required)}
+	switch hold := &e.Hold; {
+	case e.Required == policy.SteeringNone:
+		s.State, s.By = SteeringOff, "the policy's eviction.steering is none"
+		s.Means = "replacements go where kube-scheduler alone puts them, which may be a hot node again"
+		return s
+	case hold.Reason != "":
+		s.State = SteeringAbsent
+		s.By = fmt.Sprintf("%s ago %s (%s)", duration.HumanDuration(at.Sub(hold.Since)), cmp.Or(reasons.Reason(hold.Reason).Sentence(), "evicting was stopped"), hold.Reason)
+		s.Means = fmt.Sprintf("nothing is evicted for %s, unless steering is proven before", duration.HumanDuration(hold.Until.Sub(at)))
+		return s
+	}
+	if s.By = e.asked(at); s.By != "" {
+		s.State, s.Means = SteeringProven, "replacements go to the planned nodes"
+		return s
+	}
+	s.State, s.By, s.Means = e.unproven()
+	if landed := e.landed(at); landed != "" {
+		s.By += "; " + landed
+	}
+	return s
+}
+
+// asked returns what proves that kube-scheduler asks an extender; empty if
+// nothing does, or the policy does not go by it.
+func (e *SteeringEvidence) asked(at time.Time) string {
+	if e.Required == policy.SteeringAdmission {
+		return ""
+	}
+	if e.Asked > 0 {
+		return fmt.Sprintf("kube-scheduler has asked the extender at %s, %s", e.Extender, reasons.Count(int(e.Asked), "time"))
+	}
+	for i := len(e.Ended) - 1; i >= 0; i-- {
+		if m := &e.Ended[i]; m.State == ledger.Landed && at.Sub(m.Ended) < recent {
+			if !m.Asked {
+				return ""
+			}
+			return fmt.Sprintf("kube-scheduler asked about the replacement of %s/%s, which landed on %s %s ago", m.Namespace, m.Pod, m.Node, duration.HumanDuration(at.Sub(m.Ended)))
+		}
+	}
+	return ""
+}
+
+func (e *SteeringEvidence) unproven() (state, by, means string) {
+	admission := e.Required == policy.SteeringAdmission
+	switch {
+	case admission && !e.Installed:
+		return SteeringAbsent, "the API server has no Steerings: deploy/components/admission-steering is not installed", "nothing is evicted"
+	case admission:
+		return SteeringUnproven, "the API server may steer, and a plan does not try it", "each cycle tries it before its first eviction, and evicts nothing if it fails"
+	case e.Required == policy.SteeringAuto && e.Installed:
+		return SteeringUnproven, "the API server may steer, and a plan does not try it", "each cycle tries it before its first eviction; if it fails, " + oneByOne
+	case e.Err != nil:
+		return SteeringUnproven, fmt.Sprintf("the extender at %s could not be asked: %v", e.Extender, e.Err), oneByOne
+	case e.Extender != "":
+		return SteeringUnproven, fmt.Sprintf("kube-scheduler has not asked the extender at %s since that started", e.Extender), oneByOne
+	}
+	return SteeringUnproven, "no extender was asked, because --extender-url names none", oneByOne
+}
+
+// landed says how many of the recent moves landed as planned; empty without any.
+func (e *SteeringEvidence) landed(at time.Time) string {
+	planned, all := 0, 0
+	for i := range e.Ended {
+		if m := &e.Ended[i]; m.State == ledger.Landed && m.To != "" && at.Sub(m.Ended) < recent {
+			if all++; m.Node == m.To {
+				planned++
+			}
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("of %s in the last day %d landed as planned", reasons.Count(all, "move"), planned)
+}

@@ -1,0 +1,152 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// summary gives a node's state and why, and then what would be done about it.
+func (n *NodeExplanation) summary(now time.Time) string {
+	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
+}
+
+func (n *NodeExplanation) name(now time.Time) string {
+	return fmt.Sprintf("%s is %s%s", n.Name, n.State, since(n.Since, now))
+}
+
+// OverEvict says how the node is above its evict lines; empty if it is not.
+func (n *NodeExplanation) OverEvict() string {
+	return strings.Join(phrases(n.Metrics, evictLine), "; ")
+}
+
+// Cooling says why a node is still hot that is above no evict line in all windows: it
+// has to get under its leave lines.
+const Cooling = "no longer above an evict line in all windows"
+
+// OverLeave says how the node is above its leave lines; empty if it is not.
+func (n *NodeExplanation) OverLeave() string {
+	return strings.Join(phrases(n.Metrics, leaveLine), "; ")
+}
+
+func (n *NodeExplanation) why() string {
+	over := n.OverEvict()
+	switch thresholds.State(n.State) {
+	case thresholds.Hot:
+		if over != "" {
+			return ": " + over + "."
+		}
+		return ": it is " + Cooling + "; " + n.OverLeave() + "."
+	case thresholds.Unknown:
+		if n.NotHot != nil {
+			return fmt.Sprintf(": %s. Nothing is decided on its usage.", n.NotHot.Text)
+		}
+		return fmt.Sprintf(" (%s): nothing is decided on its usage.", n.Unknown)
+	case thresholds.Cool, thresholds.Warm:
+	}
+	return n.whyNotHot()
+}
+
+func (n *NodeExplanation) whyNotHot() string {
+	words, notHot := "", n.NotHot
+	if notHot != nil {
+		words = ", " + notHot.NotHot()
+	}
+	low := phrases(n.Metrics, lowLine)
+	switch {
+	case thresholds.State(n.State) == thresholds.Cool && notHot != nil:
+		return words + " It is predicted under every low line."
+	case thresholds.State(n.State) == thresholds.Cool || len(low) == 0 && notHot == nil:
+		return ": it is predicted under every low line."
+	case notHot == nil && n.NotCool != nil:
+		return ", not hot: it is under its evict lines. Not cool: " + n.NotCool.Text + "."
+	case notHot == nil:
+		return ", not hot: it is under its evict lines. Not cool: " + strings.Join(low, "; ") + "."
+	}
+	return words
+}
+
+// todo says what would be done.
+func (n *NodeExplanation) todo() string {
+	switch {
+	case n.NoPlan != "":
+		return Sentence(n.NoPlan)
+	case thresholds.State(n.State) != thresholds.Hot && len(n.Leave) > 0 && !reasons.Reason(n.Leave[0].Reason).Relieves():
+		return fmt.Sprintf("%s would be moved: %s.", reasons.Count(len(n.Leave), "pod"), reasons.Reason(n.Leave[0].Reason).Sentence())
+	case thresholds.State(n.State) != thresholds.Hot && len(n.Leave) > 0:
+		return fmt.Sprintf("%s would be moved before that: it is expected to be %s.", reasons.Count(len(n.Leave), "pod"), n.Expected)
+	case thresholds.State(n.State) != thresholds.Hot && len(n.Arrive) > 0:
+		return reasons.Count(len(n.Arrive), "pod") + " would be moved here."
+	case thresholds.State(n.State) != thresholds.Hot && n.Closed != "":
+		return fmt.Sprintf("It takes no moved pods: %s.", n.Closed)
+	case thresholds.State(n.State) != thresholds.Hot:
+		return ""
+	case len(n.Arrive) > 0 && n.LeftAlone == "":
+		return reasons.Count(len(n.Arrive), "pod") + " would be moved here."
+	case len(n.Arrive) > 0:
+		return fmt.Sprintf("No pod would be moved off it (%s), and %s here.", because(n.LeftAlone, n.Detail), reasons.Count(len(n.Arrive), "pod"))
+	case len(n.Leave) > 0 && n.LeftAlone != "":
+		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", reasons.Count(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail)) + n.Relief.IfSlow()
+	case len(n.Leave) > 0:
+		return reasons.Count(len(n.Leave), "pod") + " would be moved." + n.Relief.IfSlow()
+	case n.LeftAlone != "":
+		return fmt.Sprintf("No pod would be moved (%s).", because(n.LeftAlone, n.Detail)) + n.Relief.IfSlow()
+	}
+	return "No pod has to be moved."
+}
+
+// unless adds to what would be done that nothing is, for now.
+func unless(paused string, moves bool) string {
+	if paused == "" || !moves {
+		return ""
+	}
+	return " Not now: " + paused + "."
+}
+
+// summary says whether a pod would be moved and why, or why not.
+func (p *PodExplanation) summary() string {
+	name := p.Namespace + "/" + p.Name
+	if p.Move != nil {
+		return fmt.Sprintf("%s would be moved from %s to %s: %s, and it uses %s. %s would be at %.1f%% cpu and %.1f%% memory with it.%s",
+			name, p.Move.From, p.Move.To, cmp.Or(reasons.Reason(p.Move.Reason), reasons.NodeHot).Sentence(), p.Usage, p.Move.To, p.Move.ToAfter.CPU,
+			p.Move.ToAfter.Memory, p.Move.Expected.words())
+	}
+	where := fmt.Sprintf("It runs on %s (%s) and uses %s", p.Node, p.NodeState, p.Usage)
+	if !p.Measured {
+		where += " by estimate"
+	}
+	if reasons.Reason(p.Reason) == reasons.NotPlanned {
+		return fmt.Sprintf("Whether %s would be moved is not known here: %s. %s.", name, p.Detail, where)
+	}
+	return fmt.Sprintf("%s would not be moved (%s). %s.", name, because(p.Reason, p.Detail), where)
+}
+
+// summaryOfMoved says what became of a pod that was moved.
+func (p *PodExplanation) summaryOfMoved() string {
+	m := &p.Moves[0]
+	name := p.Namespace + "/" + p.Name
+	if m.Pod != p.Name {
+		return fmt.Sprintf("%s replaces %s, which was moved off %s (%s), and runs on no node that is known yet.", name, m.Pod, m.From, m.State)
+	}
+	text := fmt.Sprintf("%s runs no more: its move off %s, planned to %s, is %s", name, m.From, cmp.Or(m.To, "nowhere"), m.State)
+	switch {
+	case ledger.State(m.State) == ledger.Landed:
+		text += fmt.Sprintf(": %s replaces it on %s", cmp.Or(m.Replacement, "a pod"), m.Node)
+	case m.Replacement != "":
+		text += fmt.Sprintf(": %s replaces it, booked on %s", m.Replacement, cmp.Or(m.Node, "no node"))
+	}
+	return text + "."
+}
+
+// words say what is expected of a move; nothing of a nil one.
+func (s *Saved) words() string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf(" Expected to save %.0f hot minutes in %s.", s.HotMinutes, InMinutes(s.Within))
+}

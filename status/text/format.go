@@ -1,0 +1,39 @@
+package text
+
+import "fmt"
+
+// none stands for what is not known.
+const none = "-"
+
+func percent(v *float64) string {
+	if v == nil {
+		return none
+	}
+	return percentOf(*v)
+}
+
+// cores formats milli-cores as cores.
+func cores(milli int64) string { return threeDigits(float64(milli)/1000, "") }
+
+// memory formats bytes in a unit that leaves few digits.
+func memory(n int64) string {
+	const kib = 1 << 10
+	v, unit := float64(n)/(kib*kib), 0
+	units := []string{"Mi", "Gi", "Ti"}
+	for v >= 1000 && unit < len(units)-1 {
+		v, unit = v/kib, unit+1
+	}
+	return threeDigits(v, units[unit])
+}
+
+// threeDigits formats a number with three digits, and no more if it has none behind
+// the point.
+func threeDigits(v float64, unit string) string {
+	switch {
+	case v == float64(int64(v)) || v >= 99.95:
+		return fmt.Sprintf("%.0f%s", v, unit)
+	case v >= 9.995:
+		return fmt.Sprintf("%.1f%s", v, unit)
+	}
+	return fmt.Sprintf("%.2f%s", v, unit)
+}

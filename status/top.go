@@ -1,0 +1,124 @@
+package status
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// TopKind is the kind of a Top.
+const TopKind = "Top"
+
+// Top is the usage of every node by the newest reading, and its state by windows if
+// these have been observed. A state by one reading alone is provisional, because
+// evicting waits for windows.
+type Top struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Observed is when the newest reading was judged.
+	Observed string `json:"observed"`
+	// Nodes are in order of their heat, the hottest first.
+	Nodes []NodeStatus `json:"nodes"`
+	// HotWindows are the windows that can make a node hot, NeededSeconds for how
+	// long readings have to reach back before a window is judged.
+	HotWindows    []string `json:"hotWindows"`
+	NeededSeconds int      `json:"neededSeconds"`
+	// ObserveSeconds is for how long to observe until they do by a source that
+	// has no history.
+	ObserveSeconds int `json:"observeSeconds"`
+	// Gate is why nothing would be evicted, GateDetail the same in words, Paused
+	// what the kill switch says; empty if nothing keeps evicting.
+	Gate       string         `json:"gate"`
+	GateDetail string         `json:"gateDetail"`
+	Paused     string         `json:"paused"`
+	Sources    []SourceReport `json:"sources"`
+	// Process is the process that was asked, and SecondsAgo how old its
+	// newest observation was; absent where this one observed itself. Moves are
+	// those of its ledger.
+	Process    string `json:"process,omitempty"`
+	SecondsAgo int    `json:"secondsAgo,omitempty"`
+	Moves      []Move `json:"moves,omitempty"`
+}
+
+// errEarlier is returned for a process that does not report all of this.
+var errEarlier = errors.New("it is of an earlier version, which does not report what top shows")
+
+// NewTop returns nodes from the hottest on, as observed under a policy.
+func NewTop(nodes []NodeStatus, load *policy.LoadPolicy) Top {
+	needed := load.Hot.MinWindow.Duration
+	t := topOf(nodes)
+	t.NeededSeconds, t.ObserveSeconds = seconds(needed), seconds(needed+2*load.Usage.SampleInterval.Duration)
+	for _, window := range load.Hot.Windows {
+		t.HotWindows = append(t.HotWindows, window.String())
+	}
+	return t
+}
+
+// TopOfProcess returns what another process has observed. status and nodes are its
+// answers to GET /status and /nodes.
+func TopOfProcess(name string, status *Status, nodes []NodeStatus, now time.Time) (Top, error) {
+	observed, err := time.Parse(time.RFC3339, status.Observed)
+	if err != nil {
+		return Top{}, errors.New("it has not read any usage yet")
+	}
+	if len(nodes) > 0 && !slices.ContainsFunc(nodes, func(n NodeStatus) bool { return n.CPU.Allocatable > 0 }) {
+		return Top{}, errEarlier
+	}
+	t := topOf(nodes)
+	t.Observed, t.Sources, t.Moves = status.Observed, status.Sources, status.Moves
+	t.Gate, t.GateDetail, t.Paused = status.Gate, status.GateDetail, cmp.Or(status.PauseDetail, status.Paused)
+	t.Process, t.SecondsAgo = name, seconds(max(now.Sub(observed), 0))
+	return t, nil
+}
+
+func topOf(nodes []NodeStatus) Top {
+	slices.SortFunc(nodes, func(a, b NodeStatus) int {
+		return cmp.Or(cmp.Compare(b.heat(), a.heat()), cmp.Compare(a.Name, b.Name))
+	})
+	return Top{APIVersion: policy.GroupVersion, Kind: TopKind, Nodes: nodes, HotWindows: []string{}}
+}
+
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+// beyondAll puts hot nodes before all others, whatever made them hot.
+const beyondAll = 1000
+
+// heat orders nodes: hot ones come first, those of unknown usage last.
+func (n *NodeStatus) heat() float64 {
+	_, highest := n.Hottest()
+	if n.IsHot() {
+		return beyondAll + highest
+	}
+	return highest
+}
+
+// IsHot reports whether a node is hot, or seems to be.
+func (n *NodeStatus) IsHot() bool {
+	return n.State == string(thresholds.Hot) || n.Now == string(thresholds.Hot)
+}
+
+// Hottest returns the resource that is nearest to its evict line, or farthest
+// beyond it, and its heat.
+func (n *NodeStatus) Hottest() (*ResourceStatus, float64) {
+	cpu, memory := n.CPU.heat(), n.Memory.heat()
+	if memory > cpu {
+		return &n.Memory, memory
+	}
+	return &n.CPU, cpu
+}
+
+// heat is a resource's usage as a share of its evict line. One that no
+// line judges is below those, one of unknown usage below all.
+func (r *ResourceStatus) heat() float64 {
+	switch {
+	case r.UsedPercent == nil:
+		return -2
+	case r.EvictPercent != nil && *r.EvictPercent > 0:
+		return *r.UsedPercent / *r.EvictPercent
+	}
+	return min(*r.UsedPercent/100, 1) - 1
+}
