@@ -23,23 +23,24 @@ var (
 	// fences and spans are code in Markdown: commands, output and names.
 	fences = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```$")
 	spans  = regexp.MustCompile("`[^`\n]*`")
-	// consoles show what was typed and what came out.
-	consoles = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
+	// testNames are names of tests in a document, testDeclarations those in a source file.
+	testNames        = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]+)`")
+	testDeclarations = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z][A-Za-z0-9]+)\(`)
 )
 
-// page is a document: where its links lead and what they may lead to, and what
-// it shows of a terminal.
+// page is a document: its links, the anchors that links can point to, and the tests
+// that it names.
 type page struct {
 	links   []string
 	anchors map[string]bool
-	typed   []string
+	tests   []string
 }
 
-// pageOf reads the links and the anchors of a document.
+// pageOf parses a document.
 func pageOf(text string) page {
 	p := page{anchors: map[string]bool{}}
-	for _, block := range consoles.FindAllStringSubmatch(text, -1) {
-		p.typed = append(p.typed, block[1])
+	for _, name := range testNames.FindAllStringSubmatch(text, -1) {
+		p.tests = append(p.tests, name[1])
 	}
 	text = comments.ReplaceAllString(fences.ReplaceAllString(text, ""), "")
 	for _, link := range links.FindAllStringSubmatch(spans.ReplaceAllString(text, ""), -1) {
@@ -147,57 +148,19 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// indexProblems returns which pages of docs docs/README.md does not list exactly
-// once.
-func indexProblems(all map[string]page) (problems []string) {
-	const index = "docs/README.md"
-	for name := range all {
-		if !within(name, "docs") || name == index {
-			continue
-		}
-		listed := 0
-		for _, link := range all[index].links {
-			if path.Join(path.Dir(index), link) == name {
-				listed++
-			}
-		}
-		if listed != 1 {
-			problems = append(problems, fmt.Sprintf("%s lists %s %d times", index, name, listed))
-		}
-	}
-	slices.Sort(problems)
-	return problems
-}
-
-// docs/README.md lists every page of docs once.
-func TestIndexOfDocs(t *testing.T) {
-	for _, problem := range indexProblems(pages(t)) {
-		t.Error(problem)
-	}
-}
-
-// Links and indexes that are wrong are found.
-func TestPagesThatAreWrong(t *testing.T) {
+// Links that lead nowhere are found.
+func TestBrokenLinksAreFound(t *testing.T) {
 	cases := map[string]struct {
 		pages map[string]string
 		want  []string
 	}{
 		"all is well": {
 			pages: map[string]string{
-				"README.md":      "# Here\n[a](docs/a.md#the-first-of-2) [b](docs/sub/b.md) [c](#here) [code](main.go) [web](https://example.org/x)",
-				"docs/README.md": "# Docs\n[a](a.md), [b](sub/b.md), [c](c.md)",
-				"docs/a.md":      "# A\n## The first, of `2`\n```\n[no link](nowhere.md)\n```\n`[nor](this.md)`",
-				"docs/sub/b.md":  "# B\n[a](../a.md)\n# B\n[this](#b-1)",
-				"docs/c.md":      "# [C](a.md)_d\n[here](#c_d)",
+				"README.md":     "# Here\n[a](docs/a.md#the-first-of-2) [b](docs/sub/b.md) [c](#here) [code](main.go) [web](https://example.org/x)",
+				"docs/a.md":     "# A\n## The first, of `2`\n```\n[no link](nowhere.md)\n```\n`[nor](this.md)`",
+				"docs/sub/b.md": "# B\n[a](../a.md)\n# B\n[this](#b-1)",
+				"docs/c.md":     "# [C](a.md)_d\n[here](#c_d)",
 			},
-		},
-		"a page that is listed by another page only": {
-			pages: map[string]string{
-				"docs/README.md": "# Docs\n[a](a.md)",
-				"docs/a.md":      "# A\n[b](sub/b.md)",
-				"docs/sub/b.md":  "# B",
-			},
-			want: []string{"docs/README.md lists docs/sub/b.md 0 times"},
 		},
 		"a page that moved": {
 			pages: map[string]string{"README.md": "# R\n[a](docs/a.md)", "docs/README.md": "# Docs\n[a](a.md)"},
@@ -205,11 +168,7 @@ func TestPagesThatAreWrong(t *testing.T) {
 		},
 		"an anchor of another page": {
 			pages: map[string]string{"docs/README.md": "# Docs\n[a](a.md#b)", "docs/a.md": "# A\n```\n# B\n```"},
-			want:  []string{"docs/README.md: a.md#b: docs/a.md has no heading for #b", "docs/README.md lists docs/a.md 0 times"},
-		},
-		"a page that is listed twice": {
-			pages: map[string]string{"docs/README.md": "# Docs\n[a](a.md) [a](a.md)", "docs/a.md": "# A"},
-			want:  []string{"docs/README.md lists docs/a.md 2 times"},
+			want:  []string{"docs/README.md: a.md#b: docs/a.md has no heading for #b"},
 		},
 	}
 	for name, tc := range cases {
@@ -218,7 +177,7 @@ func TestPagesThatAreWrong(t *testing.T) {
 			for file, text := range tc.pages {
 				all[file] = pageOf(text)
 			}
-			got := append(brokenLinks(all, func(name string) bool { return name == "main.go" }), indexProblems(all)...)
+			got := brokenLinks(all, func(name string) bool { return name == "main.go" })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
@@ -226,25 +185,32 @@ func TestPagesThatAreWrong(t *testing.T) {
 	}
 }
 
-// What documents show of a terminal was typed on a real cluster: it is in the
-// transcript, in whole lines; "..." leaves some out.
-func TestOutputsInDocumentsAreFromTheTranscript(t *testing.T) {
-	all, shown := pages(t), 0
-	transcript := "\n" + strings.Join(all["docs/transcript.md"].typed, "\n")
-	for name, p := range all {
-		if name == "docs/transcript.md" {
-			continue
+// Every test that a document names exists. Documents name tests as the proof of
+// what they promise.
+func TestTestsNamedInDocumentsExist(t *testing.T) {
+	exist, named := map[string]bool{}, 0
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(file, "_test.go") {
+			return err
 		}
-		for _, block := range p.typed {
-			shown++
-			for part := range strings.SplitSeq(block, "...\n") {
-				if !strings.Contains(transcript, "\n"+part) {
-					t.Errorf("%s shows what the transcript does not:\n%s", name, part)
-				}
+		source, err := os.ReadFile(file)
+		for _, declared := range testDeclarations.FindAllSubmatch(source, -1) {
+			exist[string(declared[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range pages(t) {
+		for _, test := range p.tests {
+			named++
+			if !exist[test] {
+				t.Errorf("%s names the test %s, which does not exist", name, test)
 			}
 		}
 	}
-	if shown < 3 {
-		t.Errorf("documents show %d outputs", shown)
+	if named < 100 {
+		t.Errorf("documents name %d tests", named)
 	}
 }

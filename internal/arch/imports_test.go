@@ -3,7 +3,6 @@ package arch
 import (
 	"fmt"
 	"go/ast"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -227,46 +226,6 @@ func guardOf(target string) (guard string) {
 		}
 	}
 	return guard
-}
-
-// theEvictorDecides are what the evicting half asks of the ledger, the board
-// and the thresholds to decide about moves.
-var theEvictorDecides = []string{
-	"Record", "Cancel", "CancelIntended", "Judge", "Assess", "SetHold", "Lands", "Need", "Over", "Evidence", "Refuse",
-}
-
-// The simulator drives the evicting half and decides nothing in its place.
-func TestTheSimulatorDecidesNoMove(t *testing.T) {
-	found := false
-	for _, pkg := range packages(t) {
-		if pkg.room != simulator {
-			continue
-		}
-		found = true
-		for _, file := range pkg.files {
-			ast.Inspect(file, func(node ast.Node) bool {
-				if call, ok := node.(*ast.CallExpr); ok {
-					if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(theEvictorDecides, s.Sel.Name) {
-						t.Errorf("%s: calls %s, which is for the evicting half to ask", pkg.position(s), s.Sel.Name)
-					}
-				}
-				return true
-			})
-		}
-	}
-	if !found {
-		t.Errorf("there is no package %s", path.Join(module, simulator))
-	}
-}
-
-// Every package says what it is for.
-func TestEveryPackageHasAComment(t *testing.T) {
-	for _, pkg := range packages(t) {
-		documented := slices.ContainsFunc(pkg.files, func(f *ast.File) bool { return f.Doc.Text() != "" })
-		if !documented {
-			t.Errorf("package %s has no package comment", path.Join(module, pkg.room))
-		}
-	}
 }
 
 // finding is a place in a file and what is wrong with it.

@@ -144,12 +144,11 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 // SECURITY.md says of each ServiceAccount that is shipped what its token is
 // worth.
 func TestStolenTokensAreDocumented(t *testing.T) {
-	documented, shipped := map[string]bool{}, map[string]bool{}
-	for _, row := range tableRows(t, 30, "SECURITY.md") {
-		if name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(row[0]), "`"), "`"); ok {
-			documented[name] = true
-		}
+	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	shipped := map[string]bool{}
 	for _, manifest := range shippedManifests(t) {
 		_, accounts := rightsIn(t, manifest)
 		for name := range accounts {
@@ -157,7 +156,7 @@ func TestStolenTokensAreDocumented(t *testing.T) {
 		}
 	}
 	for name := range shipped {
-		if !documented[name] {
+		if !bytes.Contains(text, []byte("\n| `"+name+"`")) {
 			t.Errorf("SECURITY.md: what may be done with a stolen token of the ServiceAccount %q?", name)
 		}
 	}
