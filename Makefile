@@ -159,7 +159,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 	test -z "$$failed" || { echo "fuzz targets failed:$$failed"; exit 1; }
 
 .PHONY: bench
-bench: ## Print each figure beside its floor or rival; see docs/benchmarks.md.
+bench: ## Print each figure beside its floor or rival, and fail if a goal is missed; see docs/benchmarks.md.
 	go build -o bin/benchtable ./hack/bench
 	bin/benchtable $(BENCH_FLAGS)
 

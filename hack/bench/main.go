@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	o := options{}
 	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false, "Measure small sizes once and leave whole processes out.")
-	flags.BoolVar(&o.check, "check", false, "Fail when a goal is missed.")
+	flags.BoolVar(&o.check, "check", true, "Fail when a goal is missed.")
 	flags.IntVar(&o.rounds, "rounds", 5, "How often everything is measured; figures are medians.")
 	flags.StringVar(&o.benchTime, "benchtime", "1s", "How long each benchmark runs in a round.")
 	flags.StringVar(&o.only, "only", "", "Measure only what matches this regular expression: names of the suite, such as extender.")

@@ -13,6 +13,7 @@ const (
 	observing    = "observe/observer"
 	purePlanning = "strategies/realusage/plan"
 	planning     = "strategies/realusage"
+	replaying    = "sim/commands"
 	memory       = "hack/footprint"
 	throughput   = "test/cluster/cmd/throughput"
 )
@@ -22,7 +23,7 @@ const (
 var rows = join(
 	extenderRows("filter", 5000, 6), extenderRows("filter", 500, 3.5),
 	extenderRows("prioritize", 5000, 6), extenderRows("prioritize", 500, 3.5),
-	wholeNodesRows(), planRows(), observationRows(), memoryRows(), throughputRows(),
+	wholeNodesRows(), planRows(), observationRows(), replayRows(), memoryRows(), throughputRows(),
 )
 
 func join(groups ...[]row) (all []row) {
@@ -95,6 +96,39 @@ func observationRows() []row {
 	return []row{{
 		label: "observation, 5,000 nodes", figure: at(5000), besideLabel: "50 times that of 100", beside: at(100), times: 50, goal: goal{of: informational},
 	}}
+}
+
+// replayRows show what the defaults achieve in replays.
+func replayRows() (all []row) {
+	add := func(label, name, unit string, atMost float64) {
+		all = append(all, row{label: label, figure: measure.Series{Package: replaying, Name: name, Unit: unit}, goal: goal{value, atMost}})
+	}
+	for _, pods := range []string{"plain", "old", "stateful"} {
+		name, label := "DenseNodes/"+pods, "dense nodes, "+pods+" pods, "
+		add(label+"cool after", name, "minutes", 30)
+		add(label+"evictions", name, "of-fewest", 1.1)
+		add(label+"evictions beside upstream", name, "of-upstream's", 1)
+	}
+	for _, usage := range []string{"steady", "waves", "noise"} {
+		name, label := "FewNodes/"+usage, "few nodes, "+usage+", "
+		add(label+"pods that come back", name, "came-back", 0)
+		add(label+"evictions", name, "evictions/pod/day", 0.2)
+	}
+	add("few nodes, steady, evictions after the first day", "FewNodes/steady", "after-a-day", 0)
+	add("spikes on 2 nodes, evictions", "Spikes/2_nodes", "evictions/pod/day", 0)
+	add("spikes on 5 nodes, evictions", "Spikes/5_nodes", "evictions/pod/day", 0.01)
+	add("daily bursts, hot time beside nobody", "Bursts/daily-bursts", "of-alone", 0.1)
+	add("daily bursts, hot time beside no foresight", "Bursts/daily-bursts", "of-lasting", 0.5)
+	add("daily bursts, evictions", "Bursts/daily-bursts", "evictions/pod/day", 0.05)
+	add("random bursts, hot time beside 1.1 times that without foresight", "Bursts/random-bursts", "points-more", 0.05)
+	add("random bursts, evictions beside no foresight", "Bursts/random-bursts", "evictions/pod/day-more", 0.005)
+	for _, day := range []string{"20110303", "20110306", "20110325"} {
+		name, label := "RecordedDays/"+day, "recorded day "+day+", "
+		add(label+"deviation", name, "deviation", 10)
+		add(label+"hot time", name, "%hot", 3)
+		add(label+"evictions", name, "evictions/pod/day", 0.2)
+	}
+	return all
 }
 
 func memoryRows() (all []row) {

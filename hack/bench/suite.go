@@ -1,7 +1,7 @@
 package main
 
 // entry is a benchmark package or a command, which prints lines in Go's
-// benchmark format.
+// benchmark format. A command can run benchmarks of another module, too.
 type entry struct {
 	// name is matched by --only.
 	name string
@@ -42,6 +42,10 @@ var suite = []entry{
 		name: "plan", pkg: planning,
 		pattern: "^BenchmarkPlan$/^plain$/^nodes=(100|5000)$|^BenchmarkPlan$/^mixed$/^nodes=5000$/^(evenkeel|incremental)$|^BenchmarkPlan$/^demanding$/^nodes=15000$",
 		quick:   "^BenchmarkPlan$/^plain$/^nodes=100$",
+	},
+	{
+		name: "replays", pkg: replaying, dir: "sim",
+		command: "go test -run ^$ -bench . -benchtime 1x -timeout 0 ./commands",
 	},
 	{
 		name: "footprint", pkg: memory,

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/evenkeel/evenkeel/hack/measure"
@@ -55,6 +56,9 @@ func inUnit(figure float64, unit string) string {
 		return fmt.Sprintf("%.0f", figure)
 	case unit == "p99/p50":
 		return fmt.Sprintf("%.1fx", figure)
+	}
+	if math.Abs(figure) < 10 {
+		return fmt.Sprintf("%.3g %s", figure, unit)
 	}
 	return fmt.Sprintf("%.0f %s", figure, unit)
 }

@@ -96,8 +96,8 @@ func TestCheckFailsOnAMissedGoal(t *testing.T) {
 		args []string
 		want error
 	}{
-		"told":    {[]string{"--from", saved}, nil},
-		"checked": {[]string{"--from", saved, "--check"}, errMissed},
+		"checked": {[]string{"--from", saved}, errMissed},
+		"shown":   {[]string{"--from", saved, "--check=false"}, nil},
 		"no file": {[]string{"--from", saved + "x"}, os.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ const stepsADay = 288
 
 // onFewNodes replays pods of log-normal sizes, 20 to a node, that vary by so much around
 // what they use; in a wave of a day, too, if they are to.
-func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bool, change ...func(*SimulateOptions)) map[string]sim.Result {
-	t.Helper()
+func onFewNodes(tb testing.TB, nodes, days int, meanCPU, varies float64, waves bool, change ...func(*SimulateOptions)) map[string]sim.Result {
+	tb.Helper()
 	const perNode, sigma, keeps = 20, 0.7, 0.7
 	var table strings.Builder
 	table.WriteString("id")
@@ -39,11 +39,11 @@ func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bo
 			table.WriteString("," + strconv.FormatFloat(min(used, 1000), 'f', 2, 64))
 		}
 	}
-	file := filepath.Join(t.TempDir(), "few.cpu.csv")
+	file := filepath.Join(tb.TempDir(), "few.cpu.csv")
 	if err := os.WriteFile(file, []byte(table.String()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return simulated(t, func(o *SimulateOptions) {
+	return simulated(tb, func(o *SimulateOptions) {
 		o.Trace, o.Compare, o.Report = file, []string{"none", "evenkeel"}, os.DevNull
 		o.Shape.Nodes, o.Shape.MeanCPUPercent, o.Run.MeasureServed = nodes, meanCPU, true
 		for _, c := range change {
@@ -52,41 +52,68 @@ func onFewNodes(t *testing.T, nodes, days int, meanCPU, varies float64, waves bo
 	})
 }
 
+// fewPerPodAndDay is how many evictions are allowed on few nodes per pod and day.
+const fewPerPodAndDay = 0.2
+
+// fewUsages are ways in which pods vary.
+var fewUsages = map[string]struct {
+	varies float64
+	waves  bool
+}{"steady": {0.02, false}, "waves": {0.02, true}, "noise": {0.3, false}}
+
 // On few nodes nothing goes back and forth, whether cool nodes have room or all are busy:
 // where usage is steady nothing moves any more after the first day. Where it varies a lot
 // on nodes that are nearly full, few pods move, and none returns within an hour.
+// BenchmarkFewNodes plays more nodes and days.
 func TestFewNodesComeToRest(t *testing.T) {
-	const days, most = 3, 0.2 // evictions per pod and day
-	sizes := []int{2, 3, 5}
-	if testing.Short() {
-		sizes = sizes[:1]
-	}
 	evictions := 0
-	for _, nodes := range sizes {
-		for _, meanCPU := range []float64{60, 95} {
-			for name, usage := range map[string]struct {
-				varies float64
-				waves  bool
-			}{"steady": {0.02, false}, "waves": {0.02, true}, "noise": {0.3, false}} {
-				t.Run(fmt.Sprintf("%d nodes at %v%%, %s", nodes, meanCPU, name), func(t *testing.T) {
-					got := onFewNodes(t, nodes, days, meanCPU, usage.varies, usage.waves)["evenkeel"]
-					evictions += got.Evictions
-					t.Logf("%d evictions, hot %.1f%%, unserved %.2f%%", got.Evictions, got.HotPercent, got.UnservedPercent)
-					if got.Boomerangs > 0 || got.EvictionsPerPodAndDay > most {
-						t.Errorf("%d pods came back; %.2f evictions per pod and day", got.Boomerangs, got.EvictionsPerPodAndDay)
-					}
-					for step, moves := range got.EvictionsAt {
-						if name == "steady" && step > stepsADay && moves > 0 {
-							t.Errorf("%d moves in step %d", moves, step)
-						}
-					}
-				})
-			}
+	for _, meanCPU := range []float64{60, 95} {
+		for name, usage := range fewUsages {
+			t.Run(fmt.Sprintf("2 nodes at %v%%, %s", meanCPU, name), func(t *testing.T) {
+				got := onFewNodes(t, 2, 3, meanCPU, usage.varies, usage.waves)["evenkeel"]
+				evictions += got.Evictions
+				t.Logf("%d evictions, hot %.1f%%, unserved %.2f%%", got.Evictions, got.HotPercent, got.UnservedPercent)
+				if got.Boomerangs > 0 || got.EvictionsPerPodAndDay > fewPerPodAndDay {
+					t.Errorf("%d pods came back; %.2f evictions per pod and day", got.Boomerangs, got.EvictionsPerPodAndDay)
+				}
+				if late := afterTheFirstDay(got); name == "steady" && late > 0 {
+					t.Errorf("%d moves after the first day", late)
+				}
+			})
 		}
 	}
 	if evictions == 0 {
 		t.Error("nothing moves at all")
 	}
+}
+
+// BenchmarkFewNodes plays six days on 2, 3 and 5 nodes, and reports the worst case.
+func BenchmarkFewNodes(b *testing.B) {
+	for name, usage := range fewUsages {
+		b.Run(name, func(b *testing.B) {
+			var back, late, perPodAndDay float64
+			for b.Loop() {
+				for _, nodes := range []int{2, 3, 5} {
+					for _, meanCPU := range []float64{60, 95} {
+						got := onFewNodes(b, nodes, 6, meanCPU, usage.varies, usage.waves)["evenkeel"]
+						b.Logf("%d nodes at %v%%: %d evictions, %d of pods that came back, %d after the first day", nodes, meanCPU, got.Evictions, got.Boomerangs, afterTheFirstDay(got))
+						back, late = max(back, float64(got.Boomerangs)), max(late, float64(afterTheFirstDay(got)))
+						perPodAndDay = max(perPodAndDay, got.EvictionsPerPodAndDay)
+					}
+				}
+			}
+			b.ReportMetric(back, "came-back")
+			b.ReportMetric(late, "after-a-day")
+			b.ReportMetric(perPodAndDay, "evictions/pod/day")
+		})
+	}
+}
+
+func afterTheFirstDay(r sim.Result) (moves int) {
+	for _, n := range r.EvictionsAt[min(stepsADay+1, len(r.EvictionsAt)):] {
+		moves += n
+	}
+	return moves
 }
 
 // No node is cool, and one is asked for more CPU than it has. Hardly any demand stays

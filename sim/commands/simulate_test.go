@@ -24,20 +24,20 @@ import (
 
 // simulated runs the command on a small generated trace and returns the results
 // by variant.
-func simulated(t *testing.T, change func(*SimulateOptions)) map[string]sim.Result {
-	t.Helper()
+func simulated(tb testing.TB, change func(*SimulateOptions)) map[string]sim.Result {
+	tb.Helper()
 	o := NewSimulateOptions()
 	o.Recipe.Series, o.Output = 400, "json"
 	if change != nil {
 		change(&o)
 	}
 	var out bytes.Buffer
-	if err := Simulate(t.Context(), o, &out, nil); err != nil {
-		t.Fatal(err)
+	if err := Simulate(tb.Context(), o, &out, nil); err != nil {
+		tb.Fatal(err)
 	}
 	var document struct{ Results []sim.Result }
 	if err := json.Unmarshal(out.Bytes(), &document); err != nil {
-		t.Fatalf("%v in\n%s", err, out.Bytes())
+		tb.Fatalf("%v in\n%s", err, out.Bytes())
 	}
 	results := map[string]sim.Result{}
 	for _, r := range document.Results {
@@ -86,27 +86,6 @@ func TestSimulate(t *testing.T) {
 		if diff := cmp.Diff(once[name], again[name]); diff != "" {
 			t.Errorf("%s played twice (-once +again):\n%s", name, diff)
 		}
-	}
-}
-
-// The defaults keep what they were chosen for, on days that were recorded.
-func TestDefaultsOnRecordedDays(t *testing.T) {
-	folder := os.Getenv("EVENKEEL_TRACES")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	for _, day := range []string{"20110303", "20110306", "20110325"} {
-		t.Run(day, func(t *testing.T) {
-			file := filepath.Join(folder, "planetlab-"+day+".cpu.csv.gz")
-			if _, err := os.Stat(file); err != nil {
-				t.Skip("no recorded traces here")
-			}
-			r := simulated(t, func(o *SimulateOptions) { o.Trace, o.Run.Steps, o.Compare = file, 0, []string{"evenkeel"} })["evenkeel"]
-			t.Logf("figures: deviation %.2f, hot %.2f%%, %.3f evictions per pod per day", r.CPUDeviation, r.HotPercent, r.EvictionsPerPodAndDay)
-			if r.CPUDeviation > 10 || r.HotPercent > 3 || r.EvictionsPerPodAndDay > 0.2 {
-				t.Error("want a deviation of at most 10, at most 3% hot, at most 0.2 evictions per pod per day")
-			}
-		})
 	}
 }
 
