@@ -9,9 +9,12 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/observe/observer"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/sim/contest"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // Policy is a policy in the form that Evenkeel's packages take.
@@ -22,6 +25,28 @@ type Policy struct {
 	Strategies []plugin.Strategy
 	Options    plugin.Options
 	Evicting   evictor.Settings
+}
+
+// NewPolicy makes a LoadPolicy, and strategies with the defaults of their arguments,
+// into what a replay needs.
+func NewPolicy(load *policy.LoadPolicy, names ...string) (*Policy, error) {
+	var strategies []plugin.Strategy
+	for _, name := range names {
+		strategy, err := registry.New(name)
+		if err != nil {
+			return nil, err
+		}
+		strategies = append(strategies, strategy)
+	}
+	observing, err := settings.Observing(load, nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the lines: %w", err)
+	}
+	evicting, err := settings.Evicting(&load.Eviction)
+	if err != nil {
+		return nil, err
+	}
+	return &Policy{Observer: observing, Strategies: strategies, Options: plugin.OptionsOf(&load.Eviction), Evicting: evicting}, nil
 }
 
 // Variant says who evicts and who places.

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/flags.md and the decisions in testdata/corpus")
+var update = flag.Bool("update", false, "rewrite docs/flags.md and the decisions in test/decisions")
 
 // docs/flags.md lists every command with its flags, their defaults and help. The
 // simulator's are written from where they are defined.

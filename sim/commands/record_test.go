@@ -60,7 +60,7 @@ func newRecorded(t *testing.T, options RecordOptions) *recorded {
 		}
 	}
 	load := policy.Default(kinds.All)
-	p, err := simPolicy(&load)
+	p, err := sim.NewPolicy(&load)
 	if err != nil {
 		t.Fatal(err)
 	}

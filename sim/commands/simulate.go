@@ -29,8 +29,6 @@ import (
 	"github.com/evenkeel/evenkeel/sim/report"
 	"github.com/evenkeel/evenkeel/sim/rivals"
 	"github.com/evenkeel/evenkeel/status"
-	"github.com/evenkeel/evenkeel/strategies/plugin"
-	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // Simulate is `evenkeel simulate`: it replays usage in virtual time and reports
@@ -100,7 +98,7 @@ func (o *SimulateOptions) heading() report.Heading {
 // variants returns the comparisons in the given order, then the policies.
 func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	load := policy.Default(kinds.All)
-	own, err := simPolicy(&load, policy.DefaultStrategy)
+	own, err := sim.NewPolicy(&load, policy.DefaultStrategy)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +168,7 @@ func policyVariant(path string) (_ sim.Variant, err error) {
 	if err != nil {
 		return sim.Variant{}, err
 	}
-	p, err := simPolicy(&file.Load, strategies...)
+	p, err := sim.NewPolicy(&file.Load, strategies...)
 	if err != nil {
 		return sim.Variant{}, exit.Usagef("%s: %w", path, err)
 	}
@@ -226,32 +224,4 @@ func (o *SimulateOptions) writeReport(heading report.Heading, results []sim.Resu
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	return report.HTML(file, heading, results)
-}
-
-// simPolicy makes a LoadPolicy, and strategies with the defaults of their arguments,
-// into what a replay needs.
-func simPolicy(load *policy.LoadPolicy, names ...string) (*sim.Policy, error) {
-	var strategies []plugin.Strategy
-	for _, name := range names {
-		strategy, err := registry.New(name)
-		if err != nil {
-			return nil, err
-		}
-		strategies = append(strategies, strategy)
-	}
-	observing, err := settings.Observing(load, nil)
-	if err != nil {
-		return nil, fmt.Errorf("resolving the lines: %w", err)
-	}
-	e := &load.Eviction
-	evicting, err := settings.Evicting(e)
-	if err != nil {
-		return nil, err
-	}
-	return &sim.Policy{
-		Observer:   observing,
-		Strategies: strategies,
-		Options:    plugin.OptionsOf(e),
-		Evicting:   evicting,
-	}, nil
 }

@@ -134,7 +134,7 @@ func TestSimulateRefuses(t *testing.T) {
 // What is compared by default is played by the shipped policy.
 func TestSimulateGoesByTheDefaults(t *testing.T) {
 	load := policy.Default(kinds.All)
-	p, err := simPolicy(&load)
+	p, err := sim.NewPolicy(&load)
 	if err != nil {
 		t.Fatal(err)
 	}

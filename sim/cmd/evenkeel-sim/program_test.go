@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/documents"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
+
+var update = flag.Bool("update", false, "rewrite docs/flags.md")
 
 // asProgram makes the test binary run as evenkeel-sim.
 const asProgram = "EVENKEEL_TEST_AS_PROGRAM"

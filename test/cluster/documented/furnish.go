@@ -39,7 +39,7 @@ func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 		errs = append(errs, writeExamples(filepath.Join(dir, "examples"), filepath.Join(root, "examples"), policy))
 	}
 	for name, source := range map[string]string{
-		"day.evenkeel.gz":     "sim/cmd/evenkeel-sim/testdata/corpus/mixed.evenkeel.gz",
+		"day.evenkeel.gz":     "test/decisions/mixed.evenkeel.gz",
 		"kube-scheduler.yaml": "deploy/kube-scheduler.yaml",
 		"old.yaml":            "examples/migration/descheduler.before.yaml",
 		"rule.yaml":           "examples/migration/dynamic-scheduler.before.yaml",
