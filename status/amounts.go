@@ -19,7 +19,7 @@ func AmountsOf(a cluster.Amounts) Amounts {
 	return Amounts{CPUMilli: a[cluster.CPU], MemoryBytes: a[cluster.Memory]}
 }
 
-// Ceiling is an upper bound of each resource; absent where there is none.
+// Ceiling is an upper bound for each resource; absent if unbounded.
 type Ceiling struct {
 	CPUMilli    *int64 `json:"cpuMilli,omitempty"`
 	MemoryBytes *int64 `json:"memoryBytes,omitempty"`
@@ -35,7 +35,7 @@ func ceiling(a cluster.Amounts) Ceiling {
 	return Ceiling{CPUMilli: bound(a[cluster.CPU]), MemoryBytes: bound(a[cluster.Memory])}
 }
 
-// String says it in words.
+// String returns c in words.
 func (c Ceiling) String() string {
 	cpu, memory := "any cpu", "any memory"
 	if c.CPUMilli != nil {
@@ -47,7 +47,7 @@ func (c Ceiling) String() string {
 	return cpu + ", " + memory
 }
 
-// String says it in words.
+// String returns a in words.
 func (a Amounts) String() string { return cluster.Amounts{a.CPUMilli, a.MemoryBytes}.InWords() }
 
 // Percents is a percentage of allocatable of each resource.

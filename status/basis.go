@@ -12,52 +12,54 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Basis says what a node's state is based on where what is measured of the node
-// suggests another state. Every view prints its Text.
+// Basis explains a node's state if the node's measured usage suggests a different
+// state. Every view prints its Text.
 type Basis struct {
 	// Text is a clause without a period.
 	Text string `json:"text"`
-	// Yet says that the node becomes hot if nothing changes, OnlyPredicted that it is
-	// measured under its evict lines and predicted above one.
+	// Yet is true if the node becomes hot unless something changes. OnlyPredicted is
+	// true if its measured usage is below the evict lines and its predicted usage is
+	// above one.
 	Yet           bool `json:"yet,omitempty"`
 	OnlyPredicted bool `json:"onlyPredicted,omitempty"`
-	// Metric and the window that decides, with its values and lines. Of the newest
-	// reading the evict line is the one above which it is above all windows' lines.
+	// Metric is the deciding metric and Window the deciding window, with its values and
+	// lines. The newest reading has no evict line of its own, so Evict is then the
+	// highest evict line of any window.
 	Metric string `json:"metric"`
 	Window
-	// Pods make the difference between the values; absent if no pods do that are
-	// still there.
+	// Pods are the pods that explain the difference between the values; absent if they
+	// have all left.
 	Pods *BasisPods `json:"pods,omitempty"`
-	// LeftPoints is what pods have taken along that ended or are terminating.
+	// LeftPoints is the usage of pods that ended or are terminating.
 	LeftPoints float64 `json:"leftPoints,omitempty"`
 }
 
-// BasisPods are pods of a node that count for something else than what was
-// measured of them.
+// BasisPods describes pods of a node whose usage counts differently from how it was
+// measured.
 type BasisPods struct {
 	Count int `json:"count"`
-	// Points is the difference that they make, in the unit of the metric.
+	// Points is the difference that they cause, in the unit of the metric.
 	Points float64 `json:"points"`
-	// FirstStarted and LastStarted are when the first and the last of them started,
-	// as far as they have; From is when the first counts as measured, AllFrom when
-	// all of them do, as far as that is known.
+	// FirstStarted and LastStarted are the start times of the first and the last pod
+	// that has started. From is when the first pod counts as measured, AllFrom when all
+	// of them do, if these times are known.
 	FirstStarted *time.Time `json:"firstStarted,omitempty"`
 	LastStarted  *time.Time `json:"lastStarted,omitempty"`
 	From         *time.Time `json:"from,omitempty"`
 	AllFrom      *time.Time `json:"allFrom,omitempty"`
-	// Undue is how many of them are not known to be measured soon.
+	// Undue is the number of pods for which that time is unknown.
 	Undue int `json:"undue,omitempty"`
 }
 
-// Bases returns why a node is not hot although it is measured or predicted above
-// an evict line, and why it is not cool although it is measured under its low
-// lines; nil where that is not so.
+// Bases returns why a node is not hot although its measured or predicted usage is
+// above an evict line, and why it is not cool although its measured usage is below its
+// low lines; nil if neither applies.
 func (f *Facts) Bases(i int) (notHot, notCool *Basis) {
 	metrics := f.metrics(i)
 	info := &f.View.Snapshot.Nodes[i].Node
 	state := f.States[info.Name]
 	if !info.Ready || !usable(&f.View.Nodes[i]) || state.State == thresholds.Hot {
-		return nil, nil // its reason says why nothing is decided, or it is hot
+		return nil, nil // it is hot, or the reason of its state explains it
 	}
 	if state.State == thresholds.Warm {
 		notCool = f.notCool(i, metrics)
@@ -72,8 +74,8 @@ func (f *Facts) Bases(i int) (notHot, notCool *Basis) {
 	return nil, notCool
 }
 
-// ByMeasure reports whether the node is measured above an evict line, and not only
-// predicted above it.
+// ByMeasure reports whether the node's measured usage, and not only its predicted
+// usage, is above an evict line.
 func (b *Basis) ByMeasure() bool { return b != nil && !b.OnlyPredicted }
 
 // Sentence says why a node is not hot, beginning with its name.
@@ -114,8 +116,8 @@ func (m *Metric) judged() []*Window {
 	return all
 }
 
-// newest returns the newest reading, and the line above which it is above the
-// evict lines of all windows; nil if there is none of both.
+// newest returns the newest reading and the highest evict line of any window; nil
+// for what does not exist.
 func (m *Metric) newest() (w *Window, line *float64) {
 	for k := range m.Windows {
 		one := &m.Windows[k]
@@ -129,8 +131,8 @@ func (m *Metric) newest() (w *Window, line *float64) {
 	return w, line
 }
 
-// unjudged finds a node above an evict line by its newest reading whose windows
-// have not filled.
+// unjudged finds a node whose newest reading is above an evict line while its windows
+// are still filling.
 func (f *Facts) unjudged(_ int, m *Metric, state *thresholds.NodeState) *Basis {
 	w, line := m.newest()
 	if state.State != thresholds.Unknown || w == nil || !m.exceeds(w.Measured, line) {
@@ -142,7 +144,8 @@ func (f *Facts) unjudged(_ int, m *Metric, state *thresholds.NodeState) *Basis {
 	return basis
 }
 
-// overNotYet finds a node that is over by what counts, and not for long enough.
+// overNotYet finds a node whose counted usage is above an evict line, but not for long
+// enough.
 func (f *Facts) overNotYet(_ int, m *Metric, state *thresholds.NodeState) *Basis {
 	over, judged := phrases([]Metric{*m}, evictLine), m.judged()
 	if len(over) == 0 {
@@ -156,8 +159,8 @@ func (f *Facts) overNotYet(_ int, m *Metric, state *thresholds.NodeState) *Basis
 	return basis
 }
 
-// overUncounted finds a node that is measured above an evict line by usage that
-// does not count.
+// overUncounted finds a node whose measured usage is above an evict line only because
+// of usage that does not count.
 func (f *Facts) overUncounted(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	var found *Window
 	var others []string
@@ -181,7 +184,8 @@ func (f *Facts) overUncounted(i int, m *Metric, _ *thresholds.NodeState) *Basis 
 	return basis
 }
 
-// overInPart finds a node that is over in some windows of a metric only.
+// overInPart finds a node that is above the evict line in only some windows of a
+// metric.
 func (f *Facts) overInPart(_ int, m *Metric, _ *thresholds.NodeState) *Basis {
 	partly := partPhrases([]Metric{*m})
 	if len(partly) == 0 {
@@ -195,7 +199,7 @@ func (f *Facts) overInPart(_ int, m *Metric, _ *thresholds.NodeState) *Basis {
 	return nil
 }
 
-// overByNewest finds a node whose newest reading alone is above an evict line.
+// overByNewest finds a node of which only the newest reading is above an evict line.
 func (f *Facts) overByNewest(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	w, line := m.newest()
 	if w == nil || w.Evict != nil || !m.exceeds(w.Measured, line) {
@@ -215,8 +219,8 @@ func (f *Facts) overByNewest(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	return basis
 }
 
-// overPredicted finds a node that is predicted above an evict line, and measured
-// under it.
+// overPredicted finds a node whose predicted usage is above an evict line and whose
+// measured usage is below it.
 func (f *Facts) overPredicted(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	for _, w := range m.judged() {
 		if m.exceeds(w.Predicted, w.Evict) && !m.exceeds(w.Measured, w.Evict) {
@@ -230,7 +234,7 @@ func (f *Facts) overPredicted(i int, m *Metric, _ *thresholds.NodeState) *Basis 
 	return nil
 }
 
-// notCool finds a node that is warm by nothing that was measured.
+// notCool finds a node that is warm only because of its predicted usage.
 func (f *Facts) notCool(i int, metrics []Metric) *Basis {
 	var found *Metric
 	var window *Window
@@ -258,8 +262,8 @@ func (f *Facts) notCool(i int, metrics []Metric) *Basis {
 	return basis
 }
 
-// uncounted says what of the measured usage does not count towards hot, whose it
-// is, and until when.
+// uncounted describes which part of the measured usage does not make the node hot, whose
+// usage that is, and until when.
 func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
 	if b.Measured == nil || b.Current == nil {
 		return ""
@@ -309,7 +313,7 @@ func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
 	return text
 }
 
-// stays says for how long a window includes what has ended.
+// stays describes how long a window includes pods that have ended.
 func stays(name string) string {
 	if w, err := usage.ParseWindow(name); err == nil && w.Over > 0 {
 		return "for " + ago(w.Over) + " after their end"
@@ -317,11 +321,11 @@ func stays(name string) string {
 	return "until the next reading"
 }
 
-// leastPoints is the least difference that is told apart from inaccuracy.
+// leastPoints is the smallest difference that is not attributed to inaccuracy.
 const leastPoints = 1
 
-// points returns how many points of a difference an amount makes: all, but for
-// inaccuracy, or fewer.
+// points returns how much of a difference an amount explains: all of it if the rest is
+// below leastPoints.
 func (f *Facts) points(amount int64, i int, m *Metric, difference float64) float64 {
 	points := Round(100 * float64(amount) / float64(max(f.whole(i, usage.Metric(m.Name)), 1)))
 	if difference-points < leastPoints {
@@ -330,7 +334,7 @@ func (f *Facts) points(amount int64, i int, m *Metric, difference float64) float
 	return points
 }
 
-// less returns a value without points of usage.
+// less returns a value reduced by points of usage.
 func (m *Metric) less(value *float64, points float64) *float64 {
 	if m.LowerIsWorse {
 		return new(*value + points)
@@ -338,8 +342,8 @@ func (m *Metric) less(value *float64, points float64) *float64 {
 	return new(*value - points)
 }
 
-// estimated says what of the predicted usage was not measured, whose it is, and
-// until when.
+// estimated describes which part of the predicted usage is an estimate, whose usage that
+// is, and until when.
 func (f *Facts) estimated(b *Basis, i int, m *Metric) string {
 	resource, ofPods := resourceOf(usage.Metric(m.Name))
 	if !ofPods || b.Measured == nil || b.Predicted == nil {
@@ -386,7 +390,7 @@ func (p *BasisPods) add(pod *cluster.Pod, read *usage.PodUsage, now time.Time) {
 	}
 }
 
-// words are such as "12 pods that started 2 min ago and count from 05:30 UTC on".
+// words returns text such as "12 pods that started 2 min ago and count from 05:30 UTC on".
 func (p *BasisPods) words(f *Facts, one, many string) string {
 	words, has := reasons.Count(p.Count, "pod"), either(p.Count, "has", "have")
 	if p.FirstStarted == nil {
@@ -411,12 +415,12 @@ func (p *BasisPods) words(f *Facts, one, many string) string {
 	return words
 }
 
-// clock is the minute by which a time has come.
+// clock returns a time rounded up to a minute.
 func (f *Facts) clock(at time.Time) string {
 	return clock(at.Add(time.Minute-time.Nanosecond).Truncate(time.Minute).UTC(), f.View.At)
 }
 
-// ago is a past time in words: "45 s", "2 min", "3 h".
+// ago returns a past duration in words: "45 s", "2 min", "3 h".
 func ago(past time.Duration) string {
 	switch past = max(past, 0); {
 	case past < 90*time.Second:
@@ -427,7 +431,7 @@ func ago(past time.Duration) string {
 	return fmt.Sprintf("%d h", past/time.Hour)
 }
 
-// either returns the word for one or for several.
+// either returns the singular or the plural word.
 func either(n int, one, several string) string {
 	if n == 1 {
 		return one

@@ -26,7 +26,7 @@ import (
 // ErrUnknown is returned for a node or pod that is not known.
 var ErrUnknown = errors.New("not known")
 
-// NothingByUsage says why there is no plan where a policy enables other plugins only.
+// NothingByUsage explains why there is no plan if a policy enables only other plugins.
 const NothingByUsage = "this policy's profiles plan no moves by real usage: none enables " + policy.DefaultStrategy + "; what their other plugins evict is not shown"
 
 // UnknownNode is the error for a node that is not among the known ones.
@@ -39,12 +39,13 @@ func UnknownPod(namespace, name string) error {
 	return fmt.Errorf("pod %q in namespace %q is %w: it runs on no node, and no move of it is remembered", name, namespace, ErrUnknown)
 }
 
-// Remembers reports whether a move is that of a pod, or the pod replaces its.
+// Remembers reports whether a move is a move of this pod, or the pod is its
+// replacement.
 func Remembers(m *ledger.Move, namespace, name string) bool {
 	return name != "" && m.Namespace == namespace && (m.Pod == name || m.ReplacementName == name)
 }
 
-// Facts is what a process knows when it is asked.
+// Facts holds what a process knows at one moment.
 type Facts struct {
 	View   *usage.View
 	Board  *scorer.Board
@@ -52,12 +53,12 @@ type Facts struct {
 	Lines  *thresholds.Resolved
 	// Limits are the policy's limits by measured usage, if it has any.
 	Limits []scorer.Limit
-	// SamplesNeeded is how many samples in a row make a node hot.
+	// SamplesNeeded is the number of consecutive samples that make a node hot.
 	SamplesNeeded int
 	// InFlight and Ended are the ledger's moves, oldest first.
 	InFlight, Ended []ledger.Move
-	// Planned is what a cycle would do now. It is nil if no plan could be made;
-	// NoPlan then says why.
+	// Planned is what a cycle would do now; nil if no plan could be made. NoPlan then
+	// explains why.
 	Planned *Planned
 	NoPlan  string
 	// Paused is what pauses evicting; empty if nothing does.
@@ -66,14 +67,14 @@ type Facts struct {
 
 // Cycle is what a cycle planned.
 type Cycle struct {
-	// At is when the usage that it planned on was judged.
+	// At is when the usage for the plan was judged.
 	At   time.Time
 	Plan strategies.Plan
 	// Closed is why nothing was planned; empty if something was.
 	Closed string
 }
 
-// Planned is a plan and what it was made on.
+// Planned is a plan and its input.
 type Planned struct {
 	// Basis answers for nodes and pods as the strategies see them; nil if there is no
 	// plan.
@@ -81,22 +82,22 @@ type Planned struct {
 	Plan  strategies.Plan
 	// Closed is why nothing was planned; empty if something was.
 	Closed string
-	// Pod is the pod asked about as the planner sees it; nil if none was.
-	// Protection is what protects it: the DefaultEvictor's words, or a key.
-	// Landings judge each other node as its destination.
+	// Pod is the pod in question as the planner sees it; nil if the question is about a
+	// node. Protection is what protects it: the DefaultEvictor's words, or a key.
+	// Landings judge every other node as its destination.
 	Pod        *strategies.Pod
 	Protection string
 	Landings   []strategies.Landing
 }
 
-// PlannedOf returns what a Study found.
+// PlannedOf returns the result of a Study.
 func PlannedOf(s *strategies.Study) *Planned {
 	return &Planned{
 		Basis: s.Made.Basis, Plan: s.Made.Plan, Closed: s.Made.Closed, Pod: s.Pod, Protection: s.Protection, Landings: s.Landings,
 	}
 }
 
-// node returns a node as the strategies see it; nil if they plan without it.
+// node returns a node as the strategies see it; nil if it is not part of the plan.
 func (p *Planned) node(name string) *strategies.NodeBasis {
 	if p == nil || p.Basis == nil {
 		return nil
@@ -104,7 +105,7 @@ func (p *Planned) node(name string) *strategies.NodeBasis {
 	return p.Basis.Node(name)
 }
 
-// report is what the plan says of a node; empty if it says nothing.
+// report returns the plan's report on a node; empty without one.
 func (p *Planned) report(node string) (report strategies.NodeReport) {
 	for i := range p.Plan.Nodes {
 		if p.Plan.Nodes[i].Name == node {
@@ -114,7 +115,7 @@ func (p *Planned) report(node string) (report strategies.NodeReport) {
 	return report
 }
 
-// without says why nothing is planned; empty if something is.
+// without explains why nothing is planned; empty if something is.
 func (f *Facts) without() string {
 	switch {
 	case f.Planned == nil && f.NoPlan != "":

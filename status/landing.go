@@ -11,23 +11,23 @@ import (
 type Landing struct {
 	Node  string `json:"node"`
 	State string `json:"state"`
-	// Planned says that the plan moves the pod here.
+	// Planned is true if the plan moves the pod here.
 	Planned bool `json:"planned,omitempty"`
-	// Before and After are the node's predicted usage without the pod and with
-	// it, in percent of allocatable; absent if its usage is not known.
+	// Before and After are the node's predicted usage without and with the pod, in
+	// percent of allocatable; absent if its usage is unknown.
 	Before *Percents `json:"before,omitempty"`
 	After  *Percents `json:"after,omitempty"`
-	// Score is the extender's score of the node among those that take the pod;
-	// absent if it does not.
+	// Score is the extender's score of the node among the nodes that accept the pod;
+	// absent if it does not accept it.
 	Score *int `json:"score,omitempty"`
-	// Refused is why the node does not take the pod, and Detail says more;
-	// empty if it does.
+	// Refused is why the node does not accept the pod, and Detail explains it; empty if
+	// it does.
 	Refused string `json:"refused,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 }
 
-// compareLandings puts the planned destination first, then others that take the
-// pod by score, then the rest.
+// compareLandings puts the planned destination first, then the other nodes that accept
+// the pod by score, then the rest.
 func compareLandings(a, b Landing) int {
 	return cmp.Or(cmp.Compare(a.rank(), b.rank()), -cmp.Compare(ptr.Deref(a.Score, -1), ptr.Deref(b.Score, -1)),
 		strings.Compare(a.Refused, b.Refused), strings.Compare(a.Node, b.Node))

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Limit is a window of measured usage that keeps pods off a node, in percent of
-// its capacity.
+// Limit is a limit of measured usage in a window, in percent of capacity. A node above
+// it takes no pods.
 type Limit struct {
 	Metric string `json:"metric"`
 	Window string `json:"window"`
@@ -20,7 +20,7 @@ type Limit struct {
 	// AbovePercent or FromPercent is the limit, as the policy writes it.
 	AbovePercent *float64 `json:"abovePercent,omitempty"`
 	FromPercent  *float64 `json:"fromPercent,omitempty"`
-	// Passed says that it keeps pods off now.
+	// Passed is true if it keeps pods off the node now.
 	Passed bool `json:"passed"`
 }
 
@@ -47,7 +47,7 @@ func (f *Facts) limit(given *scorer.Limit, i int) Limit {
 	return l
 }
 
-// Bound puts the limit into words.
+// Bound describes the limit.
 func (l *Limit) Bound() string {
 	if l.FromPercent != nil {
 		return fmt.Sprintf("from %g%%", *l.FromPercent)
@@ -55,7 +55,7 @@ func (l *Limit) Bound() string {
 	return fmt.Sprintf("above %g%%", *l.AbovePercent)
 }
 
-// limited says which limit a node is refused for; empty if none is passed.
+// limited describes the limit for which a node is refused; empty if it exceeds none.
 func (f *Facts) limited(l *strategies.Landing) string {
 	i := f.View.Snapshot.Index(l.Node)
 	if i < 0 || l.Refused != reasons.AboveRejectLine {

@@ -12,13 +12,13 @@ import (
 // Metric is one metric of a node over every window.
 type Metric struct {
 	Name string `json:"name"`
-	// Percent says that its values are percentages of allocatable, or of
-	// capacity for memory.available.
+	// Percent is true if its values are percentages of allocatable, or of capacity for
+	// memory.available.
 	Percent bool `json:"percent"`
-	// LowerIsWorse says that values below the lines are the bad ones.
+	// LowerIsWorse is true if values below the lines are the bad ones.
 	LowerIsWorse bool `json:"lowerIsWorse,omitempty"`
-	// Over says that it is beyond its evict line in every window that has one,
-	// which makes a node hot.
+	// Over is true if it is beyond its evict line in every window that has one, which
+	// makes a node hot.
 	Over    bool     `json:"over"`
 	Windows []Window `json:"windows"`
 }
@@ -27,16 +27,17 @@ type Metric struct {
 // absent.
 type Window struct {
 	Window string `json:"window"`
-	// Measured is as measured, Current is the part of it that counts towards hot,
-	// without pods that left since and the starts of others, Predicted is what
-	// placing pods assumes. Signals, which belong to no pod, are only measured, and
-	// of contention it is known what pods that left took along.
+	// Measured is the measured value. Current is the part of it that can make the node
+	// hot: it excludes pods that have left and the startup of others. Predicted is the
+	// usage that placing pods assumes. Signals belong to no pod, so they are only
+	// measured; CPU contention is the exception, because the share of pods that left is
+	// known.
 	Measured  *float64 `json:"measured,omitempty"`
 	Current   *float64 `json:"current,omitempty"`
 	Predicted *float64 `json:"predicted,omitempty"`
 	Lines
-	// AboveEvict, AboveLeave and AboveLow say which lines it is beyond; the low
-	// line judges what is predicted.
+	// AboveEvict, AboveLeave and AboveLow are true for the lines that it is beyond. The
+	// low line applies to the predicted value.
 	AboveEvict bool `json:"aboveEvict,omitempty"`
 	AboveLeave bool `json:"aboveLeave,omitempty"`
 	AboveLow   bool `json:"aboveLow,omitempty"`
@@ -112,8 +113,8 @@ func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, r
 	return one, true, reversed
 }
 
-// lowerIsWorse derives the direction from the levels: a line that is not given
-// is out of reach, and the low line is the farthest from the evict line.
+// lowerIsWorse derives the direction from the levels: a missing line is infinite, and
+// the low line is the farthest from the evict line.
 func lowerIsWorse(l thresholds.Levels) bool {
 	for _, level := range []float64{l.Low, l.Reject, l.Evict, l.Leave} {
 		if math.IsInf(level, 0) {
@@ -123,8 +124,7 @@ func lowerIsWorse(l thresholds.Levels) bool {
 	return l.Low > l.Evict
 }
 
-// value is a metric over a window, in the unit of its lines; NaN if it is not
-// known.
+// value returns a metric over a window in the unit of its lines; NaN if unknown.
 func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts) float64 {
 	read := &f.View.Nodes[i]
 	if k := f.View.SignalIndex(metric); k >= 0 {
@@ -147,7 +147,7 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 	return 100 * float64(part) / float64(whole)
 }
 
-// resourceOf returns the resource that a metric is of, if it is of one.
+// resourceOf returns the resource that a metric measures, if it measures one.
 func resourceOf(metric usage.Metric) (resource cluster.Resource, ok bool) {
 	if metric == usage.Memory || metric == thresholds.MemoryAvailable {
 		return cluster.Memory, true
@@ -155,7 +155,7 @@ func resourceOf(metric usage.Metric) (resource cluster.Resource, ok bool) {
 	return cluster.CPU, metric == usage.CPU
 }
 
-// whole is what a metric of a resource is a percentage of.
+// whole returns the amount that equals 100% of a resource metric.
 func (f *Facts) whole(i int, metric usage.Metric) int64 {
 	resource, _ := resourceOf(metric)
 	node := &f.View.Snapshot.Nodes[i].Node
@@ -165,6 +165,6 @@ func (f *Facts) whole(i int, metric usage.Metric) int64 {
 	return node.Allocatable[resource]
 }
 
-// usable reports whether a node's measured usage means anything: also in a
-// window that is still filling, but not if it is too old or was rejected.
+// usable reports whether a node's measured usage can be shown. It can while a window is
+// still filling, but not if it is too old or was rejected.
 func usable(n *usage.NodeUsage) bool { return n.Known() || n.Unknown == reasons.WindowTooShort }

@@ -17,12 +17,12 @@ type Move struct {
 	Owner     string `json:"owner"`
 	State     string `json:"state"`
 	From      string `json:"from"`
-	// To is the planned destination, Node where it is booked or has landed.
+	// To is the planned destination, Node the node where it is booked or has landed.
 	To          string  `json:"to,omitempty"`
 	Node        string  `json:"node,omitempty"`
 	Replacement string  `json:"replacement,omitempty"`
 	Usage       Amounts `json:"usage"`
-	// Asked says that kube-scheduler asked this process about the replacement.
+	// Asked is true if kube-scheduler asked this process about the replacement.
 	Asked bool `json:"asked"`
 }
 
@@ -32,17 +32,17 @@ type RecordedMove struct {
 	Recorded *time.Time `json:"recorded,omitempty"`
 	Evicted  *time.Time `json:"evicted,omitempty"`
 	Ended    *time.Time `json:"ended,omitempty"`
-	// CeilingMilliCores is the CPU up to which its destination took it instead of to
-	// its reject line; absent for that line.
+	// CeilingMilliCores is the CPU limit that replaced the destination's reject line for
+	// this move; absent if the reject line applied.
 	CeilingMilliCores int64    `json:"ceilingMilliCores,omitempty"`
 	Outcome           *Outcome `json:"outcome,omitempty"`
-	// Expected is what it was expected to save, Saved what it has saved so far;
-	// absent where that is not known.
+	// Expected is what it was expected to save, Saved what it has saved so far; absent
+	// if unknown.
 	Expected *Saved `json:"expected,omitempty"`
 	Saved    *Saved `json:"saved,omitempty"`
 }
 
-// Saved is by how many minutes a move shortens hot time, in how many minutes.
+// Saved is the number of hot minutes that a move avoids within a period.
 type Saved struct {
 	HotMinutes float64 `json:"hotMinutes"`
 	Within     float64 `json:"withinMinutes"`
@@ -50,7 +50,7 @@ type Saved struct {
 
 // Outcome is the result of a move that landed.
 type Outcome struct {
-	// Helped is true if all but Planned are.
+	// Helped is true if all fields except Planned are true.
 	Helped           bool `json:"helped"`
 	Planned          bool `json:"planned"`
 	SourceCooler     bool `json:"sourceCooler"`
@@ -85,8 +85,8 @@ func recordedMoveOf(m *ledger.Move) RecordedMove {
 	return move
 }
 
-// moves returns the ledger's moves that match a condition: those in flight and
-// then those that ended, each newest first.
+// moves returns the ledger's moves that match a condition: moves in flight first, then
+// ended ones, each newest first.
 func (f *Facts) moves(pick func(*ledger.Move) bool) []RecordedMove {
 	picked := []RecordedMove{}
 	for _, all := range [...][]ledger.Move{f.InFlight, f.Ended} {
@@ -126,10 +126,10 @@ func plannedMoveOf(m *strategies.Move) PlannedMove {
 // ExplainedMove is a planned move as explain reports it.
 type ExplainedMove struct {
 	PlannedMove
-	// CeilingPercent is the share of its allocatable CPU up to which the destination
-	// takes the pod instead of to its reject line; absent for that line.
+	// CeilingPercent is the limit, in percent of allocatable CPU, that replaces the
+	// destination's reject line; absent if the reject line applies.
 	CeilingPercent float64 `json:"ceilingPercent,omitempty"`
-	// Expected is what it is expected to save, absent where that is not known.
+	// Expected is what it is expected to save; absent if unknown.
 	Expected *Saved `json:"expected,omitempty"`
 }
 
@@ -161,17 +161,16 @@ type PlanMove struct {
 	PlannedMove
 	Owner   string `json:"owner"`
 	Message string `json:"message"`
-	// Cost is what moving it costs, 1 being a plain pod.
+	// Cost is the cost of moving it; a plain pod costs 1.
 	Cost float64 `json:"cost"`
 	// FromBefore and FromAfter are the usage of the source, in the order of the moves.
 	FromBefore Percents `json:"fromBefore"`
 	FromAfter  Percents `json:"fromAfter"`
-	// HotMinutesSaved is how much less source and destination are expected to be
-	// hot within four hours; absent if it is not known how long the source will
-	// be hot.
+	// HotMinutesSaved is the expected reduction in hot minutes of source and destination
+	// within four hours; absent if the source's hot time is unknown.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
-	// Ahead is what is expected of a source that is not hot yet; absent for a hot
-	// one. HotMinutesSaved is then within its withinMinutes.
+	// Ahead is the expected peak of a source that is not hot yet; absent for a hot source.
+	// HotMinutesSaved then covers its withinMinutes.
 	Ahead *Recurring `json:"ahead,omitempty"`
 }
 

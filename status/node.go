@@ -16,14 +16,14 @@ import (
 type NodeState struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
-	// NotHot says why it is not hot although it is measured or predicted above an
-	// evict line, NotCool why it is not cool although it is measured under its low
-	// lines; absent where that is not so.
+	// NotHot explains why it is not hot although its measured or predicted usage is
+	// above an evict line, NotCool why it is not cool although its measured usage is
+	// below its low lines; absent if that does not apply.
 	NotHot  *Basis `json:"notHot,omitempty"`
 	NotCool *Basis `json:"notCool,omitempty"`
 }
 
-// Why says why the node is not hot, or not cool, if its usage suggests that it is;
+// Why explains why the node is not hot, or not cool, if its usage suggests that it is;
 // empty otherwise.
 func (n *NodeState) Why() string {
 	switch {
@@ -42,15 +42,15 @@ type Node struct {
 	Unknown string `json:"unknownReason,omitempty"`
 	// Pool is the node pool whose lines judge it; empty for the policy's own.
 	Pool string `json:"pool,omitempty"`
-	// StolenMilliCores is the CPU that the machine was denied, by the mean of five
-	// minutes; the percentages are of what is left.
+	// StolenMilliCores is the CPU that the hypervisor withheld, averaged over five
+	// minutes. Percentages refer to the rest.
 	StolenMilliCores int64 `json:"stolenMilliCores,omitempty"`
-	// Reserve says what the percentages of cpu and memory are of; absent if nothing
-	// of the node is reserved.
+	// Reserve describes the base of the cpu and memory percentages; absent if nothing on
+	// the node is reserved.
 	Reserve *Reserve `json:"reserve,omitempty"`
 }
 
-// Samples says where the usage of a node comes from.
+// Samples describes the origin of a node's usage.
 type Samples struct {
 	Source string `json:"source,omitempty"`
 	// AgeSeconds is how old the newest sample is, WindowSeconds how far back the
@@ -59,7 +59,7 @@ type Samples struct {
 	WindowSeconds int `json:"windowSeconds"`
 }
 
-// Node returns the node with an index of the View.
+// Node returns the node at an index of the View.
 func (f *Facts) Node(i int) Node {
 	name, read := f.View.Snapshot.Nodes[i].Node.Name, &f.View.Nodes[i]
 	state := f.States[name]
@@ -84,44 +84,44 @@ type NodeExplanation struct {
 	Observed time.Time  `json:"observed"`
 	Since    *time.Time `json:"since,omitempty"`
 	Samples
-	// SamplesOver counts the samples in a row that were over its evict lines;
-	// SamplesNeeded make it hot.
+	// SamplesOver is the number of consecutive samples above its evict lines;
+	// SamplesNeeded of them make it hot.
 	SamplesOver   int `json:"samplesOver"`
 	SamplesNeeded int `json:"samplesNeeded"`
-	// CountsFrom is from when its samples count, if it became ready too
+	// CountsFrom is when its samples start to count; absent unless it became ready too
 	// recently.
 	CountsFrom *time.Time `json:"countsFrom,omitempty"`
-	// Over lists, in words, how it is over its evict lines.
+	// Over lists, in words, the evict lines that it is above.
 	Over    []string `json:"over"`
 	Metrics []Metric `json:"metrics"`
-	// Limits are the policy's limits by measured usage; any that is passed
-	// keeps pods off the node, except those of DaemonSets.
+	// Limits are the policy's limits by measured usage. Each exceeded limit keeps pods
+	// off the node, except pods of DaemonSets.
 	Limits []Limit `json:"measuredLimits,omitempty"`
-	// HasToLeave is what has to leave to bring it under its evict lines; absent
-	// if its usage is not known.
+	// HasToLeave is the usage that must leave to bring it below its evict lines; absent
+	// if its usage is unknown.
 	HasToLeave *Amounts `json:"hasToLeave,omitempty"`
-	// Predicted is the usage that a planned move assumes; absent if that is not
-	// known. Ceiling is the most that keeps the node under its reject lines.
+	// Predicted is the usage that planning assumes; absent if unknown. Ceiling is the
+	// highest usage below the node's reject lines.
 	Predicted        *Amounts  `json:"predicted,omitempty"`
 	PredictedPercent *Percents `json:"predictedPercent,omitempty"`
 	Ceiling          Ceiling   `json:"ceiling"`
 	// InFlight is what bindings and moves changed since it was observed.
 	InFlight Amounts `json:"inFlight"`
-	// Expected is for how long it will be hot; absent where that is not known.
+	// Expected is how long it will stay hot; absent if unknown.
 	Expected *Expected `json:"expected,omitempty"`
-	// Closed is why it takes no moved pods whatever its usage; empty if it may.
+	// Closed is why it takes no moved pods regardless of usage; empty if it does.
 	Closed string `json:"closed,omitempty"`
 	// MovesFrom and MovesTo are the ledger's moves in flight.
 	MovesFrom []RecordedMove `json:"movesFrom"`
 	MovesTo   []RecordedMove `json:"movesTo"`
-	// NoPlan is why there is no plan; what follows is empty then.
+	// NoPlan is why there is no plan; the fields below are then empty.
 	NoPlan string `json:"noPlan,omitempty"`
 	// Paused is what pauses evicting; absent if nothing does.
 	Paused string `json:"paused,omitempty"`
-	// LeftAlone is why it is hot and not cooled; Detail puts it into words.
+	// LeftAlone is the reason why it is hot and not cooled; Detail explains it.
 	LeftAlone string `json:"leftAlone,omitempty"`
 	Detail    string `json:"detail,omitempty"`
-	// Relief is how long the moves off it take; absent if there are none.
+	// Relief is how long the moves off it take; absent without moves.
 	Relief *Relief `json:"relief,omitempty"`
 	// Leave and Arrive are the moves that a cycle would make now, Declined the
 	// pods that it would not move.
@@ -130,15 +130,14 @@ type NodeExplanation struct {
 	Declined []Declined      `json:"declined"`
 }
 
-// Expected is for how long a node is expected to be hot by CPU.
+// Expected is how long a node is expected to be hot by CPU.
 type Expected struct {
-	// HotMinutes are those of the next WithinMinutes, if nothing is moved.
+	// HotMinutes is the hot time within the next WithinMinutes if nothing is moved.
 	HotMinutes    float64 `json:"hotMinutes"`
 	WithinMinutes float64 `json:"withinMinutes"`
-	// UnservedCPUMilli is how much more its pods are estimated to want than it has.
+	// UnservedCPUMilli is the estimated CPU demand beyond the node's capacity.
 	UnservedCPUMilli int64 `json:"unservedCPUMilli,omitempty"`
-	// Recurring is what comes back on it; absent if nothing does that would make it
-	// hot.
+	// Recurring is the recurring load that makes it hot; absent without one.
 	Recurring *Recurring `json:"recurring,omitempty"`
 }
 
@@ -162,14 +161,14 @@ func expectedOf(given *strategies.Expected) *Expected {
 	return e
 }
 
-// RecurringOf returns what recurs as it is reported.
+// RecurringOf returns a recurring peak as it is reported.
 func RecurringOf(a *strategies.Ahead) *Recurring {
 	return &Recurring{
 		HotMinutes: math.Round(a.HotMinutes), WithinMinutes: a.Within.Minutes(), PeakPercent: Round(a.PeakPercent), PeakAt: a.PeakAt.UTC(),
 	}
 }
 
-// String says it in words; nothing of a nil one.
+// String returns e in words; empty for nil.
 func (e *Expected) String() string {
 	if e == nil {
 		return ""

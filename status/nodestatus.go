@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// NodeStatus is one node as GET /nodes and `evenkeel top` report it.
+// NodeStatus is a node as GET /nodes and `evenkeel top` report it.
 type NodeStatus struct {
 	// Node has the state that evicting uses: that of the policy's windows.
 	Node
@@ -26,24 +26,22 @@ type NodeStatus struct {
 	// Pods counts the pods that are bound to the node and have not ended.
 	Pods int `json:"pods"`
 	Samples
-	// Used is the measured usage of each window that was looked at: that the
-	// source gave, or that samples reach back long enough for. Predicted is the
-	// usage that placing one more pod assumes. Both are in percent of
-	// allocatable.
+	// Used is the measured usage in each known window: windows that the source reports,
+	// and windows that the samples cover. Predicted is the usage that placing one more pod
+	// assumes. Both are in percent of allocatable.
 	Used      map[string]Percents `json:"used,omitempty"`
 	Predicted Percents            `json:"predicted"`
 	// Signals are the newest values of the policy's metrics other than cpu and
 	// memory, in their own units.
 	Signals map[string]float64 `json:"signals,omitempty"`
-	// InFlight is how bindings and moves have changed the usage since the
-	// observation.
+	// InFlight is the change by bindings and moves since the observation.
 	InFlight Amounts `json:"inFlight"`
 }
 
-// ResourceStatus is what is known of one resource of a node.
+// ResourceStatus is one resource of a node.
 type ResourceStatus struct {
-	// Used is the newest reading of the whole machine, UsedPercent what counts of it
-	// in percent of allocatable, as Reserve says; absent without one.
+	// Used is the newest reading of the whole machine, UsedPercent the counted part of it
+	// in percent of allocatable (see Reserve); absent without a reading.
 	Used        *int64   `json:"used,omitempty"`
 	UsedPercent *float64 `json:"usedPercent,omitempty"`
 	// Requested is what the node's pods request.
@@ -107,8 +105,8 @@ func (f *Facts) resourceStatus(newest *thresholds.Resolved, i int, resource clus
 	return status
 }
 
-// over puts into words what the newest reading has above its evict line, once
-// for each metric: by it all windows are the same.
+// over describes which metrics of the newest reading are above their evict lines, once
+// for each metric, because one reading has the same value in all windows.
 func over(evidence []thresholds.Evidence) []string {
 	var words []string
 	said := map[usage.Metric]bool{}

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// addLandings judges the other nodes as destinations of a pod: as the plan does
-// if there is one, else by usage alone.
+// addLandings judges the other nodes as destinations of a pod, as the plan does if there
+// is one, otherwise by usage alone.
 func (f *Facts) addLandings(p *PodExplanation, record *cluster.Pod, used cluster.Amounts) {
 	var landings []strategies.Landing
 	if f.Planned != nil {
@@ -64,7 +64,7 @@ func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []strategies.
 	return landings
 }
 
-// score gives the nodes that take the pod the extender's scores.
+// score adds the extender's scores to the nodes that accept the pod.
 func (f *Facts) score(landings []Landing, used cluster.Amounts) {
 	var taking []*Landing
 	var nodes []cluster.NodeIndex
@@ -80,8 +80,7 @@ func (f *Facts) score(landings []Landing, used cluster.Amounts) {
 	}
 }
 
-// FindPod returns the record of a pod that is bound to a node; nil if there is
-// none.
+// FindPod returns the record of a bound pod; nil without one.
 func FindPod(view *usage.View, namespace, name string) *cluster.Pod {
 	pod, _, _ := find(view, namespace, name)
 	return pod
@@ -120,7 +119,7 @@ func OfPod(f *Facts, namespace, name string) (PodExplanation, error) {
 	return p, nil
 }
 
-// remembered explains a pod that only the ledger knows because it was moved.
+// remembered explains a moved pod that only the ledger still contains.
 func (f *Facts) remembered(namespace, name string) (PodExplanation, error) {
 	p := PodExplanation{
 		Namespace: namespace, Name: name, Instead: []ExplainedMove{}, Landings: []Landing{},
@@ -160,8 +159,7 @@ func (f *Facts) moving(podUID string) bool {
 	return slices.ContainsFunc(f.InFlight, func(m ledger.Move) bool { return m.PodUID == podUID })
 }
 
-// stays says why a pod is not planned to be moved, the most specific reason
-// first.
+// stays returns the most specific reason why no move of a pod is planned.
 func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 	switch {
 	case record.Terminating:
@@ -191,7 +189,7 @@ func (f *Facts) refused() string {
 	return refused.Sentence() + ": " + protection
 }
 
-// spared says why the plan does not move a pod that may be moved.
+// spared returns why the plan does not move a pod although it is allowed to.
 func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	node := f.Planned.node(record.Node)
 	if node == nil {
@@ -230,7 +228,7 @@ func (f *Facts) waiting(pick func(*strategies.Move) bool) (moves int) {
 	return moves
 }
 
-// instead lists the moves that make moving a pod unnecessary, and counts those that
+// instead lists the moves that make moving a pod unnecessary, and counts the moves that
 // wait for a later cycle.
 func instead(moves []ExplainedMove, waiting int) string {
 	const most = 5

@@ -15,8 +15,8 @@ const (
 	lowLine   lineKind = "low line"
 )
 
-// read reports whether a window is beyond the line, the value that is judged,
-// and where the line is.
+// read reports whether a window is beyond the line, and returns the judged value and the
+// line.
 func (k lineKind) read(m *Metric, w *Window) (beyond bool, value, at *float64) {
 	switch k {
 	case evictLine:
@@ -46,7 +46,7 @@ func phrases(metrics []Metric, kind lineKind) []string {
 	return list
 }
 
-// phrase covers one metric: "cpu avg_5m 81.2% and p50_5m 80.9% are above the
+// phrase describes one metric: "cpu avg_5m 81.2% and p50_5m 80.9% are above the
 // evict line 65%".
 func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 	parts, lines := make([]string, len(beyond)), make([]string, len(beyond))
@@ -64,8 +64,8 @@ func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 	return fmt.Sprintf("%s %s %s %s %s", m.Name, Enumerated(parts), either(len(beyond), "is", "are"), m.than(), line)
 }
 
-// partPhrases lists the metrics that are beyond their evict line in some
-// windows only, and the windows in which they are not.
+// partPhrases lists the metrics that are beyond their evict line in only some windows,
+// and the windows in which they are not.
 func partPhrases(metrics []Metric) []string {
 	var list []string
 	for i := range metrics {

@@ -24,13 +24,12 @@ type Plan struct {
 	Kind       string `json:"kind"`
 	// Made is when it was planned.
 	Made time.Time `json:"made"`
-	// Closed is why no plan was made; absent when one was.
+	// Closed is why no plan was made; absent if one was.
 	Closed string `json:"closed,omitempty"`
 	// Paused is what keeps the plan from being carried out now; absent if
 	// nothing does.
 	Paused string `json:"paused,omitempty"`
-	// Provisional is what the plan lacks to be that of a cycle; absent if it
-	// lacks nothing.
+	// Provisional is why the plan of a cycle may differ; absent if it would not.
 	Provisional string `json:"provisional,omitempty"`
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out.
 	HotLeftOut []string `json:"hotLeftOut,omitempty"`
@@ -53,14 +52,15 @@ type PlanNode struct {
 	Detail string `json:"detail,omitempty"`
 	// Relief is how long the moves off it take; absent if there are none.
 	Relief *Relief `json:"relief,omitempty"`
-	// Exceeded are the evict lines that it is beyond.
+	// Exceeded holds the evict lines that it is beyond.
 	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
-	// CountsFrom is from when samples of a node that is beyond an evict line count;
+	// CountsFrom is when the samples of a node beyond an evict line start to count;
 	// absent unless it became ready too recently.
 	CountsFrom *time.Time `json:"countsFrom,omitempty"`
-	// Measured is its usage of the last five minutes. Before and After are what the
-	// plan assumes without and with the moves: of a hot node what counts of the
-	// measured usage, of any other node a prediction, which estimates new pods.
+	// Measured is its usage in the last five minutes. Before and After are the usage that
+	// the plan assumes without and with the moves: for a hot node the part of the
+	// measured usage that counts, for any other node a prediction, in which new pods are
+	// estimated.
 	Measured *Percents `json:"measured,omitempty"`
 	Before   *Percents `json:"before,omitempty"`
 	After    *Percents `json:"after,omitempty"`
@@ -69,13 +69,13 @@ type PlanNode struct {
 // PlanSummary counts what a plan would do.
 type PlanSummary struct {
 	Nodes int `json:"nodes"`
-	// UnknownNodes have no usage that is known well enough.
+	// UnknownNodes have too little known usage.
 	UnknownNodes int `json:"unknownNodes"`
 	HotNodes     int `json:"hotNodes"`
 	// NotHotNodes are measured above an evict line and not hot.
 	NotHotNodes int `json:"notHotNodes"`
-	// CooledNodes are hot nodes that the moves bring under their evict lines,
-	// StayHotNodes those that they do not.
+	// CooledNodes are the hot nodes that the moves bring below their evict lines,
+	// StayHotNodes the ones that stay above.
 	CooledNodes  int `json:"cooledNodes"`
 	StayHotNodes int `json:"stayHotNodes"`
 	Moves        int `json:"moves"`
@@ -98,39 +98,37 @@ type Level struct {
 	Percent float64 `json:"percent"`
 }
 
-// PlanFacts are what a process knows when it has planned.
+// PlanFacts holds what a process knows after planning.
 type PlanFacts struct {
-	// At is when that was.
+	// At is when it planned.
 	At   time.Time
 	Plan strategies.Plan
-	// Evidence is by which lines nodes are hot or would be, by node.
+	// Evidence holds the evict lines that nodes are beyond, by node.
 	Evidence map[string][]thresholds.Evidence
-	// CountsFrom is from when nodes count that are beyond an evict line and became
-	// ready too recently, by node.
+	// CountsFrom is when the samples of nodes that became ready too recently start to
+	// count, by node.
 	CountsFrom map[string]time.Time
-	// NotHot is why nodes are not hot although they are measured or predicted above an
-	// evict line, NotCool why they are not cool although they are measured under their
-	// low lines, by node.
+	// NotHot and NotCool are the reasons of NodeState, by node.
 	NotHot, NotCool map[string]*Basis
 	// Measured is the measured usage of the plan's nodes, by node.
 	Measured map[string]cluster.Percents
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
 	HotLeftOut []string
-	// OtherProfiles also move pods by real usage, and are no part of the plan.
+	// OtherProfiles also move pods by real usage and are not part of the plan.
 	OtherProfiles []string
-	// Until is when a declined pod's reason ends, by the pod's UID, where that is
-	// known ahead.
+	// Until is when a declined pod's reason ends, by the pod's UID, if that is known in
+	// advance.
 	Until map[string]time.Time
 	// Closed is why nothing was planned, Paused what pauses evicting; empty if
 	// something was, or nothing does.
 	Closed, Paused string
-	// Watched is for how long usage was watched where that is less than what
-	// evicting takes, ShortOf; 0 where it is not.
+	// Watched is how long usage was observed if that is shorter than ShortOf, which
+	// evicting requires; otherwise both are 0.
 	Watched, ShortOf time.Duration
 	Steering         SteeringEvidence
 }
 
-// NewPlan returns the plan of facts.
+// NewPlan makes a Plan from facts.
 func NewPlan(f *PlanFacts) *Plan {
 	r := &Plan{
 		APIVersion: policy.GroupVersion, Kind: PlanKind, Made: f.At.UTC(), Closed: f.Closed, Paused: f.Paused,
@@ -166,8 +164,8 @@ func NewPlan(f *PlanFacts) *Plan {
 	return r
 }
 
-// Unplanned returns the ready nodes as they are, where the policy moves nothing by
-// real usage.
+// Unplanned returns a plan with the ready nodes and without moves, for a policy that
+// moves nothing by real usage.
 func Unplanned(o *strategies.Observed) strategies.Plan {
 	var plan strategies.Plan
 	for i := range o.View.Nodes {
@@ -182,8 +180,8 @@ func Unplanned(o *strategies.Observed) strategies.Plan {
 	return plan
 }
 
-// Observe adds what was observed of the plan's nodes, and the hot nodes that are no
-// part of the plan.
+// Observe adds the observation of the plan's nodes, and the hot nodes that are not part
+// of the plan.
 func (f *PlanFacts) Observe(o *strategies.Observed, samplesNeeded int) {
 	f.Evidence, f.CountsFrom, f.Measured = map[string][]thresholds.Evidence{}, map[string]time.Time{}, map[string]cluster.Percents{}
 	for node, state := range o.States {
@@ -214,7 +212,7 @@ func (f *PlanFacts) Observe(o *strategies.Observed, samplesNeeded int) {
 	}
 }
 
-// sum counts what is in a report.
+// sum summarizes a plan.
 func (r *Plan) sum() PlanSummary {
 	s := PlanSummary{Nodes: len(r.Nodes), Moves: len(r.Moves), DeclinedPods: len(r.Declined)}
 	leave := r.Relieving()
@@ -232,7 +230,7 @@ func (r *Plan) sum() PlanSummary {
 			s.HotNodes, s.StayHotNodes = s.HotNodes+1, s.StayHotNodes+1
 		case len(leave[n.Name]) > 0:
 			s.HotNodes, s.CooledNodes = s.HotNodes+1, s.CooledNodes+1
-		default: // only its leave line keeps it hot
+		default: // it is hot only because it is above its leave line
 			s.HotNodes++
 		}
 		s.HighestCPU = s.HighestCPU.with(n.Name, n.Measured.CPU, n.After.CPU)
@@ -255,7 +253,7 @@ func (h *Highest) with(node string, measured, after float64) *Highest {
 	return h
 }
 
-// Relieving returns the moves that relieve a node, by that node.
+// Relieving returns the moves that relieve their source, by source.
 func (r *Plan) Relieving() map[string][]*PlanMove {
 	leave := map[string][]*PlanMove{}
 	for i := range r.Moves {

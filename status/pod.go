@@ -18,21 +18,21 @@ type PodExplanation struct {
 	NodePercent     Percents `json:"nodePercent"`
 	Measured        bool     `json:"measured"`
 	MeasuredSeconds int      `json:"measuredSeconds"`
-	// Candidate says that it may be moved.
+	// Candidate is true if it is allowed to be moved.
 	Candidate bool `json:"candidate"`
 	// Move is what a cycle would do with it now; absent if it would stay.
 	Move *ExplainedMove `json:"move,omitempty"`
-	// Reason is why it would stay, and Detail puts it into words. Instead are
-	// the moves that cool its node without it.
+	// Reason is why it would stay; Detail explains it. Instead holds the moves that cool
+	// its node without it.
 	Reason  string          `json:"reason,omitempty"`
 	Detail  string          `json:"detail,omitempty"`
 	Instead []ExplainedMove `json:"instead"`
-	// Landings judge the other nodes as its destination, the best first.
-	// ByUsageAlone says that kube-scheduler's filters were not asked.
+	// Landings judge the other nodes as its destination, the best first. ByUsageAlone is
+	// true if kube-scheduler's filters were not evaluated.
 	Landings     []Landing `json:"landings"`
 	ByUsageAlone bool      `json:"byUsageAlone,omitempty"`
-	// Moves are its owner's in the ledger: those in flight first, then those
-	// that ended, each newest first.
+	// Moves are its owner's moves in the ledger: moves in flight first, then ended ones,
+	// each newest first.
 	Moves []RecordedMove `json:"moves"`
 	// Paused is what pauses evicting; absent if nothing does.
 	Paused string `json:"paused,omitempty"`

@@ -10,16 +10,15 @@ import (
 type Relief struct {
 	// Text says it in a sentence.
 	Text string `json:"text"`
-	// Moves counts them, ThisCycle those that the next cycle makes.
+	// Moves is their number, ThisCycle the number that the next cycle makes.
 	Moves     int `json:"moves"`
 	ThisCycle int `json:"thisCycle"`
-	// Minutes is how long it is until the last one is made: at least, or more than
-	// that, if AtLeast is true.
+	// Minutes is the time until the last one is made; a lower bound if AtLeast is true.
 	Minutes float64 `json:"minutes"`
 	AtLeast bool    `json:"atLeast,omitempty"`
-	// Bound is the reason for which moves wait for longest; absent if none waits.
-	// Limit and Left are how many moves it allows and how many of these are left;
-	// absent if it does not count moves.
+	// Bound is the reason for the longest wait; absent if no move waits. Limit is the
+	// number of moves that it allows, Left the number still allowed; absent if it does
+	// not count moves.
 	Bound string `json:"bound,omitempty"`
 	Limit int    `json:"limit,omitempty"`
 	Left  *int   `json:"left,omitempty"`

@@ -7,26 +7,26 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Reserve says what a node's percentages are of, and what of the machine's usage
+// Reserve describes the base of a node's percentages, and the usage of the machine that
 // they leave out.
 type Reserve struct {
-	// PercentOf is allocatable, or capacity where no usage of pods is known.
+	// PercentOf is allocatable, or capacity if the usage of the pods is unknown.
 	PercentOf string `json:"percentOf"`
 	// LeftOut is the part of the machine's usage that the node's reserve covers, as
 	// the mean of five minutes.
 	LeftOut Amounts `json:"leftOut"`
-	// Text is both as a clause without a period.
+	// Text states both in a clause without a period.
 	Text string `json:"text"`
 }
 
-// What PercentOf may be.
+// The values of PercentOf.
 const (
 	OfAllocatable = "allocatable"
 	OfCapacity    = "capacity"
 )
 
-// reserveOf returns what a node's percentages are of; nil if its usage is not
-// known, or if all of its capacity is allocatable.
+// reserveOf returns the Reserve of a node; nil if its usage is unknown or all of its
+// capacity is allocatable.
 func reserveOf(read *usage.NodeUsage) *Reserve {
 	if len(read.Reserved) == 0 || !usable(read) {
 		return nil

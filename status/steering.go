@@ -20,13 +20,13 @@ type SteeringEvidence struct {
 	Hold ledger.Hold
 	// Ended are the ledger's moves that ended, oldest first.
 	Ended []ledger.Move
-	// Extender is the address of an extender that was asked for its status;
-	// empty if none was. Asked is how many requests of kube-scheduler it has
-	// answered, Err why that is not known.
+	// Extender is the address of the extender whose status was read; empty without one.
+	// Asked is how many requests of kube-scheduler it has answered, Err why that is
+	// unknown.
 	Extender string
 	Asked    int64
 	Err      error
-	// Installed says that the API server has the kind by which it steers.
+	// Installed is true if the API server serves the kind that it steers with.
 	Installed bool
 }
 
@@ -42,23 +42,23 @@ const (
 	SteeringOff = "off"
 )
 
-// Steering says whether replacements are known to go where they are planned.
+// Steering describes whether replacements are known to land where they are planned.
 type Steering struct {
 	// Required is the policy's eviction.steering.
 	Required string `json:"required"`
 	State    string `json:"state"`
-	// By is what that is concluded from, Means what follows from it.
+	// By is the evidence for State, Means its consequence.
 	By    string `json:"by"`
 	Means string `json:"means"`
 }
 
-// recent is how old a landing may be to say something.
+// recent is the maximum age of a landing that counts as evidence.
 const recent = 24 * time.Hour
 
 const oneByOne = "evictions are made one at a time until a replacement is seen to be steered, and stop at the first that is not"
 
-// Conclude returns what the evidence says. As in a cycle, the policy comes
-// first, then a hold, then what proves steering.
+// Conclude evaluates the evidence. As in a cycle, the policy comes first, then a hold,
+// then proof of steering.
 func (e *SteeringEvidence) Conclude(at time.Time) Steering {
 	s := Steering{Required: string(e.Required)}
 	switch hold := &e.Hold; {
@@ -83,8 +83,8 @@ func (e *SteeringEvidence) Conclude(at time.Time) Steering {
 	return s
 }
 
-// asked returns what proves that kube-scheduler asks an extender; empty if
-// nothing does, or the policy does not go by it.
+// asked returns the proof that kube-scheduler asks an extender; empty without proof, or
+// if the policy does not use an extender.
 func (e *SteeringEvidence) asked(at time.Time) string {
 	if e.Required == policy.SteeringAdmission {
 		return ""
@@ -120,7 +120,7 @@ func (e *SteeringEvidence) unproven() (state, by, means string) {
 	return SteeringUnproven, "no extender was asked, because --extender-url names none", oneByOne
 }
 
-// landed says how many of the recent moves landed as planned; empty without any.
+// landed describes how many of the recent moves landed as planned; empty without any.
 func (e *SteeringEvidence) landed(at time.Time) string {
 	planned, all := 0, 0
 	for i := range e.Ended {

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// summary gives a node's state and why, and then what would be done about it.
+// summary states a node's state, the reason, and what would be done about it.
 func (n *NodeExplanation) summary(now time.Time) string {
 	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
 }
@@ -20,16 +20,16 @@ func (n *NodeExplanation) name(now time.Time) string {
 	return fmt.Sprintf("%s is %s%s", n.Name, n.State, since(n.Since, now))
 }
 
-// OverEvict says how the node is above its evict lines; empty if it is not.
+// OverEvict describes how the node is above its evict lines; empty if it is not.
 func (n *NodeExplanation) OverEvict() string {
 	return strings.Join(phrases(n.Metrics, evictLine), "; ")
 }
 
-// Cooling says why a node is still hot that is above no evict line in all windows: it
-// has to get under its leave lines.
+// Cooling explains why a node stays hot although no metric is above its evict line in
+// all windows: it has to drop below its leave lines first.
 const Cooling = "no longer above an evict line in all windows"
 
-// OverLeave says how the node is above its leave lines; empty if it is not.
+// OverLeave describes how the node is above its leave lines; empty if it is not.
 func (n *NodeExplanation) OverLeave() string {
 	return strings.Join(phrases(n.Metrics, leaveLine), "; ")
 }
@@ -71,7 +71,7 @@ func (n *NodeExplanation) whyNotHot() string {
 	return words
 }
 
-// todo says what would be done.
+// todo describes what would be done.
 func (n *NodeExplanation) todo() string {
 	switch {
 	case n.NoPlan != "":
@@ -100,7 +100,7 @@ func (n *NodeExplanation) todo() string {
 	return "No pod has to be moved."
 }
 
-// unless adds to what would be done that nothing is, for now.
+// unless adds that evicting is paused, if there are moves to make.
 func unless(paused string, moves bool) string {
 	if paused == "" || !moves {
 		return ""
@@ -108,7 +108,7 @@ func unless(paused string, moves bool) string {
 	return " Not now: " + paused + "."
 }
 
-// summary says whether a pod would be moved and why, or why not.
+// summary describes whether a pod would be moved, and why or why not.
 func (p *PodExplanation) summary() string {
 	name := p.Namespace + "/" + p.Name
 	if p.Move != nil {
@@ -126,7 +126,7 @@ func (p *PodExplanation) summary() string {
 	return fmt.Sprintf("%s would not be moved (%s). %s.", name, because(p.Reason, p.Detail), where)
 }
 
-// summaryOfMoved says what became of a pod that was moved.
+// summaryOfMoved describes what happened to a moved pod.
 func (p *PodExplanation) summaryOfMoved() string {
 	m := &p.Moves[0]
 	name := p.Namespace + "/" + p.Name
@@ -143,7 +143,7 @@ func (p *PodExplanation) summaryOfMoved() string {
 	return text + "."
 }
 
-// words say what is expected of a move; nothing of a nil one.
+// words describes the expected effect of a move; empty for nil.
 func (s *Saved) words() string {
 	if s == nil {
 		return ""

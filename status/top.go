@@ -21,30 +21,28 @@ type Top struct {
 	Kind       string `json:"kind"`
 	// Observed is when the newest reading was judged.
 	Observed string `json:"observed"`
-	// Nodes are in order of their heat, the hottest first.
+	// Nodes are sorted by heat, the hottest first.
 	Nodes []NodeStatus `json:"nodes"`
-	// HotWindows are the windows that can make a node hot, NeededSeconds for how
-	// long readings have to reach back before a window is judged.
+	// HotWindows are the windows that can make a node hot, NeededSeconds how far readings
+	// have to reach back before a window is judged.
 	HotWindows    []string `json:"hotWindows"`
 	NeededSeconds int      `json:"neededSeconds"`
-	// ObserveSeconds is for how long to observe until they do by a source that
-	// has no history.
+	// ObserveSeconds is how long to observe a source without history until they do.
 	ObserveSeconds int `json:"observeSeconds"`
-	// Gate is why nothing would be evicted, GateDetail the same in words, Paused
-	// what the kill switch says; empty if nothing keeps evicting.
+	// Gate is why nothing would be evicted, GateDetail explains it, and Paused is the
+	// state of the kill switch; empty if evicting is allowed.
 	Gate       string         `json:"gate"`
 	GateDetail string         `json:"gateDetail"`
 	Paused     string         `json:"paused"`
 	Sources    []SourceReport `json:"sources"`
-	// Process is the process that was asked, and SecondsAgo how old its
-	// newest observation was; absent where this one observed itself. Moves are
-	// those of its ledger.
+	// Process is the process that observed, and SecondsAgo the age of its newest
+	// observation; absent if this process observed. Moves are the moves of its ledger.
 	Process    string `json:"process,omitempty"`
 	SecondsAgo int    `json:"secondsAgo,omitempty"`
 	Moves      []Move `json:"moves,omitempty"`
 }
 
-// errEarlier is returned for a process that does not report all of this.
+// errEarlier is returned if the reports of a process lack fields.
 var errEarlier = errors.New("it is of an earlier version, which does not report what top shows")
 
 // NewTop returns nodes from the hottest on, as observed under a policy.
@@ -84,10 +82,10 @@ func topOf(nodes []NodeStatus) Top {
 
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
-// beyondAll puts hot nodes before all others, whatever made them hot.
+// beyondAll puts hot nodes before all others, regardless of what made them hot.
 const beyondAll = 1000
 
-// heat orders nodes: hot ones come first, those of unknown usage last.
+// heat orders nodes: hot ones first, nodes with unknown usage last.
 func (n *NodeStatus) heat() float64 {
 	_, highest := n.Hottest()
 	if n.IsHot() {
@@ -101,8 +99,8 @@ func (n *NodeStatus) IsHot() bool {
 	return n.State == string(thresholds.Hot) || n.Now == string(thresholds.Hot)
 }
 
-// Hottest returns the resource that is nearest to its evict line, or farthest
-// beyond it, and its heat.
+// Hottest returns the resource that is closest to its evict line, or farthest beyond it,
+// and its heat.
 func (n *NodeStatus) Hottest() (*ResourceStatus, float64) {
 	cpu, memory := n.CPU.heat(), n.Memory.heat()
 	if memory > cpu {
@@ -111,8 +109,8 @@ func (n *NodeStatus) Hottest() (*ResourceStatus, float64) {
 	return &n.CPU, cpu
 }
 
-// heat is a resource's usage as a share of its evict line. One that no
-// line judges is below those, one of unknown usage below all.
+// heat returns a resource's usage as a share of its evict line. Resources without an
+// evict line rank below these, resources with unknown usage below all.
 func (r *ResourceStatus) heat() float64 {
 	switch {
 	case r.UsedPercent == nil:

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Sentence makes words begin with a capital letter and end with a period.
+// Sentence capitalizes the first letter and ends the words with a period.
 func Sentence(words string) string {
 	if words == "" {
 		return ""
@@ -23,7 +23,7 @@ func Enumerated(parts []string) string {
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }
 
-// because joins a reason and its words, if there are any.
+// because joins a reason and its detail, if any.
 func because(reason, detail string) string {
 	if detail == "" {
 		return reason
@@ -31,7 +31,7 @@ func because(reason, detail string) string {
 	return reason + ": " + detail
 }
 
-// since says when a state began.
+// since describes when a state began.
 func since(at *time.Time, now time.Time) string {
 	if at == nil {
 		return ""
@@ -39,7 +39,7 @@ func since(at *time.Time, now time.Time) string {
 	return " since " + clock(*at, now)
 }
 
-// clock is a time, with the date unless it is today.
+// clock formats a time, with its date unless that is today.
 func clock(at, now time.Time) string {
 	layout := "15:04 UTC"
 	if now.UTC().Format(time.DateOnly) != at.Format(time.DateOnly) {
@@ -48,7 +48,7 @@ func clock(at, now time.Time) string {
 	return at.Format(layout)
 }
 
-// InMinutes is a number of minutes as a duration in words.
+// InMinutes formats a number of minutes as a duration.
 func InMinutes(minutes float64) string {
 	return duration.HumanDuration(time.Duration(minutes * float64(time.Minute)))
 }

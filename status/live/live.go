@@ -1,6 +1,6 @@
-// Package live answers requests to explain in a running process. It gathers
-// what is known of nodes and pods, with a plan if the process makes plans.
-// Package status puts that into words.
+// Package live answers requests to explain in a running process. It gathers what is
+// known about nodes and pods, with a plan if the process makes plans. Package status
+// makes explanations from that.
 package live
 
 import (
@@ -31,17 +31,17 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Terms are what an explanation needs of a policy.
+// Terms holds the settings of a policy that explanations need.
 type Terms struct {
-	// SamplesNeeded is how many samples in a row make a node hot.
+	// SamplesNeeded is the number of consecutive samples that make a node hot.
 	SamplesNeeded int
 	// Limits keep pods off nodes by measured usage.
 	Limits []scorer.Limit
-	// Selector chooses the nodes that a cycle is about; nil chooses all.
+	// Selector selects the nodes of a cycle; nil selects all.
 	Selector *string
 	// Protection is the DefaultEvictor's arguments.
 	Protection runtime.Object
-	// MovesByUsage says that cycles make plans to explain with.
+	// MovesByUsage is true if cycles make plans.
 	MovesByUsage bool
 	// Shown are the strategies whose plans are shown, the same as plan shows; nil shows
 	// all. OtherProfiles are the names of the profiles whose plans are not.
@@ -49,7 +49,7 @@ type Terms struct {
 	OtherProfiles []string
 }
 
-// Explainer explains. It lasts as long as the process.
+// Explainer makes explanations. It lives as long as the process.
 type Explainer struct {
 	observer *observer.Observer
 	// nodes is nil in a process that makes no plans.
@@ -63,7 +63,7 @@ type Explainer struct {
 	cycles atomic.Pointer[[]planned]
 }
 
-// planned is what a strategy has planned in its last cycle.
+// planned is the plan of a strategy in its last cycle.
 type planned struct {
 	by   *plugin.Plugin
 	at   time.Time
@@ -92,8 +92,8 @@ func (e *Explainer) Follow(terms *Terms) {
 	}
 }
 
-// NothingByUsage says why a process that evicts makes no plan, where its policy moves
-// nothing by real usage; empty where that does.
+// NothingByUsage explains why a process that evicts makes no plan if its policy moves
+// nothing by real usage; empty otherwise.
 func (e *Explainer) NothingByUsage() string {
 	if e.nodes == nil || e.terms.Load().MovesByUsage {
 		return ""
@@ -101,7 +101,7 @@ func (e *Explainer) NothingByUsage() string {
 	return status.NothingByUsage
 }
 
-// Cycle returns what the last cycle planned; nil if there was none.
+// Cycle returns the plan of the last cycle; nil before the first one.
 func (e *Explainer) Cycle() *status.Cycle {
 	cycles := e.cycles.Load()
 	if cycles == nil {
@@ -119,7 +119,7 @@ func (e *Explainer) Cycle() *status.Cycle {
 	return cycle
 }
 
-// planners returns what makes the plans that are shown; none before the first cycle.
+// planners returns the strategies whose plans are shown; none before the first cycle.
 func (e *Explainer) planners() (all []*plugin.Plugin) {
 	if cycles := e.cycles.Load(); cycles != nil {
 		for _, c := range *cycles {
@@ -227,7 +227,7 @@ func (e *Explainer) Explain(r *http.Request) (any, error) {
 	return explanation, err
 }
 
-// knowing returns the facts to explain with, and a plan if this process makes
+// knowing returns the facts for an explanation, with a plan if this process makes
 // plans.
 func (e *Explainer) knowing(ctx context.Context, s status.Subject) (*status.Facts, error) {
 	if planners := e.planners(); len(planners) > 0 {
@@ -246,9 +246,9 @@ func (e *Explainer) knowing(ctx context.Context, s status.Subject) (*status.Fact
 	return f, nil
 }
 
-// study makes one plan at a time and waits for it up to Timeout: a what-if
-// needs kube-scheduler's filters to itself, and a cycle may hold them. A plan
-// that nobody waits for any more still blocks others until it is done.
+// study makes one plan at a time and waits up to Timeout for it, because a what-if needs
+// exclusive use of kube-scheduler's filters, which a cycle may be using. A plan whose
+// client is gone still blocks other plans until it is done.
 func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (*status.Facts, error)) (*status.Facts, error) {
 	if !e.busy.CompareAndSwap(false, true) {
 		return nil, errors.New("another explanation is being made; ask again")
@@ -266,7 +266,7 @@ func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (
 			if p := recover(); p != nil { // a request must not crash the process that evicts
 				made.err = fmt.Errorf("making the plan to explain with: %v", p)
 			}
-			e.busy.Store(false) // first, since who has an answer may ask again at once
+			e.busy.Store(false) // first, because a client with an answer may ask again at once
 			done <- made
 		}()
 		made.facts, made.err = makeFacts(ctx)
@@ -279,8 +279,8 @@ func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (
 	}
 }
 
-// logJudged logs the hot nodes of a cycle, and those that are above an evict line
-// and not hot.
+// logJudged logs the hot nodes of a cycle, and nodes that are above an evict line but
+// not hot.
 func (e *Explainer) logJudged(ctx context.Context, made *strategies.Made) {
 	logger := klog.FromContext(ctx).V(2)
 	if !logger.Enabled() {

@@ -14,7 +14,7 @@ import (
 // listed is how many rows of a kind are printed unless wide; JSON has all.
 const listed = 20
 
-// leastName is to how many cells names may be shortened.
+// leastName is the number of cells to which names may be shortened.
 const leastName = 12
 
 // Explanation prints an explanation for people.
@@ -88,7 +88,7 @@ func podExplanation(page *layout.Page, p *status.PodExplanation) {
 	rows(page, p.Moves, moveCells, moveColumns("MOVES OF ITS OWNER")...)
 }
 
-// summary prints the sentence that matters most, with its subject in a color.
+// summary prints the most important sentence, with its subject in color.
 func summary(p *layout.Page, subject string, color layout.Color, text string) {
 	if rest, ok := strings.CutPrefix(text, subject+" "); ok {
 		p.Text(subject+" ", color, "", rest)
@@ -138,7 +138,7 @@ func rows[T any](p *layout.Page, items []T, cells func(*T) []string, columns ...
 	}
 }
 
-// plannedColumns and moveColumns are those of moves; the first names their kind.
+// plannedColumns and moveColumns return the columns of moves; kind titles the first.
 func plannedColumns(kind string) []layout.Column {
 	return []layout.Column{{Title: kind, Cut: leastName}, {Title: "USES"}, {Title: "FROM", Cut: leastName}, {Title: "TO", Cut: leastName}}
 }
@@ -189,8 +189,7 @@ func landingCells(l *status.Landing) []string {
 	return []string{l.Node, l.State, score, before[0], after[0], before[1], after[1], note}
 }
 
-// landingRows prints how many other nodes would take the pod, and the first
-// listed of all of them.
+// landingRows prints how many other nodes would accept the pod, and the first of them.
 func landingRows(page *layout.Page, p *status.PodExplanation) {
 	if len(p.Landings) == 0 {
 		return
@@ -212,8 +211,8 @@ func landingRows(page *layout.Page, p *status.PodExplanation) {
 		layout.Column{Title: "MEM%", Drop: 3}, layout.Column{Title: "MEM% AFTER"}, layout.Column{Title: "NOTE", Words: true, Wrap: true})
 }
 
-// outcome puts an outcome into words; that of a move whose outcome is not known is a
-// dash. A full node stays full for a while as its other pods get more.
+// outcome describes the outcome of a move; a dash if it is unknown. After a move off a full
+// node, the node stays full for a while, because its other pods get more CPU.
 func outcome(m *status.RecordedMove) string {
 	o := m.Outcome
 	if o == nil {
@@ -251,7 +250,7 @@ func stamp(at *time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-// result puts into words what was expected of a move and what came.
+// result describes the expected and the actual result of a move.
 func result(m *status.RecordedMove) string {
 	words := outcome(m)
 	if m.Saved != nil {

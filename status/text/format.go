@@ -2,7 +2,7 @@ package text
 
 import "fmt"
 
-// none stands for what is not known.
+// none stands for unknown values.
 const none = "-"
 
 func percent(v *float64) string {
@@ -15,7 +15,7 @@ func percent(v *float64) string {
 // cores formats milli-cores as cores.
 func cores(milli int64) string { return threeDigits(float64(milli)/1000, "") }
 
-// memory formats bytes in a unit that leaves few digits.
+// memory formats bytes with a unit that keeps the number short.
 func memory(n int64) string {
 	const kib = 1 << 10
 	v, unit := float64(n)/(kib*kib), 0
@@ -26,8 +26,7 @@ func memory(n int64) string {
 	return threeDigits(v, units[unit])
 }
 
-// threeDigits formats a number with three digits, and no more if it has none behind
-// the point.
+// threeDigits formats a number with three digits, or without decimals if it is whole.
 func threeDigits(v float64, unit string) string {
 	switch {
 	case v == float64(int64(v)) || v >= 99.95:

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// narrowest is the least width that lines are laid out for.
+	// narrowest is the minimum width.
 	narrowest = 60
 	// unbound is the width without a terminal.
 	unbound = 100
@@ -53,7 +53,7 @@ func (p *printer) heading(text string) {
 	p.Line(layout.Bold, text)
 }
 
-// field prints a label and what it labels.
+// field prints a label and its text.
 func (p *printer) field(label, words string) {
 	p.Text(fmt.Sprintf("%-*s", labels, label+":"), "", strings.Repeat(" ", labels), words)
 }
@@ -82,8 +82,8 @@ func (p *printer) summary(r *status.Plan) {
 	}
 }
 
-// steering prints what steers the moves of plans. What evicts without a plan is not
-// steered, whatever is proven.
+// steering prints what steers the planned moves. Plugins that evict without a plan are
+// never steered.
 func (p *printer) steering(r *status.Plan) {
 	state := r.Steering.State
 	switch {
@@ -115,8 +115,8 @@ func hotNodes(s *status.PlanSummary) string {
 	return words
 }
 
-// basis prints why nodes are not hot, or not cool, where what is measured of them
-// suggests that.
+// basis prints why nodes are not hot, or not cool, if their measured usage suggests that
+// they are.
 func (p *printer) basis(r *status.Plan) {
 	var notHot, predicted, notCool []string
 	nodes := make([]*status.PlanNode, len(r.Nodes))
@@ -190,8 +190,8 @@ func (p *printer) highest(label string, h *status.Highest, moves int) {
 	p.field(label, words)
 }
 
-// hotNodes prints each hot node with its moves: first those with moves, in their
-// order, then the others from the hottest on.
+// hotNodes prints each hot node with its moves: first the nodes with moves in the order
+// of the plan, then the others from the hottest down.
 func (p *printer) hotNodes(r *status.Plan) {
 	leave, rank, hot := r.Relieving(), map[string]int{}, []*status.PlanNode(nil)
 	for i := range r.Moves {
@@ -226,7 +226,7 @@ func (p *printer) hotNodes(r *status.Plan) {
 	}
 }
 
-// aheadNodes prints the nodes that pods are moved off before they are hot.
+// aheadNodes prints the nodes that are relieved before they become hot.
 func (p *printer) aheadNodes(r *status.Plan) {
 	leave := r.Relieving()
 	var ahead []*status.PlanNode
@@ -251,7 +251,7 @@ func (p *printer) aheadNodes(r *status.Plan) {
 	}
 }
 
-// otherMoves prints the moves that have nothing to do with hot nodes.
+// otherMoves prints the moves that are unrelated to hot nodes.
 func (p *printer) otherMoves(r *status.Plan) {
 	var why []string
 	moves := map[string][]*status.PlanMove{}
@@ -297,8 +297,8 @@ func (p *printer) hotNode(n *status.PlanNode, moves []*status.PlanMove) {
 	}
 }
 
-// moves prints the moves off one node. The resource that they relieve more comes
-// first; the other is left out where lines are short.
+// moves prints the moves off one node. The resource that they relieve more comes first;
+// the other is left out if the page is narrow.
 func (p *printer) moves(moves []*status.PlanMove) {
 	all := []layout.Column{
 		{Title: "POD", Cut: leastName}, {Title: "CPU"}, {Title: "MEMORY"}, {Title: "TO", Cut: leastName}, {Title: "ITS CPU"}, {Title: "ITS MEMORY"},
@@ -321,7 +321,7 @@ func (p *printer) moves(moves []*status.PlanMove) {
 	p.Table(indent, all...)
 }
 
-// nodes prints what is measured of all nodes, and what the plan assumes of them
+// nodes prints the measured usage of all nodes, and the usage that the plan assumes
 // before and after the moves.
 func (p *printer) nodes(r *status.Plan) {
 	all := []layout.Column{
@@ -342,7 +342,7 @@ func (p *printer) nodes(r *status.Plan) {
 	}
 }
 
-// declined prints the pods that are not moved, by owner and reason.
+// declined prints the pods that are not moved, grouped by owner and reason.
 func (p *printer) declined(r *status.Plan) {
 	if len(r.Declined) == 0 {
 		return
@@ -364,7 +364,7 @@ func (p *printer) declined(r *status.Plan) {
 	}
 }
 
-// group are the declined pods of one owner, item those for one reason.
+// group holds the declined pods of one owner, item the ones with the same reason.
 type group struct {
 	owner string
 	items []*item
@@ -405,7 +405,7 @@ func (g *group) add(d *status.PlanDeclined, why string) {
 	}
 }
 
-// highestOf returns the higher of a node's percentages; 0 for an unknown one.
+// highestOf returns the higher of a node's percentages; 0 if they are unknown.
 func highestOf(p *status.Percents) float64 {
 	if p == nil {
 		return 0

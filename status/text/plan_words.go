@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// endings are words for reasons whose end is known: "rolling out, 2m left".
+// endings describes reasons whose end is known: "rolling out, 2m left".
 var endings = map[reasons.Reason]string{
 	reasons.OwnerRollingOut:       "new or just rolled out",
 	reasons.OwnerJustScaled:       "just scaled",
@@ -26,7 +26,7 @@ var endings = map[reasons.Reason]string{
 	reasons.NodePoolMovesPerHour:  "its node pool's moves of this hour are used up",
 }
 
-// saves says what the moves off one node are expected to save.
+// saves describes what the moves off one node are expected to save.
 func saves(moves []*status.PlanMove) string {
 	total := 0.0
 	for _, m := range moves {
@@ -41,8 +41,8 @@ func saves(moves []*status.PlanMove) string {
 	return fmt.Sprintf(" Expected to save %.0f hot minutes within %.0f hours.", total, forecast.Horizon.Hours())
 }
 
-// takes says what the moves off a full node take off it: its pods that stay will use
-// some of that.
+// takes describes the usage that moves take off a full node. The remaining pods will use
+// some of it.
 func takes(moves []*status.PlanMove) string {
 	off, verb := 0.0, "take"
 	for _, m := range moves {
@@ -54,7 +54,7 @@ func takes(moves []*status.PlanMove) string {
 	return fmt.Sprintf(" %s %s %.1f points of CPU off it, to nodes that are asked for less.", reasons.Count(len(moves), "move"), verb, off)
 }
 
-// why says why a pod is not moved, and for how long.
+// why explains why a pod is not moved, and for how long.
 func why(d *status.PlanDeclined, at time.Time) string {
 	reason := reasons.Reason(d.Reason)
 	words := cmp.Or(d.Detail, reason.Sentence())
@@ -70,7 +70,7 @@ func why(d *status.PlanDeclined, at time.Time) string {
 	return fmt.Sprintf("%s (%s)", words, reason)
 }
 
-// beyond says which evict lines a node is beyond: "CPU 89.5% (avg_5m) and 88.1%
+// beyond describes the evict lines that a node is beyond: "CPU 89.5% (avg_5m) and 88.1%
 // (p50_5m), above the evict line of 65%".
 func beyond(exceeded []ledger.Exceeded) string {
 	var lines []string
@@ -105,7 +105,7 @@ func valueOf(value float64, isPercent bool) string {
 
 func percentOf(value float64) string { return fmt.Sprintf("%.1f%%", value) }
 
-// change is a value before and after.
+// change formats a value before and after.
 func change(before, after float64) string { return percentOf(before) + " → " + percentOf(after) }
 
 func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }

@@ -12,22 +12,22 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// top prints a status.Top.
+// top is a status.Top that can be printed.
 type top struct{ *status.Top }
 
-// View is how a status.Top is shown.
+// View holds the options for printing a status.Top.
 type View struct {
 	layout.Style
-	// Wide adds columns, and shortens no name.
+	// Wide adds columns and prints full names.
 	Wide bool
-	// Most is how many nodes are listed at most; 0 is all.
+	// Most is the maximum number of nodes; 0 lists all.
 	Most int
 }
 
 const (
-	// mostWidth is the width of a table that is not wide.
+	// mostWidth is the maximum width of a table that is not wide.
 	mostWidth = 100
-	// wideWidth is that of a wide one where there is no terminal.
+	// wideWidth is the width of a wide table without a terminal.
 	wideWidth = 160
 	// The length of a bar.
 	leastBar, mostBar = 8, 50
@@ -75,8 +75,8 @@ func Top(out io.Writer, t *status.Top, v View) error {
 	return p.Flush(out)
 }
 
-// rows prints a header and a line for each node. It returns how names are shown;
-// empty if as they are.
+// rows prints a header and a line for each node. It returns how names are abbreviated;
+// empty if they are not.
 func (r *top) rows(p *layout.Page, nodes []status.NodeStatus) (shown string) {
 	columns := r.columns(nodes, p.Wide)
 	fixed := 0
@@ -107,7 +107,7 @@ func (r *top) rows(p *layout.Page, nodes []status.NodeStatus) (shown string) {
 	return shown
 }
 
-// names are the first column, without a domain.
+// names returns the first column, with the domain removed from the names.
 func names(nodes []status.NodeStatus, domain string) layout.Column {
 	c := layout.Column{Title: "NODE"}
 	for i := range nodes {
@@ -116,8 +116,7 @@ func names(nodes []status.NodeStatus, domain string) layout.Column {
 	return c
 }
 
-// domainOf returns the domain that all nodes share, which distinguishes none of
-// them, with the point before it.
+// domainOf returns the domain that all nodes share, with a leading dot; empty without one.
 func domainOf(nodes []status.NodeStatus) string {
 	shared := ""
 	for i := range nodes {
@@ -130,7 +129,7 @@ func domainOf(nodes []status.NodeStatus) string {
 	return shared
 }
 
-// addBar adds a bar of the resource that is hottest.
+// addBar adds a bar for the hottest resource.
 func addBar(c *layout.Column, n *status.NodeStatus, cells int) {
 	resource, _ := n.Hottest()
 	if resource.UsedPercent == nil {
@@ -147,7 +146,7 @@ func addBar(c *layout.Column, n *status.NodeStatus, cells int) {
 	c.Paint(layout.BarColor(*resource.UsedPercent, line), name+" "+layout.Bar(*resource.UsedPercent, line, cells))
 }
 
-// columns are those after the bar.
+// columns returns the columns after the bar.
 func (r *top) columns(nodes []status.NodeStatus, wide bool) []layout.Column {
 	all := []layout.Column{
 		{Title: "CPU", Right: true}, {Title: "CORES", Right: true, Drop: 4}, {Title: "MEM", Right: true}, {Title: "BYTES", Right: true, Drop: 3},
@@ -167,7 +166,7 @@ func (r *top) columns(nodes []status.NodeStatus, wide bool) []layout.Column {
 	return all
 }
 
-// amount is what is used of a resource, if wide with what there is.
+// amount formats the usage of a resource; if wide, also its allocatable.
 func amount(r *status.ResourceStatus, format func(int64) string, wide bool) string {
 	text := none
 	if r.Used != nil {
@@ -179,8 +178,8 @@ func amount(r *status.ResourceStatus, format func(int64) string, wide bool) stri
 	return text
 }
 
-// more are the columns of a wide table: each window that was looked at, cpu
-// before memory, and where usage comes from.
+// more returns the additional columns of a wide table: each known window, with cpu before
+// memory, and the source of the usage.
 func (r *top) more(nodes []status.NodeStatus) []layout.Column {
 	var all []layout.Column
 	for _, window := range r.windows(nodes) {
@@ -218,8 +217,8 @@ func secondsIf(known bool, n int) string {
 	return fmt.Sprintf("%ds", n)
 }
 
-// windows are those that were looked at of some node, apart from the newest
-// reading, those that can make a node hot first.
+// windows returns the windows known for any node except the newest reading. Windows that
+// can make a node hot come first.
 func (r *top) windows(nodes []status.NodeStatus) []string {
 	seen := map[string]bool{"last": true}
 	var others []string

@@ -12,13 +12,13 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// What is added to a state that the newest reading alone gives.
+// now is added to a state that is based on the newest reading alone.
 const now = " now"
 
 const notReady = "not ready"
 
-// stateOf is a node's state in words: by windows if they were looked at, else
-// by the newest reading. A node that only that makes hot has both.
+// stateOf describes a node's state: by its windows if they are known, otherwise by the
+// newest reading. If only the newest reading makes it hot, it has both.
 func stateOf(n *status.NodeStatus) string {
 	switch {
 	case n.Unknown == string(reasons.NodeNotReady):
@@ -31,7 +31,7 @@ func stateOf(n *status.NodeStatus) string {
 	return n.State
 }
 
-// states are all that stateOf says, in the order in which they are counted.
+// states returns the results of stateOf in the order in which they are counted.
 func states() []string {
 	hot, warm, cool := string(thresholds.Hot), string(thresholds.Warm), string(thresholds.Cool)
 	return []string{
@@ -39,7 +39,7 @@ func states() []string {
 	}
 }
 
-// before are the sentences above the table.
+// before returns the sentences above the table.
 func (r *top) before() []string {
 	lines := []string{r.counted() + " " + r.origin()}
 	if r.Paused != "" {
@@ -57,7 +57,7 @@ func (r *top) before() []string {
 	return lines
 }
 
-// percentages says what the percentages are of; empty where nothing is reserved.
+// percentages describes the base of the percentages; empty if nothing is reserved.
 func (r *top) percentages() string {
 	leftOut, ofCapacity, stolen := false, 0, 0
 	for i := range r.Nodes {
@@ -85,10 +85,10 @@ func (r *top) percentages() string {
 	return strings.TrimSpace(text)
 }
 
-// leastStolen is up to how many milli-cores are not worth a sentence.
+// leastStolen is the number of stolen milli-cores that is not worth a sentence.
 const leastStolen = 100
 
-// counted says how many nodes are in each state.
+// counted states how many nodes are in each state.
 func (r *top) counted() string {
 	counts := map[string]int{}
 	for i := range r.Nodes {
@@ -106,7 +106,7 @@ func (r *top) counted() string {
 	return reasons.Count(len(r.Nodes), "node") + ": " + strings.Join(parts, ", ") + "."
 }
 
-// origin says where usage comes from and how old it is.
+// origin states where usage comes from and how old it is.
 func (r *top) origin() string {
 	sources, oldest := map[string]bool{}, 0
 	for i := range r.Nodes {
@@ -125,8 +125,8 @@ func (r *top) origin() string {
 	return text
 }
 
-// provisional says what "now" means and how to see states by windows; empty if
-// no state is provisional.
+// provisional explains what "now" means and how to see states by windows; empty if no
+// state is provisional.
 func (r *top) provisional() string {
 	windows := strings.Join(r.HotWindows, ", ")
 	switch {
@@ -143,7 +143,7 @@ func (r *top) provisional() string {
 	return ""
 }
 
-// filling reports whether a node has readings, and not for long enough.
+// filling reports whether a node has readings, but not for long enough.
 func (r *top) filling() bool {
 	return slices.ContainsFunc(r.Nodes, func(n status.NodeStatus) bool { return n.Now != "" && n.State == string(thresholds.Unknown) })
 }
@@ -153,7 +153,7 @@ func (r *top) hotNow() bool {
 	return slices.ContainsFunc(r.Nodes, func(n status.NodeStatus) bool { return n.IsHot() && n.State != string(thresholds.Hot) })
 }
 
-// evictLines says what the mark in the bars means.
+// evictLines explains the mark in the bars.
 func (r *top) evictLines() string {
 	var cpu, memory []float64
 	for i := range r.Nodes {
@@ -179,7 +179,7 @@ func withLine(lines []float64, r *status.ResourceStatus) []float64 {
 	return append(lines, *r.EvictPercent)
 }
 
-// spanOf says from where to where lines lie.
+// spanOf formats the range of lines.
 func spanOf(lines []float64) string {
 	lowest, highest := slices.Min(lines), slices.Max(lines)
 	if lowest == highest {
@@ -188,7 +188,7 @@ func spanOf(lines []float64) string {
 	return fmt.Sprintf("%g%% to %g%%", lowest, highest)
 }
 
-// after are the sentences below the table.
+// after returns the sentences below the table.
 func (r *top) after() []string {
 	lines := append(r.unread(), few(r.signals(), "more such reading")...)
 	lines = append(lines, few(r.basis(), "more such node")...)
@@ -197,13 +197,13 @@ func (r *top) after() []string {
 		lines = append(lines, troubles(&r.Sources[i])...)
 	}
 	known := slices.ContainsFunc(r.Nodes, func(n status.NodeStatus) bool { return n.State != string(thresholds.Unknown) })
-	if r.GateDetail != "" && (known || r.Gate != string(reasons.UsageWindowsFilling)) { // else what is above the table says it
+	if r.GateDetail != "" && (known || r.Gate != string(reasons.UsageWindowsFilling)) { // otherwise a sentence above the table does
 		lines = append(lines, "Nothing would be evicted: "+r.GateDetail)
 	}
 	return lines
 }
 
-// signals says which readings without a column are beyond their evict lines.
+// signals lists readings without a column that are beyond their evict lines.
 func (r *top) signals() []string {
 	var lines []string
 	for i := range r.Nodes {
@@ -246,7 +246,7 @@ func few(lines []string, one string) []string {
 	return lines
 }
 
-// unread says which nodes have no fresh usage, by reason.
+// unread lists the nodes without fresh usage, by reason.
 func (r *top) unread() []string {
 	without := map[string][]string{}
 	for i := range r.Nodes {
@@ -261,7 +261,7 @@ func (r *top) unread() []string {
 	return lines
 }
 
-// troubles says what went wrong in the last reading of a source.
+// troubles describes the errors of the last reading of a source.
 func troubles(s *status.SourceReport) []string {
 	var lines []string
 	if s.Error != "" {
