@@ -35,8 +35,10 @@ type Levels struct {
 }
 
 // MetricLines are the lines of one metric. They must satisfy low < reject,
-// reject + minGapPercent <= evict and low < leave <= evict; the order is
-// reversed if less is worse. cpu and memory always have all four levels, in
+// reject + 3 <= evict (other metrics than percentages: reject + 3% of evict)
+// and low < leave <= evict; the order is reversed if less is worse. The gap
+// keeps the scheduler from filling a node up to the line at which its pods
+// would be evicted again. cpu and memory always have all four levels, in
 // percent of allocatable; omitted levels take their defaults. memory.available
 // is in percent of capacity, pressures and contention are in percent of the
 // time, and other metrics are in their own unit; for these, only the levels

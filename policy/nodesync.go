@@ -64,5 +64,5 @@ type NodeSyncTaint struct {
 	// Key is the taint's key.
 	Key string `json:"key"`
 	// Value is the taint's value.
-	Value string `json:"value"`
+	Value string `json:"value" retired:"schedulers tell such taints by their keys"`
 }

@@ -17,7 +17,7 @@ type ruler struct {
 	reversed bool
 	// deviation levels are distances: low from the mean down, the others up.
 	deviation bool
-	// gap is minGapPercent.
+	// gap is the policy's MinGapPercent.
 	gap float64
 }
 
@@ -113,10 +113,10 @@ func (r ruler) gapOf(l Levels, below string, path *field.Path) field.ErrorList {
 	if r.reversed {
 		reject, evict = -reject, -evict
 	}
-	text := fmt.Sprint(gap)
+	text := fmt.Sprintf("%v points", gap)
 	if !r.percent {
+		text = fmt.Sprintf("%v%% of it", gap)
 		gap *= math.Abs(evict) / 100
-		text += " % of it"
 	}
 	switch {
 	case reject+gap <= evict, reject <= evict-gap: // the same except for rounding
@@ -126,7 +126,7 @@ func (r ruler) gapOf(l Levels, below string, path *field.Path) field.ErrorList {
 			fmt.Sprintf("must be %s the evict line (%v) or at it", below, *l.Evict))}
 	}
 	return field.ErrorList{field.Invalid(path.Child("reject"), *l.Reject,
-		fmt.Sprintf("must be at least minGapPercent (%s) %s the evict line (%v)", text, below, *l.Evict))}
+		fmt.Sprintf("must be at least %s %s the evict line (%v)", text, below, *l.Evict))}
 }
 
 func (r ruler) less(a, b float64) bool {

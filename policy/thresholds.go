@@ -32,7 +32,7 @@ func (t *Thresholds) Equal(other *Thresholds) bool {
 // were set for that pool.
 //
 // An evict line that moves takes the leave line along and lowers the reject
-// line as minGapPercent requires. Nothing ever raises the reject line above the
+// line so that their gap stays. Nothing ever raises the reject line above the
 // LoadPolicy's, because the scheduling side applies that one. With
 // useDeviationThresholds the metrics that thresholds name become deviations,
 // and reject follows evict: distances from different means do not compare.

@@ -91,7 +91,7 @@ func TestOverlayOfThresholds(t *testing.T) {
 		"a deviation smaller than the gap": {
 			args: Thresholds{Deviation: true, Target: cpu(2)},
 			base: absolute,
-			err:  "RealUsageLowNodeUtilization: lines[cpu].reject: Invalid value: 0: must be at least minGapPercent (3) below the evict line (2)",
+			err:  "RealUsageLowNodeUtilization: lines[cpu].reject: Invalid value: 0: must be at least 3 points below the evict line (2)",
 		},
 		"deviations over deviations never raise the reject line": {
 			args: Thresholds{Deviation: true, Target: cpu(30)},

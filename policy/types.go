@@ -44,7 +44,7 @@ type LoadPolicy struct {
 	// line of a metric: 1 to 50 percentage points, or percent of the evict
 	// line for metrics of usage.metrics. The gap prevents the scheduler from
 	// filling a node up to the line at which its pods would be evicted again.
-	MinGapPercent float64 `json:"minGapPercent"`
+	MinGapPercent float64 `json:"minGapPercent" retired:"3 points keep nodes below the evict line in clusters of every size"`
 	// Hot configures how much evidence it takes before a node counts as hot.
 	Hot Hot `json:"hot"`
 	// Scoring configures how nodes are compared when a pod is placed.
@@ -103,8 +103,8 @@ type Hot struct {
 	// Startup is how long usage is ignored as evidence after a node became
 	// ready or a pod's newest container started: 0s to 1h. During that time
 	// the node does not become hot. The pod is not moved, and counts for no
-	// more than its siblings use or, if it has none, for its requests scaled
-	// by scoring.estimate. If pods take longer than
+	// more than its siblings use or, if it has none, for 85% of its CPU and
+	// 70% of its memory request. If pods take longer than
 	// eviction.breaker.unreadyAfter to become ready, raise that as well.
 	Startup metav1.Duration `json:"startup"`
 	// RisingMemory makes nodes hot sooner, without waiting for windows, while
@@ -137,7 +137,7 @@ type Scoring struct {
 	// each, at least one above 0. A resource that is not listed has weight 0.
 	Weights map[v1.ResourceName]int64 `json:"weights"`
 	// Estimate predicts the usage of pods that have not been measured yet.
-	Estimate Estimate `json:"estimate"`
+	Estimate Estimate `json:"estimate" retired:"pods without usage of their own count as their siblings do, and all others are measured within minutes"`
 	// HotValue lowers the score of nodes that received several pods in quick
 	// succession, before the usage of these pods is measured. Each term takes
 	// off ten of a hundred points for every count pods bound within timeRange.
@@ -146,7 +146,7 @@ type Scoring struct {
 	// DampPercent flattens the scores of a request if its nodes differ by less
 	// than this many percentage points, so that noise does not herd pods onto
 	// one node: 0 to 50.
-	DampPercent float64 `json:"dampPercent"`
+	DampPercent float64 `json:"dampPercent" retired:"it hides noise of measuring, which is the same everywhere"`
 	// Measured scores nodes by measured windows, as earlier systems did,
 	// instead of by predicted usage. If omitted, predicted usage is used.
 	Measured *MeasuredScoring `json:"measured,omitempty"`
@@ -234,7 +234,7 @@ type Eviction struct {
 	Steering Steering `json:"steering"`
 	// CycleDeadline ends a cycle that takes longer; the remaining moves wait
 	// for the next cycle: 10s to 24h.
-	CycleDeadline metav1.Duration `json:"cycleDeadline"`
+	CycleDeadline metav1.Duration `json:"cycleDeadline" retired:"a cycle that is cut short goes on in the next one"`
 	// Interval is the minimum time between two evictions: 0s to 10m, and
 	// shorter than cycleDeadline.
 	Interval metav1.Duration `json:"interval" retired:"the hourly limits set the pace, and the default suits every cluster"`
@@ -260,12 +260,12 @@ type Eviction struct {
 	// MaxMovesPerHourOfNodePool limits evictions per node pool in the same
 	// way: 0 to 2000, where 0 means unlimited. Nodes without a pool count as
 	// one pool.
-	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool"`
+	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool" retired:"the limits per cluster, namespace and owner hold in every pool"`
 	// MinGainPercent is the minimum share of a hot node's allocatable that a
 	// single move must free, of a resource by which the node is hot: 0 to 50.
 	// If the node's pods are small, half of the mean usage of its movable pods
 	// is enough.
-	MinGainPercent float64 `json:"minGainPercent"`
+	MinGainPercent float64 `json:"minGainPercent" retired:"minHotTimeSaved decides what a move is worth, and other values made the same moves"`
 	// MinHotTimeSaved is the minimum reduction in hot time that justifies a
 	// move: how much less time the node and its destinations are expected to
 	// spend above their evict lines of CPU over the next four hours, per move
@@ -281,13 +281,13 @@ type Eviction struct {
 	ForecastPeriod metav1.Duration `json:"forecastPeriod"`
 	// NodeSettle is how long no further pods are moved off a node after a move
 	// from or to it, until measurements have caught up: 0s to 1h.
-	NodeSettle metav1.Duration `json:"nodeSettle"`
+	NodeSettle metav1.Duration `json:"nodeSettle" retired:"a move shows in the usage of its nodes within a minute, whatever the cluster"`
 	// Cooldown is how long an owner is left alone after one of its pods was
 	// moved, especially if the move did not help.
 	Cooldown Cooldown `json:"cooldown"`
 	// OutcomeAfter is how long after a replacement was bound its move is
 	// judged: 30s to 1h.
-	OutcomeAfter metav1.Duration `json:"outcomeAfter"`
+	OutcomeAfter metav1.Duration `json:"outcomeAfter" retired:"it is the time after which hot.windows have seen a move"`
 	// Windows are the times at which evictions are allowed. If empty, they are
 	// always allowed. At most 50; they may overlap.
 	Windows []Period `json:"windows"`
@@ -303,10 +303,10 @@ type Eviction struct {
 	MaxInFlightPercentOfOwner float64 `json:"maxInFlightPercentOfOwner"`
 	// MoveTTL is how long a move may take, after the pod's grace period,
 	// before its reservation expires: 10s to 1h.
-	MoveTTL metav1.Duration `json:"moveTTL"`
+	MoveTTL metav1.Duration `json:"moveTTL" retired:"the grace period of the pod, which differs, is added by itself"`
 	// SourceAvoidance is how long the replacement of an evicted pod is kept
 	// off the node that the pod was evicted from: 0s to 24h.
-	SourceAvoidance metav1.Duration `json:"sourceAvoidance"`
+	SourceAvoidance metav1.Duration `json:"sourceAvoidance" retired:"it only has to outlast the scheduling of a replacement"`
 	// OwnerSettle is how long the pods of an owner are protected after it was
 	// scaled or rolled out: 0s to 24h.
 	OwnerSettle metav1.Duration `json:"ownerSettle"`
@@ -363,7 +363,10 @@ type Cooldown struct {
 type Period = calendar.Period
 
 // Breaker configures when evicting stops automatically. It resumes
-// automatically once the cause is gone.
+// automatically once the cause is gone. It also stops if more than three
+// replacements wait for a node for a minute, if PodDisruptionBudgets refuse
+// half of the last 20 evictions, or if five calls to the API server fail in a
+// row; causes in one or two namespaces stop only these.
 type Breaker struct {
 	// MaxPendingReplacements is how many replacements may wait for a node
 	// longer than pendingAfter before evicting stops: 0 to 500. An owner with
@@ -373,10 +376,10 @@ type Breaker struct {
 	// number and 5% of the last hour's evictions, and belong to at least three
 	// owners in three namespaces. Each owner and each namespace counts for at
 	// most a third of this number, plus one.
-	MaxPendingReplacements int `json:"maxPendingReplacements"`
+	MaxPendingReplacements int `json:"maxPendingReplacements" retired:"the breaker also counts 5% of the last evictions by itself"`
 	// PendingAfter is how long a replacement may wait for a node before it
 	// counts: 10s to 1h.
-	PendingAfter metav1.Duration `json:"pendingAfter"`
+	PendingAfter metav1.Duration `json:"pendingAfter" retired:"a scheduler that works places a pod within a minute"`
 	// MaxUnreadyReplacements is how many replacements may have restarted, or
 	// have been bound for longer than unreadyAfter, without being ready before
 	// evicting stops: 0 to 500. An owner with such a replacement is left alone
@@ -385,37 +388,43 @@ type Breaker struct {
 	// cluster by the rule of maxPendingReplacements, where a replacement
 	// counts for no longer than rest. A replacement of a pod that was itself
 	// unready or crashing counts for its owner only.
-	MaxUnreadyReplacements int `json:"maxUnreadyReplacements"`
-	// UnreadyAfter is how long a replacement may take to become ready before
-	// it counts: 10s to 1h.
+	MaxUnreadyReplacements int `json:"maxUnreadyReplacements" retired:"the breaker also counts 5% of the last evictions by itself, and unreadyAfter says who is slow"`
+	// UnreadyAfter is how long a replacement may take to become ready: 10s to
+	// 1h. An owner with one that takes longer, or restarts, is left alone, and
+	// more than three of them stop evicting: in their namespace or, if they
+	// belong to at least three, in the whole cluster.
 	UnreadyAfter metav1.Duration `json:"unreadyAfter"`
 	// MaxRefusedPercent is the share of the last 20 evictions that the API
 	// server may refuse because of a PodDisruptionBudget before evicting
 	// rests: 0 to 100. Refusals in a single namespace stop that namespace
 	// only, as with maxPendingReplacements.
-	MaxRefusedPercent float64 `json:"maxRefusedPercent"`
+	MaxRefusedPercent float64 `json:"maxRefusedPercent" retired:"the API server refuses by PodDisruptionBudgets, which set the limit"`
 	// MaxErrors is how many calls to the API server may fail in a row before
 	// evicting rests: 1 to 100. Failures in a single namespace stop that
 	// namespace only, as with maxPendingReplacements.
-	MaxErrors int `json:"maxErrors"`
+	MaxErrors int `json:"maxErrors" retired:"a few failed calls in a row look the same in every cluster"`
 	// Rest is how long evicting rests after maxRefusedPercent or maxErrors was
 	// reached: 10s to 24h.
-	Rest metav1.Duration `json:"rest"`
+	Rest metav1.Duration `json:"rest" retired:"evicting goes on by itself once the cause is gone"`
 	// MaxNotReadyPercent is the share of nodes that may be not ready; above
 	// it, nothing is evicted: 0 to 100.
 	MaxNotReadyPercent float64 `json:"maxNotReadyPercent"`
 	// MaxDrainingPercent is the share of nodes that may have been cordoned,
 	// drained or deleted within standBack before evicting stands back: 0 to
 	// 100. A single node is never too many.
-	MaxDrainingPercent float64 `json:"maxDrainingPercent"`
+	MaxDrainingPercent float64 `json:"maxDrainingPercent" retired:"standBack says for how long evicting gives way, and 0s that it does not"`
 	// MaxUnschedulablePercent is the share of pods created within standBack
 	// that may wait for a node, in percent of all pods, before evicting stands
 	// back: 0 to 100. Four pods are never too many. Pods that would not fit
 	// even an empty node do not count, and waiting pods of only one or two
 	// namespaces stop nothing, as with maxPendingReplacements.
-	MaxUnschedulablePercent float64 `json:"maxUnschedulablePercent"`
-	// StandBack is the longest time that evicting stands back because of
-	// maxDrainingPercent or maxUnschedulablePercent: 0s to 24h.
+	MaxUnschedulablePercent float64 `json:"maxUnschedulablePercent" retired:"standBack says for how long evicting gives way, and 0s that it does not"`
+	// StandBack is the longest time that evicting stands back because many
+	// nodes or pods changed within that time: 0s, which is never, to 24h. Many
+	// are more than one node and more than 10% of the nodes that were cordoned,
+	// drained or deleted, or more than four pods and 2% of all pods that are
+	// new, wait for a node and would fit an empty one, in at least three
+	// namespaces.
 	StandBack metav1.Duration `json:"standBack"`
 }
 
@@ -447,7 +456,7 @@ type Source struct {
 	MaxAge metav1.Duration `json:"maxAge,omitzero"`
 	// Timeout overrides usage.timeout for this source: 100ms to 5m. 0s uses
 	// usage.timeout.
-	Timeout metav1.Duration `json:"timeout,omitzero"`
+	Timeout metav1.Duration `json:"timeout,omitzero" retired:"usage.timeout fits every source"`
 	// Config is the block of the type. Each type has its own, so it is not
 	// among the fields that are known here.
 	Config source.Config `json:"-"`

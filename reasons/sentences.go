@@ -55,7 +55,7 @@ var sentences = map[Reason]string{
 	NoLanding:           "no cool node would take it",
 	MoveLimit:           "the plan has as many moves as the policy allows for a cycle; it waits for a later one",
 	NodeLeaving:         "an autoscaler is about to remove the node and moves its pods itself",
-	GainTooSmall:        "it uses less than a move has to take off its node (the policy's eviction.minGainPercent), and is small among the pods there",
+	GainTooSmall:        "it uses less than a move has to take off its node, and is small among the pods there",
 	NotWorthwhile:       "the moves that would cool its node would save too little hot time for what they disrupt (the policy's eviction.minHotTimeSaved)",
 	HotThroughImmovable: "moving every movable pod would not bring the node below its evict line",
 
@@ -125,7 +125,7 @@ var sentences = map[Reason]string{
 var ofNodes = map[Reason]string{
 	NoLanding:             "the cool nodes do not take enough of its pods",
 	HotThroughImmovable:   "moving every pod that may be moved would not bring it below its evict line",
-	GainTooSmall:          "only with pods that each take off too little (the policy's eviction.minGainPercent) would it get below its evict line",
+	GainTooSmall:          "only with pods that each take off too little would it get below its evict line",
 	NotWorthwhile:         "moving pods would save too little hot time for what it disrupts (the policy's eviction.minHotTimeSaved)",
 	MoveLimit:             "the plan has as many moves as a cycle may make, and the rest waits for a later one",
 	OwnerMovesPerHour:     "the moves of this hour of a pod's owner are used up, and the rest waits for a later cycle",

@@ -34,10 +34,10 @@ const (
 // Config configures how kubelets are queried.
 type Config struct {
 	// Scheme is https or http.
-	Scheme source.Scheme `json:"scheme"`
+	Scheme source.Scheme `json:"scheme" retired:"kubelets serve https, and their read-only port is off by default"`
 	// Port is the kubelets' port: 1 to 65535. With 0, the port in each node's
 	// status is used.
-	Port int32 `json:"port"`
+	Port int32 `json:"port" retired:"the port is in the status of each node"`
 	// Concurrency limits how many nodes are queried at the same time: 1 to
 	// 500.
 	Concurrency int `json:"concurrency" retired:"the default reads thousands of nodes within one sample"`
