@@ -30,7 +30,8 @@ func BenchmarkNewBoard(b *testing.B) {
 	}
 }
 
-// BenchmarkScore scores all nodes of a request, BenchmarkRefused asks each.
+// BenchmarkScore scores all nodes of a request, BenchmarkRefused asks about
+// each.
 func BenchmarkScore(b *testing.B) {
 	for _, nodes := range []int{100, 500, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

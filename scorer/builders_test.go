@@ -11,15 +11,15 @@ import (
 
 const gib = 1 << 30
 
-// at is a node of 10 cores and 100 GiB, so that 100m and 1 GiB are a percent
-// each, predicted at these percentages.
+// at is a node of 10 cores and 100 GiB, so that 100m and 1 GiB are one percent
+// each, with this predicted usage in percent.
 type at struct{ cpu, memory int64 }
 
 // unknown is a node without usage.
 var unknown = at{-1, -1}
 
-// lined is how a board of a test is made: the reject lines of CPU and memory,
-// and how it scores.
+// lined configures a test's board: the reject lines of CPU and memory, and how
+// it scores.
 type lined struct {
 	reject cluster.Percents
 	Config
@@ -39,7 +39,7 @@ func boardOf(t testing.TB, by lined, nodes ...at) *Board {
 	return by.board(t, viewOf(infos, reads))
 }
 
-// predicted is a node of which the same is expected over every window.
+// predicted returns a node with the same predicted usage over every window.
 func predicted(used cluster.Amounts) usage.NodeUsage {
 	every := []cluster.Amounts{used, used}
 	return usage.NodeUsage{Current: every, Predicted: every}
@@ -81,7 +81,8 @@ func testConfig() lined {
 	return lined{cluster.Percents{60, 75}, Config{Weights: cluster.Percents{1, 1}, DampPercent: 5}}
 }
 
-// indices are the nodes of a request; -1 is a node the board does not know.
+// indices returns the nodes of a request; -1 is a node that the board does not
+// know.
 func indices(n int) []cluster.NodeIndex {
 	all := make([]cluster.NodeIndex, n)
 	for i := range all {
@@ -92,9 +93,10 @@ func indices(n int) []cluster.NodeIndex {
 
 var pod = cluster.Amounts{500, 2 * gib} // 5 % and 2 %
 
-// Accepts is Refused of a single node: it reports whether kube-scheduler may put a pod of the given usage on a
-// node: whether the node stays at or under the reject line with it or, with
-// measured windows, is within their limits. An unknown node accepts.
+// Accepts is Refused for a single node: it reports whether kube-scheduler may
+// put a pod of the given usage on the node, that is, whether the node stays at
+// or under the reject line with it or, with measured windows, is within their
+// limits. An unknown node accepts every pod.
 func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	if b.Measured() {
 		return !b.full(i)

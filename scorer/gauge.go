@@ -6,27 +6,27 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// gauge holds what a request reads of a node, and nothing else: a request asks
-// for thousands of nodes, and one cache line for each is most of its cost. Its
-// methods name the two resources instead of looping over them, and take the
+// gauge holds exactly what a request reads of a node: a request asks about
+// thousands of nodes, and fetching one cache line for each is most of its cost.
+// Its methods name the two resources instead of looping over them, and take the
 // amounts as separate arguments, because arrays stay in memory and numbers in
-// registers. That halves the cost of asking a node.
+// registers. That halves the cost per node.
 type gauge struct {
-	// used is the predicted usage with all changes since: pods bound or gone,
+	// used is the predicted usage including all later changes: pods bound or gone,
 	// moves reserved or released.
 	used [cluster.NumResources]atomic.Int64
 	// ceiling is the highest predicted usage allowed. perUnit is one unit of
 	// usage in percent, so that requests multiply instead of dividing.
 	ceiling cluster.Amounts
 	perUnit cluster.Percents
-	// rises is by how much more CPU the node is expected to use when it is busiest.
-	// It counts for how good the node is, not for whether it is full.
+	// rises is how much more CPU the node is expected to use when it is busiest.
+	// It affects the node's score, but not whether the node is full.
 	rises int64
 	known bool
 	_     [7]byte
 }
 
-// A third resource has to be named below.
+// A third resource would have to be added below.
 var _ [2]struct{} = [cluster.NumResources]struct{}{}
 
 func (g *gauge) set(predicted, ceiling, allocatable cluster.Amounts, known bool) {
@@ -36,16 +36,16 @@ func (g *gauge) set(predicted, ceiling, allocatable cluster.Amounts, known bool)
 	g.ceiling, g.perUnit, g.known = ceiling, cluster.Amounts{1, 1}.PercentOf(allocatable), known
 }
 
-// takes reports whether the node stays at or under its ceiling with that much
-// more usage.
+// takes reports whether the node stays at or under its ceiling with the
+// additional usage.
 func (g *gauge) takes(cpuMilli, memBytes int64) bool {
 	return !g.known || g.used[cluster.CPU].Load()+cpuMilli <= g.ceiling[cluster.CPU] &&
 		g.used[cluster.Memory].Load()+memBytes <= g.ceiling[cluster.Memory]
 }
 
-// load returns one figure for the predicted percentages with that much more
-// usage, of CPU when it is busiest: half the dominant resource, half the mean
-// weighted by cpuShare and memShare.
+// load combines the predicted percentages with the additional usage, of CPU
+// when the node is busiest, into one figure: half the dominant resource, half
+// the mean weighted by cpuShare and memShare.
 func (g *gauge) load(cpuMilli, memBytes int64, cpuShare, memShare float64) (load float64, under bool) {
 	cpuMilli += g.used[cluster.CPU].Load()
 	memBytes += g.used[cluster.Memory].Load()

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// TestGaugeFillsACacheLine verifies what the layout is for.
+// TestGaugeFillsACacheLine verifies the purpose of the layout.
 func TestGaugeFillsACacheLine(t *testing.T) {
 	if size := unsafe.Sizeof(gauge{}); size != 64 {
 		t.Errorf("a gauge is %d bytes, want 64", size)

@@ -20,7 +20,7 @@ type HotTerm struct {
 //
 // Counts are set when the Board is made, and Bound adds to them until the next
 // Board. A binding leaves a term with the first Board made after its time is
-// over, so it may count too long, by up to the time between two Boards, but
+// over, so it may count too long by up to the time between two Boards, but
 // never too short. Nothing is kept between Boards: a pod that left is counted
 // until the next one, and a pod bound long after it was created drops out with
 // the next one, because the time of binding is not recorded anywhere.
@@ -54,8 +54,8 @@ func newHotValue(snapshot *cluster.Snapshot, now time.Time, terms []HotTerm) *ho
 	return h
 }
 
-// add counts a binding. One from the future counts: clocks differ, and the pod
-// is there.
+// add counts a binding. One from the future counts as well, because clocks
+// differ and the pod is there.
 func (h *hotValue) add(node int, at time.Time) {
 	for t := range h.terms {
 		if at.After(h.terms[t].since) {

@@ -14,12 +14,12 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// craneTerms are those of Crane's shipped policy.
+// craneTerms are the terms of Crane's shipped policy.
 var craneTerms = []HotTerm{{Within: 5 * time.Minute, Count: 5}, {Within: time.Minute, Count: 2}}
 
-// boundBoard has nodes of equal usage, which all score 5 by it, with pods
-// created so long before noon; a nil entry is a node whose usage is not known,
-// without pods.
+// boundBoard has nodes of equal usage, which all score 5 without hot values,
+// with pods of the given ages at noon; a nil entry is a node without pods whose
+// usage is unknown.
 func boundBoard(t testing.TB, terms []HotTerm, ages ...[]time.Duration) *Board {
 	t.Helper()
 	infos, reads := make([]cluster.Node, len(ages)), make([]usage.NodeUsage, len(ages))
@@ -41,7 +41,7 @@ func boundBoard(t testing.TB, terms []HotTerm, ages ...[]time.Duration) *Board {
 	return config.board(t, view)
 }
 
-// times is the same age again and again.
+// times repeats an age n times.
 func times(n int, age time.Duration) []time.Duration {
 	ages := make([]time.Duration, n)
 	for i := range ages {
@@ -50,7 +50,7 @@ func times(n int, age time.Duration) []time.Duration {
 	return ages
 }
 
-// The hot value of a node by the pods that were created so long ago.
+// The hot value of a node with pods of the given ages.
 //
 //	hot = floor(n within 5m / 5) + floor(n within 1m / 2)
 func TestHotValue(t *testing.T) {
@@ -89,8 +89,7 @@ func TestHotValue(t *testing.T) {
 	}
 }
 
-// Pods that are bound after the observation count at once, as long as they
-// count at all.
+// Pods bound after the observation count at once, if they count at all.
 func TestBound(t *testing.T) {
 	b := boundBoard(t, craneTerms, times(3, 3*time.Minute), []time.Duration{})
 	steps := []struct {
@@ -100,7 +99,7 @@ func TestBound(t *testing.T) {
 	}{
 		{"a", 0, 0},                // 4/5 + 1/2
 		{"b", 0, 0},                // of another node
-		{"zz", 0, 0},               // of a node that is not known
+		{"zz", 0, 0},               // of an unknown node
 		{"a", 10 * time.Minute, 0}, // reported late
 		{"a", 0, 2},                // 5/5 + 2/2
 		{"a", 2 * time.Minute, 2},  // 6/5 + 2/2
@@ -119,14 +118,14 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Hot values are taken off every node's score, the unknown's too, and never
-// below 0. The median that an unknown node gets is of the scores by usage
-// alone, or it would pay for its neighbours' bindings.
+// Hot values are subtracted from every node's score, even an unknown node's,
+// but never below 0. The median for unknown nodes is computed from scores by
+// usage alone; otherwise they would be charged for their neighbours' bindings.
 func TestScoreWithHotValue(t *testing.T) {
 	perPod := []HotTerm{{Within: time.Minute, Count: 1}}
 	cases := map[string]struct {
 		ages  [][]time.Duration
-		bound string // a pod for each letter, on the node of its name
+		bound string // one pod per letter, on the node with that name
 		want  []int8
 	}{
 		"none":                             {ages: [][]time.Duration{{}, {}}, want: []int8{5, 5}},
@@ -152,7 +151,7 @@ func TestScoreWithHotValue(t *testing.T) {
 	}
 }
 
-// A name that the board does not know gets the median and pays for nothing.
+// A name that the board does not know gets the median, with nothing subtracted.
 func TestHotValueOfStrangers(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(2, 0))
 	scores := make([]int8, 3)
@@ -162,8 +161,8 @@ func TestHotValueOfStrangers(t *testing.T) {
 	}
 }
 
-// Hot values order equals by usage; they are no reason to refuse a destination
-// or to choose another.
+// Hot values order nodes of equal usage; they are no reason to refuse a
+// destination or to choose another.
 func TestHotValueLeavesLandingsAlone(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(50, 0), []time.Duration{})
 	if !b.Accepts(0, pod) || b.Best(indices(2), pod, func(cluster.NodeIndex) bool { return false }) != 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A move may fill its destination to a ceiling of CPU instead of to the reject line of
-// CPU. All other lines remain, and no ceiling is more than the node has.
+// A move may fill its destination up to a CPU ceiling in place of the CPU
+// reject line. All other lines remain, and no ceiling exceeds the node's
+// capacity.
 func TestLandsUpTo(t *testing.T) {
 	const pressed = 31
 	large := cluster.Amounts{500, 10 * gib}

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Formula is how measured usage becomes a score; see policy.Formula.
+// Formula is how measured usage is turned into a score; see policy.Formula.
 type Formula uint8
 
 // The formulas.
@@ -24,7 +24,7 @@ type Measured struct {
 	// Terms are the windows that are scored. MemoryLoad and MinMax use only the
 	// first.
 	Terms []Term
-	// Limits keep pods off a node; one that is passed is enough.
+	// Limits keep pods off a node; exceeding one is enough.
 	Limits []Limit
 }
 
@@ -37,7 +37,7 @@ type Term struct {
 }
 
 // Limit keeps pods off a node whose usage over one window is above Percent or,
-// with From, at Percent. Unknown usage keeps none off.
+// with From, at Percent. Unknown usage never does.
 type Limit struct {
 	Resource cluster.Resource
 	Window   usage.Window
@@ -45,12 +45,12 @@ type Limit struct {
 	From     bool
 }
 
-// standing is the result of the measured windows for one node.
+// standing is a node's result from the measured windows.
 type standing struct {
 	// score is the formula's, from 0 to 100. With MinMax it is the usage in
 	// whole percent, -1 if unknown.
 	score int16
-	// full reports whether a limit is passed.
+	// full reports whether a limit is exceeded.
 	full bool
 }
 
@@ -77,7 +77,7 @@ func (m *Measured) full(node reader) bool {
 }
 
 // Check returns a node's usage in percent of its capacity, and whether that
-// passes the limit. Unknown usage is NaN and never passes.
+// exceeds the limit. Unknown usage is NaN and never does.
 func (l *Limit) Check(view *usage.View, node int) (percent float64, passed bool) {
 	return l.check(reader{view, node})
 }
@@ -105,7 +105,7 @@ func (m *Measured) score(node reader) int16 {
 //
 //	score = int( sum of (1-u)*w*100 / sum of w )    u: usage as a fraction of capacity; a term not known adds to w alone
 func (m *Measured) crane(node reader) int16 {
-	const lost = 1e-9 // floating-point error that may hide a whole point
+	const lost = 1e-9 // floating-point error that could cost a whole point
 	var free, weights float64
 	for i := range m.Terms {
 		term := &m.Terms[i]
@@ -134,7 +134,7 @@ const (
 	perPercent = 1e6
 )
 
-// share returns how much of its capacity a node uses, NaN if unknown.
+// share returns a node's usage as a share of its capacity; NaN if unknown.
 func (r reader) share(resource cluster.Resource, window usage.Window) float64 {
 	reported, place := r.view.Nodes[r.node].Reported, r.view.WindowIndex(window)
 	whole := r.view.Snapshot.Nodes[r.node].Node.Capacity[resource]
@@ -144,7 +144,7 @@ func (r reader) share(resource cluster.Resource, window usage.Window) float64 {
 	return math.Round(reported[place][resource] / float64(whole) * perWhole)
 }
 
-// wholePercent returns the usage of the first term in percent, rounded down, -1
+// wholePercent returns the usage of the first term in percent, rounded down; -1
 // if unknown.
 func (r reader) wholePercent(terms []Term) int16 {
 	if len(terms) == 0 {

@@ -21,7 +21,7 @@ var (
 	nan   = math.NaN()
 )
 
-// told is the usage of a node that sources report, in percent: CPU and memory,
+// told is a node's usage as reported by sources, in percent: CPU and memory,
 // each over five minutes, an hour and a day.
 type told [cluster.NumResources][3]float64
 
@@ -84,8 +84,8 @@ func scoresOf(b *Board) (hundred, wire []int8) {
 	return hundred, wire
 }
 
-// Crane's formula, the weights of both resources being 0.2, 0.3 and 0.5, two in
-// all:
+// Crane's formula, with the weights 0.2, 0.3 and 0.5 for both resources, which
+// add up to two:
 //
 //	score = int( sum of (1-u)*w*100 / 2 )
 func TestCraneScores(t *testing.T) {
@@ -114,7 +114,7 @@ func TestCraneScores(t *testing.T) {
 			hundred: []int8{0}, wire: []int8{0},
 		},
 		"a window that is not known adds nothing and keeps its weight": {
-			// without the day of both: CPU 80*0.2 + 60*0.3 = 34, memory 70*0.2
+			// without both day windows: CPU 80*0.2 + 60*0.3 = 34, memory 70*0.2
 			// + 50*0.3 = 29; 63 / 2 = 31.5
 			nodes:   []told{{{20, 40, nan}, {30, 50, nan}}, untold},
 			hundred: []int8{31, 0}, wire: []int8{3, 0},
@@ -146,7 +146,7 @@ func TestCraneWithoutTerms(t *testing.T) {
 	}
 }
 
-// Ten of a hundred points for each point of the hot value, down to nothing.
+// Each point of the hot value costs ten of a hundred points, down to zero.
 func TestCraneHotValue(t *testing.T) {
 	by := measuring(craneConfig())
 	by.HotValue = []HotTerm{{Within: 5 * time.Minute, Count: 5}, {Within: time.Minute, Count: 2}}
@@ -225,8 +225,8 @@ func TestMinMaxScores(t *testing.T) {
 	}
 }
 
-// Limits are of single windows: above, or from on. What is not known keeps
-// nobody off.
+// Limits apply to single windows: above a value, or from a value. Unknown usage
+// keeps no pods off.
 func TestMeasuredLimits(t *testing.T) {
 	cases := map[string]struct {
 		by   Measured
@@ -271,8 +271,8 @@ func TestMeasuredLimits(t *testing.T) {
 	}
 }
 
-// A percentage that has been turned into cores or bytes of any node is still
-// neither more nor less than itself.
+// A percentage that was converted to cores or bytes of any node is still
+// exactly itself.
 func TestLimitsAreMetExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(55, 56))
 	for range 2000 {
@@ -291,8 +291,8 @@ func TestLimitsAreMetExactly(t *testing.T) {
 	}
 }
 
-// Scheduling uses measured windows alone; a planned destination also keeps to
-// the lines.
+// Scheduling uses only measured windows; a planned destination must also
+// respect the lines.
 func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	b := measuring(craneConfig()).board(t, measuredView(told{}))
 	large := cluster.Amounts{8_000, 0}
@@ -307,9 +307,9 @@ func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	}
 }
 
-// Every score on the wire is the one of 0 to 100 in steps of ten: to the
-// nearest by predicted usage, without the remainder by measured. So both rank
-// alike, the finer only more finely.
+// Every score on the wire is the one of 0 to 100 in steps of ten: rounded to
+// the nearest for predicted usage, rounded down for measured usage. So both
+// rank nodes in the same order, only with different precision.
 func TestBothScoresRankAlike(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	crane, memory, minMax := craneConfig(), memoryConfig(), minMaxConfig()
@@ -334,7 +334,7 @@ func TestBothScoresRankAlike(t *testing.T) {
 	}
 }
 
-// randomBoard has nodes of all sorts, some with recently bound pods.
+// randomBoard has all kinds of nodes, some with recently bound pods.
 func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	t.Helper()
 	nodes := make([]told, rng.IntN(12))
@@ -362,9 +362,9 @@ func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	return b
 }
 
-// Whatever a source and this package have made of an annotation's number on the
-// way, the score is what the formula says of the number: here computed in whole
-// numbers, usage in hundred-thousandths as annotations have it, weights in
+// Whatever a source and this package do to an annotation's number on the way,
+// the score is exactly what the formula gives for it: here computed in
+// integers, with usage in hundred-thousandths as in annotations and weights in
 // tenths.
 func TestCraneScoresToTheLastDigit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 54))
@@ -395,7 +395,7 @@ func TestCraneScoresToTheLastDigit(t *testing.T) {
 	}
 }
 
-// What nobody measures, on nodes that state no size, breaks nothing.
+// Unmeasured nodes without stated size break nothing.
 func TestMeasuredOfNothing(t *testing.T) {
 	view := measuredView(told{{50, 50, 50}, {50, 50, 50}}, told{})
 	view.Snapshot.Nodes[0].Node.Capacity = cluster.Amounts{}

@@ -11,7 +11,7 @@ import (
 )
 
 // Asking about all nodes at once gives the same result as asking about each,
-// and keeps what is in the list.
+// and keeps what is already in the list.
 func TestAppendRefusedAgreesWithAccepts(t *testing.T) {
 	random, refused := rand.New(rand.NewPCG(1, 2)), 0
 	for range 200 {

@@ -6,26 +6,26 @@ import "math"
 const MaxScore = 10
 
 // maxScore100 is the highest score of a scheduler plugin; scoreStep is its
-// share for one point on the wire.
+// equivalent of one point on the wire.
 const (
 	maxScore100 = 100
 	scoreStep   = maxScore100 / MaxScore
 )
 
-// The placeholders for scores that fill has not seen yet.
+// The placeholders for scores that fill has not set yet.
 const (
 	unknownScore int8 = -1 - iota
 	overLine
 )
 
-// scale is the span of loads that scores are spread over.
+// scale is the range of loads over which scores are spread.
 type scale struct{ coolest, hottest float64 }
 
 func (s *scale) reset() { s.coolest, s.hottest = math.Inf(1), math.Inf(-1) }
 
 func (s *scale) add(load float64) { s.coolest, s.hottest = min(s.coolest, load), max(s.hottest, load) }
 
-// tally counts how often each score was given.
+// tally counts how often each score was assigned.
 type tally struct {
 	count [maxScore100 + 1]int32
 	n     int32
@@ -50,7 +50,7 @@ func (t *tally) fill(scores []int8) {
 }
 
 // median returns the lower median of the counted scores, or the middle of the
-// range when there are none.
+// range if there are none.
 func (t *tally) median() int8 {
 	seen := int32(0)
 	for score, count := range t.count {
@@ -61,14 +61,14 @@ func (t *tally) median() int8 {
 	return maxScore100 / 2
 }
 
-// spreader turns loads into scores along a straight line, which is cheap enough
-// to run for every node.
+// spreader converts loads into scores linearly, which is cheap enough to do for
+// every node.
 type spreader struct{ start, slope float64 }
 
 func newSpreader(span scale, damp float64) spreader {
 	const middle = maxScore100 / 2.0
 	width := span.hottest - span.coolest
-	if !(width > 0) { // also when NaN
+	if !(width > 0) { // also true for NaN
 		return spreader{start: middle}
 	}
 	strength := 1.0

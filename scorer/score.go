@@ -42,12 +42,13 @@ func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 // Score100 writes one score from 0 to 100 per node of the request: 100 for the
 // coolest, 0 for the hottest of those under the reject line and for all above
 // it, linear between, because absolute percentages would tie in an extender's
-// steps of ten. When the request's nodes hardly differ the spread shrinks
+// steps of ten. If the request's nodes hardly differ, the spread shrinks
 // towards the middle, so that a few percent of usage do not overrule every
 // other plugin. Unknown nodes get the median of the known ones. A board that
-// uses measured windows scores by their formula instead. Finally every score,
-// even of an unknown node, drops by ten times the node's hot value, to 0 at the
-// lowest. A node closed by taints gets 0 and is no measure for the others.
+// uses measured windows scores by their formula instead. Finally, every score,
+// even an unknown node's, drops by ten times the node's hot value, but not
+// below 0. A node closed by taints gets 0 and does not influence the other
+// scores.
 //
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod, of CPU when the node is busiest
 //	score = 50 + (100·(hottest−load)/(hottest−coolest) − 50) · min(1, (hottest−coolest)/DampPercent) − 10·hot
@@ -63,7 +64,7 @@ func (b *Board) Score100(nodes []cluster.NodeIndex, pod cluster.Amounts, scores 
 	}
 }
 
-// close scores the nodes that taints close 0.
+// close sets the score of nodes that taints close to 0.
 func (b *Board) close(nodes []cluster.NodeIndex, scores []int8) {
 	for k, i := range nodes {
 		if b.closed(i) {
@@ -80,7 +81,7 @@ func (b *Board) scorePredicted(nodes []cluster.NodeIndex, pod cluster.Amounts, s
 	defer b.scratch.Put(scratch)
 	*scratch = slices.Grow((*scratch)[:0], len(nodes))[:len(nodes)]
 	all, under := b.weigh(nodes, pod, scores, *scratch)
-	if under.coolest > under.hottest { // every known node is above the line: the least hot is the best
+	if under.coolest > under.hottest { // every known node is above the line: the least hot one is the best
 		b.fill(scores[:len(nodes)], *scratch, all, false)
 	} else {
 		b.fill(scores[:len(nodes)], *scratch, under, true)
@@ -111,8 +112,8 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 }
 
 // Likeliest returns the node that kube-scheduler will most likely choose: of
-// those with the highest score, the one that its own plugins prefer, which is
-// where the least is requested. It returns -1 if no node is known.
+// the nodes with the highest score, the one that its own plugins prefer, which
+// is the one with the least requests. It returns -1 if no node is known.
 func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
 	best, top, least := cluster.NodeIndex(-1), int8(-1), math.Inf(1)
 	for k, i := range nodes {
@@ -125,9 +126,9 @@ func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, s
 	return best
 }
 
-// requestedWith returns how much of a node is requested with such a pod on it,
-// in percent of allocatable, as the sum over the resources. NodeResourcesFit
-// prefers the least by default (LeastAllocated). See gauge for the arguments.
+// requestedWith returns a node's requests including such a pod, in percent of
+// allocatable, summed over the resources. By default, NodeResourcesFit prefers
+// the node with the least (LeastAllocated). See gauge for the arguments.
 func (b *Board) requestedWith(i cluster.NodeIndex, cpuMilli, memBytes int64) float64 {
 	r, perUnit := &b.requested[i], &b.gauges[i].perUnit
 	cpu := float64(r[cluster.CPU].Load()+cpuMilli) * perUnit[cluster.CPU]

@@ -1,12 +1,12 @@
 // Package scorer decides which nodes of a request may take a pod and how good
-// each is: by predicted real usage or, where a policy asks for the rules of
+// each of them is: by predicted real usage or, if a policy selects the rules of
 // legacy systems, by measured windows.
 //
-// It is the schedule-time half of Evenkeel, as values: a Board is built from
-// one usage.View, adjusted by bindings and moves in flight as they happen, and
+// It is the value part of Evenkeel's scheduling half: a Board is built from one
+// usage.View, adjusted by bindings and moves in flight as they happen, and
 // answers Filter and Score without a lock and without allocating. Unknown nodes
-// are neutral: never rejected, never preferred. The HTTP side is
-// scorer/extender.
+// are neutral: never rejected, never preferred. scorer/extender contains the
+// HTTP side.
 package scorer
 
 import (
@@ -22,18 +22,18 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Config is how a Board scores.
+// Config sets how a Board scores.
 type Config struct {
-	// Weights of the resources in the mean part of a score; all zero means all
-	// equal.
+	// Weights of the resources in the mean part of a score; all zero means equal
+	// weights.
 	Weights cluster.Percents
 	// DampPercent is the spread of usage, in percentage points, below which
 	// scores shrink towards the middle.
 	DampPercent float64
-	// Unforeseen scores by what nodes use, not by what they are expected to.
+	// Unforeseen scores nodes by their current usage, not by their expected usage.
 	Unforeseen bool
-	// HotValue are the terms that lower the scores of nodes which got many pods
-	// recently; with none, no score is lowered.
+	// HotValue are the terms that lower the scores of nodes that recently received
+	// many pods; without terms, no score is lowered.
 	HotValue []HotTerm
 	// Measured makes the Board use measured windows; nil uses predicted usage.
 	Measured *Measured
@@ -46,17 +46,17 @@ type Board struct {
 	index  map[string]cluster.NodeIndex
 	nodes  []node
 	gauges []gauge
-	// requested is what the pods of each node request, by which
-	// kube-scheduler's own plugins score.
+	// requested is the sum of each node's pod requests, by which kube-scheduler's
+	// own plugins score.
 	requested []requested
 	// shares are the weights of the resources; they add up to 1.
 	shares cluster.Percents
-	// siblings estimates a pod's usage by that of similar pods.
+	// siblings estimates a pod's usage from similar pods.
 	siblings usage.Siblings
 	hot      *hotValue // nil without terms
 	scratch  sync.Pool // of *[]float64: the loads of a request's nodes
-	// measured is nil where predicted usage decides; standings are its results,
-	// by node.
+	// measured is nil if predicted usage decides; standings are its results by
+	// node.
 	measured  *Measured
 	standings []standing
 	// closing reports whether taints close any node.
@@ -75,7 +75,7 @@ type node struct {
 	name        string
 	allocatable cluster.Amounts
 	predicted   cluster.Amounts
-	// closed: taints say that nothing should land there.
+	// closed: a taint keeps landings off the node.
 	closed bool
 }
 
@@ -114,9 +114,9 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 	return b
 }
 
-// rise is by how much more CPU than predicted a node is expected to use when it is
-// busiest, in milli-cores: by what its pods used in the last hours, and by what comes
-// back each day.
+// rise is how much more CPU than predicted a node is expected to use when it is
+// busiest, in milli-cores: based on what its pods used in the last hours and on
+// daily patterns.
 func rise(read *usage.NodeUsage, predicted int64) int64 {
 	var recurring forecast.Course
 	expected, recurs := predicted, false
@@ -143,7 +143,7 @@ func shares(weights cluster.Percents) cluster.Percents {
 		sum += w
 	}
 	for r := range weights {
-		if weights[r] /= sum; !(sum > 0) { // also when NaN
+		if weights[r] /= sum; !(sum > 0) { // also true for NaN
 			weights[r] = 1 / float64(len(weights))
 		}
 	}
@@ -221,10 +221,10 @@ func (b *Board) With(i cluster.NodeIndex, pod cluster.Amounts) (cluster.Percents
 	return amounts.Plus(pod).PercentOf(b.nodes[i].allocatable), true
 }
 
-// Refused yields the positions, in a list of nodes, of those where kube-scheduler
-// may not put a pod of the given usage: that would be above the reject line with it
-// or, with measured windows, are above one of their limits. An unknown node is not
-// refused.
+// Refused yields the positions, in a list of nodes, of those on which
+// kube-scheduler must not put a pod of the given usage: nodes that would be
+// above the reject line with it or, with measured windows, are above one of
+// their limits. An unknown node is not refused.
 func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq[int] {
 	if b.Measured() {
 		return func(yield func(int) bool) {
@@ -247,7 +247,7 @@ func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq
 }
 
 // AppendRefused appends all nodes that do not accept a pod of the given usage
-// to a list, and returns it. That costs a fraction of asking about each node.
+// to a list and returns it. This costs a fraction of asking about each node.
 func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []cluster.NodeIndex {
 	if b.Measured() {
 		for i := range b.standings {
@@ -273,9 +273,9 @@ func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return !b.closed(i) && !b.full(i) && b.under(i, pod)
 }
 
-// LandsUpTo is Lands for a move that may fill the node to so much of its CPU instead
-// of to its reject line; 0 stands for that line. All other reject lines remain: a node
-// beyond one of a signal takes nothing.
+// LandsUpTo is Lands for a move that may fill the node up to the given CPU in
+// place of its reject line; 0 means that line. All other reject lines remain: a
+// node beyond the line of a signal accepts nothing.
 func (b *Board) LandsUpTo(i cluster.NodeIndex, pod cluster.Amounts, milliCores int64) bool {
 	if milliCores <= 0 {
 		return b.Lands(i, pod)
@@ -289,9 +289,9 @@ func (b *Board) LandsUpTo(i cluster.NodeIndex, pod cluster.Amounts, milliCores i
 	return !predicted.Plus(pod).Exceeds(ceiling)
 }
 
-// closed reports whether taints say that nothing should land on a node. Such
-// nodes are not refused to pods that are not moved: those that tolerate the
-// taints may have no other.
+// closed reports whether a taint keeps landings off a node. Such nodes are not
+// refused to pods that are not being moved, because those that tolerate the
+// taints may have no other node.
 func (b *Board) closed(i cluster.NodeIndex) bool {
 	return b.closing && i >= 0 && int(i) < len(b.nodes) && b.nodes[i].closed
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Whatever a board is made of, scores stay on the wire's scale and the coolest
-// known node under the line has the highest.
+// Whatever a board is made from, scores stay within the wire's range, and the
+// coolest known node under the line has the highest.
 func TestScoresStayOnTheirScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	inf := math.Inf(1)
@@ -66,8 +66,8 @@ func position(request []cluster.NodeIndex, node cluster.NodeIndex) int {
 	return 0
 }
 
-// A node that has nothing is full as soon as anything is put on it, and no
-// division breaks.
+// A node without capacity is full as soon as anything is put on it, and no
+// division fails.
 func TestBoardOfNothing(t *testing.T) {
 	nothing := predicted(cluster.Amounts{})
 	b := testConfig().board(t, viewOf([]cluster.Node{{Name: "a"}, {Name: "b", Allocatable: cluster.Amounts{-1, -1}}}, []usage.NodeUsage{nothing, nothing}))

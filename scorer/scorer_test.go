@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A node accepts a pod while it stays at or under the reject line with it; what
-// is unknown accepts.
+// A node accepts a pod as long as it stays at or under the reject line with it;
+// an unknown node accepts every pod.
 func TestAccepts(t *testing.T) {
 	cases := map[string]struct {
 		node   at
@@ -121,15 +121,15 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// Weights say how much each resource counts in the mean; none at all counts as
-// equal.
+// Weights set how much each resource counts in the mean; without weights all
+// count equally.
 func TestScoreWeights(t *testing.T) {
 	nodes := []at{{40, 0}, {0, 40}, {0, 0}}
 	cases := map[string]struct {
 		weights cluster.Percents
 		want    []int8
 	}{
-		// pods use nothing. CPU alone: loads (40+40)/2, (40+0)/2, 0
+		// the pods use nothing. CPU alone: loads (40+40)/2, (40+0)/2, 0
 		"CPU alone": {cluster.Percents{1, 0}, []int8{0, 5, 10}},
 		// 3:1: loads (40+30)/2 = 35, (40+10)/2 = 25, 0; 10·(35−25)/35 = 2.9
 		"CPU thrice":     {cluster.Percents{3, 1}, []int8{0, 3, 10}},
@@ -149,7 +149,7 @@ func TestScoreWeights(t *testing.T) {
 	}
 }
 
-// A pod weighs more on a small node: with 2 cores 50 % of four cores and 6 % of
+// A pod weighs more on a small node: 2 cores are 50 % of four cores and 6 % of
 // 32.
 func TestUnequalNodes(t *testing.T) {
 	b := testConfig().board(t, viewOf(
@@ -201,7 +201,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// A board answers for names as its view had them.
+// A board finds nodes by the names in its view.
 func TestBoardNames(t *testing.T) {
 	b := boardOf(t, testConfig(), at{0, 0}, at{0, 0})
 	if b.Len() != 2 || b.Node([]byte("b")) != 1 || b.Node([]byte("zz")) != -1 || b.Name(1) != "b" {
@@ -221,9 +221,9 @@ func TestBoardNames(t *testing.T) {
 	}
 }
 
-// A node takes as much as its lines leave: those of its pool, of what is
-// available, of longer windows, and nothing at all while a signal is beyond its
-// reject line.
+// A node accepts as much as its lines leave: the lines of its pool, of
+// available memory and of longer windows; and nothing at all while a signal is
+// beyond its reject line.
 func TestCeiling(t *testing.T) {
 	hour := usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 	reject := func(metric usage.Metric, window usage.Window, at float64) thresholds.Rule {
@@ -266,8 +266,8 @@ func TestCeiling(t *testing.T) {
 			if got := b.Ceiling(0); got != tc.want {
 				t.Errorf("ceiling %v, want %v", got, tc.want)
 			}
-			// the higher of last and five minutes is there already; a pod as
-			// large as the rest fits, a larger one does not
+			// the higher of last and five minutes is already in use; a pod as large as
+			// the rest fits, a larger one does not
 			rest := tc.want.Minus(cluster.Amounts{3000, 10 * gib})
 			if got, want := b.Accepts(0, rest.AtLeastZero()), rest[cluster.CPU] >= 0; got != want {
 				t.Errorf("a pod of %v: accepted %v, want %v", rest, got, want)
@@ -282,7 +282,7 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// Pools of nodes have lines of their own.
+// Pools of nodes have separate lines.
 func TestCeilingByPool(t *testing.T) {
 	rules := func(reject float64) []thresholds.Rule {
 		levels := thresholds.NoLevels()
@@ -309,8 +309,8 @@ func TestCeilingByPool(t *testing.T) {
 	}
 }
 
-// What is predicted of a node is the higher of the last sample and the mean of
-// five minutes, per resource; a longer window does not add to it.
+// A node's prediction is the higher of the last sample and the five-minute
+// mean, per resource; a longer window does not raise it.
 func TestPredictedIsCareful(t *testing.T) {
 	used := []cluster.Amounts{{100, 5}, {50, 9}, {900, 900}}
 	view := viewOf([]cluster.Node{{Name: "a", Allocatable: cluster.Amounts{1000, 1000}}}, []usage.NodeUsage{{Current: used, Predicted: used}})
@@ -321,15 +321,14 @@ func TestPredictedIsCareful(t *testing.T) {
 	}
 }
 
-// Where scores tie, kube-scheduler's own plugins decide, which like the node
-// best where the least is requested; what came and went since the observation
-// counts.
+// If scores tie, kube-scheduler's own plugins decide, which prefer the node
+// with the least requests; pods that came and went since the observation count.
 func TestLikeliest(t *testing.T) {
 	requests := cluster.Amounts{500, 2 * gib}
 	full := cluster.NewCharge(cluster.Amounts{}, cluster.Amounts{8000, 80 * gib})
 	cases := map[string]struct {
 		charged map[string]cluster.Charge
-		back    []string // what is taken off again
+		back    []string // what is removed again
 		scores  []int8
 		want    cluster.NodeIndex
 	}{
@@ -366,10 +365,10 @@ func TestLikeliest(t *testing.T) {
 }
 
 // Of two nodes that use the same now, the one that will use more at its busiest
-// scores lower; that it will does not close it.
+// scores lower, but stays open.
 func TestNodesScoreByTheirBusiestHour(t *testing.T) {
-	// Twelve pods of 100m each, of which those of the second node used 300m in the
-	// last hours or will at some hour of the day.
+	// Twelve pods of 100m each; those of the second node used 300m in the last
+	// hours, or will at some hour of the day.
 	daily := daily(100, 300)
 	for name, busy := range map[string]usage.PodUsage{
 		"in the last hours":       {Used: cluster.Amounts{100, 0}, Expected: forecast.Constant(300)},
@@ -392,7 +391,8 @@ func TestNodesScoreByTheirBusiestHour(t *testing.T) {
 			if diff := cmp.Diff([]int8{5, 5}, scores); diff != "" {
 				t.Errorf("scores where nothing is expected (-want +got):\n%s", diff)
 			}
-			// With 30 % more it will be full at its busiest, and is under its reject line now.
+			// With 30 % more it will be full at its busiest, but it is under its reject
+			// line now.
 			if !testConfig().board(t, viewOf(infos, reads)).Accepts(1, cluster.Amounts{1500, 0}) {
 				t.Error("a node that will be busy takes no pod now")
 			}
@@ -400,8 +400,8 @@ func TestNodesScoreByTheirBusiestHour(t *testing.T) {
 	}
 }
 
-// daily is what pods use that use the one amount for most of each day and the other
-// for two hours.
+// daily is the usage of pods that use idle for most of each day and busy for
+// two hours.
 func daily(idle, busy int64) *forecast.Pattern {
 	var r forecast.Recurrence
 	for part := range int64(4 * forecast.Parts) {

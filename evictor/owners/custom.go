@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// resource reads a custom resource by the fields that Kubernetes' own controllers
-// have. Kruise's CloneSet and StatefulSet have them, too; what a kind lacks is not
-// known.
+// resource reads a custom resource by the fields that Kubernetes' own
+// controllers use. Kruise's CloneSet and StatefulSet have them, too; fields
+// that a kind lacks are unknown.
 type resource struct{ *unstructured.Unstructured }
 
 func (r resource) number(path ...string) (n int, stated bool) {
@@ -49,24 +49,25 @@ func OfCustom(object *unstructured.Unstructured, pod *v1.Pod) Owner {
 	}
 	for _, path := range [][]string{{"spec", "minReadySeconds"}, {"spec", "updateStrategy", "rollingUpdate", "minReadySeconds"}} {
 		n, _ := r.number(path...)
-		n = min(n, math.MaxInt32) // the most that Kubernetes' own controllers take
+		n = min(n, math.MaxInt32) // the maximum that Kubernetes' own controllers accept
 		o.MinReady = max(o.MinReady, time.Duration(n)*time.Second)
 	}
-	// A template as Kubernetes' own controllers have it says the same of its pods.
+	// A template in the form that Kubernetes' own controllers use describes the
+	// pods in the same way.
 	_, marked, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "metadata", "annotations", steeredAnnotation)
 	o.Unsteerable = marked || r.text("spec", "template", "spec", "nodeName") != "" || len(r.list("spec", "template", "spec", "schedulingGates")) > 0
 	return o
 }
 
-// surplus reports whether there are more pods than are wanted.
+// surplus reports whether there are more pods than wanted.
 func (r resource) surplus() bool {
 	wants, stated := r.number("spec", "replicas")
 	has, _ := r.number("status", "replicas")
 	return stated && has > wants
 }
 
-// update returns the update of the controller's pods. Kinds differ in where they
-// state that it is paused.
+// update returns the update of the controller's pods. Kinds differ in where
+// they state that the update is paused.
 func (r resource) update() update {
 	u := update{from: r.text("status", "currentRevision"), to: r.text("status", "updateRevision")}
 	if u.from == "" || u.to == "" {
@@ -86,12 +87,13 @@ func (r resource) update() update {
 	return u
 }
 
-// maxReserved bounds the reserved ordinals that are read, for each pod on each look:
-// as many as an object holds would stop everybody's moves for minutes.
+// maxReserved bounds the number of reserved ordinals that are read, because
+// they are read for each pod at each check: as many as an object can hold would
+// stop all moves for minutes.
 const maxReserved = 1000
 
-// ordinals returns those of which the controller wants pods; none if it reserves so
-// many that they are not read.
+// ordinals returns the ordinals for which the controller wants pods; none if it
+// reserves too many to be read.
 func (r resource) ordinals() ordinals {
 	o := ordinals{wants: math.MaxInt}
 	if wants, stated := r.number("spec", "replicas"); stated {
@@ -100,7 +102,7 @@ func (r resource) ordinals() ordinals {
 	o.first, _ = r.number("spec", "ordinals", "start")
 	reserved := r.list("spec", "reserveOrdinals")
 	if len(reserved) > maxReserved {
-		return ordinals{} // it is not known which
+		return ordinals{} // it is unknown which
 	}
 	for _, item := range reserved {
 		switch v := item.(type) {
@@ -121,8 +123,8 @@ func (r resource) ordinals() ordinals {
 	return o
 }
 
-// ordinals are those of which a controller wants pods: the first ones that are not
-// reserved.
+// ordinals are the ordinals for which a controller wants pods: the first ones
+// that are not reserved.
 type ordinals struct {
 	first, wants int
 	reserved     []span
@@ -131,13 +133,13 @@ type ordinals struct {
 // span is a range of ordinals, both ends included.
 type span struct{ from, to int }
 
-// has reports whether an ordinal is among them. It counts, because anybody may want
-// two billion replicas.
+// has reports whether an ordinal is among them. It calculates instead of
+// listing, because someone may request two billion replicas.
 func (o ordinals) has(i int) bool {
 	if i < o.first {
 		return false
 	}
-	left := o.first // the lowest ordinal that no span has been taken from
+	left := o.first // the lowest ordinal that no span has covered yet
 	before := i - o.first
 	slices.SortFunc(o.reserved, func(a, b span) int { return a.from - b.from })
 	for _, s := range o.reserved {

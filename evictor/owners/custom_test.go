@@ -117,7 +117,7 @@ func TestCustomControllers(t *testing.T) {
 			}
 		})
 	}
-	// Which ordinals have no pod is not known, so the pods that exist decide.
+	// It is unknown which ordinals have no pod, so the existing pods decide.
 	for name, tc := range map[string]struct {
 		change func(*v1.Pod)
 		of     int
@@ -158,8 +158,8 @@ func TestCustomControllers(t *testing.T) {
 	}
 }
 
-// Whoever may write a custom resource can have it reserve as many ordinals as an
-// object holds. No pod is moved then, and nobody waits for that.
+// Whoever may write a custom resource can make it reserve as many ordinals as
+// an object can hold. Its pods are then not moved, and nothing else is delayed.
 func TestManyReservedOrdinals(t *testing.T) {
 	reserving := func(n int) *unstructured.Unstructured {
 		var reserved []any
@@ -183,7 +183,7 @@ func TestManyReservedOrdinals(t *testing.T) {
 	}
 }
 
-// Ordinals are counted, whatever is reserved.
+// Ordinals are calculated, whatever is reserved.
 func TestReservedOrdinals(t *testing.T) {
 	for _, reserved := range [][]any{
 		nil, {int64(0)}, {"2-4"}, {"2-4", int64(3)}, {"2-4", "3-6", "5"}, {int64(9), int64(1)}, {"0-100"}, {"4-2"}, {"x", "-1", "1-", ""}, {" 1 - 2 "}, {"3-2147483647"},

@@ -31,8 +31,8 @@ func OfJob(job *batchv1.Job, pod *v1.Pod, now time.Time) Owner {
 	return o
 }
 
-// wantedNow returns how many pods a Job wants to be running, and whether it creates
-// another one in place of one that is gone.
+// wantedNow returns how many pods a Job wants to be running, and whether it
+// replaces pods that are gone.
 func wantedNow(job *batchv1.Job) (pods int, replaces bool) {
 	s, status := &job.Spec, &job.Status
 	ending := slices.ContainsFunc(status.Conditions, func(c batchv1.JobCondition) bool {
@@ -48,12 +48,12 @@ func wantedNow(job *batchv1.Job) (pods int, replaces bool) {
 }
 
 // surplus reports whether a pod's index is not among those that an indexed Job
-// wants: it may have been scaled down.
+// wants, because it may have been scaled down.
 func surplus(job *batchv1.Job, pod *v1.Pod) bool {
 	if ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion || job.Spec.Completions == nil {
 		return false
 	}
-	// The label is that of the annotation, from Kubernetes 1.28 on.
+	// From Kubernetes 1.28, the label equals the annotation.
 	stated := cmp.Or(pod.Annotations[batchv1.JobCompletionIndexAnnotation], pod.Labels[batchv1.JobCompletionIndexAnnotation])
 	index, err := strconv.Atoi(stated)
 	return err == nil && index >= int(*job.Spec.Completions)
@@ -82,22 +82,22 @@ func retries(job *batchv1.Job, pod *v1.Pod) (limited bool, left int) {
 	return true, max(int(ptr.Deref(s.BackoffLimit, defaultBackoffLimit))-failures(status), 0)
 }
 
-// replacesEnded reports whether a Job creates another pod only when the last one has
-// ended. By default it does so as soon as that one terminates.
+// replacesEnded reports whether a Job creates another pod only after the last
+// one has ended. By default it does so as soon as that pod terminates.
 func replacesEnded(job *batchv1.Job) bool {
 	return job.Spec.PodFailurePolicy != nil || ptr.Deref(job.Spec.PodReplacementPolicy, "") == batchv1.Failed
 }
 
-// The Job controller waits for firstBackoff after the first failure of a pod in a
-// row, and twice as long after each further one, up to maxBackoff.
+// After the first in a series of pod failures, the Job controller waits for
+// firstBackoff, and twice as long after each further one, up to maxBackoff.
 const (
 	firstBackoff = 10 * time.Second
 	maxBackoff   = 10 * time.Minute
 )
 
-// backoff returns how long at most a Job waits before it creates another pod in
-// place of this one. The controller counts failures in a row, which no object
-// states, so all count here.
+// backoff returns how long a Job waits at most before it replaces this pod. The
+// controller counts consecutive failures, which no object states, so all
+// failures count here.
 func backoff(job *batchv1.Job, pod *v1.Pod, wants int) time.Duration {
 	n := 0
 	switch {
@@ -107,9 +107,9 @@ func backoff(job *batchv1.Job, pod *v1.Pod, wants int) time.Duration {
 			n += max(failed, 0)
 		}
 		n++
-	case ignores(job.Spec.PodFailurePolicy): // the status states none of those, but the controller counts them
+	case ignores(job.Spec.PodFailurePolicy): // the status does not include those, but the controller counts them
 		return maxBackoff
-	default: // the pods beside this one may fail, too, before it is replaced
+	default: // other pods may fail as well before this one is replaced
 		n = failures(&job.Status) + max(wants, 1)
 	}
 	wait := firstBackoff
@@ -126,7 +126,7 @@ func ignores(policy *batchv1.PodFailurePolicy) bool {
 	})
 }
 
-// failures returns how many failed pods a Job knows of.
+// failures returns the number of failed pods that a Job has counted.
 func failures(status *batchv1.JobStatus) int {
 	n := int(status.Failed)
 	if status.UncountedTerminatedPods != nil {
@@ -137,15 +137,15 @@ func failures(status *batchv1.JobStatus) int {
 
 const defaultBackoffLimit = 6 // the API's default
 
-// evicted returns the action that a policy takes for an evicted pod, the worst if
-// that depends on the code with which its containers will exit. A rule that counts
-// some codes is worse than a later one that ignores disruptions.
+// evicted returns the action of a policy for an evicted pod, or the worst one
+// if that depends on the exit code of its containers. A rule that counts some
+// exit codes is worse than a later one that ignores disruptions.
 func evicted(policy *batchv1.PodFailurePolicy) batchv1.PodFailurePolicyAction {
 	if policy == nil {
 		return batchv1.PodFailurePolicyActionCount
 	}
 	counts := false               // if it exits with a certain code
-	for i := range policy.Rules { // the first that matches decides
+	for i := range policy.Rules { // the first match decides
 		rule := &policy.Rules[i]
 		fails := rule.Action == batchv1.PodFailurePolicyActionFailJob || rule.Action == batchv1.PodFailurePolicyActionFailIndex
 		disrupted := slices.ContainsFunc(rule.OnPodConditions, func(c batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
@@ -162,13 +162,13 @@ func evicted(policy *batchv1.PodFailurePolicy) batchv1.PodFailurePolicyAction {
 	return batchv1.PodFailurePolicyActionCount
 }
 
-// late reports whether a Job's deadline leaves another pod less time than this one
-// has worked already.
+// late reports whether a Job's deadline leaves another pod less time than this
+// one has already worked.
 func late(job *batchv1.Job, pod *v1.Pod, now time.Time) bool {
 	if job.Spec.ActiveDeadlineSeconds == nil || job.Status.StartTime == nil {
 		return false
 	}
-	deadline := min(*job.Spec.ActiveDeadlineSeconds, math.MaxInt32) // 68 years; what is later overflows
+	deadline := min(*job.Spec.ActiveDeadlineSeconds, math.MaxInt32) // 68 years; later times overflow
 	left := job.Status.StartTime.Add(time.Duration(deadline) * time.Second).Sub(now)
 	return left <= 0 || pod.Status.StartTime != nil && left < now.Sub(pod.Status.StartTime.Time)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// work is a Job of 10 pods, 3 at a time, that has lost none yet.
+// work is a Job of 10 pods, 3 at a time, without any failure yet.
 func work(change ...func(*batchv1.Job)) *batchv1.Job {
 	job := &batchv1.Job{
 		Spec:   batchv1.JobSpec{Parallelism: new(int32(3)), Completions: new(int32(10)), BackoffLimit: new(int32(6))},
@@ -75,15 +75,15 @@ func ofIndex(index, failures string) func(*v1.Pod) {
 	}
 }
 
-// unlabelled is the pod of an index in a cluster that labels none.
+// unlabelled is the pod of an index in a cluster that does not label them.
 func unlabelled(index string) func(*v1.Pod) {
 	return func(pod *v1.Pod) {
 		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
 	}
 }
 
-// An evicted pod of a Job is a failed one, unless the Job's own policy says
-// otherwise; and a Job needs other pods only as long as it is not done.
+// An evicted pod of a Job counts as failed unless the Job's own policy says
+// otherwise, and a Job needs other pods only as long as it is not done.
 func TestJobs(t *testing.T) {
 	const ignore, count = batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount
 	const failJob, failIndex = batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionFailIndex
@@ -100,7 +100,7 @@ func TestJobs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		job     *batchv1.Job
 		pod     *v1.Pod
-		leaving int // other pods that are evicted already
+		leaving int // other pods that are already evicted
 		failed  int // other pods that have failed and still exist
 		want    reasons.Reason
 	}{
@@ -189,8 +189,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// The Job controller waits after each failure in a row twice as long as after the
-// one before. How many pods fail beside this one is not known ahead.
+// After each consecutive failure, the Job controller waits twice as long as
+// after the previous one. It is not known in advance how many other pods fail.
 func TestJobsWaitBeforeTheNextPod(t *testing.T) {
 	single := func(job *batchv1.Job) { job.Spec.Parallelism = new(int32(1)) }
 	uncounted := func(job *batchv1.Job) {

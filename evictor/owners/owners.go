@@ -1,5 +1,5 @@
-// Package owners answers one question: would a pod's controller create another in
-// its place now? Each kind of controller has its own rules for that.
+// Package owners answers one question: would a pod's controller create another
+// pod in its place now? Each kind of controller has its own rules.
 package owners
 
 import (
@@ -19,17 +19,18 @@ import (
 
 // Owner is what is known of a pod's controller; zero for an unwatched kind.
 type Owner struct {
-	// UID is empty if the controller is not known.
+	// UID is empty if the controller is unknown.
 	UID string
-	// Missing: its kind is watched, but the watch does not have it.
+	// Missing: its kind is watched, but the watch does not contain it.
 	Missing bool
-	// Unreadable: its kind is served and cannot be listed, so that nobody knows
-	// what its annotations say.
+	// Unreadable: its kind is served but cannot be listed, so its annotations are
+	// unknown.
 	Unreadable bool
-	// Replicas is how many pods it wants, 0 if not known.
+	// Replicas is how many pods it wants; 0 if unknown.
 	Replicas int
-	// Annotations are its own; those of a ReplicaSet include its Deployment's or
-	// Rollout's. Parents are those of the owners above it that are known.
+	// Annotations are the owner's own; those of a ReplicaSet include its
+	// Deployment's or Rollout's. Parents are the annotations of known owners above
+	// it.
 	Annotations map[string]string
 	Parents     []map[string]string
 	// Deleting: it is being deleted. ScaledDown: it wants fewer pods than there
@@ -41,33 +42,33 @@ type Owner struct {
 	MinReady time.Duration
 	// Ordered: it creates a pod only when the pods of all lower ordinals, from
 	// First on, are available. Sparse: some of those ordinals have no pod, and
-	// which is known to its controller only.
+	// only its controller knows which.
 	Ordered, Sparse bool
 	First           int
-	// Waits: it creates the next pod only when the last one has ended. Backoff is how
-	// long at most it waits beyond that.
+	// Waits: it creates the next pod only after the last one has ended. Backoff is
+	// how long it waits at most beyond that.
 	Waits   bool
 	Backoff time.Duration
-	// Limited: each eviction counts as a failure, of which it survives Retries more
-	// than the Failed that its status states.
+	// Limited: each eviction counts as a failure, of which it survives Retries
+	// more than the Failed stated in its status.
 	Limited         bool
 	Retries, Failed int
-	// Created is when it was created. RolledOut is when a rollout of it was last
-	// seen to end, Scaled when its scale was last seen to change or its
-	// specification is stated to have changed, Shrunk when it was last seen to be
-	// scaled down; each is zero for never.
+	// Created is when it was created. RolledOut is when one of its rollouts was
+	// last seen to end, Scaled when its scale was last seen to change or, as it
+	// states, its spec last changed, and Shrunk when it was last seen being scaled
+	// down; each is zero for never.
 	Created, RolledOut, Scaled, Shrunk time.Time
 	// Unsteerable: no pod of its template can be steered.
 	Unsteerable bool
 }
 
 // steeredAnnotation is scorer/admission/names.Annotation, which marks pods that
-// were steered: none with it is steered again.
+// were steered: a pod that has it is not steered again.
 const steeredAnnotation = "evenkeel.io/steered"
 
 // unsteerable reports whether no pod of a template can be steered: it names a
-// node, so kube-scheduler never sees its pods; its pods wait for somebody who
-// opens their gates; or they look as if they were steered already.
+// node, so kube-scheduler never sees its pods; its pods wait for someone to
+// remove their gates; or they look as if they had already been steered.
 func unsteerable(template *v1.PodTemplateSpec) bool {
 	if template == nil {
 		return false
@@ -76,12 +77,12 @@ func unsteerable(template *v1.PodTemplateSpec) bool {
 	return steered || template.Spec.NodeName != "" || len(template.Spec.SchedulingGates) > 0
 }
 
-// Refuses returns why none of its pods may be moved at a time, and when that ends;
-// zero if that is not known ahead. An owner is left alone for a while after a
-// rollout or scaling. Pods of unwatched controllers may be moved: that they
-// recreate them is all that the policy knows.
+// Refuses returns why none of its pods may be moved at a time, and when that
+// ends; zero if that is unknown. An owner is left alone for a while after a
+// rollout or scaling. Pods of unwatched controllers may be moved: all that is
+// known about those is that the policy says they recreate pods.
 func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Reason, until time.Time) {
-	settling := func(since time.Time) bool { // not by a time that a wrong clock gave
+	settling := func(since time.Time) bool { // times from a wrong clock do not count
 		age := now.Sub(since)
 		return !since.IsZero() && age >= -time.Hour && age < settle
 	}
@@ -110,35 +111,35 @@ func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Rea
 	return "", until
 }
 
-// The annotations by which the controllers of ReplicaSets state how many pods all
-// their ReplicaSets together are to have.
+// The annotations in which the controllers of ReplicaSets state how many pods
+// all their ReplicaSets should have together.
 const (
 	desiredByDeployment = "deployment.kubernetes.io/desired-replicas"
 	desiredByRollout    = "rollout.argoproj.io/desired-replicas"
 )
 
-// OfReplicaSet returns the state of a ReplicaSet, for one that belongs to a
-// Deployment or an Argo Rollout as part of that.
+// OfReplicaSet returns the state of a ReplicaSet; one that belongs to a
+// Deployment or an Argo Rollout is treated as a part of it.
 func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
 	o := Owner{ScaledDown: int(set.Status.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds), Unsteerable: unsteerable(&set.Spec.Template)}
 	desired := set.Annotations[desiredByDeployment]
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Rollout" {
 		desired = set.Annotations[desiredByRollout] // a Rollout may have adopted it from a Deployment
 	}
-	// Pods that are missing count as unavailable, not as a rollout: each eviction
-	// makes one miss for a moment.
+	// Missing pods count as unavailable, not as a rollout, because after each
+	// eviction one is missing for a moment.
 	total, err := strconv.Atoi(desired)
 	o.RollingOut = set.Status.ObservedGeneration < set.Generation || err == nil && total != Wanted(set)
 	return o
 }
 
-// deploymentPhase is the annotation in which OpenShift states how far the rollout
-// of a DeploymentConfig's ReplicationController is.
+// deploymentPhase is the annotation in which OpenShift states how far the
+// rollout of a DeploymentConfig's ReplicationController has come.
 const deploymentPhase = "openshift.io/deployment.phase"
 
-// OfReplicationController returns the state of a ReplicationController. One that
-// is rolled out is scaled down, as old clients and OpenShift's
-// DeploymentConfigs do it.
+// OfReplicationController returns the state of a ReplicationController. One
+// that is being rolled out is scaled down, by old clients and OpenShift's
+// DeploymentConfigs.
 func OfReplicationController(set *v1.ReplicationController) Owner {
 	s, phase := &set.Status, set.Annotations[deploymentPhase]
 	return Owner{
@@ -158,13 +159,13 @@ func OfStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
 		Ordered:     set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 		First:       ordinalsOf(set).first,
 		RollingOut:  set.Status.ObservedGeneration < set.Generation || updateOf(set).changes(pod),
-		// After a change of the first ordinal the number of pods may be right while
-		// this one is not among those that are wanted.
+		// After the first ordinal has changed, the number of pods may be right while
+		// this pod is not among the wanted ones.
 		ScaledDown: int(set.Status.Replicas) > Wanted(set) || !Wants(set, pod.Name),
 	}
 }
 
-// NamesPods reports whether a controller makes its pods again under their names,
+// NamesPods reports whether a controller recreates its pods under their names,
 // each of which ends with an ordinal.
 func NamesPods(object any) bool {
 	switch owner := object.(type) {
@@ -176,15 +177,15 @@ func NamesPods(object any) bool {
 	return false
 }
 
-// Wants reports whether a controller wants a pod of this name. One that does not
-// name its pods wants any.
+// Wants reports whether a controller wants a pod with this name. A controller
+// that does not name its pods wants any.
 func Wants(object any, pod string) bool {
 	i, known := ordinal(pod)
 	return !known || !NamesPods(object) || ordinalsOf(object).has(i)
 }
 
-// ordinalsOf returns the ordinals of which a controller that names its pods wants
-// some.
+// ordinalsOf returns the ordinals of the pods that a controller wants if it
+// names its pods.
 func ordinalsOf(object any) ordinals {
 	switch owner := object.(type) {
 	case *appsv1.StatefulSet:
@@ -199,21 +200,21 @@ func ordinalsOf(object any) ordinals {
 	return ordinals{}
 }
 
-// RolledOut reports whether a rollout has ended between two states of a controller
-// that updates its pods, or has come to rest at its partition or in a pause. Other
-// kinds are created anew by each rollout.
+// RolledOut reports whether, between two states of a controller that updates
+// its pods, a rollout has ended or has stopped at its partition or in a pause.
+// Other kinds are replaced by a new object in each rollout.
 func RolledOut(before, after any) bool {
 	return updateOf(before).proceeds() && !updateOf(after).proceeds()
 }
 
-// update is how far a controller is with an update of its pods.
+// update is how far a controller has come with an update of its pods.
 type update struct {
 	from, to string // revisions
-	// byEviction: it updates those pods only that somebody else deletes, because its
-	// strategy is OnDelete or it is paused. It may rest so indefinitely.
+	// byEviction: it updates only pods that someone else deletes, because its
+	// strategy is OnDelete or it is paused. It may stay like that indefinitely.
 	byEviction bool
-	// partition is how many of the wanted pods are to stay at the old revision, updated
-	// how many have the new one.
+	// partition is how many of the wanted pods stay at the old revision; updated
+	// is how many have the new one.
 	wants, updated, partition int
 	// bothWays: pods beyond the partition go back to the old revision.
 	bothWays bool
@@ -255,15 +256,15 @@ func (u update) changes(pod *v1.Pod) bool {
 	return u.proceeds() || u.open() && u.byEviction && !has(pod, u.to)
 }
 
-// has reports whether a pod is of a revision. Kruise may label it by the end of the
-// revision's name only.
+// has reports whether a pod has a revision. Kruise may label pods with only the
+// end of the revision's name.
 func has(pod *v1.Pod, revision string) bool {
 	hash := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
 	return hash == revision || hash != "" && strings.HasSuffix(revision, "-"+hash)
 }
 
-// Wanted returns how many pods a controller of a watched kind wants, 0 if a custom
-// resource does not state it.
+// Wanted returns how many pods a controller of a watched kind wants; 0 if a
+// custom resource does not state it.
 func Wanted(object any) int {
 	var replicas *int32
 	switch owner := object.(type) {

@@ -18,7 +18,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const settle = 3 * time.Minute
 
-// refuses is what of an Owner concerns all its pods.
+// refuses returns the reason of an Owner that applies to all its pods.
 func refuses(o Owner) reasons.Reason {
 	o.UID = "owner"
 	reason, _ := o.Refuses(noon, settle)
@@ -29,8 +29,8 @@ func controlledBy(kind, name string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{Kind: kind, Name: name, UID: "parent", Controller: new(true)}}
 }
 
-// A ReplicaSet is one version of its Deployment or Argo Rollout, which states on
-// each how many pods all versions have together.
+// A ReplicaSet is one version of its Deployment or Argo Rollout, which states
+// on each of them how many pods all versions have together.
 func TestReplicaSets(t *testing.T) {
 	of := func(kind string, annotations map[string]string, wants, has int32) *appsv1.ReplicaSet {
 		set := &appsv1.ReplicaSet{
@@ -100,7 +100,7 @@ func TestReplicationControllers(t *testing.T) {
 	}
 }
 
-// member is a pod of a set, ready for an hour.
+// member is a pod of a set that has been ready for an hour.
 func member(i int) *v1.Pod {
 	name := fmt.Sprint("db-", i)
 	return &v1.Pod{
@@ -124,8 +124,8 @@ func readyFor(age time.Duration) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-age)) }
 }
 
-// An ordered StatefulSet creates a pod only once those of all lower ordinals are
-// available, and one that misses waits for all that become so before.
+// An ordered StatefulSet creates a pod only once those of all lower ordinals
+// are available; a missing pod waits for all lower ones that are not.
 func TestStatefulSetsInOrder(t *testing.T) {
 	set := func(change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 		s := &appsv1.StatefulSet{
@@ -151,7 +151,7 @@ func TestStatefulSetsInOrder(t *testing.T) {
 		first  int // the lowest ordinal that has a pod
 		change map[int]func(*v1.Pod)
 		gone   int // the ordinal whose pod is absent; -1 for none
-		left   int // the ordinal of a pod that was evicted a moment ago; -1 for none
+		left   int // the ordinal of a pod that was just evicted; -1 for none
 		move   int
 		want   reasons.Reason
 	}{
@@ -208,8 +208,8 @@ func TestStatefulSetsInOrder(t *testing.T) {
 	}
 }
 
-// Ready is not available before minReadySeconds have passed. A time that was not
-// stored is within a minute of the pod's start.
+// A ready pod is not available before minReadySeconds have passed. A time that
+// was not stored is within a minute of the pod's start.
 func TestAvailable(t *testing.T) {
 	unknownSince := func(age time.Duration) func(*v1.Pod) {
 		return func(pod *v1.Pod) {
@@ -257,8 +257,8 @@ func TestMinReadySeconds(t *testing.T) {
 	}
 }
 
-// What happened at a time that is far ahead happened by a clock that was wrong:
-// nobody rests until then.
+// A time far in the future came from a wrong clock and does not make an owner
+// settle until then.
 func TestOwnersDoNotSettleForAWrongClock(t *testing.T) {
 	for name, at := range map[string]func(time.Time) Owner{
 		"created":    func(at time.Time) Owner { return Owner{UID: "o", Created: at} },
@@ -274,7 +274,7 @@ func TestOwnersDoNotSettleForAWrongClock(t *testing.T) {
 	}
 }
 
-// Pods that would be away count as those do that leave.
+// Pods that would be away count like those that are leaving.
 func TestTallyWithPodsAway(t *testing.T) {
 	o := &Owner{MinReady: time.Minute}
 	var pods []*v1.Pod

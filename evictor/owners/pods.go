@@ -13,23 +13,23 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Tally is the state of an owner's pods together.
+// Tally is the combined state of an owner's pods.
 type Tally struct {
-	// Available and Missing count those that are available and those that are
-	// not, whatever the cause. Finished pods are neither.
+	// Available and Missing count the available pods and those that are not, for
+	// any reason. Finished pods are neither.
 	Available, Missing int
-	// Young counts the missing ones that are ready, for less time than their owner
-	// requires. A PodDisruptionBudget counts them among the healthy.
+	// Young counts the missing pods that are ready, but for less time than their
+	// owner requires. A PodDisruptionBudget counts them among the healthy.
 	Young int
-	// leaving counts the missing ones that terminate or are about to, failed those
-	// that have failed and still exist.
+	// leaving counts the missing pods that are terminating or about to; failed
+	// those that have failed and still exist.
 	leaving, failed int
-	// down is the lowest ordinal of an ordered owner without an available pod,
-	// absent the highest one whose pod is gone or leaves; -1 for none.
+	// down is the lowest ordinal of an ordered owner without an available pod;
+	// absent is the highest one whose pod is gone or leaving; -1 for none.
 	down, absent int
 }
 
-// Count returns the Tally of an owner's pods. leaving reports the pods that were
+// Count returns the Tally of an owner's pods. leaving reports pods that were
 // evicted although the watch does not show it yet.
 func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Time) Tally {
 	n := Tally{down: -1, absent: -1}
@@ -67,16 +67,16 @@ func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Ti
 	return n
 }
 
-// WithAway returns the tally as if so many more pods were leaving, of those that are
-// available. It does not know which, so it is none of an owner that creates its pods
-// in order.
+// WithAway returns the tally as if the given number of the available pods were
+// leaving in addition. It does not know which ones, so it must not be used for
+// owners that create their pods in order.
 func (n Tally) WithAway(pods int) Tally {
 	pods = min(max(pods, 0), n.Available)
 	n.Available, n.Missing, n.leaving = n.Available-pods, n.Missing+pods, n.leaving+pods
 	return n
 }
 
-// state is that of the pod of one ordinal.
+// state is the state of the pod with an ordinal.
 type state byte
 
 const (
@@ -85,8 +85,8 @@ const (
 	available
 )
 
-// gaps returns down and absent of a Tally. It looks at no more ordinals than there
-// are pods, because anybody may want two billion replicas.
+// gaps returns down and absent of a Tally. It checks no more ordinals than
+// there are pods, because someone may request two billion replicas.
 func (o *Owner) gaps(states map[int]state) (down, absent int) {
 	if o.Sparse {
 		return known(states)
@@ -105,7 +105,7 @@ func (o *Owner) gaps(states map[int]state) (down, absent int) {
 	return down, absent
 }
 
-// known is gaps by the pods that exist.
+// known is gaps for the existing pods only.
 func known(states map[int]state) (down, absent int) {
 	down, absent = -1, -1
 	for i, is := range states {
@@ -130,7 +130,7 @@ func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
 		return true
 	}
 	since := ready.LastTransitionTime.Time
-	if since.IsZero() { // not stored of a pod that got ready within SlowStart
+	if since.IsZero() { // not stored for a pod that became ready within SlowStart
 		if pod.Status.StartTime == nil {
 			return false
 		}
@@ -139,10 +139,10 @@ func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
 	return now.Sub(since) >= o.MinReady
 }
 
-// Recreates returns why the owner would not create another pod in place of this
-// one now, by the state of all its pods; empty if it would.
+// Recreates returns why the owner would not replace this pod now, given the
+// state of all its pods; empty if it would.
 func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
-	// A Job counts a pod some time after it has failed.
+	// A Job counts a failed pod with some delay.
 	if o.Limited && all.leaving+max(all.failed-o.Failed, 0) >= o.Retries {
 		return reasons.JobWouldFail
 	}
@@ -150,15 +150,15 @@ func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
 	if !known || !o.Ordered {
 		return ""
 	}
-	// A higher pod that is gone already would have to wait for this one, too.
+	// A higher pod that is already gone would have to wait for this one, too.
 	if all.down >= 0 && all.down < i || all.absent > i {
 		return reasons.OwnerCreatesInOrder
 	}
 	return ""
 }
 
-// ordinal returns the ordinal at the end of a pod's name, from which a
-// StatefulSet reads it, too.
+// ordinal returns the ordinal at the end of a pod's name, which is also where a
+// StatefulSet reads it.
 func ordinal(pod string) (int, bool) {
 	i := strings.LastIndexByte(pod, '-')
 	if i < 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
-// What a template says of steering is known before any of its pods is evicted, of
-// the objects that informers store as well.
+// Whether a template allows steering is known before any of its pods is
+// evicted, even from the reduced objects in informers.
 func TestTemplatesThatCannotBeSteered(t *testing.T) {
 	kinds := map[string]func(template v1.PodTemplateSpec) owners.Owner{
 		"ReplicaSet": func(template v1.PodTemplateSpec) owners.Owner {
@@ -67,7 +67,7 @@ func TestTemplatesThatCannotBeSteered(t *testing.T) {
 	}
 }
 
-// stored is an object as an informer stores it.
+// stored returns an object as an informer stores it.
 func stored[T any](t *testing.T, object T) T {
 	t.Helper()
 	slimmed, err := slim.New().Transform(object)

@@ -10,7 +10,7 @@ import (
 )
 
 // Closed returns why no further move may be planned, with details; empty if one
-// may be. Moves that are recorded but not made count against the hour. Refuse
+// may be. Recorded moves that have not been made count against the hour. Refuse
 // decides whether one of them may still be made.
 func (v *Verdict) Closed() (reasons.Reason, string) {
 	return v.closed(v.used(party{}).intended).words()
@@ -51,8 +51,9 @@ func (v *Verdict) Left() int {
 	return max(0, limit-all.evicted-all.intended)
 }
 
-// Beside returns why no further pod of an owner may be moved beside planned moves,
-// that many of the owner and of its namespace; empty if one may.
+// Beside returns why no further pod of an owner may be moved in addition to
+// planned moves, given the number of these for the owner and for its namespace;
+// empty if one may.
 func (v *Verdict) Beside(of Whose, ofOwners, ofNamespaces int) (reasons.Reason, string) {
 	key := ownerKey(of.Namespace, of.OwnerUID)
 	if p := (party{ofOwner, key}); key != "" {
@@ -74,7 +75,7 @@ func (v *Verdict) Owner(namespace, uid string) (reasons.Reason, string) {
 	return v.refuses(p, v.used(p).intended).words()
 }
 
-// owner returns why what became of an owner's moves stops further ones.
+// owner returns why the results of an owner's earlier moves stop further ones.
 func (v *Verdict) owner(key string) closure {
 	if o := v.owners[key]; o != nil {
 		switch {
@@ -100,8 +101,8 @@ func (v *Verdict) owner(key string) closure {
 	return closure{}
 }
 
-// Unsteered reports whether several owners in several namespaces had replacements
-// that were not steered, so that it is the cluster that is not steered.
+// Unsteered reports whether several owners in several namespaces had
+// replacements that were not steered, so that the cause is the cluster.
 func (v *Verdict) Unsteered() bool { return v.together[unsteered].everybodys(0) }
 
 // Node returns why no pod may be moved off a node. Predicted usage decides
@@ -117,9 +118,9 @@ func (v *Verdict) node(name string) closure {
 	return closure{reasons.NodeSettling, fmt.Sprintf("until %s, after the move of %q", stamp(until), s.pod), until}
 }
 
-// Around returns why nothing more of an intent's owner, node, namespace or node
-// pool may be moved by usage, and when that ends; empty if something may. The time
-// is zero if it is not known. Another reason may follow.
+// Around returns why nothing more from an intent's owner, node, namespace or
+// node pool may be moved because of usage, and when that ends; empty if
+// something may. The time is zero if it is unknown. Another reason may follow.
 func (v *Verdict) Around(intent *ledger.Intent) (reason reasons.Reason, detail string, until time.Time) {
 	c := v.around(intent, v.intended(intent), true)
 	return c.reason, c.detail, c.until
@@ -144,7 +145,7 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts, shares bool) closu
 }
 
 // Refuse returns the most informative reason why a move may not be made; empty
-// if it may. A recorded move counts neither itself nor what is intended after
+// if it may. A recorded move counts neither itself nor intents recorded after
 // it, so a cycle may make as many of its moves as the budgets have left.
 func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	ahead, recorded := v.before[intent.PodUID]
@@ -154,8 +155,8 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	return v.refusal(intent, ahead, intent.To != "").words()
 }
 
-// refusal is Refuse with so many moves that count against the budgets before it.
-// Without shares, budgets by share are left out.
+// refusal is Refuse, given how many moves before it count against each budget.
+// With shares false, budgets that are a share of pods are left out.
 func (v *Verdict) refusal(intent *ledger.Intent, ahead counts, shares bool) closure {
 	if c := v.closed(ahead[everything]); c.reason != "" {
 		return c

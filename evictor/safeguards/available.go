@@ -10,9 +10,9 @@ import (
 // owner's pods that must be available, or the least percentage of its replicas.
 const MinAvailableAnnotation = "evenkeel.io/min-available"
 
-// MinAvailable returns how many pods must be available by the annotations of a
-// pod, its owner and the owners above, the greatest if several have one. It
-// returns false if one cannot be read.
+// MinAvailable returns how many pods must be available according to the
+// annotations of a pod, its owner and the owners above, the highest number if
+// there are several. It returns false if one cannot be read.
 func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ...map[string]string) (least int, ok bool) {
 	for _, annotations := range append([]map[string]string{pod.Annotations, owner}, parents...) {
 		text, given := annotations[MinAvailableAnnotation]
@@ -30,8 +30,8 @@ func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ..
 }
 
 // Disrupted reports whether a pod is terminating or about to: the API server,
-// the scheduler's preemption and the taint manager say so by a condition, an
-// eviction in the background by an annotation.
+// the scheduler's preemption and the taint manager mark that with a condition,
+// and an eviction in the background with an annotation.
 func Disrupted(pod *v1.Pod) bool {
 	_, target := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
 	_, background := pod.Annotations[evictionInProgress]

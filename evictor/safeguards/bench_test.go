@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// crowd is as many moves of the last two hours as a ledger remembers, of 500
-// owners on 200 nodes.
+// crowd returns as many moves of the last two hours as a ledger remembers, of
+// 500 owners on 200 nodes.
 func crowd() Facts {
 	moves := make([]ledger.Move, 2000)
 	for i := range moves {
@@ -51,8 +51,9 @@ func BenchmarkRefuse5000(b *testing.B) {
 	b.ReportMetric(float64(refused), "refused")
 }
 
-// The pace of 2,000 moves off 100 nodes: as many as an hour allows, and in a day far from
-// all of them, so that they are followed for as long as moves are.
+// The pace of 2,000 moves off 100 nodes, first with all of them within an
+// hour's limit, then far from complete within a day, so that they are followed
+// to the horizon.
 func BenchmarkPace(b *testing.B) {
 	for _, perHour := range []int{2000, 50} {
 		rules, f := New(config(func(c *Config) { c.MaxPerHour = perHour })), crowd()

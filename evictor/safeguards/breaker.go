@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// recentCalls is how many of the latest calls the share of refusals is
-	// computed over.
+	// recentCalls is the number of latest calls over which the share of refusals
+	// is computed.
 	recentCalls = 20
-	// At least minCalls must lie within callsWithin of the latest for their
+	// At least minCalls must lie within callsWithin of the latest call for their
 	// share to be meaningful.
 	minCalls    = 5
 	callsWithin = 10 * time.Minute
 )
 
-// close collects why nothing may be evicted. The hour's budget is left out,
+// close collects why nothing may be evicted. The hourly budget is left out,
 // because it depends on what is evicted.
 func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
@@ -88,10 +88,10 @@ func (b *Breaker) failed(calls []Call, now time.Time, tooMany func(*trouble, int
 	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row, %s", failures.count, failures.whose()), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
-// nobodyAsked closes once webhooks could not be asked in as many namespaces as
-// calls may fail in a row, with no eviction since: these webhooks guard all
-// namespaces, or the API server reaches none. The failures of one namespace
-// count once, so they hold up nobody else.
+// nobodyAsked closes once webhooks could not be called in as many namespaces in
+// a row as calls may fail in a row, with no eviction in between: these webhooks
+// then guard all namespaces, or the API server reaches none of them. The
+// failures of one namespace count once, so that it holds up no other namespace.
 func (v *Verdict) nobodyAsked() closure {
 	b, last, namespaces := &v.config.Breaker, time.Time{}, 0
 	for _, failed := range v.unasked {
@@ -129,7 +129,7 @@ func (b *Breaker) refused(calls []Call, now time.Time, tooMany func(*trouble, in
 		refused.count, len(calls), b.MaxRefusedPercent, refused.whose()), last.Add(b.Rest)}
 }
 
-// unrest is why to stand back from what others do.
+// unrest returns why to stand back because of others' changes.
 func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	if u == nil {
 		return nil
@@ -146,7 +146,7 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 }
 
 // minShare is the percentage of an hour's evictions that must have ended in
-// trouble for it to be everybody's.
+// trouble before it counts as everybody's.
 const minShare = 5
 
 // stopsAll returns why the trouble of replacements stops everybody.
@@ -168,8 +168,8 @@ func (v *Verdict) busyHour() (n int) {
 	return n
 }
 
-// percent returns how many whole ones are within a share of so many; no bound
-// for a share that is no number.
+// percent returns a share of a number, rounded down; a share that is NaN sets
+// no bound.
 func percent(share float64, of int) int {
 	if n := share / 100 * float64(of); n < math.MaxInt32 {
 		return int(n)

@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// calls are made ten seconds apart, the last so long ago, each in a namespace of
-// its own: 'r' was refused, 'e' failed, any other was accepted.
+// calls are made ten seconds apart, the last one at the given time before noon,
+// each in a different namespace: 'r' was refused, 'e' failed, any other was
+// accepted.
 func calls(answers string, last time.Duration) []Call {
 	all := make([]Call, len(answers))
 	for i, answer := range answers {
@@ -22,12 +23,12 @@ func calls(answers string, last time.Duration) []Call {
 	return all
 }
 
-// What closes everything, with the policy of config: refused more than half, 5
-// errors in a row, rest 5 minutes.
+// What stops everything, with the policy of config: more than half refused, or
+// 5 errors in a row; rest 5 minutes.
 func TestClosedByCalls(t *testing.T) {
 	spread := calls("rrrrr", 0)
 	for i := range spread {
-		spread[i].At = ago(time.Duration(4-i) * 4 * time.Minute) // two of them more than ten minutes before the last
+		spread[i].At = ago(time.Duration(4-i) * 4 * time.Minute) // two of them are more than ten minutes older than the last
 	}
 	shuffled := calls("....eeeee", time.Minute)
 	shuffled[0], shuffled[8] = shuffled[8], shuffled[0]
@@ -67,8 +68,8 @@ func TestClosedByCalls(t *testing.T) {
 	}
 }
 
-// A rest after webhooks that could not be asked lasts as long as the policy says,
-// though single denials are forgotten earlier.
+// A rest after webhooks that could not be called lasts as long as stated,
+// although single denials are forgotten earlier.
 func TestARestForWebhooksLastsAsLongAsStated(t *testing.T) {
 	rest := func(c *Config) { c.Breaker.Rest = time.Hour }
 	moves := several(5)
@@ -87,10 +88,11 @@ func TestARestForWebhooksLastsAsLongAsStated(t *testing.T) {
 	expect(t, "owner", reason, "", detail, "")
 }
 
-// Webhooks that cannot be asked close everything by namespaces, not by calls:
-// 5 in a row, rest 5 minutes.
+// Webhooks that cannot be called stop everything by the number of namespaces,
+// not of calls: 5 in a row, rest 5 minutes.
 func TestClosedByWebhooks(t *testing.T) {
-	// failed are moves of as many owners, a minute apart, the last so long ago.
+	// failed returns moves of as many owners, one minute apart, with the last at
+	// the given time before noon.
 	failed := func(n int, last time.Duration) []ledger.Move {
 		moves := several(n)
 		for i := range moves {
@@ -165,13 +167,14 @@ func TestClosedByNodes(t *testing.T) {
 	}
 }
 
-// As many troubled replacements as are allowed keep only their owners from being
-// moved, more of one namespace that namespace, more of several everybody.
+// Up to the limit, troubled replacements keep only their owners' pods from
+// being moved; more than that in one namespace stop that namespace, and in
+// several namespaces everybody.
 func TestClosedByReplacements(t *testing.T) {
 	unready := func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
 	waits, crashes, long := evicted(2*time.Minute), landed(6*time.Minute), landed(11*time.Minute)
 	wasUnready := func(m *ledger.Move) { m.Unready = true }
-	// one is a move of an owner of its own, elsewhere.
+	// one returns a move of a distinct owner on other nodes.
 	one := func(n int, namespace string, changes ...change) ledger.Move {
 		return move(n, append([]change{owned(fmt.Sprintf("rs-%d", n)), in(namespace)}, changes...)...)
 	}
@@ -258,7 +261,7 @@ func TestClosedByReplacements(t *testing.T) {
 	}
 }
 
-// Whatever the limit, two namespaces stop themselves alone, and three in which
+// Whatever the limit, two namespaces stop only themselves, and three in which
 // nothing lands any more stop everybody.
 func TestOneNamespaceIsNotEverybody(t *testing.T) {
 	for _, limit := range []int{1, 2, 3, 4, 20, 100, 500} {
@@ -275,7 +278,7 @@ func TestOneNamespaceIsNotEverybody(t *testing.T) {
 }
 
 // One owner that is named in several namespaces, or several owners of one
-// namespace, are not everybody either.
+// namespace, are not everybody, either.
 func TestOneOwnerIsNotEverybody(t *testing.T) {
 	var few trouble
 	for i := range 100 {
@@ -295,7 +298,7 @@ func TestOneOwnerIsNotEverybody(t *testing.T) {
 	}
 }
 
-// Calls that fail or are refused in one namespace stop that namespace alone.
+// Calls that fail or are refused in one namespace stop only that namespace.
 func TestCallsOfOneNamespace(t *testing.T) {
 	for answers, want := range map[string]reasons.Reason{
 		"eeeee": reasons.APIErrors, "rrrrr": reasons.EvictionsRefused, "eeee": "", "rr...": "", "": "",
@@ -321,8 +324,8 @@ func TestCallsOfOneNamespace(t *testing.T) {
 	}
 }
 
-// With several reasons the most telling is given, and the end is that of the
-// last, if each is known.
+// If there are several reasons, the most informative is given, and the end is
+// that of the last one, if all are known.
 func TestClosedBySeveral(t *testing.T) {
 	full := config(func(c *Config) { c.MaxPerHour = 1 })
 	all := facts(append(append(several(3, evicted(2*time.Minute)), append(several(2, evicted(2*time.Minute), in("other")), several(2, evicted(2*time.Minute), in("third"))...)...), move(9, landed(20*time.Minute), owned("rs-9")))...)
@@ -368,7 +371,7 @@ func TestClosedBySeveral(t *testing.T) {
 	}
 }
 
-// Reasons are listed once each: metrics start from the list.
+// Reasons are listed once each, because metrics start from the list.
 func TestReasons(t *testing.T) {
 	seen := map[reasons.Reason]bool{}
 	for _, reason := range allReasons() {

@@ -11,12 +11,12 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// noon is when verdicts are asked for.
+// noon is the time for which verdicts are requested.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
-// config is restrained in every way.
+// config sets every limit.
 func config(change ...func(*Config)) Config {
 	c := Config{
 		NodeSettle: time.Minute, MoveTTL: 5 * time.Minute, Cooldown: Cooldown{Base: 10 * time.Minute, Max: time.Hour},
@@ -33,8 +33,8 @@ func config(change ...func(*Config)) Config {
 
 type change func(*ledger.Move)
 
-// move is one of pod ns/web-<n> from node hot to node cool, recorded two hours
-// ago.
+// move returns a move of pod ns/web-<n> from node hot to node cool, recorded
+// two hours ago.
 func move(n int, changes ...change) ledger.Move {
 	m := ledger.Move{
 		Intent: ledger.Intent{
@@ -75,7 +75,7 @@ func judged(before time.Duration, helped bool) change {
 	}
 }
 
-// expired moves were evicted when they were given up.
+// expired moves expired at the time of their eviction.
 func expired(before time.Duration) change {
 	return func(m *ledger.Move) {
 		evicted(before)(m)
@@ -83,7 +83,7 @@ func expired(before time.Duration) change {
 	}
 }
 
-// cancelled moves were evicted never.
+// cancelled moves were never evicted.
 func cancelled(before time.Duration) change {
 	return func(m *ledger.Move) { m.State, m.Recorded, m.Ended = ledger.Cancelled, ago(before), ago(before) }
 }
@@ -93,7 +93,7 @@ func in(namespace string) change { return func(m *ledger.Move) { m.Namespace = n
 func pool(name string) change    { return func(m *ledger.Move) { m.Pool = name } }
 func from(node string) change    { return func(m *ledger.Move) { m.From = node } }
 
-// facts sorts moves as the ledger has them.
+// facts sorts moves as the ledger does.
 func facts(moves ...ledger.Move) Facts {
 	f := Facts{Nodes: 10}
 	for _, m := range moves {
@@ -106,7 +106,7 @@ func facts(moves ...ledger.Move) Facts {
 	return f
 }
 
-// several are moves of as many owners, each with its own.
+// several returns n moves, each of a different owner.
 func several(n int, changes ...change) []ledger.Move {
 	moves := make([]ledger.Move, n)
 	for i := range moves {
@@ -126,7 +126,7 @@ func expect(t *testing.T, what string, reason, want reasons.Reason, detail, word
 	}
 }
 
-// spent is what a budget says of any further move of a party.
+// spent is a budget's answer for one more move of a party.
 func (v *Verdict) spent(s scope, name string) (reasons.Reason, string) {
 	p := party{s, name}
 	return v.refuses(p, v.used(p).intended).words()

@@ -2,10 +2,10 @@ package safeguards
 
 import "strings"
 
-// Census counts the pods of a cluster. What it does not list has none, so that
-// the least that a share allows holds for it.
+// Census counts the pods of a cluster. Anything that it does not list has no
+// pods, so that the minimum of a share applies.
 type Census struct {
-	// All counts the pods that take part, Namespaces those of each namespace.
+	// All counts the pods that take part, Namespaces the pods of each namespace.
 	All        int
 	Namespaces map[string]int
 	// Owners counts the pods of each owner.

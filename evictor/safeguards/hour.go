@@ -10,25 +10,24 @@ import (
 )
 
 const (
-	// LeastPerHour is what a bound of all pods by share allows however few there
-	// are, because a hot node of a small cluster takes as many moves as one of a
-	// large cluster.
+	// LeastPerHour is the minimum of a percentage bound for all pods, because a
+	// hot node of a small cluster needs as many moves as one of a large cluster.
 	LeastPerHour = 50
-	// LeastPerHourOfOwner is the same for the pods of one owner.
+	// LeastPerHourOfOwner is the equivalent for the pods of one owner.
 	LeastPerHourOfOwner = 2
-	// mostPerHour is the most that a bound by share allows: beyond it the ledger
-	// forgets moves within the hour.
+	// mostPerHour is the maximum of a percentage bound: with more, the ledger
+	// would forget moves within the hour.
 	mostPerHour = ledger.DefaultKeepEnded
 )
 
-// budget is an hourly bound; a limit of 0 is none.
+// budget is an hourly bound; a limit of 0 means unlimited.
 type budget struct {
 	reason reasons.Reason
 	limit  int
-	// share reports whether the limit depends on how many pods there are.
+	// share reports whether the limit depends on the number of pods.
 	share bool
-	// of is the bound of all that a namespace's limit is a part of; 0 for a limit
-	// of its own.
+	// of is the bound for all moves of which a namespace's limit is a part; 0 for
+	// an independent limit.
 	of int
 }
 
@@ -51,9 +50,9 @@ func (v *Verdict) limit() int {
 	return bound(v.config.MaxPerHour, v.config.MaxPercentPerHour, v.pods.all(), LeastPerHour)
 }
 
-// budgetOfNamespace leaves half of everybody's moves to the others. A namespace
-// with more than half of the pods may use as large a part, so that a cluster with
-// a single one can use all.
+// budgetOfNamespace leaves half of all moves to the other namespaces. A
+// namespace with more than half of the pods may use a correspondingly large
+// part, so that the only namespace of a cluster can use all.
 func (v *Verdict) budgetOfNamespace(name string) budget {
 	b := budget{reason: reasons.NamespaceMovesPerHour, limit: v.config.MaxPerHourOfNamespace}
 	all := v.limit()
@@ -67,8 +66,8 @@ func (v *Verdict) budgetOfNamespace(name string) budget {
 	return b
 }
 
-// bound returns a fixed number of moves or, if a percentage is given, that share
-// of pods, rounded down.
+// bound returns a fixed number of moves or, if a percentage is set, that share
+// of the pods, rounded down.
 func bound(number, percent, pods, least int) int {
 	if percent == 0 {
 		return number
@@ -77,13 +76,13 @@ func bound(number, percent, pods, least int) int {
 }
 
 // partiesOf returns the parties whose budgets a move counts against. Pods
-// without an owner share no owner budget.
+// without an owner have no owner budget.
 func partiesOf(intent *ledger.Intent) [scopes]party {
 	return [scopes]party{{}, {ofOwner, ownerKey(intent.Namespace, intent.Owner.UID)}, {ofNamespace, intent.Namespace}, {ofPool, intent.Pool}}
 }
 
-// evictedAt returns when a move's pod was evicted, as far as is known; zero if
-// it was not.
+// evictedAt returns when a move's pod was evicted, as far as known; zero if it
+// was not.
 func evictedAt(move *ledger.Move) time.Time {
 	switch move.State {
 	case ledger.Evicted, ledger.Booked, ledger.Landed:
@@ -160,9 +159,9 @@ func (v *Verdict) refuses(p party, intended int) closure {
 	return c
 }
 
-// exceeds is refuses, without budgets by share if no shares are asked for. Those
-// bound moves by usage alone: other plugins evict pods because of what those are,
-// and upstream puts no such bound on them.
+// exceeds is refuses; without shares, percentage budgets are left out. These
+// bound only moves by usage: other plugins evict pods because of their
+// properties, and upstream does not bound that.
 func (v *Verdict) exceeds(p party, intended int, shares bool) closure {
 	if !shares && v.budget(p).share {
 		return closure{}
@@ -171,7 +170,7 @@ func (v *Verdict) exceeds(p party, intended int, shares bool) closure {
 }
 
 // freeAgain returns when a used-up hour allows a move again; zero if that
-// depends on moves not yet made.
+// depends on moves that are not made yet.
 func (v *Verdict) freeAgain() time.Time {
 	all, limit := v.used(party{}), v.limit()
 	excess := all.evicted + all.intended - limit
@@ -197,8 +196,8 @@ func (v *Verdict) ownerOf(move *ledger.Move) *owner {
 	return entry(v.owners, ownerKey(move.Namespace, move.Owner.UID))
 }
 
-// ownerKey names an owner in its namespace, because whoever may create pods
-// elsewhere can name any UID; it is empty for no owner.
+// ownerKey identifies an owner within its namespace, because whoever may create
+// pods elsewhere can name any UID; it is empty without an owner.
 func ownerKey(namespace, uid string) string {
 	if uid == "" {
 		return ""

@@ -57,7 +57,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// Budgets of an owner, a namespace and a pool are their own.
+// Budgets of owners, namespaces and pools are independent.
 func TestBudgetsOfOne(t *testing.T) {
 	two := func(changes ...change) []ledger.Move {
 		return []ledger.Move{
@@ -112,8 +112,8 @@ func TestBudgetsOfOne(t *testing.T) {
 	}
 }
 
-// When a budget may allow a move again is told by the oldest eviction, in
-// whatever order moves ended.
+// The oldest eviction determines when a budget allows a move again, in whatever
+// order moves ended.
 func TestBudgetNamesTheOldest(t *testing.T) {
 	for name, first := range map[string]time.Duration{"oldest first": 50 * time.Minute, "newest first": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestBudgetNamesTheOldest(t *testing.T) {
 	}
 }
 
-// Of a cycle's recorded moves that exceed a budget together the first may be
-// made, as many as it has left, and no more when they are made.
+// If a cycle's recorded moves exceed a budget together, the first ones may be
+// made, as many as the budget has left, and no more once they are made.
 func TestRecordedMovesShareTheBudget(t *testing.T) {
 	budgets := map[string]struct {
 		change func(*Config)

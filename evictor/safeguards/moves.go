@@ -17,19 +17,19 @@ const crashLoop = 3
 // which it should have been ready.
 const unreadyFor = time.Hour
 
-// deniedFor is how long an owner is left alone after admission control denied
-// an eviction of one of its pods.
+// deniedFor is how long an owner is left alone after admission control has
+// denied the eviction of one of its pods.
 const deniedFor = 10 * time.Minute
 
 // unaskedFor is how long a namespace is left alone after a webhook could not be
-// asked about one of its pods. Webhooks are chosen by namespace, so the other
-// owners would fail as well. It is short because a webhook that restarts is back
-// soon.
+// called about one of its pods. Webhooks are chosen by namespace, so the other
+// owners would fail as well. It is short because a restarting webhook is soon
+// back.
 const unaskedFor = time.Minute
 
 // take adds a move to the verdict.
 func (v *Verdict) take(move *ledger.Move, facts *Facts) {
-	if move.Finished { // nothing that ran was disrupted, and no replacement is due
+	if move.Finished { // no running pod was disrupted, and no replacement is due
 		v.deny(move)
 		return
 	}
@@ -52,9 +52,9 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 // replacement that was not steered.
 const UnsteeredFor = 30 * time.Minute
 
-// steered notes a replacement that was not steered. One that came with a node
-// says nothing about steering, only about its owner: its others would be evicted
-// in vain.
+// steered records a replacement that was not steered. A replacement that was
+// created with a node says nothing about steering, only about its owner: its
+// other pods would be evicted in vain.
 func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
 	at := evictedAt(move)
 	bound := move.CameBound || reasons.Reason(move.Unsteered) == reasons.Unsteerable
@@ -72,8 +72,8 @@ func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
 	}
 }
 
-// deny notes when admission control last denied a move of an owner, and when it
-// could last not be asked about one of a namespace.
+// deny records when admission control last denied a move of an owner, and when
+// it last could not be called about one in a namespace.
 func (v *Verdict) deny(move *ledger.Move) {
 	if move.Denied == "" {
 		return
@@ -88,9 +88,9 @@ func (v *Verdict) deny(move *ledger.Move) {
 	}
 }
 
-// count notes the trouble with a replacement: for its owner and its namespace,
-// and for everybody while it is recent. A replacement that is as unready as its pod
-// was shows something about its owner only.
+// count records the trouble with a replacement: for its owner and its namespace
+// and, while it is recent, for everybody. A replacement that is as unready as
+// its pod was counts only for its owner.
 func (v *Verdict) count(move *ledger.Move, name string, kind troubleKind, recent bool) {
 	of, name := Whose{move.Namespace, move.Owner.UID}, move.Namespace+"/"+name
 	if owner := v.ownerOf(move); owner != nil {
@@ -147,7 +147,7 @@ func (c *Cooldown) after(unhelpful int) time.Duration {
 	return cooldown
 }
 
-// rest notes when an owner's pod was last evicted by an earlier cycle.
+// rest records when an earlier cycle last evicted one of an owner's pods.
 func (v *Verdict) rest(move *ledger.Move, cycleStart time.Time) {
 	evicted, owner := evictedAt(move), v.ownerOf(move)
 	if owner != nil && known(evicted, v.now) && evicted.After(owner.moved) && !ofCycle(move, cycleStart) {
@@ -174,7 +174,7 @@ func (v *Verdict) coolsDown(o *owner) closure {
 	return closure{}
 }
 
-// settle notes which nodes a move touched, and when it last did.
+// settle records which nodes a move touched, and when it last did so.
 func (v *Verdict) settle(move *ledger.Move, cycleStart time.Time) {
 	evicted := evictedAt(move)
 	if evicted.IsZero() || ofCycle(move, cycleStart) {
@@ -198,7 +198,7 @@ func (v *Verdict) touch(node string, at time.Time, move *ledger.Move) {
 }
 
 // isPending reports whether a replacement has been without a node for too long,
-// or recently was until its move expired. It may be created only after the
+// or was recently, until its move expired. It may be created only after the
 // pod's grace period.
 func (v *Verdict) isPending(move *ledger.Move) bool {
 	b := &v.config.Breaker

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// What an owner's moves came to: the base rest is 10 minutes, the longest an
+// The effect of an owner's moves: the base rest is 10 minutes, the longest an
 // hour.
 func TestOwnerCoolingDown(t *testing.T) {
 	const no, yes = false, true
@@ -55,7 +55,7 @@ func TestOwnerCoolingDown(t *testing.T) {
 				move(1, judged(4*time.Hour, no)), move(2, judged(3*time.Hour, no)), move(3, judged(2*time.Hour, no)), move(4, judged(time.Hour, no)),
 			},
 		},
-		// pending for 5 minutes, then it cools down for what is left of 10
+		// pending for 5 minutes, then it cools down for the rest of the 10
 		"expired after the eviction": {moves: []ledger.Move{move(1, expired(6*time.Minute))}, want: reasons.OwnerCoolingDown, words: "until 2026-03-01T12:04:00Z"},
 		"expired and never evicted": {
 			moves: []ledger.Move{move(1, expired(6*time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })},
@@ -72,8 +72,8 @@ func TestOwnerCoolingDown(t *testing.T) {
 	}
 }
 
-// An owner may ask to be left alone after moves that helped, too. The moves of
-// one cycle go together.
+// An owner may also rest after moves that helped. The moves of one cycle count
+// together.
 func TestOwnerCoolsDownAfterAnyMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		moves      []ledger.Move
@@ -102,8 +102,8 @@ func TestOwnerCoolsDownAfterAnyMove(t *testing.T) {
 	}
 }
 
-// What admission control denies for one pod of an owner is not asked of it
-// again at once.
+// After admission control has denied the eviction of an owner's pod, it is not
+// called again about that owner at once.
 func TestOwnerWhoseEvictionWasDenied(t *testing.T) {
 	refused := func(ago time.Duration) ledger.Move {
 		return move(1, cancelled(ago), func(m *ledger.Move) { m.Denied = "webhook said no" })
@@ -128,7 +128,7 @@ func TestOwnerWhoseEvictionWasDenied(t *testing.T) {
 	}
 }
 
-// A webhook that cannot be asked holds up its namespace for a minute, and the
+// A webhook that cannot be called stops its namespace for a minute, and the
 // owner for as long as a denial.
 func TestNamespaceWhoseWebhookFails(t *testing.T) {
 	const down = `Internal error occurred: failed calling webhook "guard": connection refused`
@@ -185,7 +185,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// Which nodes are left alone as sources, a minute long.
+// Which nodes are left alone as sources, for a minute.
 func TestNodeSettling(t *testing.T) {
 	cases := map[string]struct {
 		move      ledger.Move
@@ -222,8 +222,8 @@ func TestNodeSettling(t *testing.T) {
 	}
 }
 
-// The moves of a cycle settle no nodes for each other, only those recorded
-// before it.
+// The moves of a cycle settle no nodes for each other; only moves recorded
+// before it do.
 func TestSettlingSparesTheCycle(t *testing.T) {
 	cases := map[string]struct {
 		recorded, cycleStart time.Time
@@ -248,15 +248,15 @@ func TestSettlingSparesTheCycle(t *testing.T) {
 	}
 }
 
-// A node settles after the last move that touched it, in whatever order they
-// are told.
+// A node settles after the last move that touched it, in whatever order the
+// moves are listed.
 func TestNodeSettlesAfterTheLast(t *testing.T) {
 	reason, detail := New(config()).At(facts(move(1, landed(10*time.Second)), move(2, evicted(40*time.Second))), noon).Node("hot")
 	expect(t, "node", reason, reasons.NodeSettling, detail, `until 2026-03-01T12:00:50Z, after the move of "ns/web-1"`)
 }
 
-// When a replacement counts as pending: after a minute, and the grace period
-// that its pod's TTL has beyond 5 minutes.
+// When a replacement counts as pending: after a minute plus the grace period,
+// which is its TTL minus 5 minutes.
 func TestPending(t *testing.T) {
 	patient := func(m *ledger.Move) { m.TTL = 7 * time.Minute }
 	cases := map[string]struct {

@@ -8,26 +8,26 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Queue holds the moves that relief takes, in the order in which they are made, and
-// what its pace depends on besides the Config.
+// Queue holds the moves needed for relief, in the order in which they are made,
+// and what determines its pace in addition to the Config.
 type Queue struct {
 	Moves []Queued
-	// Interval is the least time between two evictions, Deadline how long a cycle
-	// may take; 0 is no bound.
+	// Interval is the least time between two evictions, Deadline the longest
+	// duration of a cycle; 0 means unlimited.
 	Interval, Deadline time.Duration
-	// PerCycle and PerNode bound the moves of one cycle, and those that leave one
-	// node in it; 0 is no bound.
+	// PerCycle and PerNode bound the moves of one cycle and those that leave one
+	// node in it; 0 means unlimited.
 	PerCycle, PerNode int
-	// Next returns when a cycle begins after one that has ended.
+	// Next returns when the next cycle begins after one that has ended.
 	Next func(ended time.Time) time.Time
-	// Open is the calendar's answer for a time, and when that changes; nil if
+	// Open is the calendar's answer for a time, and when it changes; nil if
 	// evicting is always allowed.
 	Open func(at time.Time) (open bool, why string, changes time.Time)
 }
 
-// Queued is a move that has not been made yet. Of the moves of a Group at most AtOnce
-// may be under way, each for the time that it Takes; Reason is why others wait for
-// them. Without a Group nothing bounds them.
+// Queued is a move that has not been made yet. Of the moves of a Group, at most
+// AtOnce may be in progress, each for the duration Takes; Reason is why others
+// wait for them. Without a Group nothing bounds them.
 type Queued struct {
 	ledger.Intent
 
@@ -39,36 +39,36 @@ type Queued struct {
 
 // Pace is when the moves off one node can be made at the earliest.
 type Pace struct {
-	// Moves counts them, Now those that the first cycle makes.
+	// Moves counts the node's moves, Now those that the first cycle makes.
 	Moves, Now int
-	// Last is when the last of them is made; Later: after that time, up to which they
-	// were followed.
+	// Last is when the last of them is made; with Later, it is made after that
+	// time, up to which moves were followed.
 	Last  time.Time
 	Later bool
-	// Bound is what holds them up for longest; its Reason is empty if nothing does.
+	// Bound is what delays them longest; its Reason is empty if nothing does.
 	Bound Bound
 }
 
-// Bound is a limit on moves and the time for which it holds up others.
+// Bound is a limit on moves and how long it delays others.
 type Bound struct {
 	Reason reasons.Reason
 	// Limit and Left are how many moves it allows at once or within an hour, and
-	// how many are left of these now; 0 for a bound that does not count moves.
+	// how many of these are left now; 0 for a bound that does not count moves.
 	Limit, Left int
 	Holds       time.Duration
 }
 
-// paceHorizon is how far ahead moves are followed, and mostLooked how many are looked
-// at for that, which takes less than a second.
+// paceHorizon is how far ahead moves are followed, and mostLooked how many are
+// examined for that, which takes less than a second.
 const (
 	paceHorizon = 24 * time.Hour
 	mostLooked  = 500_000
 )
 
-// Pace plays the queue in virtual time and returns the Pace of each node. It asks a
-// Verdict before each move, as a cycle does: with the moves that were made until then,
-// and those of the facts that have grown old meanwhile. It assumes that all moves help
-// and that nothing else is moved.
+// Pace simulates the queue in virtual time and returns the Pace of each node.
+// It asks a Verdict before each move, as a cycle does: with the moves made
+// until then, and with the facts aged accordingly. It assumes that all moves
+// help and that nothing else is moved.
 func (r *Rules) Pace(facts Facts, queue *Queue, now time.Time) map[string]*Pace {
 	p := &pacing{
 		rules: r, queue: queue, facts: settled(&facts, now), now: now,
@@ -96,8 +96,8 @@ func (r *Rules) Pace(facts Facts, queue *Queue, now time.Time) map[string]*Pace 
 	return p.paces
 }
 
-// settled returns the facts that last: what is under way lands, and what trouble there
-// is passes.
+// settled returns the facts that last: moves in progress land, and current
+// trouble passes.
 func settled(facts *Facts, now time.Time) Facts {
 	f := Facts{Pods: facts.Pods, Nodes: facts.Nodes, Ended: slices.Clone(facts.Ended)}
 	for i := range facts.InFlight {
@@ -111,23 +111,23 @@ func settled(facts *Facts, now time.Time) Facts {
 	return f
 }
 
-// pacing is a queue that is being played.
+// pacing is a queue being simulated.
 type pacing struct {
 	rules *Rules
 	queue *Queue
 	facts Facts
 	now   time.Time
-	// today is the Verdict before any of the queue's moves, looked counts the moves
-	// that were looked at since.
+	// today is the Verdict before any of the queue's moves, looked counts the
+	// moves examined since.
 	today  *Verdict
 	looked int
 	left   []*Queued
-	// under holds, by group, when moves that are under way end.
+	// under holds, by group, when the moves in progress end.
 	under map[string][]time.Time
 	paces map[string]*Pace
-	// holds are by node.
+	// holds is by node.
 	holds map[string]map[reasons.Reason]*Bound
-	// blocked holds, by node, what the first of its moves that are left waits for.
+	// blocked holds, by node, what the first of its remaining moves waits for.
 	blocked map[string]blocked
 }
 
@@ -137,8 +137,8 @@ type blocked struct {
 	until time.Time
 }
 
-// cycle makes what moves a cycle can make that begins at a time, and returns when it
-// ends.
+// cycle makes the moves that a cycle starting at a time can make, and returns
+// when the cycle ends.
 func (p *pacing) cycle(at time.Time) time.Time {
 	began, first := at, at.Equal(p.now)
 	p.facts.CycleStart = at
@@ -154,8 +154,9 @@ func (p *pacing) cycle(at time.Time) time.Time {
 	}
 }
 
-// pass makes the moves that can be made at a time, one after another. It returns when
-// it is done, and when the first of those under way ends that others wait for.
+// pass makes, one after another, the moves that can be made at a time. It
+// returns when it is done, and when the first of the moves that others wait for
+// ends.
 func (p *pacing) pass(at time.Time, fromNode map[string]int, made *int, first bool) (done, coming time.Time) {
 	if p.queue.Open != nil {
 		p.facts.Closed, p.facts.Opens = "", time.Time{}
@@ -196,7 +197,7 @@ func (p *pacing) pass(at time.Time, fromNode map[string]int, made *int, first bo
 	return at, coming
 }
 
-// make enters a move as one that was made and has landed.
+// make records a move as made and landed.
 func (p *pacing) make(q *Queued, at time.Time) {
 	m := ledger.Move{Intent: q.Intent, State: ledger.Landed, Node: q.To, Recorded: p.facts.CycleStart, Evicted: at, Ended: at.Add(q.Takes)}
 	p.facts.Ended = append(p.facts.Ended, m)
@@ -206,8 +207,8 @@ func (p *pacing) make(q *Queued, at time.Time) {
 	}
 }
 
-// hinders returns what a move waits for; waits reports whether that ends within the
-// cycle.
+// hinders returns what a move waits for; waits reports whether that ends within
+// the cycle.
 func (p *pacing) hinders(v *Verdict, q *Queued, ahead map[party]int, fromNode, made int, at time.Time) (is blocked, waits bool) {
 	switch {
 	case p.queue.PerCycle > 0 && made >= p.queue.PerCycle:
@@ -232,7 +233,7 @@ func (p *pacing) hinders(v *Verdict, q *Queued, ahead map[party]int, fromNode, m
 	return blocked{Bound{Reason: q.Reason, Limit: max(q.AtOnce, 1)}, slices.MinFunc(under, time.Time.Compare)}, true
 }
 
-// boundOf describes the bound that a Verdict refuses a move by.
+// boundOf describes the bound for which a Verdict refuses a move.
 func (p *pacing) boundOf(q *Queued, reason reasons.Reason) Bound {
 	for _, of := range partiesOf(&q.Intent) {
 		if b := p.today.budget(of); b.reason == reason {
@@ -243,7 +244,7 @@ func (p *pacing) boundOf(q *Queued, reason reasons.Reason) Bound {
 	return Bound{Reason: reason}
 }
 
-// wait notes for how long nodes are held up by what they wait for.
+// wait records how long nodes are delayed by what they wait for.
 func (p *pacing) wait(d time.Duration) {
 	for node, is := range p.blocked {
 		all := p.holds[node]
@@ -268,8 +269,8 @@ func (p *pacing) after(ended time.Time) time.Time {
 	return next
 }
 
-// earliest returns when the first of the reasons ends for which moves wait; zero if
-// one ends at a time that is not known.
+// earliest returns when the first of the reasons that moves wait for ends; zero
+// if one ends at an unknown time.
 func (p *pacing) earliest() (earliest time.Time) {
 	for _, is := range p.blocked {
 		if is.until.IsZero() {

@@ -13,31 +13,32 @@ import (
 )
 
 // EvictAnnotation with the value "false" on a pod, its owner or its Namespace
-// keeps the pod where it is, and so does a value that is neither true nor false.
-// A "true" closer to the pod does not override it: who said no relies on it.
+// keeps the pod where it is, and so does any value that is neither true nor
+// false. A "true" closer to the pod does not override it, because whoever said
+// no relies on it.
 const EvictAnnotation = "evenkeel.io/evict"
 
 const (
-	// deschedulerEvict lets descheduler evict a pod that it would protect. It
-	// reads no value there, but whoever writes "false" means no.
+	// deschedulerEvict lets descheduler evict a pod that it would otherwise
+	// protect. It ignores the value, but whoever writes "false" means no.
 	deschedulerEvict = "descheduler.alpha.kubernetes.io/evict"
 	// safeToEvict is cluster-autoscaler's annotation.
 	safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-	// doNotDisrupt is Karpenter's: "true", or for how long after the pod's
-	// start. doNotEvict was its name before Karpenter 0.32.
+	// doNotDisrupt is Karpenter's annotation: "true", or a duration after the
+	// pod's start. doNotEvict was its name before Karpenter 0.32.
 	doNotDisrupt = "karpenter.sh/do-not-disrupt"
 	doNotEvict   = "karpenter.sh/do-not-evict"
 )
 
-// background are descheduler's annotations of pods that are not evicted when
-// asked: an eviction starts something, such as a live migration, which ends in
+// background are descheduler's annotations of pods that are not evicted at
+// once: an eviction starts something, such as a live migration, which ends at
 // its own time and place.
 var background = []string{"descheduler.alpha.kubernetes.io/request-evict-only", evictionInProgress}
 
 const evictionInProgress = "descheduler.alpha.kubernetes.io/eviction-in-progress"
 
 // groupKeys are the labels and annotations of pods that work, or are scheduled,
-// only together: the eviction of one costs all.
+// only together: evicting one affects all.
 var groupKeys = []string{
 	"leaderworkerset.sigs.k8s.io/name",
 	"jobset.sigs.k8s.io/jobset-name",
@@ -53,9 +54,9 @@ var groupKeys = []string{
 	"gang.scheduling.koordinator.sh/name",
 }
 
-// recreating are the controllers known to start another pod in place of an
-// evicted one. A Job does as long as its backoffLimit lasts; whether that may
-// be spent is the strategy's to ask.
+// recreating are the controllers known to replace an evicted pod. A Job does so
+// until its backoffLimit is used up; whether it may be used is up to the
+// strategy.
 var recreating = []schema.GroupKind{
 	{Group: "apps", Kind: "ReplicaSet"},
 	{Group: "apps", Kind: "StatefulSet"},
@@ -65,16 +66,16 @@ var recreating = []schema.GroupKind{
 
 var job = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// Words are the annotations that speak for a pod besides its own.
+// Words are the annotations that apply to a pod in addition to its own.
 type Words struct {
 	Owner, Namespace map[string]string
-	// Parents are those of the owners above Owner.
+	// Parents are the annotations of the owners above Owner.
 	Parents []map[string]string
 }
 
-// Protected returns why a pod must not be moved however hot its node, and which
-// key or kind says so; empty if nothing does. It knows more controllers that
-// recreate their pods than those that every policy knows.
+// Protected returns why a pod must not be moved however hot its node is, and
+// the key or kind responsible; empty if there is none. more lists controllers
+// that recreate their pods, in addition to those known for every policy.
 func Protected(pod *v1.Pod, by Words, more []schema.GroupKind, now time.Time) (reason reasons.Reason, detail string) {
 	if where := by.decline(pod); where != "" {
 		return reasons.EvictionDeclined, where
@@ -93,7 +94,8 @@ func Protected(pod *v1.Pod, by Words, more []schema.GroupKind, now time.Time) (r
 	return gone(pod, more)
 }
 
-// decline returns the annotation that forbids to evict a pod and where it is.
+// decline returns the annotation that forbids the eviction of a pod, and where
+// it is.
 func (w *Words) decline(pod *v1.Pod) string {
 	if where := declines(pod.Annotations, "the pod"); where != "" {
 		return where
@@ -123,8 +125,8 @@ func declines(annotations map[string]string, whose string) string {
 	return ""
 }
 
-// autoscalers returns the annotation by which an autoscaler would leave a pod
-// alone, read as that autoscaler reads it.
+// autoscalers returns the annotation because of which an autoscaler would leave
+// a pod alone, read as that autoscaler reads it.
 func autoscalers(pod *v1.Pod, now time.Time) string {
 	switch {
 	case pod.Annotations[safeToEvict] == "false":
@@ -137,7 +139,8 @@ func autoscalers(pod *v1.Pod, now time.Time) string {
 	return ""
 }
 
-// undisturbed reports whether Karpenter would not disrupt a pod, or not yet.
+// undisturbed reports whether Karpenter would not disrupt a pod, at least not
+// yet.
 func undisturbed(pod *v1.Pod, now time.Time) bool {
 	word := pod.Annotations[doNotDisrupt]
 	if word == "" || word == "true" {
@@ -160,7 +163,7 @@ func groupOf(pod *v1.Pod) string {
 	return ""
 }
 
-// gone returns why nobody would start another pod in place of an evicted one.
+// gone returns why an evicted pod would not be replaced.
 func gone(pod *v1.Pod, more []schema.GroupKind) (reason reasons.Reason, detail string) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {

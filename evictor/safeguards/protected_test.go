@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// heldBy is a pod of a controller, started at noon less 10 minutes.
+// heldBy returns a pod of a controller, started 10 minutes before noon.
 func heldBy(apiVersion, kind string, change ...func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -46,8 +46,9 @@ type protection struct {
 	detail string
 }
 
-// Who is protected whatever his node, by which word; and who is not, though it
-// looks alike. What is stored of a pod protects it as the whole pod does.
+// Which pods are protected whatever their node, and by which key; and which
+// similar ones are not. The stored, reduced pod is protected like the whole
+// pod.
 func TestProtected(t *testing.T) {
 	const (
 		safe    = "cluster-autoscaler.kubernetes.io/safe-to-evict"

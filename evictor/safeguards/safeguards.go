@@ -1,16 +1,16 @@
 // Package safeguards decides whether anything may be evicted now, and whose
-// pods: which are protected, how many of an owner must be available, hourly
-// budgets, cooldowns of owners whose moves did not help, nodes whose
+// pods: which pods are protected, how many pods of an owner must be available,
+// hourly budgets, cooldowns of owners whose moves did not help, nodes whose
 // measurements have to catch up, and the breaker that stops evicting when it
 // does harm.
 //
 // It decides nothing about usage, fit or PodDisruptionBudgets, and takes the
-// calendar's answer as input. All it knows comes from the moves in the ledger
-// and a few other facts, so a new process applies the same limits as the one
-// before it. Values in, values out: it never asks for the time and keeps
-// nothing from one Verdict to the next.
+// calendar's answer as input. All its information comes from the moves in the
+// ledger and a few other facts, so a new process applies the same limits as its
+// predecessor. It is purely functional: it never asks for the time and keeps
+// nothing between Verdicts.
 //
-// What has happened counts for a stated time and then no more, however late the
+// An event counts for a stated time and then no longer, however late the
 // question comes. A time more than an hour ahead of now is a clock error and is
 // ignored; otherwise it would count until then.
 package safeguards

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A bound by share fits small clusters and large ones.
+// A percentage bound suits small and large clusters.
 func TestShareOfAllPods(t *testing.T) {
 	cases := map[string]struct {
 		pods *Census
@@ -45,8 +45,8 @@ func TestShareOfAllPods(t *testing.T) {
 	}
 }
 
-// However many cycles and processes there are, an owner's pods are evicted no more
-// often within an hour than its share allows.
+// However many cycles and processes there are, an owner's pods are evicted
+// within an hour no more often than its percentage allows.
 func TestShareOfAnOwnersPods(t *testing.T) {
 	for pods, most := range map[int]int{0: 2, 1: 2, 3: 2, 5: 2, 6: 3, 24: 12, 5_000: 2000} {
 		t.Run(fmt.Sprint(pods), func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestShareOfAnOwnersPods(t *testing.T) {
 	}
 }
 
-// One namespace leaves half of the hour to the others, unless it has most of the
-// pods.
+// One namespace leaves half of the hour to the others, unless it has most of
+// the pods.
 func TestShareOfANamespace(t *testing.T) {
 	cases := map[string]struct {
 		all, own int // bounds
@@ -117,7 +117,7 @@ func TestShareOfANamespace(t *testing.T) {
 	}
 }
 
-// Without a bound of all, none is derived for a namespace.
+// Without a bound for all, none is derived for a namespace.
 func TestNoShareOfNothing(t *testing.T) {
 	f, next := facts(several(500, landed(10*time.Minute))...), move(900, owned("new"))
 	f.Pods = &Census{All: 2, Namespaces: map[string]int{"ns": 1, "other": 1}}
@@ -129,7 +129,7 @@ func TestNoShareOfNothing(t *testing.T) {
 	}
 }
 
-// What a plan may add is what the hour has left, one by one.
+// A plan may add what the hour has left, counting one move after the other.
 func TestBeside(t *testing.T) {
 	f := facts(move(1, landed(10*time.Minute)), move(2, intended))
 	f.Pods = &Census{All: 100, Namespaces: map[string]int{"ns": 20}, Owners: map[Whose]int{{"ns", "rs-1"}: 8}}

@@ -8,7 +8,7 @@ import (
 // maxClockSkew is how far ahead of now a time may be without being ignored.
 const maxClockSkew = time.Hour
 
-// within reports whether a time is less than d ago, or plausibly ahead.
+// within reports whether a time is less than d ago, or plausibly in the future.
 func within(t, now time.Time, d time.Duration) bool {
 	return known(t, now) && now.Sub(t) < d
 }
@@ -16,7 +16,7 @@ func within(t, now time.Time, d time.Duration) bool {
 // known reports whether a time is set and plausible.
 func known(t, now time.Time) bool { return !t.IsZero() && t.Sub(now) <= maxClockSkew }
 
-// sum adds durations that are not negative.
+// sum adds non-negative durations without overflow.
 func sum(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

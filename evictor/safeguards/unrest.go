@@ -7,47 +7,47 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Stir is what others do to the cluster at one time.
+// Stir is what others are changing in the cluster at one time.
 type Stir struct {
-	// Nodes counts the nodes. Draining are those that are cordoned, drained or
-	// being deleted, by name, with the time since when; zero if not known.
+	// Nodes counts the nodes. Draining are the nodes that are cordoned, drained or
+	// being deleted, by name, with the time since when; zero if unknown.
 	Nodes    int
 	Draining map[string]time.Time
-	// Pods counts the pods, Waiting are those for which kube-scheduler has found
+	// Pods counts the pods; Waiting are those for which kube-scheduler has found
 	// no node.
 	Pods    int
 	Waiting []Waiting
 }
 
-// Waiting is a pod that waits for a node since it was created.
+// Waiting is a pod that has been waiting for a node since it was created.
 type Waiting struct {
 	Whose
 	Name  string
 	Since time.Time
 }
 
-// Unrest follows what others do to the cluster, so that evicting stands back
-// meanwhile. It only counts what has begun within the time of a stand-back,
+// Unrest tracks what others change in the cluster, so that evicting stands back
+// meanwhile. It only counts what has begun within the duration of a stand-back,
 // because some clusters are never at rest. The zero value is ready for use. It
 // must not be used concurrently.
 type Unrest struct {
 	seen time.Time
 	stir Stir
-	// memory is what outlives the process, so that a new one does not stand back
-	// for the same wave again.
+	// memory is what outlives the process, so that a new process does not stand
+	// back for the same wave again.
 	memory ledger.Unrest
-	// draining and rush are what counts now.
+	// draining and rush are the current counts.
 	draining int
 	rush     trouble
 }
 
 const (
 	unrestEvery = 15 * time.Second
-	// One node or a few pods are no unrest, however small the cluster.
+	// One node or a few pods are not unrest, however small the cluster.
 	minDraining = 2
 	minWaiting  = 5
-	// rushRests is how many stand-backs have to pass calmly after a rush of pods
-	// before the next one counts: tenants can make one at any time.
+	// rushRests is how many stand-backs must pass calmly after a rush of pods
+	// before the next one counts, because tenants can cause one at any time.
 	rushRests = 5
 )
 
@@ -57,14 +57,14 @@ func (u *Unrest) Due(now time.Time) bool {
 	return u.seen.IsZero() || age < 0 || age >= unrestEvery
 }
 
-// Recall takes over what an earlier process has seen. Call it before the first
-// Observe.
+// Recall takes over what an earlier process has observed. Call it before the
+// first Observe.
 func (u *Unrest) Recall(memory ledger.Unrest) { u.memory = memory }
 
 // Memory returns what a later process has to know.
 func (u *Unrest) Memory() ledger.Unrest { return u.memory }
 
-// Observe notes what others do now, by the limits of a Breaker.
+// Observe records others' current changes, using the limits of a Breaker.
 func (u *Unrest) Observe(stir Stir, b *Breaker, now time.Time) {
 	u.seen, u.stir = now, stir
 	u.draining = u.newlyDraining(b.StandBack, now)
@@ -80,9 +80,9 @@ func (u *Unrest) Observe(stir Stir, b *Breaker, now time.Time) {
 	u.memory.Waiting = next(u.memory.Waiting, now, rushRests*b.StandBack, u.rush.everybodys(limit))
 }
 
-// newlyDraining counts the nodes whose draining began within the time of a
-// stand-back. Where the API server does not state when it began, that is when
-// the node was first seen to drain; the nodes that drain at the very first look
+// newlyDraining counts the nodes whose draining began within the duration of a
+// stand-back. If the API server does not state when it began, it is when the
+// node was first seen draining; nodes that are draining at the very first look
 // may have done so for years.
 func (u *Unrest) newlyDraining(standBack time.Duration, now time.Time) (n int) {
 	first := map[string]time.Time{}
@@ -106,7 +106,7 @@ func (u *Unrest) newlyDraining(standBack time.Duration, now time.Time) (n int) {
 }
 
 // next continues a spell of unrest. A new one begins only after a calm of the
-// given length, so that what comes and goes cannot stop evicting indefinitely.
+// given length, so that recurring unrest cannot stop evicting indefinitely.
 func next(s ledger.Spell, now time.Time, calm time.Duration, tooMany bool) ledger.Spell {
 	if !known(s.Began, now) || !s.Calm.IsZero() && !within(s.Calm, now, calm) {
 		s = ledger.Spell{}

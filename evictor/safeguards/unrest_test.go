@@ -10,16 +10,16 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// scene is what others do for some minutes. Nodes that drain and pods that wait
-// are new when a scene with more of them begins, unless they are old.
+// scene is what others do for some minutes. Draining nodes and waiting pods are
+// new when a scene with more of them begins, unless they are old.
 type scene struct {
 	minutes                                 int
 	nodes, draining, pods, waiting, parties int
 	old                                     bool
 }
 
-// timeline plays scenes for an Unrest. lasts: one process lasts for all of them;
-// otherwise each look is that of a new one.
+// timeline plays scenes for an Unrest. lasts: one process runs through all of
+// them; otherwise each look is by a new one.
 func timeline(scenes []scene, breaker *Breaker, lasts bool, look func(*Unrest, time.Time)) {
 	u, memory, at := &Unrest{}, ledger.Unrest{}, noon
 	for _, s := range scenes {
@@ -108,8 +108,8 @@ func TestUnrest(t *testing.T) {
 	}
 }
 
-// A rush that comes and goes by the half hour, of as many owners as it takes,
-// stops evicting once, not half of the day.
+// A rush that comes and goes every half hour, of however many owners, stops
+// evicting once, not for half of the day.
 func TestARushThatComesAndGoes(t *testing.T) {
 	breaker := Breaker{MaxUnschedulablePercent: 2, StandBack: 30 * time.Minute}
 	var day []scene
@@ -127,8 +127,8 @@ func TestARushThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// Nodes whose taints do not state a time count from when they were first seen,
-// whichever process saw it; those of the very first look may be old.
+// Nodes whose taints state no time count from when they were first seen,
+// whichever process saw them; those of the very first look may be old.
 func TestNodesThatDrainSinceNobodyKnowsWhen(t *testing.T) {
 	breaker := Breaker{MaxDrainingPercent: 10, StandBack: 30 * time.Minute}
 	var memory ledger.Unrest

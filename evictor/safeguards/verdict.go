@@ -11,18 +11,18 @@ import (
 type Verdict struct {
 	config   *Config
 	now      time.Time
-	closures []closure // the most informative first
+	closures []closure // the most informative one first
 
 	pods   *Census
 	hours  map[party]*hour
 	owners map[string]*owner
-	// unasked holds, by namespace, when a webhook could last not be asked.
+	// unasked holds, by namespace, when a webhook last could not be called.
 	unasked map[string]denied
-	// before holds, by pod UID, what was intended before each intended move: of
-	// several that exceed a budget together, the first may be made.
+	// before holds, by pod UID, the intents recorded before each intended move: if
+	// several exceed a budget together, the first may be made.
 	before map[string]counts
-	// all are the times of all evictions that are known, evictions those of this
-	// hour, evicted is the latest, hourEnds is when a used-up hour allows a move
+	// all holds the times of all known evictions, evictions those of this hour;
+	// evicted is the latest one, and hourEnds is when a used-up hour allows a move
 	// again.
 	all, evictions    []time.Time
 	evicted, hourEnds time.Time
@@ -37,7 +37,7 @@ type Verdict struct {
 	failing map[string]closure
 }
 
-// closure is why nothing may be evicted, and until when; zero if not known.
+// closure is why nothing may be evicted, and until when; zero if unknown.
 type closure struct {
 	reason reasons.Reason
 	detail string
@@ -57,8 +57,8 @@ const (
 	scopes
 )
 
-// party is what has a budget: an owner, a namespace, a pool (nodes in none
-// share one), or everything.
+// party is an entity with a budget: an owner, a namespace, a pool (nodes in
+// none share one), or everything.
 type party struct {
 	scope scope
 	name  string
@@ -67,7 +67,7 @@ type party struct {
 // hour is what a party has used of its hourly budget.
 type hour struct {
 	evicted int
-	// intended moves are recorded but not yet evicted: they count in advance.
+	// intended moves are recorded but not evicted yet: they count in advance.
 	intended int
 	// oldest is the time of the earliest eviction.
 	oldest time.Time
@@ -76,19 +76,20 @@ type hour struct {
 // counts is how many intended moves count against each of a move's budgets.
 type counts [scopes]int
 
-// owner is the result of one owner's moves.
+// owner holds the results of one owner's moves.
 type owner struct {
-	// unhelpful counts the latest consecutive cycles with moves that did not
-	// help. since is when that was last found, cycle when the newest of these
-	// moves was recorded.
+	// unhelpful counts the latest consecutive cycles with moves that did not help.
+	// since is when that was last found, cycle when the newest of these moves was
+	// recorded.
 	unhelpful    int
 	since, cycle time.Time
-	// denied is when an eviction of one of its pods was last denied, and how.
+	// denied is when and how an eviction of one of its pods was last denied.
 	denied denied
 	// moved is when an earlier cycle last evicted one of its pods.
 	moved    time.Time
 	troubles troubles
-	// bound is the newest move whose replacement came bound, and when that was.
+	// bound is the newest move whose replacement was created with a node, and when
+	// that was.
 	bound settling
 }
 
@@ -98,8 +99,8 @@ type denied struct {
 	words string
 }
 
-// troubleKind is what the trouble with a replacement is: it waits for a node, it
-// does not become ready, or it was not steered.
+// troubleKind is the kind of trouble with a replacement: it waits for a node,
+// it does not become ready, or it was not steered.
 type troubleKind int
 
 const (
@@ -111,7 +112,7 @@ const (
 
 type troubles [troubleKinds]trouble
 
-// settling is when a move last touched a node, and of which pod.
+// settling is when a move last touched a node, and which pod it moved.
 type settling struct {
 	since time.Time
 	pod   string

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// Whose names the owner that something happens to. The pods of a namespace that
-// have no owner count as one.
+// Whose identifies the owner of an event. The pods of a namespace that have no
+// owner count as one owner.
 type Whose struct{ Namespace, OwnerUID string }
 
-// minParties is how many owners, and how many namespaces, have to be in trouble
-// before it stops everybody. Whoever may edit one or two namespaces can make any
-// number of owners and pods there.
+// minParties is how many owners, and how many namespaces, must be in trouble
+// before it stops everybody. Whoever may edit one or two namespaces can make
+// any number of owners and pods there.
 const minParties = 3
 
-// trouble counts what goes wrong by whose it is. This is the only place that
-// decides whether the trouble is one tenant's or everybody's.
+// trouble counts what goes wrong, by owner. Only this type decides whether
+// trouble is one tenant's or everybody's.
 type trouble struct {
 	of      map[Whose]int
 	count   int
@@ -41,12 +41,12 @@ func (t *trouble) namespaces() map[string]int {
 	return all
 }
 
-// exceeds reports whether there is more than limit of it, whoever has it.
+// exceeds reports whether it is more than limit, regardless of the owners.
 func (t *trouble) exceeds(limit int) bool { return t.count > limit }
 
-// everybodys reports whether more than limit of it is trouble that everybody
-// has: several owners in several namespaces, each of which counts for a third of
-// the limit at most, plus one.
+// everybodys reports whether more than limit of it is shared trouble: of
+// several owners in several namespaces, each of which counts for at most a
+// third of the limit, plus one.
 func (t *trouble) everybodys(limit int) bool {
 	most, namespaces, n := limit/minParties+1, map[string]int{}, 0
 	for of, its := range t.of {
@@ -58,7 +58,8 @@ func (t *trouble) everybodys(limit int) bool {
 	return len(t.of) >= minParties && len(namespaces) >= minParties && n > limit
 }
 
-// whose describes the owners, such as: of 5 owners in 4 namespaces, most in "shop".
+// whose describes the owners, for example: of 5 owners in 4 namespaces, most in
+// "shop".
 func (t *trouble) whose() string {
 	namespaces := t.namespaces()
 	if len(namespaces) == 0 {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Answer is the value of an annotation that is to be true or false.
+// Answer is the value of an annotation that should be true or false.
 type Answer int
 
-// The answers. An annotation that is absent is Unstated, one with any other value
-// than these Unreadable: whoever wrote it wanted something.
+// The answers. A missing annotation is Unstated. One with any other value is
+// Unreadable, because whoever wrote it wanted something.
 const (
 	Unstated Answer = iota
 	Yes
@@ -22,7 +22,7 @@ var (
 	meanNo  = []string{"false", "f", "0", "no", "n", "off", "never"}
 )
 
-// AnswerOf reads an annotation that is to be true or false.
+// AnswerOf reads an annotation that should be true or false.
 func AnswerOf(annotations map[string]string, key string) Answer {
 	value, stated := annotations[key]
 	if !stated {

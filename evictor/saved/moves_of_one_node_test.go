@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// world is nodes with what they use and the pods on them, in percent of a node.
+// world holds nodes with their usage and the pods on them, in percent of a
+// node.
 type world map[string]struct {
 	used int64
 	pods map[string]int64
@@ -30,7 +31,7 @@ func (w world) view(at time.Time, nodes ...string) *usage.View {
 	return view
 }
 
-// sum lets a watch see a world each minute and adds up what its moves save.
+// sum lets a watch see a world once per minute and adds up what its moves save.
 func sum(t *testing.T, minutes int, at func(minute int) world, moves ...ledger.Move) (total float64) {
 	t.Helper()
 	set := lines(t)
@@ -56,10 +57,11 @@ func moved(uid, from, to, replacement string, percent int64) ledger.Move {
 	}
 }
 
-// The moves off one node together save what it would have been hot for.
+// The moves off one node together save the time for which it would have been
+// hot.
 func TestMovesOffOneNodeSaveItsHotTimeOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
-		left  int64 // what is left on the node, of 65 at which it is hot
+		left  int64 // the remaining usage of the node, which is hot at 65
 		moves []ledger.Move
 	}{
 		"a pod": {55, []ledger.Move{moved("1", "a", "b", "x", 15)}},
@@ -70,7 +72,8 @@ func TestMovesOffOneNodeSaveItsHotTimeOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := world{"a": {tc.left, nil}, "b": {45, map[string]int64{"x": 15, "y": 15, "z": 15}}, "c": {10, nil}}
-			// Without them the node would have used left + 15 for each, which is hot.
+			// Without the moves the node would have used left + 15 for each, which is
+			// hot.
 			if got := sum(t, 60, func(int) world { return now }, tc.moves...); math.Abs(got-60) > 1.5 {
 				t.Errorf("in an hour in which one node would have been hot they saved %.0f hot minutes, want 60", got)
 			}
@@ -78,7 +81,8 @@ func TestMovesOffOneNodeSaveItsHotTimeOnce(t *testing.T) {
 	}
 }
 
-// A pod that moved on is on one node without the moves, not on two.
+// A pod that was moved again is on one node in the world without moves, not on
+// two.
 func TestAPodThatMovedTwice(t *testing.T) {
 	now := world{"a": {55, nil}, "b": {55, nil}, "c": {30, map[string]int64{"y": 20}}}
 	got := sum(t, 60, func(int) world { return now }, moved("1", "a", "b", "x", 20), moved("x", "b", "c", "y", 20))
@@ -87,7 +91,8 @@ func TestAPodThatMovedTwice(t *testing.T) {
 	}
 }
 
-// A pod that runs nowhere any more makes no node hot: its owner was scaled down.
+// A pod that no longer runs anywhere makes no node hot: its owner was scaled
+// down.
 func TestAReplacementThatIsGone(t *testing.T) {
 	now := world{"a": {55, nil}, "b": {30, nil}, "c": {30, nil}}
 	if got := sum(t, 60, func(int) world { return now }, moved("1", "a", "b", "x", 20)); got != 0 {
@@ -95,7 +100,8 @@ func TestAReplacementThatIsGone(t *testing.T) {
 	}
 }
 
-// Of a move ahead of time what it saves at its hour counts: it is expected within a day.
+// For a move ahead of time, what it saves at its hour counts: that is expected
+// within a day.
 func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 	move := moved("1", "a", "b", "x", 2)
 	move.Decision = &ledger.Decision{HotMinutesSaved: 120, WithinMinutes: 24 * 60}
@@ -103,7 +109,7 @@ func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 	w, total, counted := &Watch{}, 0.0, 0
 	for minute := -1; minute < 25*60; minute++ {
 		now := world{"a": {10, nil}, "b": {10, map[string]int64{"x": 2}}, "c": {10, nil}}
-		if minute >= 600 && minute < 720 { // ten hours later both its node and the pod are busy
+		if minute >= 600 && minute < 720 { // ten hours later both the node and the pod are busy
 			now = world{"a": {45, nil}, "b": {45, map[string]int64{"x": 35}}, "c": {10, nil}}
 		}
 		view := now.view(landed.Add(time.Duration(minute)*time.Minute), "a", "b", "c")
@@ -120,8 +126,8 @@ func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 	}
 }
 
-// A move that lands between a view and the first look at it saves nothing of the time
-// in which nobody watched.
+// For a move that lands between a view and the first look at it, the unwatched
+// time counts as nothing saved.
 func TestAMoveThatLandsAfterTheFirstView(t *testing.T) {
 	set := lines(t)
 	now := world{"a": {55, nil}, "b": {45, map[string]int64{"x": 15}}, "c": {10, nil}}

@@ -1,6 +1,6 @@
-// Package saved tells what moves have really saved: by how many minutes nodes were
-// hot for less than they would have been with the moved pods where they were, by
-// what their replacements used.
+// Package saved measures what moves have really saved: by how many minutes
+// nodes were hot for less than they would have been with the moved pods in
+// their old places, based on the usage of their replacements.
 package saved
 
 import (
@@ -14,15 +14,17 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// longestGap is how much time may pass between two views. After more, as after a
-// term of another leader, all begins anew: what was between is not known.
+// longestGap is the longest time that may pass between two views. After a
+// longer gap, such as another leader's term, everything starts over, because
+// what happened in between is unknown.
 const longestGap = 2 * time.Minute
 
-// Watch adds up what landed moves save. It holds nothing but the moves that the
-// ledger has. The zero value is ready; it is safe for concurrent use.
+// Watch adds up what landed moves save. It holds only moves that the ledger
+// has. The zero value is ready; it is safe for concurrent use.
 type Watch struct {
 	mu sync.Mutex
-	// began and at are the times of the first and the last view without a gap.
+	// began and at are the times of the first and the last view in a series
+	// without gaps.
 	began, at time.Time
 	watched   map[string]progress // by the UID of the evicted pod
 }
@@ -33,8 +35,8 @@ type progress struct {
 	watched time.Duration
 }
 
-// SoFar returns what the moves that are watched have saved until now, by the UID of
-// the evicted pod.
+// SoFar returns what the watched moves have saved so far, by the UID of the
+// evicted pod.
 func (w *Watch) SoFar() map[string]ledger.Saved {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,9 +47,9 @@ func (w *Watch) SoFar() map[string]ledger.Saved {
 	return all
 }
 
-// Look takes account of a view and of the moves that have ended. It returns, in
-// minutes, what those have saved that landed as long ago as they were expected to
-// save something within, or that the ledger no longer has.
+// Look evaluates a view and the moves that have ended. It returns, in minutes,
+// what moves have saved whose expected time is over or that the ledger no
+// longer has.
 func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledger.Move) (minutes []float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +63,7 @@ func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledge
 	w.at = view.At
 	var moves []*ledger.Move
 	for i := range ended {
-		// What landed before w.began was not watched from the beginning.
+		// A move that landed before w.began was not watched from the beginning.
 		if m := &ended[i]; m.State == ledger.Landed && view.At.Sub(m.Ended) < within(m) && !m.Ended.Before(w.began) {
 			moves = append(moves, m)
 		}
@@ -80,7 +82,7 @@ func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledge
 	return minutes
 }
 
-// within is the time in which a move was expected to save something.
+// within is the time within which a move was expected to save something.
 func within(m *ledger.Move) time.Duration {
 	if m.Decision == nil {
 		return forecast.Horizon
@@ -88,19 +90,20 @@ func within(m *ledger.Move) time.Duration {
 	return max(forecast.Horizon, time.Duration(m.Decision.WithinMinutes*float64(time.Minute)))
 }
 
-// onNode is what moves have changed on a node: the pods that would be there without
+// onNode is how moves have changed a node: the pods that would be there without
 // them, and those that would not.
 type onNode struct{ gone, came []placed }
 
-// placed is the pod of a move with the CPU that it uses.
+// placed is the pod of a move with its CPU usage.
 type placed struct {
 	uid  string // of the evicted pod
 	used int64
 }
 
-// shares returns which share of a node that would be hot without the moves each has
-// cooled, below zero for one that it made hot. The moves off one node share it by
-// what they took off. A pod that was moved twice would be where it was at first.
+// shares returns each move's share of having cooled a node that would be hot
+// without the moves, negative for a node that it made hot. The moves off one
+// node divide it by the usage they took off. A pod that was moved twice would
+// be where it was at first.
 func shares(view *usage.View, lines *thresholds.Resolved, moves []*ledger.Move) map[string]float64 {
 	of, nodes := make(map[string]float64, len(moves)), map[string]onNode{}
 	next, again := make(map[string]*ledger.Move, len(moves)), make(map[string]bool, len(moves)) // by the evicted pod
@@ -130,7 +133,7 @@ func shares(view *usage.View, lines *thresholds.Resolved, moves []*ledger.Move) 
 	return of
 }
 
-// share adds to the moves' shares what became of a node.
+// share adds what became of a node to the moves' shares.
 func (n *onNode) share(of map[string]float64, view *usage.View, lines *thresholds.Resolved, i int) {
 	gone, came := total(n.gone), total(n.came)
 	switch is, would := hot(view, lines, i, 0), hot(view, lines, i, gone-came); {
@@ -152,8 +155,8 @@ func total(pods []placed) (used int64) {
 	return used
 }
 
-// uses returns the CPU that a move's replacement uses, 0 if it is gone: as long as
-// it is not measured, what its predecessor did.
+// uses returns the CPU usage of a move's replacement, 0 if it is gone; until it
+// is measured, its predecessor's.
 func uses(view *usage.View, m *ledger.Move) int64 {
 	i := view.Snapshot.Index(m.Node)
 	if i < 0 {
@@ -171,8 +174,8 @@ func uses(view *usage.View, m *ledger.Move) int64 {
 	return 0
 }
 
-// hot reports whether a known node would be above its evict line of CPU with so much
-// more usage.
+// hot reports whether a known node would be above its CPU evict line with more
+// additional usage.
 func hot(view *usage.View, lines *thresholds.Resolved, i int, more int64) bool {
 	node := &view.Nodes[i]
 	return node.Known() && node.Current[usage.AtAvg5m][cluster.CPU]+more > lines.HotLine(i, cluster.CPU)

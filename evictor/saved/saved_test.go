@@ -17,10 +17,10 @@ import (
 var landed = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
 // use is the usage of source, destination and replacement in percent of a node;
-// negative for not known.
+// negative if unknown.
 type use struct{ source, destination, replacement int64 }
 
-// lines are those by which a node is hot above 65% of CPU.
+// lines returns lines by which a node is hot above 65% of CPU.
 func lines(t *testing.T) *thresholds.Set {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{
@@ -32,7 +32,8 @@ func lines(t *testing.T) *thresholds.Set {
 	return set
 }
 
-// look lets a watch see usage for so many minutes, by one view each.
+// look lets a watch see usage for the given number of minutes, with one view
+// each.
 func look(t *testing.T, w *Watch, from, minutes int, u use, moves ...ledger.Move) (saved []float64) {
 	t.Helper()
 	set := lines(t)
@@ -70,7 +71,7 @@ func aMove() ledger.Move {
 func TestWatch(t *testing.T) {
 	whole := int(forecast.Horizon.Minutes())
 	for name, tc := range map[string]struct {
-		first, then use // for an hour, and for the rest
+		first, then use // for an hour, and afterwards
 		want        float64
 	}{
 		"heat that lasts":           {use{60, 40, 20}, use{60, 40, 20}, float64(whole) - 1},
@@ -94,8 +95,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A move is counted once, when the ledger forgets it at the latest; one that
-// landed before anybody watched is not.
+// A move is counted once, at the latest when the ledger forgets it; one that
+// landed before watching began is not counted.
 func TestWatchHoldsWhatTheLedgerHolds(t *testing.T) {
 	w := &Watch{}
 	if got := look(t, w, 30, 10, use{60, 40, 20}, aMove()); got != nil || len(w.watched) != 0 {
@@ -117,8 +118,8 @@ func TestWatchHoldsWhatTheLedgerHolds(t *testing.T) {
 	}
 }
 
-// After a time in which nobody watched, as in a term of another leader, moves
-// that landed before are not counted: what they saved meanwhile is not known.
+// After a time without watching, such as another leader's term, moves that
+// landed before are not counted, because what they saved meanwhile is unknown.
 func TestWatchBeginsAnewAfterAGap(t *testing.T) {
 	w := &Watch{}
 	look(t, w, -1, 1, use{60, 40, 20})

@@ -1,7 +1,7 @@
-// Package answer answers kube-scheduler: it combines the newest observation
-// and the ledger into the extender's Answerer. A pod that replaces a moved one
-// gets its planned destination and is booked there. Any other pod is kept off
-// hot nodes, and for a while off the node that one of its owner's pods was just
+// Package answer answers kube-scheduler: it combines the newest observation and
+// the ledger into the extender's Answerer. A pod that replaces a moved one gets
+// its planned destination and is booked there. Any other pod is kept off hot
+// nodes and, for a while, off the node that one of its owner's pods was just
 // moved from.
 package answer
 
@@ -29,7 +29,7 @@ type Answerer struct {
 	last     atomic.Int64 // unix seconds of the newest request
 	recent   *recent
 	names    atomic.Pointer[names]
-	// looks bounds how often requests look whether the watch shows their pods.
+	// looks bounds how often requests check whether the watch shows their pods.
 	looks *rate.Limiter
 }
 
@@ -81,7 +81,7 @@ func (a *Answerer) indexOf(board *scorer.Board) *extender.Index {
 // Asked returns how many filter and prioritize requests were answered so far.
 func (a *Answerer) Asked() int64 { return a.asked.Load() }
 
-// LastAsked returns when the newest request came, to the second; zero before
+// LastAsked returns when the newest request arrived, to the second; zero before
 // the first.
 func (a *Answerer) LastAsked() time.Time {
 	if last := a.last.Load(); last != 0 {
@@ -91,25 +91,25 @@ func (a *Answerer) LastAsked() time.Time {
 }
 
 // watchLag is how long a request waits for the pod watch that it has overtaken,
-// well within kube-scheduler's timeout of 200 ms; watchEvery is the time between
-// two looks.
+// well within kube-scheduler's timeout of 200 ms; watchEvery is the time
+// between two checks.
 const (
 	watchLag   = 80 * time.Millisecond
 	watchEvery = 2 * time.Millisecond
 )
 
-// lookRate and lookBurst bound the looks of all requests, per second and at
-// once: two seconds of waiting, and then a fifth of the time. A watch that has
-// broken off, or a stranger's made-up pods, slow kube-scheduler down no further.
+// lookRate and lookBurst bound the checks of all requests, per second and at
+// once: this allows two seconds of waiting, and then a fifth of the time. A
+// broken watch, or a stranger's invented pods, delay kube-scheduler no further.
 const (
 	lookRate  = 100
 	lookBurst = 1000
 )
 
-// await waits a moment for the watch to show a pod that it has not shown yet:
-// until then nothing is charged for the pod, and all pods of a burst would be
-// sent to the same coolest node. What the watch does not show in time stays
-// unknown.
+// await waits briefly for the watch to show a pod that it has not shown yet.
+// Until then nothing is charged for the pod, and all pods of a burst would be
+// sent to the same coolest node. A pod that the watch does not show in time
+// stays unknown.
 func (a *Answerer) await(s *subject) {
 	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
 	_ = wait.ExponentialBackoff(looks, func() (bool, error) {
@@ -118,8 +118,8 @@ func (a *Answerer) await(s *subject) {
 	})
 }
 
-// note counts a request. One about a pod that the watch does not know may be
-// anybody's, and shows nothing.
+// note counts a request. A request about a pod that the watch does not know may
+// come from anyone and proves nothing.
 func (a *Answerer) note(s *subject) {
 	if !s.charges {
 		return
@@ -145,8 +145,8 @@ func (r round) Index() *extender.Index { return r.index }
 func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
 
 // Filter marks the rejected nodes. kube-scheduler calls it before it chooses,
-// and with one node left it never calls Prioritize, so what Filter tells the
-// replacement of a move is an attempt to place it.
+// and never calls Prioritize if only one node is left, so Filter's answer for
+// the replacement of a move is an attempt to place it.
 func (r round) Filter(asked *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	pod := claimed(asked)
 	if pod.learn(r.answerer.observer); !pod.known && r.observation != nil {
@@ -182,7 +182,7 @@ func (r round) Filter(asked *extender.Pod, nodes []cluster.NodeIndex, reasons []
 
 // reason returns why full nodes are rejected for the pod, or RejectNone if they
 // are kept: pods of DaemonSets are exempt from limits of measured windows,
-// because each fits one node only and would wait forever.
+// because each of them fits only one node and would wait indefinitely.
 func (r round) reason(pod *subject) extender.Reject {
 	switch {
 	case !r.observation.Board.Measured():
@@ -201,16 +201,16 @@ func (r round) rejectFull(pod *subject, amounts cluster.Amounts, nodes []cluster
 		return
 	}
 	for k := range board.Refused(nodes, amounts) {
-		// RejectLoad overrides other reasons, because those yield where a
-		// request would lose all its nodes.
+		// RejectLoad overrides other reasons, because those give way if a request
+		// would lose all its nodes.
 		if reasons[k] == extender.RejectNone || why == extender.RejectLoad {
 			reasons[k] = why
 		}
 	}
 }
 
-// match finds the move that a pod is the replacement of: for one that is known
-// by the watch's order, in which all processes pair pods, else by a guess.
+// match finds the move whose replacement a pod is: for a known pod by the
+// watch's order, in which all processes pair pods, otherwise by a guess.
 func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool) {
 	if pod.known {
 		return moves.Match(pod.Pod, now)
@@ -219,7 +219,7 @@ func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool
 }
 
 // presume charges a pod to the node that kube-scheduler is likely to choose.
-// Its choice is known only when the watch shows the pod bound, and by then it
+// Its choice is known only when the watch shows the pod bound, by which time it
 // has placed many others.
 func (r round) presume(pod *subject, node cluster.NodeIndex, charge cluster.Charge) {
 	if node < 0 || !pod.charges {
@@ -239,12 +239,12 @@ func (r round) unpresume(pod *subject) {
 }
 
 // land keeps only the planned destination if that is in the request and under
-// its ceiling, else only the request's coolest node, which is charged beside
-// what is reserved: the plan changes by no request. It returns false if no node
-// of the request qualifies.
+// its ceiling; otherwise it keeps only the request's coolest node, which is
+// charged in addition to the reservation, because no request changes the plan.
+// It returns false if no node of the request qualifies.
 func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) bool {
 	board := r.observation.Board
-	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures no usage
+	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin without usage measurements
 		move.Usage = r.estimate(pod)
 	}
 	to := r.destination(move, nodes)
@@ -310,7 +310,7 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	r.unpresume(&pod)
 	board, amounts := r.observation.Board, r.estimate(&pod)
 	board.Score(nodes, amounts, scores)
-	if !pod.charges && len(nodes) > 0 && !board.Measured() { // measured windows know no charges
+	if !pod.charges && len(nodes) > 0 && !board.Measured() { // measured windows ignore charges
 		level(scores[:len(nodes)])
 	}
 	move, ok := ledger.Move{}, false
@@ -332,9 +332,10 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	}
 }
 
-// level makes the best nodes equal, up to two steps of a score apart. While the watch
-// has broken off no answer counts for the next, and all pods would be sent to the same
-// coolest node; among equals kube-scheduler goes by what it has placed itself.
+// level makes the best nodes equal, up to two steps of a score apart. While the
+// watch is broken, no answer counts for the next one, and all pods would be
+// sent to the same coolest node; among equal nodes kube-scheduler considers
+// what it has placed itself.
 func level(scores []int8) {
 	most := max(slices.Max(scores)-2, 0)
 	for k := range scores {

@@ -22,8 +22,8 @@ const (
 	notThere = extender.RejectNotDestination
 )
 
-// Before the first observation nothing is known, which is neutral: every node
-// is kept and none is preferred.
+// Before the first observation nothing is known, so answers are neutral: every
+// node is kept and none is preferred.
 func TestNeutralBeforeTheFirstObservation(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 9000)
@@ -38,8 +38,8 @@ func TestNeutralBeforeTheFirstObservation(t *testing.T) {
 	}
 }
 
-// A pod like any other is kept off nodes that it would bring above the reject
-// line of 60 %.
+// An ordinary pod is kept off nodes that it would bring above the reject line
+// of 60 %.
 func TestFilterByUsage(t *testing.T) {
 	b := newBridge(t)
 	b.node("cool", 2000)
@@ -53,7 +53,7 @@ func TestFilterByUsage(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("filter (-want +got):\n%s", diff)
 	}
-	// 85 % of 1002m is a milli-core too many
+	// 85 % of 1002m is one milli-core too many
 	if got := b.filter(strange("q", 1002), "edge")["edge"]; got != tooHot {
 		t.Errorf("edge with 851m: %v, want %v", got, tooHot)
 	}
@@ -67,8 +67,8 @@ func TestFilterByUsage(t *testing.T) {
 	}
 }
 
-// When usage is not known any more nothing is rejected for it, and nothing is
-// preferred; when it is known again it counts.
+// When usage becomes unknown, nothing is rejected or preferred because of it;
+// when it is known again, it counts.
 func TestFilterWhenUsageGoesStale(t *testing.T) {
 	b := newBridge(t)
 	b.node("cool", 2000)
@@ -101,8 +101,8 @@ func TestFilterWhenUsageGoesStale(t *testing.T) {
 	}
 }
 
-// A pod of an owner whose pods are measured counts as much as they use,
-// whatever it requests.
+// A pod whose owner's pods are measured counts with their usage, whatever it
+// requests.
 func TestFilterBySiblings(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 4000)
@@ -117,8 +117,8 @@ func TestFilterBySiblings(t *testing.T) {
 	}
 }
 
-// A pod of a Deployment's next version counts as much as those of the version
-// before use, as far as it is allowed to.
+// A pod of a Deployment's next version counts with the usage of the previous
+// version's pods, as far as its limits allow.
 func TestFilterByTheVersionBefore(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 4000)
@@ -154,8 +154,8 @@ func TestFilterByTheVersionBefore(t *testing.T) {
 	}
 }
 
-// How a replacement is answered, and where it counts then: what is reserved at
-// the planned destination stays there until it is bound.
+// How requests about a replacement are answered, and where it counts then: the
+// reservation at the planned destination stays there until it is bound.
 func TestLanding(t *testing.T) {
 	type said = map[string]extender.Reject
 	cases := map[string]struct {
@@ -163,7 +163,7 @@ func TestLanding(t *testing.T) {
 		request []string
 		pod     *extender.Pod
 		want    said
-		charged string // the node that it counts on beside the planned one, which is c
+		charged string // the node on which it counts in addition to the planned one, which is c
 	}{
 		"with its planned destination alone": {
 			request: []string{"hot", "b", "c", "d"},
@@ -197,7 +197,7 @@ func TestLanding(t *testing.T) {
 			request: []string{"hot", "d"},
 			want:    said{"hot": isSource, "d": tooHot},
 		},
-		"where its source is all there is": { // the handler keeps the last node whatever is said of it
+		"where its source is all there is": { // the handler keeps the last node whatever the answer
 			request: []string{"hot"},
 			want:    said{"hot": isSource},
 		},
@@ -260,8 +260,8 @@ func TestLanding(t *testing.T) {
 	}
 }
 
-// A replacement whose destination is lost stays in its zone if it can, and with
-// its capacity type; where it cannot, kube-scheduler chooses.
+// A replacement whose destination is lost stays in its zone if it can, and on
+// its capacity type; if it cannot, kube-scheduler chooses.
 func TestLostLandingsStayAtHome(t *testing.T) {
 	zone, spot := func(z string) map[string]string { return map[string]string{v1.LabelTopologyZone: z} }, map[string]string{"karpenter.sh/capacity-type": "spot"}
 	sites := map[string]map[string]string{"hot": zone("1"), "there": zone("2"), "here": zone("1"), "spot": spot}
@@ -288,8 +288,9 @@ func TestLostLandingsStayAtHome(t *testing.T) {
 	}
 }
 
-// A replacement whose destination is lost stays on nodes that can run it: of the
-// platform of its source or of its destination, even when one of them is gone.
+// A replacement whose destination is lost stays on nodes that can run it: nodes
+// of the platform of its source or of its destination, even if one of these is
+// gone.
 func TestLostLandingsStayOnThePlatform(t *testing.T) {
 	amd, arm := map[string]string{v1.LabelArchStable: "amd64"}, map[string]string{"beta.kubernetes.io/arch": "arm64"}
 	for name, tc := range map[string]struct {
@@ -358,8 +359,8 @@ func TestForgedOwnersTakeNoLanding(t *testing.T) {
 	}
 }
 
-// After two attempts a replacement is a pod like any other, kept away from its
-// source alone.
+// After two attempts a replacement is an ordinary pod, kept away only from its
+// source.
 func TestLandingAttempts(t *testing.T) {
 	b := newBridge(t)
 	b.node("hot", 5000)
@@ -379,9 +380,9 @@ func TestLandingAttempts(t *testing.T) {
 	}
 }
 
-// Two replacements asked for at the same time are answered with a node each; a
-// third pod, of a scale-up, is kept away from the source alone. Ten minutes
-// later nobody is.
+// Two replacements requested at the same time get one node each; a third pod,
+// from a scale-up, is only kept away from the source. Ten minutes later no pod
+// is.
 func TestLandingByCount(t *testing.T) {
 	b := newBridge(t)
 	b.node("hot", 5000)
@@ -413,7 +414,7 @@ func TestLandingByCount(t *testing.T) {
 	}
 }
 
-// What is answered counts for the next pod: replacements of moves without a
+// An answer counts for the next pod: replacements of moves without a
 // destination do not pile up on one node.
 func TestUnplannedMovesSpread(t *testing.T) {
 	b := newBridge(t)
@@ -443,7 +444,7 @@ func TestUnplannedMovesSpread(t *testing.T) {
 	}
 }
 
-// Where filter is not configured, the booked node at least comes first.
+// If filter is not configured, at least the booked node comes first.
 func TestPrioritizePrefersTheLanding(t *testing.T) {
 	b := newBridge(t)
 	b.node("hot", 7000)
@@ -462,8 +463,8 @@ func TestPrioritizePrefersTheLanding(t *testing.T) {
 	}
 }
 
-// Pods that the extender was asked about are remembered, the oldest making
-// room.
+// Pods that the extender was asked about are remembered; the oldest make room
+// for new ones.
 func TestRecentIsBounded(t *testing.T) {
 	r := newRecent(2)
 	for _, uid := range []string{"a", "b", "a", "", "c"} {
@@ -479,8 +480,8 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// The index follows the observation: nodes that come are found, and indices
-// mean the same on board and index.
+// The index follows the observation: new nodes are found, and indices mean the
+// same on the board and in the index.
 func TestIndexFollowsTheBoard(t *testing.T) {
 	b := newBridge(t)
 	b.node("b", 1000)
@@ -497,9 +498,9 @@ func TestIndexFollowsTheBoard(t *testing.T) {
 	}
 }
 
-// A node that a taint closes is no destination any more, of a move that was
-// planned there or of any other; other pods may go there but are not drawn. A
-// policy that drops the taint opens it at once.
+// A node that a taint closes is no longer a destination, neither of a move
+// planned there nor of any other; other pods may go there but do not prefer it.
+// A policy that drops the taint opens the node at once.
 func TestTaintsCloseNodes(t *testing.T) {
 	var config observer.Config
 	b := newBridge(t, func(c *observer.Config) {

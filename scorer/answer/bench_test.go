@@ -20,9 +20,9 @@ import (
 const benchNodes = 5000
 
 // BenchmarkHandler answers requests through the extender's HTTP handler on an
-// observation of 5,000 nodes, a third of them hot: a pod like any other while
-// nothing is in flight and while 100 moves are, and a pod of the owner they are
-// of.
+// observation of 5,000 nodes, a third of them hot: for an ordinary pod with
+// nothing in flight and with 100 moves in flight, and for a pod of these moves'
+// owner.
 func BenchmarkHandler(b *testing.B) {
 	for _, kind := range []string{"quiet", "busy", "sibling"} {
 		bridge := benchBridge(b)
@@ -70,8 +70,8 @@ func benchBridge(b *testing.B) *bridge {
 
 func nodeName(i int) string { return fmt.Sprintf("ip-10-%d-%d-%d.compute", i/65536, i/256%256, i%256) }
 
-// benchRequest names nodes as kube-scheduler does; a sibling has the owner of
-// the moves.
+// benchRequest names nodes as kube-scheduler does; a sibling belongs to the
+// owner of the moves.
 func benchRequest(b *testing.B, names int, sibling bool) []byte {
 	b.Helper()
 	yes, nodes := true, make([]string, names)
@@ -95,7 +95,7 @@ func benchRequest(b *testing.B, names int, sibling bool) []byte {
 	return body
 }
 
-// discard is a ResponseWriter to be used again and again.
+// discard is a reusable ResponseWriter.
 type discard struct {
 	header http.Header
 	code   int

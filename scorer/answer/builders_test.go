@@ -28,10 +28,10 @@ type bridge struct {
 	t        testing.TB
 	observer *observer.Observer
 	now      time.Time
-	used     map[string]int64 // CPU of nodes in milli-cores; a node that is not listed is not measured
+	used     map[string]int64 // CPU of nodes in milli-cores; unlisted nodes are not measured
 	pods     []usage.PodSample
-	shown    map[string]bool // by UID, the pods that watch has shown
-	capacity string          // of nodes in cores; as much as is allocatable, 10, if not given
+	shown    map[string]bool // by UID, the pods that the watch has shown
+	capacity string          // of nodes in cores; equal to allocatable, 10, if not set
 }
 
 func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
@@ -66,7 +66,7 @@ func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
 	return b
 }
 
-// source is a Source by the name of "test".
+// source is a Source named "test".
 type source func(context.Context, *cluster.Snapshot) (usage.Batch, error)
 
 func (source) Name() string { return "test" }
@@ -129,7 +129,7 @@ func (b *bridge) bind(uid, node string) {
 	}, node)
 }
 
-// bindTo binds a pod that has run for an hour.
+// bindTo binds a pod that has been running for an hour.
 func (b *bridge) bindTo(pod *v1.Pod, node string) {
 	pod.Spec.NodeName = node
 	pod.Status = v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: b.now.Add(-time.Hour)}}
@@ -164,12 +164,12 @@ func webPod(uid string) *extender.Pod {
 	}
 }
 
-// strange is a pod of nobody's, requesting so much CPU.
+// strange is a pod without an owner that requests the given CPU.
 func strange(uid string, cpuMilli int64) *extender.Pod {
 	return &extender.Pod{Namespace: "ns", Name: uid, UID: uid, CPUMilli: cpuMilli, MemoryBytes: extender.Absent}
 }
 
-// watch lets the pod watch show a pod that is not bound, as it does before
+// watch lets the pod watch show an unbound pod, as it does before
 // kube-scheduler asks.
 func (b *bridge) watch(pod *extender.Pod) {
 	if b.shown[pod.UID] {
@@ -201,14 +201,14 @@ func show(o *observer.Observer, pod *extender.Pod) {
 	o.Store().SetPod(object)
 }
 
-// filter asks for a pod that the watch shows and returns the answer about each
+// filter asks about a pod that the watch shows and returns the answer for each
 // node, by name.
 func (b *bridge) filter(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	b.watch(pod)
 	return b.filterUnseen(pod, names...)
 }
 
-// filterUnseen asks for a pod as filter does, whatever the watch shows.
+// filterUnseen asks about a pod as filter does, whatever the watch shows.
 func (b *bridge) filterUnseen(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	round, nodes := b.open(names)
 	reasons := make([]extender.Reject, len(names))

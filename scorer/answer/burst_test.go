@@ -19,7 +19,7 @@ import (
 )
 
 // Pods that kube-scheduler places before any of them is seen bound spread as if
-// each were: what is answered to one counts for the next.
+// each were: the answer for one counts for the next.
 func TestPodsOfABurstCountAtOnce(t *testing.T) {
 	b := newBridge(t)
 	nodes := []string{"a", "b", "c", "d"}
@@ -53,9 +53,9 @@ func TestPodsOfABurstCountAtOnce(t *testing.T) {
 	}
 }
 
-// kube-scheduler may hear of the pods of a burst before our watch does. They
-// spread all the same: each waits for the watch a moment, but for a watch that
-// has broken off nobody waits for long.
+// kube-scheduler may learn of a burst's pods before our watch does. They still
+// spread: each waits briefly for the watch, but if the watch is broken no pod
+// waits long.
 func TestABurstThatOvertakesTheWatch(t *testing.T) {
 	nodes := []string{"a", "b", "c", "d"}
 	for name, tc := range map[string]struct {
@@ -96,15 +96,15 @@ func TestABurstThatOvertakesTheWatch(t *testing.T) {
 	}
 }
 
-// chosen is a node with the highest score, of several each in turn.
+// chosen returns a node with the highest score, taking turns among equals.
 func chosen(turn int, scores map[string]int8, nodes []string) string {
 	from := turn % len(nodes)
 	return slices.MaxFunc(slices.Concat(nodes[from:], nodes[:from]), func(x, y string) int { return cmp.Compare(scores[x], scores[y]) })
 }
 
-// While the watch has broken off, kube-scheduler's own plugins choose among the coolest
-// nodes, so that the pods of a burst do not all go to one. They never choose a hotter
-// one, and where nodes are alike all is as they prefer.
+// While the watch is broken, kube-scheduler's own plugins choose among the
+// coolest nodes, so that the pods of a burst do not all go to one. They never
+// choose a hotter one, and among equal nodes their own preference decides.
 func TestABurstWithoutTheWatch(t *testing.T) {
 	b := newBridge(t)
 	nodes := []string{"a", "b", "c", "d"}
@@ -129,9 +129,9 @@ func TestABurstWithoutTheWatch(t *testing.T) {
 	b.prioritizeUnseen(strange("s", 235))
 }
 
-// kube-scheduler's own plugins decide where our scores tie: nodes on which
-// little is requested get those pods, and the next answer knows it. Half of the
-// pods are seen bound at once, half much later.
+// kube-scheduler's own plugins decide where our scores tie: nodes with few
+// requests get those pods, and the next answer accounts for it. Half of the
+// pods are seen bound at once, the others much later.
 func TestPodsOfABurstCountWhereOtherPluginsPutThem(t *testing.T) {
 	const pods, usage, cores = 60, 200, 10_000
 	b := newBridge(t)
@@ -164,7 +164,7 @@ func TestPodsOfABurstCountWhereOtherPluginsPutThem(t *testing.T) {
 	}
 }
 
-// idle is a pod that requests much and is not measured.
+// idle is a pod that requests much but is not measured.
 func idle(uid string, cpuMilli int64) *v1.Pod {
 	request := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(cpuMilli, resource.DecimalSI)}
 	return &v1.Pod{
@@ -174,8 +174,8 @@ func idle(uid string, cpuMilli int64) *v1.Pod {
 }
 
 // A pod with claims is bound only once its volumes are provisioned, which may
-// take minutes. Until then, or until it turns out otherwise, it counts where it
-// was answered for.
+// take minutes. Until then, or until it turns out otherwise, it counts on the
+// node that the answer assumed.
 func TestPodsCountUntilTheirVolumesAreProvisioned(t *testing.T) {
 	claims := func(pod *extender.Pod) { pod.HasClaims = true }
 	cases := map[string]struct {

@@ -9,15 +9,15 @@ import (
 )
 
 // Cycle answers for one pod inside kube-scheduler. It decides by the same board
-// and ledger as a round, but kube-scheduler asks it node by node and reports
-// its choice, so nothing is booked or presumed before Reserve. Once returned by
+// and ledger as a round, but kube-scheduler asks node by node and reports its
+// choice, so nothing is booked or presumed before Reserve. Once returned by
 // Consider it is safe for concurrent use.
 type Cycle struct {
 	round   round
 	pod     subject
 	amounts cluster.Amounts
-	// move is the one that the pod is the replacement of; moving reports
-	// whether there is one.
+	// move is the move whose replacement the pod is; moving reports whether there
+	// is one.
 	move   ledger.Move
 	moving bool
 	// sources are the nodes that pods of the same owner were moved away from.
@@ -33,13 +33,13 @@ func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 	return c
 }
 
-// consider is Consider for a pod that nobody asks about.
+// consider is Consider for a pod about which there is no request.
 func (a *Answerer) consider(pod *extender.Pod) *Cycle {
 	c := &Cycle{round: a.begin(), pod: claimed(pod)}
 	if c.pod.learn(a.observer); !c.pod.known && a.observer.Ledger().Overtaken(c.pod.Pod) {
 		a.await(&c.pod)
 	}
-	c.pod.charges = true // it is kube-scheduler itself that asks, or our own watch shows it
+	c.pod.charges = true // kube-scheduler itself asks, or our own watch shows the pod
 	if c.round.observation == nil {
 		return c
 	}
@@ -51,7 +51,7 @@ func (a *Answerer) consider(pod *extender.Pod) *Cycle {
 	}
 	now := a.now()
 	if c.move, c.moving = match(moves, &c.pod, now); c.moving && c.move.Usage == (cluster.Amounts{}) {
-		c.move.Usage = c.amounts // evicted by a plugin that measures no usage
+		c.move.Usage = c.amounts // evicted by a plugin without usage measurements
 	}
 	moves.Avoid(c.pod.Namespace, c.pod.OwnerUID, now, func(node string) {
 		c.sources = append(c.sources, c.round.observation.Board.Node([]byte(node)))
@@ -67,8 +67,8 @@ func (c *Cycle) Neutral() bool { return c.round.observation == nil }
 // finds one node for.
 func (c *Cycle) Replaces() bool { return c.moving }
 
-// Index returns the Index of the known nodes. It is the same as long as they
-// are.
+// Index returns the Index of the known nodes. It stays the same as long as
+// these do.
 func (c *Cycle) Index() *extender.Index { return c.round.index }
 
 // Node returns the index of a node, or -1. Before the first observation no node
@@ -120,9 +120,10 @@ func (c *Cycle) Rejects() []extender.Reject {
 	return reasons
 }
 
-// Land returns the node for a replacement: the planned destination while it is
-// under its ceiling, else the node that would be the coolest with the pod on
-// it, of those that take it. It returns an empty name if there is none.
+// Land returns the node for a replacement, among those that accept it: the
+// planned destination while it is under its ceiling, otherwise the node that
+// would be the coolest with the pod on it. It returns an empty name if there is
+// none.
 func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	if !c.moving {
 		return ""

@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Describe returns the pod as the extender would have decoded it.
+// Describe returns the pod in the form in which the extender would have decoded
+// it.
 func Describe(pod *v1.Pod) *extender.Pod {
 	record := informed.Pod(pod)
 	created := ""
@@ -29,9 +30,10 @@ func Describe(pod *v1.Pod) *extender.Pod {
 }
 
 // Land returns the node that the replacement of a move is nominated for, and
-// books it there; empty for a pod that replaces nothing, or that no node is cool
-// enough for. It is none that was closed since the observation, nor one that
-// does not take the pod, as far as is known: kube-scheduler has not asked.
+// books it there; empty for a pod that replaces nothing, or if no node is cool
+// enough. It never returns a node that was closed since the observation or
+// that, as far as known, does not accept the pod, because kube-scheduler has
+// not checked this.
 func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
 	c := a.consider(Describe(pod))
 	if c.Neutral() || !c.moving {
@@ -39,7 +41,7 @@ func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
 	}
 	node := c.Land(c.round.observation.Board.Names(), func(name string) bool { return a.observer.Store().Closed(name) == "" && takes(name) })
 	booked := c.move.State == ledger.Booked && c.move.Node == node
-	if node != "" && !booked { // a held pod that is asked for again has not been tried
+	if node != "" && !booked { // a held pod that is asked about again has not been tried
 		c.Reserve(node)
 	}
 	return node

@@ -10,17 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A replacement that the API server holds is nominated for its planned node, or
-// the coolest where that has filled up or was closed since the observation; all
-// others for none. Nobody has asked kube-scheduler's question by that.
+// A replacement held by the API server is nominated for its planned node, or
+// for the coolest if that has filled up or was closed since the observation;
+// other pods are not nominated. This does not count as a request by
+// kube-scheduler.
 func TestLandNominates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		used map[string]int64
 		move bool
 		want string
-		// cordoned and deleted are nodes that were after the observation.
+		// cordoned and deleted are nodes that were cordoned or deleted after the
+		// observation.
 		cordoned, deleted []string
-		// refusing are nodes that do not take the pod.
+		// refusing are nodes that do not accept the pod.
 		refusing []string
 	}{
 		"as planned":               {used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, want: "to"},
@@ -79,9 +81,9 @@ func TestLandNominates(t *testing.T) {
 	}
 }
 
-// A pod that is held still, because the API server refuses or is away, is asked
-// for again and again. As kube-scheduler has not tried to place it, its plan
-// stands.
+// A pod that is still held, because the API server refuses or is unreachable,
+// is asked about again and again. As kube-scheduler has not tried to place it,
+// its plan stays.
 func TestLandAgain(t *testing.T) {
 	b := newBridge(t)
 	for node, used := range map[string]int64{"from": 7000, "to": 2000, "other": 1000} {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// attacked is a cluster with one move in flight, from "from" to "to"; whoever
-// forges requests wants pods on "trap".
+// attacked is a cluster with one move in flight, from "from" to "to"; an
+// attacker who forges requests wants pods on "trap".
 func attacked(t *testing.T) (b *bridge, moved string) {
 	b = newBridge(t)
 	for name, used := range map[string]int64{"from": 7000, "to": 2000, "trap": 2500, "other": 3000} {
@@ -26,7 +26,8 @@ func attacked(t *testing.T) (b *bridge, moved string) {
 var attackedNodes = []string{"from", "to", "trap", "other"}
 
 // Requests about pods that the watch does not know change nothing, however many
-// come and whatever they say: no reservation, no charge, no attempt, no count.
+// arrive and whatever they claim: no reservation, no charge, no attempt, no
+// count.
 func TestForgedRequestsChangeNothing(t *testing.T) {
 	forgeries := map[string]func(n int) *extender.Pod{
 		"replacements that nobody made": func(n int) *extender.Pod { return webPod(fmt.Sprint("forged-", n)) },
@@ -72,8 +73,9 @@ func (b *bridge) move(podUID string) ledger.Move {
 	return move
 }
 
-// Whoever knows the UID of the replacement cannot say what it is or where it
-// goes: the rest is from the watch, and the plan stays.
+// An attacker who knows the UID of the replacement can neither change what it
+// is nor where it goes: everything else comes from the watch, and the plan
+// stays.
 func TestForgedFactsOfAKnownPod(t *testing.T) {
 	b, moved := attacked(t)
 	b.watch(webPod("new"))
@@ -95,8 +97,8 @@ func TestForgedFactsOfAKnownPod(t *testing.T) {
 	}
 }
 
-// What a request says of a pod that the watch knows is not believed: neither its
-// size, nor its owner, nor that it waits for volumes.
+// What a request claims about a pod that the watch knows is ignored: its size,
+// its owner, and whether it waits for volumes.
 func TestForgedSizeOfAKnownPod(t *testing.T) {
 	forgeries := map[string]func(*extender.Pod){
 		"vast":            func(p *extender.Pod) { p.CPUMilli = 8000 },
@@ -131,8 +133,8 @@ func TestForgedSizeOfAKnownPod(t *testing.T) {
 	}
 }
 
-// A request that has overtaken the watch is answered as the watch would have it,
-// if that comes soon; what is answered then counts.
+// A request that has overtaken the watch is answered as the watch would have
+// it, if that follows soon; the answer then counts.
 func TestOvertakingRequestsWaitForTheWatch(t *testing.T) {
 	b, moved := attacked(t)
 	told := time.AfterFunc(10*time.Millisecond, func() { show(b.observer, webPod("new")) })
@@ -146,8 +148,8 @@ func TestOvertakingRequestsWaitForTheWatch(t *testing.T) {
 	}
 }
 
-// A kube-scheduler in this process is believed: what it reserves counts even
-// where the watch is late, but takes no move.
+// A kube-scheduler in this process is trusted: what it reserves counts even if
+// the watch is late, but takes up no move.
 func TestCycleCountsBeforeTheWatch(t *testing.T) {
 	b, moved := attacked(t)
 	before := b.move(moved)
@@ -168,7 +170,8 @@ func TestCycleCountsBeforeTheWatch(t *testing.T) {
 	}
 }
 
-// What is charged for an alternative ends with the binding, wherever that is.
+// The charge for an alternative ends with the binding, wherever the pod is
+// bound.
 func TestAlternativesEndWithTheBinding(t *testing.T) {
 	b, _ := attacked(t)
 	b.observer.Latest().Board.Adjust("to", cluster.Charge{Usage: cluster.Amounts{4000, 0}})

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// client asks over one connection and costs next to nothing itself: its reads
-// block in the kernel, past Go's poller, and it allocates nothing.
+// client asks over one connection at almost no cost: its reads block in the
+// kernel, outside Go's poller, and it allocates nothing.
 type client struct {
 	conn     *os.File
 	incoming *bufio.Reader
@@ -73,7 +73,7 @@ func (c *client) reply() error {
 	return c.chunks()
 }
 
-// request reads one HTTP request and keeps nothing of it.
+// request reads one HTTP request and discards it.
 func (c *client) request() error {
 	length, err := c.head("")
 	if err != nil {

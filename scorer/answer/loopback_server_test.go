@@ -30,8 +30,8 @@ const (
 	mallocsPath = "/mallocs"
 )
 
-// TestLoopbackServer is no test but the process that BenchmarkLoopback asks,
-// until its standard input is closed.
+// TestLoopbackServer is not a test but the process that BenchmarkLoopback
+// queries, until its standard input is closed.
 func TestLoopbackServer(t *testing.T) {
 	handler := os.Getenv(loopbackHandler)
 	if handler == "" {
@@ -80,7 +80,7 @@ func serveLoopback(ctx context.Context, t *testing.T, handler string, listener n
 	return nil
 }
 
-// loopbackBridge is a cluster of which a tenth of the nodes is hot, whichever
+// loopbackBridge is a cluster in which a tenth of the nodes is hot, whichever
 // of them a request names.
 func loopbackBridge(t *testing.T) *bridge {
 	t.Helper()
@@ -145,9 +145,8 @@ func scoreAlike(args *extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 // answerNothing reads the request and replies with an empty body.
 func answerNothing(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
-// answerSocket answers one connection by a thread that blocks in the kernel,
-// without net/http or Go's poller: what no server on this machine can be better
-// than.
+// answerSocket answers one connection with a thread that blocks in the kernel,
+// without net/http or Go's poller: no server on this machine can be faster.
 func answerSocket(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	conn, err := listener.Accept()

@@ -20,15 +20,15 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// handlers are what a request is sent to: the extender; a handler that decodes
+// handlers are the targets of requests: the extender; a handler that decodes
 // with encoding/json into the Kubernetes types, decides nothing and answers;
-// one that reads the request and answers nothing, which is what net/http, the
-// kernel and the machine's noise cost by themselves; and the same without
-// net/http and Go's poller, the floor of the machine.
+// one that reads the request and answers nothing, which shows the cost of
+// net/http, the kernel and the machine's noise; and the same without net/http
+// and Go's poller, the floor of the machine.
 var handlers = []string{"evenkeel", "plain", "bare", "socket"}
 
-// BenchmarkLoopback measures requests of a pod of 6 kB over one kept-alive
-// connection to a process of its own, which knows 5,000 nodes, a tenth of them
+// BenchmarkLoopback measures requests for a pod of 6 kB over one kept-alive
+// connection to a separate process, which knows 5,000 nodes, a tenth of them
 // hot. Allocations are the server's.
 func BenchmarkLoopback(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {

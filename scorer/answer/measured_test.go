@@ -48,7 +48,7 @@ func TestFilterByMeasuredWindows(t *testing.T) {
 	}
 }
 
-// A pod of a DaemonSet has one node to go to, and goes there.
+// A pod of a DaemonSet has only one possible node and is let onto it.
 func TestLimitsDoNotHoldForDaemons(t *testing.T) {
 	daemon := strange("d", 1000)
 	daemon.OwnerKind, daemon.OwnerUID = "DaemonSet", "ds-1"
@@ -73,7 +73,7 @@ func TestLimitsDoNotHoldForDaemons(t *testing.T) {
 	}
 }
 
-// Planned destinations are no exception: one above a limit is rebooked.
+// Planned destinations are no exception: one above a limit is replaced.
 func TestLandingKeepsToTheLimits(t *testing.T) {
 	b := newBridge(t, func(config *observer.Config) {
 		byCrane(config)

@@ -10,23 +10,23 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// subject is the pod that an answer is about.
+// subject is the pod of a request.
 type subject struct {
 	ledger.Pod
 	ownerName        string
-	requests, limits cluster.Amounts // 0 is none
+	requests, limits cluster.Amounts // 0 means none
 	hasClaims        bool
-	// known reports whether the pod watch shows the pod without a node. Then all
-	// of this is from the watch; otherwise it is what the request says, which
-	// may be anybody's: good enough for an answer, and for nothing that others
-	// are answered by.
+	// known reports whether the pod watch shows the pod without a node. All fields
+	// then come from the watch; otherwise they come from the request, which anyone
+	// may have sent. That is good enough for an answer, but must not influence
+	// answers for others.
 	known bool
-	// charges reports whether the answer counts: the pod is known, or
-	// kube-scheduler itself speaks, in this process.
+	// charges reports whether the answer counts: the pod is known, or the request
+	// comes from kube-scheduler itself, in this process.
 	charges bool
 }
 
-// claimed returns what a request says of its pod.
+// claimed returns what a request claims about its pod.
 func claimed(pod *extender.Pod) subject {
 	created, _ := time.Parse(time.RFC3339, pod.Created) // an invalid time counts as unknown
 	return subject{
@@ -40,8 +40,8 @@ func claimed(pod *extender.Pod) subject {
 	}
 }
 
-// learn replaces what is said of a pod by what the watch shows of it, if it
-// shows the pod without a node.
+// learn replaces claims about a pod by what the watch shows, if it shows the
+// pod without a node.
 func (s *subject) learn(from *observer.Observer) {
 	pod := from.Unbound(s.UID)
 	if pod == nil {
@@ -53,7 +53,7 @@ func (s *subject) learn(from *observer.Observer) {
 	}
 }
 
-// unmeasured returns what the usage of the subject is estimated by.
+// unmeasured returns the data from which the subject's usage is estimated.
 func (s *subject) unmeasured() *observer.Unmeasured {
 	return &observer.Unmeasured{
 		UID: s.UID,

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// hostileBodies are requests that must be refused, with a word of the message.
+// hostileBodies are requests that must be refused, with a word from the error
+// message.
 var hostileBodies = map[string]struct {
 	body, message string
 }{
@@ -65,8 +66,8 @@ var hostileBodies = map[string]struct {
 	},
 }
 
-// TestHostileBodies verifies that a request which makes no sense is refused by
-// both verbs with a status of 400 and one line that says why.
+// TestHostileBodies verifies that both verbs refuse a nonsensical request with
+// status 400 and one line that explains why.
 func TestHostileBodies(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a", "b")})
 	for name, tc := range hostileBodies {
@@ -85,8 +86,8 @@ func TestHostileBodies(t *testing.T) {
 }
 
 // TestEveryCutAndFlip verifies on one request that no truncation is accepted,
-// that no changed byte makes for a panic, and that whatever is answered with
-// 200 keeps at least one node.
+// that no changed byte causes a panic, and that every 200 response keeps at
+// least one node.
 func TestEveryCutAndFlip(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a", "b")})
 	body := []byte(`{"Pod":{"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1.5"}}}]}},` +
@@ -113,8 +114,8 @@ func TestEveryCutAndFlip(t *testing.T) {
 	}
 }
 
-// TestTooLarge verifies that a client which sends 50 MB reads a 413, whether it
-// announces the length or not.
+// TestTooLarge verifies that a client that sends 50 MB receives a 413, whether
+// or not it announces the length.
 func TestTooLarge(t *testing.T) {
 	server := httptest.NewServer(newTestServer(t, Config{Answerer: newFakeAnswerer("a")}))
 	t.Cleanup(server.Close)
@@ -139,7 +140,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// endless reads as spaces, for ever.
+// endless yields spaces indefinitely.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -149,7 +150,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestBrokenBody verifies that a client which breaks off gets, and costs, no
+// TestBrokenBody verifies that a client that breaks off gets, and costs, no
 // more than an error.
 func TestBrokenBody(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
@@ -165,8 +166,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
 
-// TestMethodsAndPaths verifies what is served where, and how the rest is
-// refused.
+// TestMethodsAndPaths verifies what is served at which path, and how everything
+// else is refused.
 func TestMethodsAndPaths(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
 	body := `{"Pod":{},"NodeNames":["a"]}`
@@ -185,7 +186,7 @@ func TestMethodsAndPaths(t *testing.T) {
 		{http.MethodPost, "/filter/", 404, ""},
 		{http.MethodPost, "/filters", 404, ""},
 		{http.MethodPost, "/bind", 404, ""},
-		{http.MethodGet, "/nodes", 404, ""}, // no report was given
+		{http.MethodGet, "/nodes", 404, ""}, // no report was configured
 		{http.MethodGet, "/livez", 200, ""},
 		{http.MethodGet, "/readyz", 200, ""},
 		{http.MethodGet, "/healthz", 200, ""},
@@ -209,7 +210,7 @@ func newTestServer(t testing.TB, config Config) *Server {
 	return s
 }
 
-// post asks the handler and returns the status and the reply.
+// post sends a request to the handler and returns the status and the reply.
 func post(t testing.TB, h http.Handler, path string, body []byte) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))

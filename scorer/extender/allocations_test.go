@@ -16,7 +16,7 @@ import (
 // TestAllocations verifies that a request costs the same few allocations
 // whatever the number of names.
 func TestAllocations(t *testing.T) {
-	const most = 12 // 10, and a collection in between
+	const most = 12 // 10, plus a garbage collection in between
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range []int{100, 5000} {
 			names := nodeNames(size)

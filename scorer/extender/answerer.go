@@ -2,8 +2,8 @@ package extender
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// Absent is the value of a Pod's request when no container asks for that
-// resource, as opposed to asking for 0.
+// Absent is the value of a Pod's request if no container requests that
+// resource, as opposed to requesting 0.
 const Absent int64 = -1
 
 // Pod is what the extender reads of the pod in a request. It is reused after
@@ -14,22 +14,22 @@ type Pod struct {
 	// The controlling owner, empty if there is none.
 	OwnerUID, OwnerKind, OwnerName string
 
-	// Created is metadata.creationTimestamp as it was sent, in RFC 3339.
+	// Created is metadata.creationTimestamp as sent, in RFC 3339.
 	Created string
 	// TemplateHash distinguishes the revisions of one owner: the label
-	// controller-revision-hash for pods of StatefulSets and DaemonSets, else
+	// controller-revision-hash for pods of StatefulSets and DaemonSets, otherwise
 	// pod-template-hash.
 	TemplateHash string
 
-	// HasClaims reports whether volumes come by PersistentVolumeClaims, which
-	// may have to be provisioned before the pod is bound.
+	// HasClaims reports whether the pod has volumes from PersistentVolumeClaims,
+	// which may have to be provisioned before it is bound.
 	HasClaims bool
 
 	// Effective requests as kube-scheduler computes them (containers,
 	// sidecars, init containers, pod level, overhead), Absent if unset.
 	CPUMilli, MemoryBytes int64
 
-	// Effective limits by the same rules, 0 if unset.
+	// Effective limits by the same rules; 0 if unset.
 	LimitCPUMilli, LimitMemoryBytes int64
 }
 
@@ -45,11 +45,10 @@ type Round interface {
 	// unknown. It must not keep name.
 	Node(name []byte) cluster.NodeIndex
 
-	// Filter sets reasons[i] to the reason why nodes[i] is rejected; the
-	// reasons arrive as RejectNone. A negative index is an unknown node, which
-	// is kept whatever its reason. If every node is rejected the reply keeps
-	// them all (but see RejectLoad), so a Round must book a place only on a
-	// node it keeps.
+	// Filter sets reasons[i] to the reason why nodes[i] is rejected; the reasons
+	// arrive as RejectNone. A negative index is an unknown node, which is kept
+	// whatever its reason. If every node is rejected, the reply keeps them all
+	// (but see RejectLoad), so a Round must book only on a node that it keeps.
 	Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject)
 
 	// Prioritize sets scores[i], 0 to 10, higher for the better node; the
@@ -58,7 +57,7 @@ type Round interface {
 	Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []int8)
 }
 
-// Indexed is a Round that finds nodes by an Index. The Index replaces Node,
+// Indexed is a Round that finds nodes with an Index. The Index replaces Node,
 // which saves a call for each name.
 type Indexed interface {
 	Round
@@ -105,7 +104,8 @@ func (r Reject) String() string {
 	return rejectTexts[r].label
 }
 
-// Message returns the sentence that kube-scheduler puts into the pod's events.
+// Message returns the sentence that kube-scheduler includes in the pod's
+// events.
 func (r Reject) Message() string {
 	if r >= rejectCount {
 		return "rejected by evenkeel"

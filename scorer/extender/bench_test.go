@@ -37,8 +37,8 @@ func benchServer(b *testing.B, names []string) *Server {
 	return s
 }
 
-// BenchmarkHandler measures the handler alone. scorer/answer measures how
-// fast it is over a connection, compared with a handler that decides nothing.
+// BenchmarkHandler measures the handler alone. scorer/answer measures its speed
+// over a connection, compared with a handler that decides nothing.
 func BenchmarkHandler(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range benchSizes {
@@ -96,7 +96,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// discardWriter is a ResponseWriter to be used again and again.
+// discardWriter is a reusable ResponseWriter.
 type discardWriter struct {
 	header http.Header
 	code   int

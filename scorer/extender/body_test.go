@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// TestLogBodies verifies that what is asked is logged, cut where it is long,
-// and only if that is wanted.
+// TestLogBodies verifies that requests are logged only if enabled, and
+// truncated if long.
 func TestLogBodies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		log  bool

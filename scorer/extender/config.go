@@ -34,25 +34,25 @@ type Config struct {
 	// Listener to serve on; Run closes it.
 	Listener net.Listener
 	TLS      certs.Files
-	// InsecureAddress, if set, is served too, by plain HTTP whatever TLS is:
-	// for clients that are still to learn HTTPS.
+	// InsecureAddress, if set, is also served, by plain HTTP whatever TLS is, for
+	// clients that have not switched to HTTPS yet.
 	InsecureAddress string
 
-	// Status serves /status, to whoever can connect; nil means no such page.
+	// Status serves /status, to anyone who can connect; nil means no such page.
 	Status http.Handler
 
 	// Registerer of the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 
-	// LoadMessage is what kube-scheduler reports about a node that is rejected
-	// for RejectLoad; empty uses that reason's own message.
+	// LoadMessage is kube-scheduler's message for a node rejected with RejectLoad;
+	// empty uses the default message.
 	LoadMessage string
 	// RejectAll leaves a request without a node when every one of its nodes is
 	// rejected for RejectLoad. Otherwise all are kept.
 	RejectAll bool
-	// NamesOnly answers a filter request without node names with an error in
-	// the reply, as legacy extenders did that read only names. Otherwise whole
-	// nodes are accepted too, and only a request with neither is refused.
+	// NamesOnly answers a filter request without node names with an error in the
+	// reply, as legacy extenders do that read only names. Otherwise whole nodes
+	// are accepted as well, and only a request with neither is refused.
 	NamesOnly bool
 	// LogBodies logs the first 4 KiB of each request. That includes the pod's
 	// environment.
@@ -62,15 +62,15 @@ type Config struct {
 
 	// MaxBodyBytes is the largest request accepted.
 	MaxBodyBytes int64
-	// MaxConcurrent is how many requests are evaluated at once. Above it
-	// answers are neutral; above four times that, requests are refused.
+	// MaxConcurrent is how many requests are evaluated at once. Beyond it, answers
+	// are neutral; beyond four times as many, requests are refused.
 	MaxConcurrent int
 	// ListedRejects is how many rejected nodes a filter reply names with their
 	// reason; negative for none. See FullReplies.
 	ListedRejects int
-	// FullReplies names every rejected node in filter replies and every node in
-	// prioritize replies. kube-scheduler decides the same without it, and
-	// decoding the replies is most of an extender's cost to it.
+	// FullReplies includes every rejected node in filter replies and every node in
+	// prioritize replies. kube-scheduler's decisions are the same without it, and
+	// decoding the replies is most of what an extender costs it.
 	FullReplies bool
 	// Budget is the time above which a request counts as late. It should be the
 	// httpTimeout of kube-scheduler's extender entry.
@@ -80,7 +80,7 @@ type Config struct {
 	ShutdownTimeout time.Duration
 }
 
-// complete returns c with defaults, or an error that says what is invalid.
+// complete returns c with defaults, or an error that describes what is invalid.
 func (c Config) complete() (Config, error) {
 	if c.Answerer == nil {
 		return c, errors.New("extender: Answerer is missing")

@@ -11,15 +11,15 @@ import (
 )
 
 // maxConnectionAge bounds how long a connection is used, so that a client must
-// prove who it is again, and balancers can spread connections anew. A client
-// that was told of the end with a reply loses no request.
+// prove its identity again and balancers can redistribute connections. A client
+// that learns of the end from a reply loses no request.
 const maxConnectionAge = 5 * time.Minute
 
 // connection is what is known of a request's connection.
 type connection struct {
 	*gathering
 	opened time.Time
-	// by is the identity that the server had; nil without TLS.
+	// by is the server's identity for this connection; nil without TLS.
 	by *certs.Identity
 }
 
@@ -27,7 +27,7 @@ type connection struct {
 type connectionKey struct{}
 
 // withConnection adds a connection to the context of its requests. The
-// handshake comes later, so it may be by a newer identity. certificates are nil
+// handshake comes later, so it may use a newer identity. certificates are nil
 // without TLS.
 func withConnection(ctx context.Context, conn net.Conn, certificates *certs.Keeper) context.Context {
 	c := &connection{opened: time.Now()}
@@ -47,8 +47,8 @@ func connectionOf(r *http.Request) *connection {
 	return c
 }
 
-// ageing ends connections that are old, or were opened by certificates that
-// have changed since, after a reply. certificates are nil without TLS.
+// ageing ends, after a reply, connections that are old or were opened with
+// certificates that have changed since. certificates are nil without TLS.
 func ageing(next http.Handler, certificates *certs.Keeper) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != certificates.Current()) {
@@ -59,7 +59,7 @@ func ageing(next http.Handler, certificates *certs.Keeper) http.Handler {
 }
 
 // send writes a response, in one piece if it is short and the connection
-// gathers.
+// supports gathering.
 func send(w http.ResponseWriter, r *http.Request, body []byte) error {
 	if c := connectionOf(r); c != nil && len(body) <= gatherUpTo {
 		return c.reply(w, body)

@@ -12,7 +12,7 @@ var (
 
 var errNotQuantity = errors.New("neither a string nor a number where a quantity should be")
 
-// readContainers calls add with what each container asks for.
+// readContainers calls add with each container's requests and limits.
 func (r *reader) readContainers(add func(containerResources)) {
 	for range r.scan.Array {
 		c := containerResources{requests: noAmounts, limits: noAmounts}
@@ -51,8 +51,8 @@ func (r *reader) readAmounts(to *amounts) {
 	}
 }
 
-// readQuantity reads a quantity in units of 1/perOne. Like the API it takes
-// strings as they are (escapes are not resolved), numbers, and null for 0.
+// readQuantity reads a quantity in units of 1/perOne. Like the API it accepts
+// strings literally (escapes are not resolved), numbers, and null for 0.
 func (r *reader) readQuantity(perOne int64) int64 {
 	c := r.scan.Next()
 	start := r.scan.Offset()

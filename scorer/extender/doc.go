@@ -1,16 +1,16 @@
 // Package extender answers kube-scheduler over HTTP: which of these nodes may
-// take this pod (filter), and how much each is to be preferred (prioritize).
+// take this pod (filter), and which are preferred (prioritize).
 //
 // It decides nothing about usage. It reads the request in one pass over its
 // bytes, asks an Answerer by node index, and writes the reply. Whatever the
 // Answerer returns or the client sends, it guarantees:
 //
-//   - scheduling never suffers from lack of data: an unknown node is kept, an
-//     overloaded server keeps all nodes, and without Config.RejectAll a reply
-//     never rejects every node;
-//   - an invalid request gets a status other than 200 and one line, which
-//     kube-scheduler ignores when the extender is ignorable;
-//   - the work per request does not allocate in proportion to the node names.
+//   - - scheduling never suffers from a lack of data: an unknown node is kept,
+//     an overloaded server keeps all nodes, and without Config.RejectAll a
+//     reply never rejects every node;
+//   - - an invalid request gets a status other than 200 and a one-line error,
+//     which kube-scheduler ignores if the extender is ignorable;
+//   - - allocations per request do not grow in proportion to the node names.
 //
 // The wire format is that of k8s.io/kube-scheduler/extender/v1. Replies omit
 // what kube-scheduler assumes anyway: a node that a filter reply does not

@@ -26,7 +26,7 @@ type panicError struct {
 
 func (e panicError) Error() string { return fmt.Sprintf("the scorer panicked: %v", e.value) }
 
-// notAllowed returns the error that lists the allowed methods.
+// notAllowed returns an error that lists the allowed methods.
 func notAllowed(w http.ResponseWriter, methods ...string) error {
 	w.Header().Set("Allow", strings.Join(methods, ", "))
 	return statusError{http.StatusMethodNotAllowed, fmt.Errorf("use %s", strings.Join(methods, " or "))}
@@ -59,7 +59,7 @@ func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, oneLine(err.Error()), code)
 }
 
-// oneLine keeps a message to one line of sensible length.
+// oneLine reduces a message to one line of reasonable length.
 func oneLine(message string) string {
 	const limit = 300
 	if len(message) > limit {

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// The most that a pooled exchange keeps between requests: enough for 30,000
+// The maximum that a pooled exchange keeps between requests: enough for 30,000
 // node names, or for the 500 whole nodes that kube-scheduler sends in a cluster
 // of 5,000.
 const (
@@ -19,10 +19,10 @@ const (
 )
 
 const (
-	// firstRead is how many bytes the client's Content-Length alone may
-	// allocate. Beyond that the buffer grows with what arrives.
+	// firstRead is how many bytes are allocated on the client's Content-Length
+	// alone. Beyond that the buffer grows with what arrives.
 	firstRead = 256 << 10
-	// spare is the room in the buffer to see that a body has ended.
+	// spare is the space in the buffer needed to detect the end of a body.
 	spare = 512
 )
 
@@ -43,8 +43,8 @@ var (
 	errBusy     = errors.New("too many requests at once")
 )
 
-// read reads the body of r, at most limit bytes, into a buffer that grows as far
-// as there is room.
+// read reads the body of r, at most limit bytes, into a buffer that grows as
+// far as limits allow.
 func (e *exchange) read(r *http.Request, limit int64, room *limits) error {
 	if r.ContentLength > limit {
 		return errTooLarge
@@ -75,12 +75,12 @@ func (e *exchange) read(r *http.Request, limit int64, room *limits) error {
 	}
 }
 
-// growth is how many times larger the buffer gets where it is too small. The
-// smaller it is, the more often bytes are copied and memory is left to collect.
+// growth is the factor by which a buffer that is too small grows. With a
+// smaller one, bytes are copied more often and more memory is left to collect.
 const growth = 8
 
-// grow makes the buffer larger, up to a size, and reports whether there is room
-// for that.
+// grow enlarges the buffer, up to a maximum size, and reports whether limits
+// allow that.
 func (e *exchange) grow(largest int64, room *limits) bool {
 	size := min(max(growth*int64(cap(e.body)), firstRead+spare), largest)
 	if !room.grow(&e.hold, size-int64(cap(e.body))) {

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// fakeAnswerer knows some nodes, and for each the answer. It is its own Round.
+// fakeAnswerer knows some nodes, and the answer for each. It is its own Round.
 type fakeAnswerer struct {
 	names   []string
 	index   *Index
@@ -29,7 +29,7 @@ var (
 	_ Indexed  = indexedAnswerer{}
 )
 
-// indexedAnswerer is a fakeAnswerer that shows its index.
+// indexedAnswerer is a fakeAnswerer that exposes its index.
 type indexedAnswerer struct{ *fakeAnswerer }
 
 func (j indexedAnswerer) Begin() Round  { return j }
@@ -87,7 +87,7 @@ func (j *fakeAnswerer) Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []
 	}
 }
 
-// nodeNames returns count names as cloud providers give them.
+// nodeNames returns count names in the style of cloud providers.
 func nodeNames(count int) []string { return testkit.NodeNames(count) }
 
 // realisticPod is a pod of about 6 kB.

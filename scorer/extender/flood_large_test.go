@@ -1,7 +1,7 @@
 //go:build linux && !race
 
-// The race detector makes copying gigabytes so slow that the machine, and not
-// the server, misses deadlines.
+// The race detector makes copying gigabytes so slow that the machine, not the
+// server, misses deadlines.
 
 package extender
 
@@ -16,10 +16,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
-// Large bodies of others, 2 GB in all, take no more than the budget, and leave
-// every request of kube-scheduler answered, large ones too.
+// Large bodies from others, 2 GB in total, take no more memory than the budget,
+// and every request of kube-scheduler is still answered, including large ones.
 func TestLargeBodiesAreBounded(t *testing.T) {
-	const most = 512 << 20 // of heap, with what is not collected yet, and this test's own
+	const most = 512 << 20 // of heap, including uncollected garbage and this test's own
 	listener := listen(t)
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a"), Listener: listener})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -47,7 +47,7 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// peak watches how much bodies and the heap take.
+// peak tracks how much memory bodies and the heap take.
 type peak struct {
 	held   int64
 	heap   uint64

@@ -17,9 +17,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// flood keeps connections open that send this request, from this many addresses
-// of Linux' loopback net, until the test ends. It returns once all have been
-// opened.
+// flood keeps connections open that send this request, from the given number of
+// addresses on Linux' loopback network, until the test ends. It returns once
+// all of them have been opened.
 func flood(t *testing.T, server string, addresses, each int, request []byte) (opened *atomic.Int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -32,7 +32,7 @@ func flood(t *testing.T, server string, addresses, each int, request []byte) (op
 		attackers.Go(func() {
 			for ctx.Err() == nil {
 				attack(ctx, &dialer, server, request, opened)
-				select { // the machine is to be left some time for others than strangers
+				select { // leave the machine some time for others
 				case <-ctx.Done():
 				case <-time.After(20 * time.Millisecond):
 				}
@@ -45,8 +45,8 @@ func flood(t *testing.T, server string, addresses, each int, request []byte) (op
 	return opened
 }
 
-// attack sends a request as far as it is taken, and waits until the server has
-// enough of it.
+// attack sends a request as far as the server accepts it, and waits until the
+// server ends the connection.
 func attack(ctx context.Context, dialer *net.Dialer, server string, request []byte, opened *atomic.Int64) {
 	conn, err := dialer.DialContext(ctx, "tcp", server)
 	if err != nil {
@@ -66,8 +66,8 @@ func unfinished(size int) []byte {
 	return append([]byte(head), bytes.Repeat([]byte{' '}, size-2)...)
 }
 
-// steered makes sure that a well-behaved client is answered by the Answerer, as
-// often as given.
+// steered verifies that a well-behaved client is answered by the Answerer the
+// given number of times.
 func steered(t *testing.T, server string, times int, padding string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
@@ -94,8 +94,8 @@ func steered(t *testing.T, server string, times int, padding string) {
 	}
 }
 
-// Slow requests of others, as many as are answered at a time and more, from one
-// address and from many, leave every request of kube-scheduler answered.
+// Slow requests from others, as many as are answered at a time and more, from
+// one address or many, leave every request of kube-scheduler answered.
 func TestSlowRequestsSilenceNobody(t *testing.T) {
 	for name, tc := range map[string]struct{ addresses, each int }{
 		"of one client":   {1, 64},
@@ -109,8 +109,8 @@ func TestSlowRequestsSilenceNobody(t *testing.T) {
 	}
 }
 
-// Connections that others only open, as many as there may be and from as many
-// addresses, keep no new client out and end none that is answered.
+// Connections that others merely open, as many as allowed and from as many
+// addresses, keep no new client out and end none that is being answered.
 func TestOpenConnectionsShutNobodyOut(t *testing.T) {
 	address := runServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a")})
 	flood(t, address, 512, 1, []byte("POST /filter"))

@@ -20,9 +20,10 @@ import (
 	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
-// FuzzDecode verifies that whatever encoding/json rejects as JSON is rejected,
-// and that of whatever it takes for a request the same names, pod identity and
-// amounts are read. Repeated keys and null names are rejected on purpose.
+// FuzzDecode verifies that everything that encoding/json rejects as JSON is
+// rejected, and that from everything it accepts as a request the same names,
+// pod identity and amounts are read. Repeated keys and null names are
+// intentionally rejected.
 func FuzzDecode(f *testing.F) {
 	f.Add(namesRequest(f, realisticPod(), "a", "b"))
 	f.Add(marshal(f, extenderv1.ExtenderArgs{Pod: realisticPod(), Nodes: &v1.NodeList{Items: []v1.Node{realisticNode("a")}}}))
@@ -57,8 +58,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkGuided makes sure that an order learned from the same request changes
-// nothing of what is read.
+// checkGuided verifies that an order learned from the same request does not
+// change what is read.
 func checkGuided(t *testing.T, body []byte, want *request) {
 	t.Helper()
 	names := make([]string, len(want.names))
@@ -111,8 +112,7 @@ func checkDecoded(t *testing.T, body []byte, want extenderv1.ExtenderArgs, got *
 	checkReplies(t, got, want)
 }
 
-// longExponent matches quantities that keep resource.ParseQuantity busy for
-// minutes.
+// longExponent matches quantities that take resource.ParseQuantity minutes.
 var longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{3,}`)
 
 // checkReplies verifies that replies are valid and carry the request's nodes.
@@ -209,7 +209,7 @@ func podOf(pod *v1.Pod) Pod {
 	return p
 }
 
-// absurd reports whether some amount is negative or beyond int64, where the
+// absurd reports whether any amount is negative or exceeds int64, where the
 // extender saturates and Kubernetes wraps around.
 func absurd(pod *v1.Pod) bool {
 	found := false
@@ -231,7 +231,7 @@ func absurd(pod *v1.Pod) bool {
 }
 
 // FuzzQuantity verifies that a quantity is read as apimachinery reads it, or
-// handed over to it.
+// passed on to it.
 func FuzzQuantity(f *testing.F) {
 	for _, text := range []string{
 		"250m", "2", "1Gi", "1e3", "0.5", "1.5Gi", ".5", "5.", "007", "1E", "1Ei", "100n", "1u", "-1", "+1",
@@ -257,7 +257,7 @@ func FuzzQuantity(f *testing.F) {
 	})
 }
 
-// unitsOf converts a quantity the slow way.
+// unitsOf converts a quantity in the slow way.
 func unitsOf(q resource.Quantity, perOne int64) int64 {
 	n := new(big.Rat).SetInt64(perOne)
 	value, _ := new(big.Rat).SetString(q.AsDec().String())

@@ -7,22 +7,22 @@ import (
 )
 
 // gatherUpTo is the longest reply, in bytes without its header, that is sent in
-// one piece. A longer one fills the socket's buffer, so its reader should start
-// early.
+// one piece. A longer one fills the socket's buffer, so its reader should be
+// able to start early.
 const gatherUpTo = 32 << 10
 
 // gathering is a connection that sends a reply in one piece. net/http sends the
 // first 4 KiB separately, which wakes the waiting client twice and takes longer
 // than evaluating 500 nodes.
 //
-// With TLS it is below: it gathers records.
+// With TLS it is the layer below and gathers records.
 type gathering struct {
 	net.Conn
 
-	// mu guards the rest: TLS may write of its own accord, such as when the
-	// client changes keys.
+	// mu guards the other fields, because TLS may write on its own, for example
+	// when the client changes keys.
 	mu sync.Mutex
-	// on is set while a reply is written; held is what it has so far.
+	// on is set while a reply is being written; held is the part written so far.
 	on   bool
 	held []byte
 }

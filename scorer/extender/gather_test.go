@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A client gets the same replies whatever their length, and of short ones, on
-// one connection, each in one piece.
+// A client gets the same replies whatever their length, and short ones on one
+// connection arrive in one piece each.
 func TestRepliesInOnePiece(t *testing.T) {
 	names := nodeNames(3000)
 	listener := &countingListener{Listener: listen(t)}
@@ -49,8 +49,8 @@ func TestRepliesInOnePiece(t *testing.T) {
 	}
 }
 
-// After a reply that could not be sent whole the connection is closed, and what
-// was held does not come later.
+// After a reply that could not be sent completely the connection is closed, and
+// the held part is never sent.
 func TestUnsentReplyIsForgotten(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() {
@@ -98,7 +98,7 @@ func ask(t *testing.T, client *http.Client, url string, body []byte) []byte {
 	return got
 }
 
-// wholeReply keeps a response.
+// wholeReply stores a response.
 type wholeReply struct {
 	bytes.Buffer
 	header http.Header
@@ -107,14 +107,14 @@ type wholeReply struct {
 func (w *wholeReply) Header() http.Header { return w.header }
 func (w *wholeReply) WriteHeader(int)     {}
 
-// pieces writes a response as it comes.
+// pieces writes a response in the pieces in which it arrives.
 type pieces struct{ net.Conn }
 
 func (pieces) Header() http.Header { return http.Header{} }
 func (pieces) WriteHeader(int)     {}
 func (pieces) FlushError() error   { return nil }
 
-// countingListener counts what is written to its connections.
+// countingListener counts the writes to its connections.
 type countingListener struct {
 	net.Listener
 	writes atomic.Int64

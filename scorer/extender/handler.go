@@ -23,7 +23,7 @@ type verbs struct {
 
 	guide atomic.Pointer[Index] // of the newest round
 
-	jsonType []string // header value, made once
+	jsonType []string // header value, built once
 }
 
 // loadRefusal holds the settings of RejectLoad.
@@ -66,8 +66,8 @@ func (h *verbs) exchange(v verb, w http.ResponseWriter, r *http.Request) (result
 	return got, err
 }
 
-// overloaded returns the error of a request that is not read, or not to its end.
-// Its connection ends, so that nobody reads the rest.
+// overloaded returns the error for a request that is not read, or not to its
+// end. Its connection is closed, so that the rest is never read.
 func overloaded(w http.ResponseWriter) error {
 	w.Header().Set("Connection", "close")
 	return statusError{http.StatusServiceUnavailable, errBusy}
@@ -103,7 +103,7 @@ func (h *verbs) fill(v verb, e *exchange, w http.ResponseWriter, r *http.Request
 		return resultInvalid, statusError{http.StatusBadRequest, fmt.Errorf("decoding the request: %w", err)}
 	}
 	if err := r.Context().Err(); err != nil {
-		// Nobody reads the reply, so nothing must be booked for it.
+		// Nothing must be booked for a reply that no one reads.
 		return resultGone, statusError{http.StatusServiceUnavailable, fmt.Errorf("client gone: %w", err)}
 	}
 	if v == verbFilter {
@@ -112,7 +112,7 @@ func (h *verbs) fill(v verb, e *exchange, w http.ResponseWriter, r *http.Request
 	return h.prioritize(e, r), nil
 }
 
-// unread returns how a request ended whose body could not be read.
+// unread returns the result of a request whose body could not be read.
 func (h *verbs) unread(w http.ResponseWriter, r *http.Request, err error) (result, error) {
 	switch {
 	case errors.Is(err, errBusy):
@@ -147,7 +147,7 @@ func (h *verbs) filter(e *exchange, r *http.Request) result {
 }
 
 // relent keeps nodes after all were rejected: those that keepUnlessLoad kept,
-// or all.
+// or all of them.
 func (h *verbs) relent(e *exchange, kept bool) result {
 	why := neutralAllRejected
 	if len(e.reasons) == 1 {
@@ -168,7 +168,7 @@ func (h *verbs) prioritize(e *exchange, r *http.Request) result {
 }
 
 // wantsFull reports whether the reply must be complete: by configuration, or
-// for a person who uses curl with "?full".
+// for a user who calls it with "?full".
 func (h *verbs) wantsFull(r *http.Request) bool {
 	return h.config.FullReplies || r.URL.RawQuery == "full"
 }

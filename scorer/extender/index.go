@@ -15,7 +15,7 @@ import (
 // mistaken for a known one with a probability below 2^-45.
 type Index struct {
 	seed  maphash.Seed
-	slots []slot // open addressing; a power of two, at most half taken
+	slots []slot // open addressing; the size is a power of two, at most half occupied
 	order order
 }
 
@@ -26,7 +26,7 @@ type slot struct {
 }
 
 // NewIndex returns an Index in which the node names[i] has the index i. If a
-// name occurs twice the first counts.
+// name occurs twice, the first one counts.
 func NewIndex(names []string) *Index {
 	size := 2
 	for size < 2*len(names)+1 {
@@ -40,7 +40,7 @@ func NewIndex(names []string) *Index {
 	}
 }
 
-// fill enters all names. It reports whether their hashes are distinct.
+// fill adds all names. It reports whether their hashes are distinct.
 func (x *Index) fill(names []string) bool {
 	for i, name := range names {
 		hash := maphash.String(x.seed, name)

@@ -12,22 +12,23 @@ import (
 )
 
 const (
-	// refuseFactor times MaxConcurrent is how many requests may be in progress.
+	// refuseFactor times MaxConcurrent is the maximum number of requests in
+	// progress.
 	refuseFactor = 4
-	// bodiesFactor times MaxBodyBytes is how many bytes all bodies in progress
-	// may take.
+	// bodiesFactor times MaxBodyBytes is the maximum size of all bodies in
+	// progress.
 	bodiesFactor = 2
-	// clientsShare is the part of every limit that one client may take, so that
-	// no other is refused for it.
+	// clientsShare divides every limit to give the part that one client may take,
+	// so that no other is refused because of it.
 	clientsShare = 2
 )
 
-// limits bounds what requests in progress take, of all clients and of each. A
-// client is an address.
+// limits bounds what requests in progress take, in total and per client. A
+// client is identified by its address.
 //
-// At a limit the client that takes most yields to one that takes less: of its
-// requests the one ends that has waited longest for its client. A request of
-// kube-scheduler waits for nothing: its body is there when its header is.
+// At a limit, the client that takes most yields to one that takes less: its
+// request that has waited longest for the client is ended. A request of
+// kube-scheduler never waits, because its body arrives with its header.
 type limits struct {
 	requests, asking, bytes limit
 
@@ -36,9 +37,9 @@ type limits struct {
 	holds []*hold
 }
 
-// limit is the most of something that all clients and one of them may take. A
-// client yields to one that would have no more than half as much, if that is
-// what half says, else to one that would have no more.
+// limit is the maximum of a resource in total and for one client. A client
+// yields to one that would then have at most half as much if half is set,
+// otherwise to one that would have at most as much.
 type limit struct {
 	all, each int64
 	half      bool
@@ -46,15 +47,15 @@ type limit struct {
 
 func newLimit(all int64) limit { return limit{all: all, each: max(1, all/clientsShare)} }
 
-// hold is what one request in progress takes. It belongs to limits.
+// hold is what one request in progress takes. limits guards it.
 type hold struct {
 	client netip.Addr
 	// bytes is the size of its body's buffer.
 	bytes int64
-	// asking reports whether the Answerer works for it.
+	// asking reports whether the Answerer is working on it.
 	asking bool
-	// waiting reports whether it waits for its client. Only then it may be ended,
-	// by ending its connection.
+	// waiting reports whether it waits for its client. Only then may it be ended,
+	// by closing its connection.
 	waiting bool
 	// ended reports whether it had to yield.
 	ended bool
@@ -62,19 +63,19 @@ type hold struct {
 }
 
 func newLimits(config *Config) *limits {
-	// What a body's buffer may be larger than the body itself.
+	// How much larger than the body its buffer may be.
 	const slack = 4 << 10
 	l := &limits{
 		requests: newLimit(int64(refuseFactor * config.MaxConcurrent)),
 		asking:   newLimit(int64(config.MaxConcurrent)),
 		bytes:    newLimit(bodiesFactor * (config.MaxBodyBytes + slack)),
 	}
-	l.bytes.half = true // large bodies would end each other all the time
+	l.bytes.half = true // otherwise large bodies would keep ending each other
 	return l
 }
 
-// enter admits a request whose buffer already has some bytes, and reports
-// whether there is room for it. An admitted one has to leave.
+// enter admits a request whose buffer already holds some bytes, and reports
+// whether limits allow that. An admitted request must call leave.
 func (l *limits) enter(h *hold, bytes int64, w http.ResponseWriter, r *http.Request) bool {
 	*h = hold{client: conns.ClientOf(r.RemoteAddr), waiting: true, reply: w}
 	l.mu.Lock()
@@ -98,8 +99,8 @@ func (l *limits) grow(h *hold, more int64) bool {
 	return true
 }
 
-// received notes that a request has come completely, and reports whether it was
-// not ended before.
+// received records that a request has arrived completely, and reports whether
+// it had not been ended before.
 func (l *limits) received(h *hold) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,8 +108,8 @@ func (l *limits) received(h *hold) bool {
 	return !h.ended
 }
 
-// ask reports whether the Answerer may work for a request: always for the only
-// one of a client, so that no others keep kube-scheduler from being answered.
+// ask reports whether the Answerer may work on a request: always for a client's
+// only one, so that others cannot keep kube-scheduler from being answered.
 func (l *limits) ask(h *hold) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +118,7 @@ func (l *limits) ask(h *hold) bool {
 	return h.asking
 }
 
-// answered notes that a request only has to be sent its reply.
+// answered records that only the reply of a request is left to be sent.
 func (l *limits) answered(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +132,7 @@ func (l *limits) leave(h *hold) {
 	if i := slices.Index(l.holds, h); i >= 0 {
 		l.holds = slices.Delete(l.holds, i, i+1)
 	}
-	h.reply = nil // the pool must not hold the connection
+	h.reply = nil // the pool must not keep the connection alive
 }
 
 func (h *hold) one() int64  { return 1 }
@@ -144,8 +145,8 @@ func (h *hold) turn() int64 {
 	return 0
 }
 
-// fits reports whether a request may take more of something, and ends others
-// where that makes it fit.
+// fits reports whether a request may take more of a resource, and ends others
+// if that makes it fit.
 func (l *limits) fits(h *hold, most limit, more int64, of func(*hold) int64) bool {
 	for {
 		all, own := l.taken(h.client, of)
@@ -160,7 +161,8 @@ func (l *limits) fits(h *hold, most limit, more int64, of func(*hold) int64) boo
 	}
 }
 
-// taken returns how much of something all requests and those of a client take.
+// taken returns how much of a resource is taken by all requests and by those of
+// one client.
 func (l *limits) taken(client netip.Addr, of func(*hold) int64) (all, own int64) {
 	for _, h := range l.holds {
 		all += of(h)
@@ -172,7 +174,7 @@ func (l *limits) taken(client netip.Addr, of func(*hold) int64) (all, own int64)
 }
 
 // end ends the oldest waiting request of the client that takes most, if that is
-// no less than what another would take, or twice that.
+// at least what another would take, or twice as much.
 func (l *limits) end(other int64, twice bool, of func(*hold) int64) bool {
 	if twice {
 		other *= 2
@@ -193,7 +195,7 @@ func (l *limits) end(other int64, twice bool, of func(*hold) int64) bool {
 	l.holds = slices.Delete(l.holds, victim, victim+1)
 	h.ended = true
 	conn, past := http.NewResponseController(h.reply), time.Unix(1, 0)
-	_ = conn.SetReadDeadline(past) // where that is not supported the server's own deadlines end it
+	_ = conn.SetReadDeadline(past) // if that is unsupported, the server's own deadlines end it
 	_ = conn.SetWriteDeadline(past)
 	return true
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asks is a request in progress of a client, who is its number.
+// asks starts a request of a client.
 func (l *limits) asks(t *testing.T, client string, bytes int64) (*hold, bool) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/filter", nil)
@@ -17,9 +17,9 @@ func (l *limits) asks(t *testing.T, client string, bytes int64) (*hold, bool) {
 	return h, l.enter(h, bytes, httptest.NewRecorder(), r)
 }
 
-// At a limit the oldest waiting request of the client with most yields to one
-// with less; nobody takes more than a share, and nobody is ended while it is
-// worked for.
+// At a limit, the oldest waiting request of the client with most yields to one
+// with less; no client takes more than its share, and no request is ended while
+// it is being worked on.
 func TestLimitsAreShared(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// before are clients, in order; one in capitals is not waiting.
@@ -92,8 +92,8 @@ func TestBytesAreShared(t *testing.T) {
 		{second, size / 4, true},
 		{second, size / 2, false}, // beyond its share
 		{other, size, true},
-		{third, 3 * size / 4, false}, // the other has most, but not twice as much
-		{third, size / 2, true},      // now it has, and yields
+		{third, 3 * size / 4, false}, // the other has most, but less than twice as much
+		{third, size / 2, true},      // now it has twice as much, and yields
 		{other, 1, false},
 		{third, 2 * size, false},
 	} {
@@ -106,8 +106,9 @@ func TestBytesAreShared(t *testing.T) {
 	}
 }
 
-// The Answerer works for half as many requests of one client as of all, and for
-// one of each client however many others ask: they may all be strangers.
+// The Answerer works on at most half of the total number of requests for one
+// client, and always on one per client however many others ask, because they
+// may all be strangers.
 func TestTurnsAreShared(t *testing.T) {
 	l := newLimits(&Config{MaxConcurrent: 4, MaxBodyBytes: 1})
 	var got []bool

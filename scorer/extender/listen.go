@@ -14,8 +14,8 @@ import (
 )
 
 // Listen serves on an address until the context ends and then lets requests
-// finish: HTTPS as secured says, else HTTP. An empty address and "0" serve
-// nothing. what names the pages in errors.
+// finish: with HTTPS if secured is given, otherwise HTTP. An empty address and
+// "0" serve nothing. what names the pages in errors.
 func Listen(ctx context.Context, address, what string, handler http.Handler, secured ...*tls.Config) error {
 	if address == "" || address == "0" {
 		<-ctx.Done()

@@ -13,7 +13,7 @@ import (
 
 const loadHigh = "node memory load high"
 
-// TestLoad verifies what becomes of nodes that are rejected for their load.
+// TestLoad verifies what happens to nodes that are rejected for their load.
 func TestLoad(t *testing.T) {
 	rejecting := func(load ...string) *fakeAnswerer { return newFakeAnswerer("a", "b", "c").reject(RejectLoad, load...) }
 	for name, tc := range map[string]struct {
@@ -80,7 +80,7 @@ func TestRejectAllOfWholeNodes(t *testing.T) {
 	}
 }
 
-// TestSetLoad verifies that another policy's message and rule hold from then
+// TestSetLoad verifies that another policy's message and rule apply from then
 // on.
 func TestSetLoad(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
@@ -135,7 +135,8 @@ func TestNamesOnly(t *testing.T) {
 	}
 }
 
-// TestPages verifies that further pages are served, and change no other.
+// TestPages verifies that further pages are served and do not affect the
+// others.
 func TestPages(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a"), Pages: map[string]http.Handler{"/": Text("hello\n")}})
 	for name, tc := range map[string]struct {

@@ -29,7 +29,7 @@ type result uint8
 const (
 	resultOK         result = iota
 	resultNeutral           // answered without following the Answerer
-	resultInvalid           // 400: not a request that can be answered
+	resultInvalid           // 400: not an answerable request
 	resultTooLarge          // 413
 	resultOverloaded        // 503: too many requests at once
 	resultGone              // the client hung up before the reply

@@ -10,17 +10,15 @@ import (
 
 // order is the order in which requests name the nodes of an Index.
 // kube-scheduler lists nodes in an order that hardly changes, so a name is
-// mostly followed by the same name as in the request before. Comparing with
+// usually followed by the same name as in the previous request. Comparing with
 // that one costs a fraction of finding the name's end, hashing it and looking
 // it up.
 type order struct {
-	// quoted holds the names, quoted as in a request, one after the other; that
-	// of node i is from ends[i] to ends[i+1]. It is empty for a name that JSON
-	// escapes.
+	// quoted holds the names, quoted as in a request and concatenated; node i's
+	// name is from ends[i] to ends[i+1]. It is empty for a name that JSON escapes.
 	quoted []byte
 	ends   []uint32
-	// after[i] is one more than the node that last came after node i; 0 if none
-	// has.
+	// after[i] is one more than the node that last followed node i; 0 if none has.
 	after []atomic.Int32
 }
 
@@ -35,8 +33,8 @@ func newOrder(names []string) order {
 	return o
 }
 
-// next returns the node that last came after the given one, and the length of
-// its quoted name, if text begins with that; else -1.
+// next returns the node that last followed the given one and the length of its
+// quoted name if text begins with it; otherwise -1.
 func (o *order) next(node cluster.NodeIndex, text []byte) (next cluster.NodeIndex, length int) {
 	if node < 0 {
 		return -1, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// However requests order their names, and however well the last ones foretell
-// it, the nodes found are those of the names.
+// However requests order their names, and however well earlier ones predict it,
+// the nodes found are those named.
 func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	known := append(nodeNames(40), "a", "ab", `quo"ted`, "ümlaut", "")
 	index := NewIndex(known)
@@ -31,8 +31,8 @@ func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	}
 }
 
-// someOf is a window of the names in their order, as kube-scheduler sends it,
-// at times in disorder.
+// someOf returns a window of the names in order, as kube-scheduler sends it,
+// sometimes shuffled.
 func someOf(rnd *rand.Rand, all []string) []string {
 	start, length := rnd.IntN(len(all)), 1+rnd.IntN(len(all))
 	var names []string
@@ -45,7 +45,7 @@ func someOf(rnd *rand.Rand, all []string) []string {
 	return names
 }
 
-// What was found by one Index counts for nothing with the next.
+// What one Index has found has no effect on the next.
 func TestNodesAreFoundAgainInANewIndex(t *testing.T) {
 	before, after := NewIndex([]string{"a", "b", "c"}), NewIndex([]string{"c", "b"})
 	var e exchange
@@ -62,8 +62,8 @@ func TestNodesAreFoundAgainInANewIndex(t *testing.T) {
 	}
 }
 
-// A text that merely begins like the name that is expected is not taken for it,
-// and one that is no JSON is refused as ever.
+// A text that merely begins like the expected name is not taken for it, and
+// invalid JSON is still rejected.
 func TestOnlyWholeNamesAreExpected(t *testing.T) {
 	index := NewIndex([]string{"a", "b"})
 	var e exchange
@@ -98,7 +98,7 @@ func TestOnlyWholeNamesAreExpected(t *testing.T) {
 	}
 }
 
-// found is a round that does nothing but find nodes.
+// found is a round that only finds nodes.
 type found struct{ index *Index }
 
 func (f found) Index() *Index                              { return f.index }

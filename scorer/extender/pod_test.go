@@ -10,7 +10,7 @@ import (
 
 const mebi = 1 << 20
 
-// podCases hold pods as kube-scheduler sends them and what is read of them.
+// podCases hold pods as kube-scheduler sends them, with what is read from them.
 var podCases = map[string]struct {
 	pod  string
 	want Pod
@@ -122,8 +122,8 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// TestRealisticPod verifies the same on a pod as it comes from a Deployment,
-// and that reading it costs a few strings only.
+// TestRealisticPod verifies the same for a pod of a Deployment, and that
+// reading it allocates only a few strings.
 func TestRealisticPod(t *testing.T) {
 	pod := realisticPod()
 	body := namesRequest(t, pod, nodeNames(1000)...)

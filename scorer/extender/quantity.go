@@ -16,8 +16,8 @@ const (
 )
 
 // parseQuantity returns text in units of 1/perOne, rounded up. Negative
-// quantities, which no API server admits, become 0; those too large for int64,
-// which no node has, become math.MaxInt64.
+// quantities, which no API server accepts, become 0; quantities too large for
+// int64, which no node has, become math.MaxInt64.
 func parseQuantity(text []byte, perOne int64) (int64, error) {
 	if n, ok := plainQuantity(text, uint64(perOne)); ok {
 		return n, nil
@@ -94,8 +94,8 @@ func plainNumber(text []byte) (digits uint64, fraction int, suffix []byte) {
 	return digits, fraction, text[i:]
 }
 
-// suffixFactor returns what a suffix multiplies and divides by; the factor is 0
-// for an unknown suffix.
+// suffixFactor returns a suffix's factor and divisor; the factor is 0 for an
+// unknown suffix.
 func suffixFactor(suffix []byte) (factor, divisor uint64) {
 	switch string(suffix) {
 	case "":

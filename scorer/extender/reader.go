@@ -13,7 +13,7 @@ import (
 type reader struct {
 	body []byte
 	scan jsonscan.Scanner
-	// where lists the fields around the place where the scanner failed.
+	// where lists the fields that lead to the place where the scanner failed.
 	where string
 }
 
@@ -31,13 +31,12 @@ func (r *reader) end() error {
 	return nil
 }
 
-// errRepeated is a key that occurs twice in an object that the extender reads.
-// encoding/json's result for that depends on the order and on stale values.
+// errRepeated means that a key occurs twice in an object that the extender
+// reads. encoding/json's result then depends on the order and on stale values.
 var errRepeated = errors.New("key occurs twice")
 
 // members yields the members of an object that have one of these names. The
-// loop's body consumes the value, or leaves it to be skipped. It must not
-// break.
+// loop's body consumes the value or leaves it to be skipped. It must not break.
 func (r *reader) members(names []string) iter.Seq[string] {
 	return func(yield func(name string) bool) {
 		seen := uint32(0)
@@ -61,8 +60,8 @@ func (r *reader) members(names []string) iter.Seq[string] {
 }
 
 // indexOf returns the index of the name that matches a key, ignoring case like
-// encoding/json, or -1. Most keys differ in the first letter, so it checks that
-// before applying the Unicode rules.
+// encoding/json, or -1. Most keys differ in the first letter, so that is
+// checked before the Unicode rules are applied.
 func indexOf(names []string, key []byte) int {
 	if len(key) == 0 {
 		return -1

@@ -9,12 +9,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refusals bounds the lines about what is refused, of all servers of the
-// process: strangers decide how often that is, and its log is for others too.
+// refusals limits the log lines about refusals, for all servers of the process:
+// strangers control how often they occur, and the log has other users.
 var refusals = rate.Sometimes{First: 100, Interval: time.Second}
 
-// LogRefused logs at V(2) that something was refused, unless there were too many
-// such lines lately.
+// LogRefused logs a refusal at V(2), unless there have recently been too many
+// such lines.
 func LogRefused(logger klog.Logger, message string, keysAndValues ...any) {
 	if logger = logger.V(2); logger.Enabled() {
 		refusals.Do(func() { logger.Info(message, keysAndValues...) })

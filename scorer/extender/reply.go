@@ -12,16 +12,15 @@ const maxScore = 10
 type filterReply struct {
 	req     *request
 	reasons []Reject
-	// listed is how many rejected nodes are named with their reason. Those left
-	// out count as failed and unresolvable all the same; only their message is
-	// missing if the pod stays unscheduled.
+	// listed is how many rejected nodes are named with their reason. The omitted
+	// ones still count as failed and unresolvable; only their message is missing
+	// if the pod stays unscheduled.
 	listed int
-	// loadMessage is that of RejectLoad, escaped for JSON.
+	// loadMessage is RejectLoad's message, escaped for JSON.
 	loadMessage string
 }
 
-// noNamesReply is an ExtenderFilterResult that reports a mistake in the
-// request.
+// noNamesReply is an ExtenderFilterResult that reports an error in the request.
 const noNamesReply = `{"Error":"the request has no NodeNames; set nodeCacheCapable for this extender"}` + "\n"
 
 // appendTo writes an ExtenderFilterResult. kube-scheduler reads a missing, null
@@ -42,7 +41,7 @@ func (f filterReply) appendTo(dst []byte) []byte {
 }
 
 // appendKept copies the kept elements. It copies adjacent ones together with
-// the bytes between them, so with nothing rejected there is one copy.
+// the bytes between them, so if nothing is rejected there is a single copy.
 func (f filterReply) appendKept(dst []byte, at func(i int) span) []byte {
 	first := len(dst)
 	for i := 0; i < len(f.reasons); i++ {
@@ -112,8 +111,8 @@ func (r *request) appendName(dst []byte, i int) []byte {
 	return append(dst, r.body[name.start:name.end]...)
 }
 
-// scoreTexts are the ends of the elements of a HostPriorityList, each with the
-// comma before the next.
+// scoreTexts are the ends of the elements of a HostPriorityList, each including
+// the comma before the next element.
 var scoreTexts = [maxScore + 1]string{
 	`,"Score":0},`, `,"Score":1},`, `,"Score":2},`, `,"Score":3},`, `,"Score":4},`, `,"Score":5},`,
 	`,"Score":6},`, `,"Score":7},`, `,"Score":8},`, `,"Score":9},`, `,"Score":10},`,
@@ -123,15 +122,15 @@ var scoreTexts = [maxScore + 1]string{
 type prioritizeReply struct {
 	req    *request
 	scores []int8
-	// full names every node with its score as the Answerer gave it.
+	// full includes every node with its score as the Answerer gave it.
 	full bool
 }
 
 // appendTo writes a HostPriorityList. kube-scheduler adds the scores to those
-// of its plugins, so only their differences count: unless full, the lowest
-// score of the request is subtracted from all, and nodes that then have 0 are
-// left out. Equal scores give an empty list, so that kube-scheduler orders the
-// nodes as if there were no extender.
+// of its plugins, so only their differences matter: unless full, the request's
+// lowest score is subtracted from all, and nodes that then have 0 are left out.
+// Equal scores give an empty list, so that kube-scheduler orders the nodes as
+// if there were no extender.
 func (p prioritizeReply) appendTo(dst []byte) []byte {
 	base := int8(0)
 	if !p.full {

@@ -148,7 +148,8 @@ func TestNamesAndNodes(t *testing.T) {
 	}
 }
 
-// TestPooledExchanges verifies that nothing of one request shows in the next.
+// TestPooledExchanges verifies that nothing from one request shows up in the
+// next.
 func TestPooledExchanges(t *testing.T) {
 	answerer := newFakeAnswerer("a", "b").reject(RejectHot, "b")
 	var got Pod
@@ -165,8 +166,8 @@ func TestPooledExchanges(t *testing.T) {
 	}
 }
 
-// TestRejects verifies that the reasons have labels of their own, and messages
-// that can be written into JSON as they are.
+// TestRejects verifies that the reasons have distinct labels, and messages that
+// can be written into JSON unescaped.
 func TestRejects(t *testing.T) {
 	seen := map[string]bool{}
 	for r := range rejectCount + 1 {

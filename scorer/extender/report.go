@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// Report is a page: it returns a value to be served as JSON. The request's
+// Report is a page that returns a value to be served as JSON. The request's
 // query may narrow it down.
 type Report func(r *http.Request) (any, error)
 
@@ -41,7 +41,7 @@ func (report Report) serve(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// Text is a page that never changes.
+// Text is a page with constant content.
 func Text(text string) http.Handler {
 	return adapter(func(w http.ResponseWriter, r *http.Request) error {
 		if err := readOnly(w, r); err != nil {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// routes finds the handler of a path. A verb is recognised by the last element,
-// because kube-scheduler puts its urlPrefix before it; other paths match
-// exactly.
+// routes finds the handler of a path. A verb is recognized by the last element,
+// because kube-scheduler prepends its urlPrefix; other paths match exactly.
 type routes struct {
 	filter, prioritize http.Handler
 	exact              map[string]http.Handler
@@ -60,6 +59,6 @@ func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}).ServeHTTP(w, req)
 }
 
-// reports are pages that name nodes and pods. Whoever connects to kube-scheduler's
-// port may not read them.
+// reports are pages that name nodes and pods. Whoever connects to
+// kube-scheduler's port is not allowed to read them.
 var reports = []string{"nodes", "shadow", "explain"}

@@ -17,7 +17,7 @@ import (
 )
 
 // TestKubeScheduler verifies with kube-scheduler's own client that it
-// understands the replies, with names and with whole nodes on the wire.
+// understands the replies, both with names and with whole nodes on the wire.
 func TestKubeScheduler(t *testing.T) {
 	names := nodeNames(300)
 	answerer := newFakeAnswerer(names...).reject(RejectHot, names[0], names[7], names[299]).score(8, names[1]).score(3, names[2])
@@ -60,8 +60,8 @@ func TestKubeScheduler(t *testing.T) {
 	}
 }
 
-// TestKubeSchedulerKeepsNodes verifies that nothing the server can answer makes
-// kube-scheduler believe that no node is left.
+// TestKubeSchedulerKeepsNodes verifies that no possible response of the server
+// makes kube-scheduler believe that no node is left.
 func TestKubeSchedulerKeepsNodes(t *testing.T) {
 	answerer := newFakeAnswerer("a", "b").reject(RejectHot, "a", "b")
 	server := httptest.NewServer(newTestServer(t, Config{Answerer: answerer}))

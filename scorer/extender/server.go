@@ -20,9 +20,9 @@ import (
 
 // The limits of a connection. kube-scheduler's client drops idle connections
 // after 90 s. The server waits longer, because a request sent while the server
-// closes the connection fails and is not repeated. Nothing else waits much longer
-// than kube-scheduler does, which is 200 ms as configured here and 5 s unless it
-// is configured: what comes or is taken later serves nobody.
+// closes the connection fails and is not repeated. All other timeouts are not
+// much longer than kube-scheduler waits, which is 200 ms as configured here and
+// 5 s by default: anything later is useless.
 const (
 	readHeaderTimeout = time.Second
 	readTimeout       = 2 * time.Second
@@ -34,7 +34,7 @@ const (
 // Server answers kube-scheduler.
 type Server struct {
 	config Config
-	// certificates are nil if plain HTTP alone is served.
+	// certificates are nil if only plain HTTP is served.
 	certificates *certs.Keeper
 	verbs        *verbs
 	routes       *routes
@@ -159,7 +159,7 @@ func open(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // serving returns a listener with HTTPS, or with plain HTTP without
-// certificates, and logs who will be answered.
+// certificates, and logs which clients will be answered.
 func (s *Server) serving(ctx context.Context, listener net.Listener, certificates *certs.Keeper) net.Listener {
 	logger, address := klog.FromContext(ctx), listener.Addr().String()
 	clients := certificates != nil && s.config.TLS.ClientCAFile != ""
@@ -174,8 +174,9 @@ func (s *Server) serving(ctx context.Context, listener net.Listener, certificate
 	return tls.NewListener(gathers, certificates.Config())
 }
 
-// Loopback reports whether only this host reaches an address, such as
-// "127.0.0.1:8888" or "localhost:8888". One without a host is all interfaces.
+// Loopback reports whether an address can only be reached from this host, such
+// as "127.0.0.1:8888" or "localhost:8888". An address without a host means all
+// interfaces.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -186,7 +187,7 @@ func Loopback(address string) bool {
 }
 
 func (s *Server) httpServer(ctx context.Context) *http.Server {
-	// HTTP/1.1 only: kube-scheduler has a request or two in flight at a time
+	// HTTP/1.1 only: kube-scheduler has one or two requests in flight at a time
 	// and gains nothing from streams.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)

@@ -47,8 +47,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// TestRun verifies the life of a server: it serves, it stops when its context
-// ends, it waits for the request under way.
+// TestRun verifies a server's life cycle: it serves, stops when its context
+// ends, and waits for the request in progress.
 func TestRun(t *testing.T) {
 	judging, release := make(chan struct{}), make(chan struct{})
 	answerer := newFakeAnswerer("a")
@@ -110,7 +110,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("prioritize reply %q, want no scores", got)
 	}
 
-	// Requests whose bodies do not end take all that one client may have.
+	// Requests whose bodies never end use up one client's share.
 	bodies := make([]*io.PipeWriter, 0, refuseFactor)
 	done := make(chan struct{})
 	for range refuseFactor/clientsShare - 1 {
@@ -153,7 +153,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestClientGone verifies that nothing is booked for a client that left.
+// TestClientGone verifies that nothing is booked for a client that has
+// disconnected.
 func TestClientGone(t *testing.T) {
 	answerer := newFakeAnswerer("a")
 	answerer.before = func(*Pod) { t.Error("the answerer was asked") }
@@ -168,8 +169,8 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// TestStatus verifies that a server has one report, and says where the others
-// are.
+// TestStatus verifies that a server has one report, and that it says where the
+// others are.
 func TestStatus(t *testing.T) {
 	status := Report(func(r *http.Request) (any, error) {
 		switch r.URL.RawQuery {

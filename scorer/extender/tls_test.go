@@ -23,8 +23,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// TestTLS verifies that clients need a certificate, and the server's limits on
-// what is negotiated.
+// TestTLS verifies that clients need a certificate, and the server's
+// restrictions on negotiation.
 func TestTLS(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{
@@ -63,7 +63,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// files are those of a server, which tests change.
+// files are a server's certificate files, which tests change.
 type files struct {
 	t *testing.T
 	certs.Files
@@ -90,8 +90,8 @@ func (f *files) become(from pki) {
 	}
 }
 
-// A client that comes again is asked for its certificate again: the CA may have
-// changed since.
+// A returning client must present its certificate again, because the CA may
+// have changed since.
 func TestSessionsAreNotResumed(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{
@@ -117,8 +117,8 @@ func TestSessionsAreNotResumed(t *testing.T) {
 	}
 }
 
-// A connection that is old, or was opened under other certificates, ends with a
-// reply that says so: its client loses no request.
+// A connection that is old, or was opened with other certificates, ends with a
+// reply that says so, and its client loses no request.
 func TestConnectionsEnd(t *testing.T) {
 	pki := newPKI(t)
 	keepers := [2]*certs.Keeper{}
@@ -153,9 +153,9 @@ func TestConnectionsEnd(t *testing.T) {
 	}
 }
 
-// Over TLS too a short reply comes in one piece, and clients with other
-// certificates are served from when the files change, on the same listener: a
-// client that keeps its connection is not interrupted.
+// Over TLS, too, a short reply comes in one piece. Clients with new
+// certificates are served as soon as the files change, on the same listener,
+// and a client that keeps its connection is not interrupted.
 func TestRotationUnderRequests(t *testing.T) {
 	first, second := newPKI(t), newPKI(t)
 	f, listener := newFiles(t, first), &countingListener{Listener: listen(t)}
@@ -183,7 +183,7 @@ func TestRotationUnderRequests(t *testing.T) {
 		if got := ask(t, old, url, request); !bytes.Equal(got, want) {
 			t.Fatalf("reply %.80q", got)
 		}
-		// The first one comes after a handshake.
+		// The first reply comes after a handshake.
 		if wrote := listener.writes.Load() - before; number > 0 && wrote != 1 {
 			t.Errorf("%d bytes came in %d pieces", len(want), wrote)
 		}
@@ -207,7 +207,7 @@ func TestRotationUnderRequests(t *testing.T) {
 	}
 }
 
-// While HTTPS is served at one address plain HTTP may be served at another.
+// While HTTPS is served at one address, plain HTTP may be served at another.
 func TestBothListeners(t *testing.T) {
 	pki, free := newPKI(t), listen(t)
 	plain := free.Addr().String()
@@ -229,7 +229,7 @@ func TestBothListeners(t *testing.T) {
 	}
 }
 
-// Without both addresses none is served.
+// If either address is unavailable, neither is served.
 func TestSecondAddressTaken(t *testing.T) {
 	pki, taken := newPKI(t), listen(t)
 	s := newTestServer(t, Config{

@@ -22,13 +22,13 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 )
 
-// noon is the present in these tests.
+// noon is the current time in these tests.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 var max1h = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
-// off is a Policy that publishes nothing, with every part ready to be switched
-// on.
+// off returns a Policy that publishes nothing, with every part ready to be
+// enabled.
 func off() Policy {
 	return Policy{
 		Annotations: Annotations{
@@ -43,36 +43,35 @@ func off() Policy {
 	}
 }
 
-// marking is the Policy of the label and the taint.
+// marking returns the Policy with the label and the taint.
 func marking() Policy {
 	p := off()
 	p.Label.Enabled, p.Taint.Enabled = true, true
 	return p
 }
 
-// grading is the Policy of both taints.
+// grading returns the Policy with both taints.
 func grading() Policy {
 	p := off()
 	p.Taint.Enabled, p.RejectTaint.Enabled = true, true
 	return p
 }
 
-// publishing is the Policy of the annotations.
+// publishing returns the Policy with the annotations.
 func publishing(windows ...usage.Window) Policy {
 	p := off()
 	p.Annotations.Enabled, p.Annotations.Windows = true, windows
 	return p
 }
 
-// everything is the Policy of all there is.
+// everything returns the Policy with all parts.
 func everything() Policy {
 	p := marking()
 	p.Annotations = publishing(usage.Avg5m).Annotations
 	return p
 }
 
-// measured makes a node with a usage of 38 % CPU and 50 % memory in the
-// windows.
+// measured makes a node with 38 % CPU and 50 % memory usage in the windows.
 func measured(object Object, at time.Time, windows ...usage.Window) Node {
 	n := Node{Object: object, Known: true, At: at, Percent: map[usage.Window]cluster.Percents{}}
 	for _, w := range windows {
@@ -88,14 +87,14 @@ func hot(node Node) Node {
 
 func text(r record) string { return r.text() }
 
-// api is an API server of nodes that holds patches to their resourceVersion.
+// api is an API server with nodes that checks the resourceVersion of patches.
 type api struct {
 	*fake.Clientset
 	mu      sync.Mutex
 	patches []string
 	reads   int
-	// before is called before each patch, for others to come in between; its
-	// error is the answer.
+	// before is called before each patch, so that others can write in between; its
+	// error is the response.
 	before func(name string) error
 }
 
@@ -140,7 +139,7 @@ func (a *api) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
-// change is another writer's.
+// change is a change by another writer.
 func (a *api) change(name string, how func(*v1.Node)) error {
 	nodes := v1.SchemeGroupVersion.WithResource("nodes")
 	object, err := a.Tracker().Get(nodes, "", name)
@@ -164,8 +163,8 @@ func (a *api) node(t *testing.T, name string) *v1.Node {
 	return node
 }
 
-// state returns the nodes as they are at the API server, with what is known of
-// them from the function.
+// state returns the nodes as stored in the API server, combined with what known
+// returns about them.
 func (a *api) state(t *testing.T, known func(Object) Node) func() []Node {
 	return func() []Node {
 		list, err := a.CoreV1().Nodes().List(context.WithoutCancel(t.Context()), metav1.ListOptions{})

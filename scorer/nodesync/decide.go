@@ -13,18 +13,18 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 )
 
-// Object is what is on a node, at one resourceVersion.
+// Object is the current content of a node, at one resourceVersion.
 type Object struct {
 	Name, UID string
 	// ResourceVersion may be empty; the node is then read before it is changed.
 	ResourceVersion string
 	// Labels, Annotations and Taints are never modified. Annotations need only
-	// the record and the keys that annotations.ParseKey knows.
+	// contain the record and the keys that annotations.ParseKey knows.
 	Labels, Annotations map[string]string
 	Taints              []v1.Taint
 }
 
-// ObjectOf returns what is on a node.
+// ObjectOf returns the content of a node.
 func ObjectOf(node *v1.Node) Object {
 	return Object{
 		Name: node.Name, UID: string(node.UID), ResourceVersion: node.ResourceVersion,
@@ -32,25 +32,25 @@ func ObjectOf(node *v1.Node) Object {
 	}
 }
 
-// Node is what is on a node and what is known of it.
+// Node combines the content of a node with what is known about it.
 type Node struct {
 	Object
-	// Known reports whether usage is known. Hot, if it is, reports whether the
-	// node is hot by the lines of eviction, hysteresis included.
+	// Known reports whether usage is known. Hot reports whether a known node is
+	// hot according to the evict lines, including hysteresis.
 	Known, Hot bool
 	// AboveReject reports whether the node is above a reject line, BelowReject
-	// whether it is clearly below all of them. Between the two it stays as it
-	// is: what is on the node remembers which it was.
+	// whether it is clearly below all of them. In between, nothing changes: the
+	// marks on the node preserve the previous state.
 	AboveReject, BelowReject bool
 	// Out reports whether the policy excludes the node: nothing is published on
 	// it.
 	Out bool
-	// At is the latest time at which Percent was measured; it is the timestamp
-	// of the annotations.
+	// At is the latest time of measurement of Percent, and the timestamp of the
+	// annotations.
 	At time.Time
-	// Percent is usage in percent of capacity. It must not have windows that
+	// Percent is usage in percent of capacity. It must not include windows that
 	// were read from annotations: writing them back would make them look fresh
-	// forever.
+	// indefinitely.
 	Percent map[usage.Window]cluster.Percents
 }
 
@@ -76,7 +76,7 @@ const maxAhead = time.Minute
 // measurements.
 const highestPercent = 150
 
-// Decide returns what has to change on a node to match the policy at a time.
+// Decide returns what has to change on a node at a time to match the policy.
 func Decide(policy Policy, node Node, now time.Time) Decision {
 	key := policy.recordKey()
 	owned, corrupt := readRecord(node.Annotations, key)
@@ -108,21 +108,21 @@ func Decide(policy Policy, node Node, now time.Time) Decision {
 	case !owns.empty() && text != current:
 		patch.record, patch.recordChanged = &text, true
 	case owns.empty() && exists && !corrupt:
-		// A corrupt record stays for a person to inspect.
+		// A corrupt record stays so that a user can inspect it.
 		patch.recordChanged = true
 	}
 	return decision
 }
 
-// wish is the wanted value of a key, or with keep the value that we wrote
+// wish is the wanted value of a key or, with keep, the value that we wrote
 // before.
 type wish struct {
 	value string
 	keep  bool
 }
 
-// reconcile returns what to change on a node, which keys and values are then
-// ours, and the keys that another writer has taken. Keys of ours that are not
+// reconcile returns what to change on a node, which keys and values are ours
+// afterwards, and which keys another writer has taken. Our keys that are not
 // wanted are removed.
 func reconcile(have, ours map[string]string, want map[string]wish) (changes, map[string]string, []string) {
 	changed, owns := changes{}, map[string]string{}
@@ -177,7 +177,7 @@ func (p Policy) taints(node Node) map[string]wish {
 type answer uint8
 
 const (
-	asItIs answer = iota // nothing that is known speaks for a change
+	asItIs answer = iota // nothing known calls for a change
 	without
 	with
 )
@@ -192,8 +192,8 @@ func (n *Node) hot() answer {
 	return without
 }
 
-// aboveReject is with on every hot node, whatever the lines, so that two taints
-// are always worse than one.
+// aboveReject is yes for every hot node, whatever the lines, so that two taints
+// always mean a hotter node than one.
 func (n *Node) aboveReject() answer {
 	switch {
 	case !n.Known:
@@ -217,8 +217,8 @@ func (m Mark) wishes(should answer) map[string]wish {
 	return map[string]wish{m.Key: {value: m.Value}}
 }
 
-// wishes returns the wanted annotations of a node: rewritten if due, else as
-// they are.
+// wishes returns the wanted annotations of a node: new values if due, otherwise
+// the current ones.
 func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) map[string]wish {
 	if !a.Enabled {
 		return nil
@@ -240,11 +240,11 @@ func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) ma
 
 var published = map[usage.Metric]cluster.Resource{usage.CPU: cluster.CPU, usage.Memory: cluster.Memory}
 
-// due reports whether a window has to be written. Time is divided into periods,
-// shifted by the node's name, so that the nodes of a cluster are written one
-// after the other. Longer periods that are multiples of a shorter one begin
-// together with it, so that one patch is enough. The period is that of the
-// measurement, not of the write, which is always a little later.
+// due reports whether a window has to be written. Time is divided into periods
+// that are shifted according to the node's name, so that the nodes of a cluster
+// are written one after another. Periods that are multiples of a shorter one
+// begin together with it, so that one patch is enough. The relevant period is
+// that of the measurement, not of the write, which is always a little later.
 func (a Annotations) due(node Node, window usage.Window, written string, now time.Time) bool {
 	period := a.period(window)
 	if node.At.Sub(now) > maxAhead || !now.Before(node.At.Add(period+annotations.Grace)) {
@@ -274,7 +274,7 @@ func shiftOf(name string) int64 {
 }
 
 // softTaints returns the values of the taints with the effect PreferNoSchedule,
-// by key. A taint with the same key and another effect is a different taint.
+// by key. A taint with the same key but another effect is a different taint.
 func softTaints(taints []v1.Taint) map[string]string {
 	soft := map[string]string{}
 	for _, taint := range taints {

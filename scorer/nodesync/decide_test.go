@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 )
 
-// object returns what a node has, and labels that its record has.
+// object returns a node's content, with labels that are in its record.
 func object(labels map[string]string, r record) Object {
 	o := Object{Name: "a", ResourceVersion: "7", Labels: labels}
 	if !r.empty() {
@@ -119,7 +119,7 @@ func TestDecideOfTaints(t *testing.T) {
 		hot    bool
 		want   []v1.Taint // nil: unchanged
 		gone   bool
-		lost   bool // usage is not known
+		lost   bool // usage is unknown
 	}{
 		"of unknown usage, hot before":   {taints: []v1.Taint{soft, full}, record: ours, lost: true},
 		"of unknown usage, cool before":  {taints: []v1.Taint{full}, hot: true, lost: true},
@@ -152,7 +152,7 @@ func TestDecideOfAnnotations(t *testing.T) {
 	policy := publishing(usage.Avg5m)
 	plus := policy
 	plus.Annotations.Unit, plus.Annotations.Location = annotations.Percent, shanghai
-	// written makes the object on which both annotations are as at a time.
+	// written makes the object whose two annotations were written at a time.
 	written := func(unit annotations.Unit, at time.Time, zone *time.Location) Object {
 		r := record{Annotations: map[string]string{
 			"cpu_usage_avg_5m": annotations.Format(20, unit, at, zone), "mem_usage_avg_5m": annotations.Format(20, unit, at, zone),
@@ -211,9 +211,8 @@ func TestDecideOfAnnotations(t *testing.T) {
 	}
 }
 
-// Once written, the nodes come one after the other: with a pass every 15
-// seconds each is patched once per period, and no pass patches many more than
-// its share.
+// Nodes are written one after another: with a pass every 15 seconds, each is
+// patched once per period, and no pass patches many more than its share.
 func TestNodesTakeTurns(t *testing.T) {
 	const nodes, passes = 600, 4 * 12 // 12 minutes are 4 periods of 3
 	policy := publishing(usage.Avg5m, max1h)
@@ -263,7 +262,7 @@ func after(have map[string]string, patch Patch) map[string]string {
 	return all
 }
 
-// What is written is what the source of annotations reads.
+// What is written can be read by the source of annotations.
 func TestTheSourceReadsWhatIsWritten(t *testing.T) {
 	policy := publishing(off().Annotations.Windows...)
 	patch := Decide(policy, measured(Object{Name: "a"}, noon, policy.Annotations.Windows...), noon).Patch

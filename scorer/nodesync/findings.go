@@ -3,7 +3,7 @@ package nodesync
 // maxExamples is how many nodes a log line names at most.
 const maxExamples = 5
 
-// findings count the nodes with keys of other writers and with unreadable
+// findings counts the nodes with other writers' keys and with unreadable
 // records.
 type findings map[Foreign]*finding
 

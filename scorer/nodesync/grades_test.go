@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// tainted makes the object on which taints of ours are, by the last part of
-// their keys.
+// tainted makes an object with our taints, given by the last part of their
+// keys.
 func tainted(names ...string) Object {
 	r := record{Taints: map[string]string{}}
 	o := Object{Name: "a", ResourceVersion: "7"}
@@ -25,7 +25,7 @@ func tainted(names ...string) Object {
 	return o
 }
 
-// graded returns the node after a decision, and the last part of the keys of
+// graded returns the node after a decision, and the last parts of the keys of
 // its taints.
 func graded(policy Policy, node Node) (Object, string) {
 	patch := Decide(policy, node, noon).Patch
@@ -49,7 +49,7 @@ func TestGrades(t *testing.T) {
 	both, hotOnly, rejectOnly := grading(), grading(), grading()
 	hotOnly.RejectTaint.Enabled, rejectOnly.Taint.Enabled = false, false
 	none, one, two := tainted(), tainted("above-reject"), tainted("above-reject", "hot")
-	old := tainted("hot") // as written before there were two
+	old := tainted("hot") // as written before there were two taints
 	cases := map[string]struct {
 		policy Policy
 		node   Node
@@ -93,10 +93,11 @@ func TestGrades(t *testing.T) {
 	}
 }
 
-// Whatever comes after what: a hot node has both taints, one above its reject
-// line at least that, one clearly below none, an unknown one those that it had;
-// a hot node never has fewer than another; what is somebody else's stays; a
-// second look changes nothing; and removing leaves none.
+// In whatever order states follow each other: a hot node has both taints, one
+// above its reject line at least that one, one clearly below none, and an
+// unknown one the taints that it had; a hot node never has fewer than another;
+// other writers' taints stay; a second decision changes nothing; and removing
+// leaves none.
 func TestGradesFollowEveryCourse(t *testing.T) {
 	random := rand.New(rand.NewPCG(20, 26))
 	foreign := v1.Taint{Key: "disk", Value: "full", Effect: v1.TaintEffectPreferNoSchedule}
@@ -141,7 +142,7 @@ func TestGradesFollowEveryCourse(t *testing.T) {
 	}
 }
 
-// The record of both taints is one that is believed.
+// The record of both taints is accepted when it is read.
 func TestBothTaintsAreOnRecord(t *testing.T) {
 	o, _ := graded(grading(), Node{Object: tainted(), Known: true, Hot: true})
 	var got record

@@ -9,13 +9,13 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// leads is a Leader; with an error it leads no more.
+// leads is a Leader; with an error it no longer leads.
 type leads struct{ err error }
 
 func (l *leads) Leads() error { return l.err }
 
-// The Lease may be lost in the middle of a pass; no node is patched from then
-// on.
+// The Lease may be lost in the middle of a pass; from then on no node is
+// patched.
 func TestOnlyTheLeaderPatches(t *testing.T) {
 	var nodes []*v1.Node
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {

@@ -13,20 +13,20 @@ type result uint8
 const (
 	resultSuccess  result = iota
 	resultGone            // the node was deleted
-	resultConflict        // others changed the node each time
+	resultConflict        // others changed the node at each attempt
 	resultError
 	numResults
 )
 
-// resultNothing means that there was no patch, because the node, read again,
-// was as it should be.
+// resultNothing means that no patch was needed, because the node, when read
+// again, was already correct.
 const resultNothing = numResults
 
 var resultLabels = [numResults]string{
 	resultSuccess: "success", resultGone: "gone", resultConflict: "conflict", resultError: "error",
 }
 
-// metrics are the package's metrics, with every label value set from the start.
+// metrics are the package's metrics, with every label value initialized.
 type metrics struct {
 	patches *prometheus.CounterVec
 	foreign *prometheus.GaugeVec
@@ -47,7 +47,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Keys on nodes, by kind, that are not written because they hold another writer's value.",
 		}, []string{"kind"}),
 		corrupt: gauge("corrupt_records", "Nodes whose record of what is ours could not be read."),
-		waiting: gauge("waiting_nodes", "Nodes to be patched that the last pass had no time for."),
+		waiting: gauge("waiting_nodes", "Nodes to be patched for which the last pass had no time."),
 	}
 	for kind := range numKinds {
 		for r := range numResults {

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 )
 
-// A record that cannot be ours owns nothing: nothing is removed by it.
+// A record that cannot be ours owns nothing: it causes no removals.
 func TestHostileRecords(t *testing.T) {
 	many := record{Annotations: map[string]string{}}
 	for i := range maxRecordEntries + 1 {
@@ -54,8 +54,8 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// A node with a corrupt record can still be marked, and its record is then good
-// again.
+// A node with a corrupt record can still be marked, and its record is valid
+// afterwards.
 func TestACorruptRecordIsWrittenAnew(t *testing.T) {
 	o := Object{Name: "a", Annotations: map[string]string{RecordKey: "{"}}
 	got := Decide(marking(), Node{Object: o, Known: true, Hot: true}, noon)
@@ -122,8 +122,8 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a node's record says, only what it says with the value that stands
-// is removed, and never a key of Kubernetes.
+// Whatever a node's record contains, only recorded keys whose value is
+// unchanged are removed, and never a key of Kubernetes.
 func FuzzRecord(f *testing.F) {
 	f.Add(`{"labels":{"status":"presure"}}`, "status", "presure")
 	f.Add(`{"labels":{"node-restriction.kubernetes.io/x":"y"}}`, "node-restriction.kubernetes.io/x", "y")

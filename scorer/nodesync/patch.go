@@ -26,7 +26,7 @@ var kindLabels = [numKinds]string{
 	KindAnnotations: "annotations", KindLabel: "label", KindTaint: "taint", KindRecord: "record",
 }
 
-// String returns the kind's name in metrics and logs.
+// String returns the kind's name for metrics and logs.
 func (k Kind) String() string { return kindLabels[k] }
 
 // changes maps keys to their new values; nil removes the key.
@@ -35,8 +35,8 @@ type changes map[string]*string
 // Patch is what has to change on a node. The zero Patch changes nothing.
 type Patch struct {
 	labels, annotations, taints changes
-	// record is the new text of the annotation recordKey; if recordChanged, nil
-	// removes it.
+	// record is the new text of the annotation with the record's key; if
+	// recordChanged, nil removes it.
 	record        *string
 	recordKey     string
 	recordChanged bool
@@ -48,7 +48,7 @@ type Patch struct {
 func (p *Patch) Empty() bool { return len(p.Kinds()) == 0 }
 
 // Urgent reports whether the patch changes more than annotations, which are
-// rewritten all the time.
+// rewritten constantly.
 func (p *Patch) Urgent() bool { return len(p.labels)+len(p.taints) > 0 }
 
 // Kinds lists what the patch changes.
@@ -65,8 +65,8 @@ func (p *Patch) Kinds() []Kind {
 	return kinds
 }
 
-// body returns the JSON merge patch. It applies only to the resourceVersion
-// that was decided on, because the decision depends on what other writers have
+// body returns the JSON merge patch. It applies only to the resourceVersion for
+// which it was decided, because the decision depends on what other writers have
 // written.
 func (p *Patch) body(resourceVersion string) ([]byte, error) {
 	metadata := map[string]any{"resourceVersion": resourceVersion}
@@ -92,7 +92,7 @@ func (p *Patch) body(resourceVersion string) ([]byte, error) {
 	return body, nil
 }
 
-// applied returns a node's taints with the changes of those with the effect
+// applied returns a node's taints with changes to those with the effect
 // PreferNoSchedule; the others keep their order.
 func applied(taints []v1.Taint, changed changes) []v1.Taint {
 	var all []v1.Taint

@@ -1,24 +1,24 @@
 // Package nodesync publishes what Evenkeel knows about nodes on the nodes
-// themselves, for readers that do not know Evenkeel: windows of usage as
-// Crane-format annotations, a label on hot nodes, and taints on these and on
-// nodes above the reject line.
+// themselves, for readers that do not know Evenkeel: usage windows as
+// Crane-format annotations, a label on hot nodes, and taints on hot nodes and
+// on nodes above the reject line.
 //
 // Decide is pure and determines what one node should have; Syncer applies it,
-// on the leader only; Remove removes everything again. Other packages decide
-// what is hot, hysteresis included, and measure usage.
+// on the leader only; Remove removes everything again. Other packages measure
+// usage and decide what is hot, including hysteresis.
 //
 // Invariants: what another writer put on a node is never changed or removed,
-// not even under the same key; a node that is as it should be is not patched;
-// an unknown node is not changed, because unknown usage is no reason to.
+// not even under the same key; a node that is correct is not patched; an
+// unknown node is not changed, because unknown usage is no reason for a change.
 //
 // An annotation on the node records the keys and values that were written. A
 // key is ours only while it has the recorded value. Server-side apply with a
-// field manager would keep such a record too, but it cannot own one taint (the
-// API declares the list atomic), fails completely if another writer has changed
-// one of its keys, and is lost in caches and tools that drop managedFields.
-// Every patch has the resourceVersion that was decided on, so that nothing
-// written in between is overwritten. After a conflict the node is read and
-// decided again.
+// field manager would keep such a record, too, but it cannot own a single taint
+// (the API declares the list atomic), fails completely if another writer has
+// changed one of its keys, and is lost in caches and tools that drop
+// managedFields. Every patch carries the resourceVersion for which it was
+// decided, so that nothing written in between is overwritten. After a conflict
+// the node is read and decided again.
 //
 // It needs the permissions to get, list and patch nodes; the caller watches
 // them.
@@ -41,7 +41,7 @@ type Policy struct {
 	Annotations Annotations
 	Label       Mark
 	// Taint is on hot nodes, RejectTaint on these and on those above the reject
-	// line: with both, kube-scheduler likes a hot node least.
+	// line: with both, kube-scheduler prefers hot nodes least.
 	Taint, RejectTaint Mark
 	// Record is the annotation that records what is ours: ApartRecordKey or, if
 	// empty, RecordKey.
@@ -56,9 +56,9 @@ type Annotations struct {
 	Windows []usage.Window
 	// Unit is annotations.Fraction or annotations.Percent.
 	Unit annotations.Unit
-	// Location is the time zone of the timestamps; nil is UTC.
+	// Location is the time zone of the timestamps; nil means UTC.
 	Location *time.Location
-	// Periods are how often windows are written; a missing one is that of
+	// Periods are how often windows are written; missing ones use
 	// annotations.DefaultPeriod.
 	Periods map[usage.Window]time.Duration
 }
@@ -73,7 +73,7 @@ const (
 	minPeriod = 10 * time.Second
 )
 
-// Validate reports what is wrong with a policy.
+// Validate returns all errors in a policy.
 func (p Policy) Validate() error {
 	var errs []error
 	if !slices.Contains(recordKeys(), p.recordKey()) {

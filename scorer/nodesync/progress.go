@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// Say tells how far publishing is, each second until the context ends. syncer
-// returns the Syncer of the policy in effect.
+// Say reports the progress of publishing, each second until the context ends.
+// syncer returns the Syncer of the policy in effect.
 func Say(ctx context.Context, latest func() *observer.Observation, syncer func() *Syncer, say func(text string)) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

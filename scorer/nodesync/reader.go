@@ -19,18 +19,18 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Reader reads what is on nodes and what is known about them.
+// Reader reads the content of nodes and what is known about them.
 type Reader struct {
 	Observer *observer.Observer
 	Lister   corelisters.NodeLister
 	Load     *policy.LoadPolicy
 	Clock    *servertime.Clock
-	// Begun is when the process began to observe, by the local clock, which is
-	// never adjusted.
+	// Begun is when the process began to observe, according to a local clock that
+	// is never adjusted.
 	Begun time.Time
 }
 
-// Nodes combines what is on the nodes with what is known about them.
+// Nodes combines the content of the nodes with what is known about them.
 func (r *Reader) Nodes() []Node {
 	latest := r.Observer.Latest()
 	if latest == nil {
@@ -74,9 +74,9 @@ func (r *Reader) node(object *v1.Node, latest *observer.Observation, i int) Node
 	return node
 }
 
-// publishes reports whether a window should be published: it must cover its
-// whole length, by the source or here, and must not be read from annotations,
-// which would look fresh forever.
+// publishes reports whether a window should be published: it must be covered in
+// its whole length, by the source or here, and must not have been read from
+// annotations, which would look fresh indefinitely.
 func (r *Reader) publishes(read *usage.NodeUsage, w int, window usage.Window) bool {
 	if read.SourceSpan[w] == 0 {
 		return window.Over <= usage.Avg5m.Over || r.Clock.Local().Sub(r.Begun) >= window.Over
@@ -92,7 +92,7 @@ func (r *Reader) publishes(read *usage.NodeUsage, w int, window usage.Window) bo
 	return !readsAnnotations
 }
 
-// Labelled lists the nodes that have a label, whoever put it there.
+// Labelled lists the nodes that have a label, whoever set it.
 func Labelled(lister corelisters.NodeLister, label labels.Set) ([]string, error) {
 	objects, err := lister.List(labels.SelectorFromSet(label))
 	if err != nil {

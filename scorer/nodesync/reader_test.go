@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// apiServerTime is an API server whose clock is off.
+// apiServerTime is an API server whose clock is off by this much.
 type apiServerTime time.Duration
 
 func (off apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
@@ -26,7 +26,7 @@ func (off apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
 }
 
-// correct lets a clock hear of an API server's that is off.
+// correct makes a clock learn of an API server whose clock is off.
 func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	t.Helper()
 	for range servertime.Quorum {
@@ -41,8 +41,8 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	}
 }
 
-// Where a node is by its reject line is read of what it is predicted to use;
-// of one that is not known nothing is.
+// A node's position relative to its reject lines is based on its predicted
+// usage; for an unknown node there is none.
 func TestReadsGrades(t *testing.T) {
 	lines, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
 		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
@@ -84,8 +84,7 @@ func TestReadsGrades(t *testing.T) {
 	}
 }
 
-// A window counts as looked at for its whole length once that has really
-// passed.
+// A window counts as fully observed once its length has really passed.
 func TestPublishesWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := servertime.New(time.Now)

@@ -11,13 +11,13 @@ import (
 
 // RecordKey is the annotation that records what the evicting process wrote on a
 // node. A process that only publishes uses ApartRecordKey, so that neither
-// removes what the other wrote.
+// removes what the other has written.
 const (
 	RecordKey      = "evenkeel.io/nodesync"
 	ApartRecordKey = "evenkeel.io/nodesync-apart"
 )
 
-// maxWindows is how many windows of a node are published at most.
+// maxWindows is the maximum number of published windows per node.
 const maxWindows = 16
 
 // recordKeys returns all keys of records.
@@ -38,8 +38,8 @@ type record struct {
 
 // readRecord returns the record in the annotations of a node. A record that
 // cannot be ours, because it names keys that we never write, owns nothing:
-// trusting it would let others make us remove what they may not remove
-// themselves.
+// trusting it would let others make us remove what they are not allowed to
+// remove themselves.
 func readRecord(nodeAnnotations map[string]string, key string) (owned record, corrupt bool) {
 	text, exists := nodeAnnotations[key]
 	if !exists {
@@ -82,9 +82,9 @@ func (r record) text() string {
 }
 
 // markProblem returns why a label or taint may not be written; empty if it may.
-// Keys of Kubernetes itself are refused: components trust them, and the API
+// Keys of Kubernetes itself are rejected: components trust them, and the API
 // server keeps kubelets from changing some of them. A kubelet may write a
-// node's record, which must not be a way around that.
+// node's record, which must not be a way around that restriction.
 func markProblem(key, value string) string {
 	problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
 	domain, _, prefixed := strings.Cut(key, "/")

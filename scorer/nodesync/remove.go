@@ -19,26 +19,26 @@ const (
 
 // Report counts what Remove did.
 type Report struct {
-	// Nodes counts the changed nodes; the others count what was removed from
+	// Nodes counts the changed nodes; the other fields count what was removed from
 	// them.
 	Nodes, Annotations, Labels, Taints int
-	// Corrupt names nodes whose record could not be read: the record was
-	// removed, everything else was left.
+	// Corrupt lists nodes whose record could not be read: the record was removed,
+	// everything else was left in place.
 	Corrupt []string
 }
 
-// Remove removes from all nodes everything that the records say is ours, and
-// the records; with keys only what those records say. It leaves what another
-// writer has changed since. Running it again has no effect. It should not run at
-// the same time as a Syncer.
+// Remove removes from all nodes everything that is ours according to the
+// records, and the records themselves; with keys, only for these records. It
+// leaves what another writer has changed since. Running it again has no effect.
+// It should not run at the same time as a Syncer.
 func Remove(ctx context.Context, client kubernetes.Interface, keys ...string) (Report, error) {
 	w := writer{
 		nodes: client.CoreV1().Nodes(), timeout: DefaultTimeout,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(DefaultQueriesPerSecond, concurrency),
 	}
 	var report Report
-	// All are listed before the first is changed: changing them takes longer
-	// than the API server keeps a list.
+	// All nodes are listed before the first is changed, because changing them
+	// takes longer than the API server keeps a list.
 	recorded, err := w.recorded(ctx, keys)
 	if err != nil {
 		return report, fmt.Errorf("listing nodes: %w", err)
@@ -107,8 +107,8 @@ func (w *writer) page(ctx context.Context, from string) (*v1.NodeList, error) {
 	return w.nodes.List(ctx, metav1.ListOptions{Limit: listPage, Continue: from})
 }
 
-// removal decides what to remove from a node: what its record says is ours, and
-// the record.
+// removal decides what to remove from a node: what is ours according to its
+// record, and the record.
 func (n *recordedNode) removal(now Object) Decision {
 	decision := Decide(Policy{Record: n.key}, Node{Object: now}, time.Time{})
 	decision.Patch.recordChanged = decision.Patch.recordChanged || decision.Corrupt
@@ -122,7 +122,7 @@ func (r *Report) remove(ctx context.Context, w *writer, node recordedNode) error
 		return decision.Patch
 	})
 	if err == nil && ended == resultConflict {
-		err = fmt.Errorf("patching node %q: others changed it each time", node.Name)
+		err = fmt.Errorf("patching node %q: others changed it at each attempt", node.Name)
 	}
 	if err != nil || ended != resultSuccess {
 		return err

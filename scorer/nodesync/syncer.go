@@ -26,15 +26,15 @@ const (
 	DefaultInterval = 15 * time.Second
 	// DefaultTimeout bounds one call.
 	DefaultTimeout = 5 * time.Second
-	// DefaultQueriesPerSecond bounds the calls. It writes the annotations of
-	// 5,000 nodes in 250 s: longer than the shortest period of 3 minutes, but
-	// well within the 8 minutes for which readers accept them.
+	// DefaultQueriesPerSecond bounds the calls. At this rate, writing the
+	// annotations of 5,000 nodes takes 250 s: longer than the shortest period of 3
+	// minutes, but well within the 8 minutes for which readers accept them.
 	DefaultQueriesPerSecond = 20
-	// concurrency is how many calls are in flight at once.
+	// concurrency is the number of calls in flight at once.
 	concurrency = 4
 	// maxFailures is how many changes may fail in a row before a pass gives up:
-	// the API server is unavailable or the permission missing, so the other
-	// nodes would fail too.
+	// the API server is then unavailable or the permission missing, so the other
+	// nodes would fail, too.
 	maxFailures = 5
 )
 
@@ -42,22 +42,21 @@ const (
 type Config struct {
 	Policy Policy
 	Client kubernetes.Interface
-	// Leader is asked before each patch; nil for a process that is the only
-	// one.
+	// Leader is asked before each patch; nil if this process is the only one.
 	Leader Leader
-	// Nodes returns what is on the nodes and what is known about them now; nil
-	// while nothing is known.
+	// Nodes returns the current content of the nodes and what is known about them;
+	// nil while nothing is known.
 	Nodes func() []Node
 	Now   func() time.Time
-	// Interval, Timeout and QueriesPerSecond default if they are 0.
+	// Interval, Timeout and QueriesPerSecond have defaults, which 0 selects.
 	Interval, Timeout time.Duration
 	QueriesPerSecond  float32
 	// Registerer registers the metrics; it may be nil.
 	Registerer prometheus.Registerer
 }
 
-// Syncer keeps nodes as its Policy wants them. Only one may run in a cluster:
-// the leader's.
+// Syncer keeps nodes as its Policy requires. Only one may run in a cluster: the
+// leader's.
 type Syncer struct {
 	config  Config
 	writer  writer
@@ -65,9 +64,9 @@ type Syncer struct {
 	// budget is how many nodes a pass changes at most, so that urgent changes
 	// never wait for a long pass.
 	budget int
-	// failed are the nodes that could not be changed in the last pass; they
-	// come last in the next. logged are the foreign keys and corrupt records
-	// that have been logged.
+	// failed are the nodes that could not be changed in the last pass; they come
+	// last in the next one. logged are the foreign keys and corrupt records that
+	// were already logged.
 	failed map[string]bool
 	logged map[string]bool
 	// changed counts the nodes changed so far, missed those that the last pass
@@ -117,7 +116,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 	return nil
 }
 
-// Progress says what was changed so far.
+// Progress describes what was changed so far.
 func (s *Syncer) Progress() string {
 	return fmt.Sprintf("%s so far, %d failed in the last pass", reasons.Count(int(s.changed.Load()), "change"), s.missed.Load())
 }
@@ -128,7 +127,7 @@ type due struct {
 	urgent bool
 }
 
-// pass checks every node once and changes those that are not as they should be.
+// pass checks every node once and changes those that are not correct.
 func (s *Syncer) pass(ctx context.Context) error {
 	work := s.decide(klog.FromContext(ctx))
 	s.metrics.waiting.Set(float64(max(0, len(work)-s.budget)))
@@ -145,7 +144,7 @@ func (s *Syncer) pass(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // failed has the errors
+	_ = group.Wait() // failed holds the errors
 	s.failed = failed.nodes
 	s.missed.Store(int64(len(failed.nodes)))
 	return failed.err(len(work))
@@ -168,8 +167,9 @@ func (s *Syncer) change(ctx context.Context, node Node) error {
 }
 
 // decide returns the nodes to change: first those that became hot or are no
-// longer hot, then those measured longest ago. Nodes that failed in the last
-// pass come at the end, so that they do not delay others.
+// longer hot, then the rest, with the ones measured longest ago first. Nodes
+// that failed in the last pass come at the end, so that they do not delay
+// others.
 func (s *Syncer) decide(logger klog.Logger) []due {
 	var work []due
 	found := findings{}
@@ -192,7 +192,7 @@ func (s *Syncer) decide(logger klog.Logger) []due {
 	return work
 }
 
-// report exports findings and logs those that the last pass did not have.
+// report exports findings and logs those that are new since the last pass.
 func (s *Syncer) report(logger klog.Logger, found findings) {
 	var byKind [numKinds]int
 	logged := map[string]bool{}

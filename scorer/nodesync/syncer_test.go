@@ -20,7 +20,7 @@ import (
 )
 
 // The label, the taint and the annotations come and go with what is known, in
-// one patch each time, and nothing is patched that is as it should be.
+// one patch each time, and a correct node is not patched.
 func TestMarksComeAndGo(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("disk", "ssd")), v1Node("b"))
 	isHot, policy := true, everything()
@@ -69,8 +69,8 @@ func TestMarksComeAndGo(t *testing.T) {
 	}
 }
 
-// What others write between the decision and the patch stands, and what they
-// write elsewhere costs another try only.
+// What others write between the decision and the patch is preserved, and what
+// they write elsewhere on the node costs only another attempt.
 func TestOthersComeInBetween(t *testing.T) {
 	pressed := map[string]string{"status": "presure"}
 	busy := func(n *v1.Node) { n.Annotations = map[string]string{"busy": "yes"} }
@@ -163,8 +163,8 @@ func only(name, bad string, err error) error {
 	return nil
 }
 
-// Nodes that fail do not keep others from their turn, and marks go before
-// figures.
+// Failing nodes do not keep others from their turn, and marks come before
+// annotations.
 func TestOrderAndBudget(t *testing.T) {
 	a := newAPI(t, v1Node("a"), v1Node("b"), v1Node("c"), v1Node("d"))
 	nodes := a.state(t, func(o Object) Node {
@@ -192,8 +192,8 @@ func TestOrderAndBudget(t *testing.T) {
 	}
 }
 
-// Another writer's key is logged once, however long it stays, and again once it
-// has been away; it counts all the time.
+// Another writer's key is logged once, however long it stays, and again after
+// it was gone; it counts all the time.
 func TestForeignKeysAreToldOnce(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("status", "mine")), v1Node("b", labelled("status", "theirs")))
 	s := newSyncer(t, a, marking(), a.state(t, func(o Object) Node {
@@ -275,8 +275,8 @@ func TestNewRefusesAndRegisters(t *testing.T) {
 	}
 }
 
-// A Syncer under another policy counts on where the one before it was, and so
-// does one that is tried and never put to work.
+// A Syncer under another policy continues the counters of the previous one, and
+// so does one that is tried but never used.
 func TestSyncersOfOneProcessShareTheirMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 3 {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// maxAttempts is how often changing a node is tried while others change it.
+// maxAttempts is how often changing a node is attempted while others change it.
 const maxAttempts = 4
 
 const fieldManager = "evenkeel-nodesync"
@@ -22,11 +22,11 @@ var nodesResource = schema.GroupResource{Resource: "nodes"}
 
 // Leader knows whether this process leads.
 type Leader interface {
-	// Leads returns an error if this process must not write any more.
+	// Leads returns an error if this process must not write any longer.
 	Leads() error
 }
 
-// writer changes nodes, at the rate of its limiter.
+// writer changes nodes, within the rate of its limiter.
 type writer struct {
 	nodes   corev1.NodeInterface
 	leader  Leader // may be nil
@@ -34,8 +34,8 @@ type writer struct {
 	timeout time.Duration
 }
 
-// apply changes a node as decide says. It calls decide again whenever the node
-// has changed. The returned patch is the last one decided on.
+// apply changes a node as decide returns. It calls decide again whenever the
+// node has changed. The returned patch is the last one decided on.
 func (w *writer) apply(ctx context.Context, object Object, decide func(Object) Patch) (Patch, result, error) {
 	var patch Patch
 	var err error
@@ -62,8 +62,8 @@ func (w *writer) apply(ctx context.Context, object Object, decide func(Object) P
 	return patch, r, err
 }
 
-// read returns the current node. One with the same name but another UID counts
-// as not found.
+// read returns the current node. A node with the same name but another UID
+// counts as not found.
 func (w *writer) read(ctx context.Context, object Object) (Object, error) {
 	if err := w.limiter.Wait(ctx); err != nil {
 		return Object{}, err

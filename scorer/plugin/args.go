@@ -19,9 +19,9 @@ import (
 // EvenkeelLoad is the name of the plugin that uses an Evenkeel policy file.
 const EvenkeelLoad = policy.EvenkeelLoadName
 
-// Policy is the policy that the args of a legacy plugin ask for.
+// Policy is the policy that a legacy plugin's args amount to.
 type Policy struct {
-	// File is its path. Given, if set, is a policy without a file, and Text its
+	// File is its path. Given, if set, is a policy without a file; Text is its
 	// text.
 	File  string
 	Given *policy.File
@@ -31,14 +31,14 @@ type Policy struct {
 // ReadLegacy reads the args of a legacy plugin, without apiVersion and kind.
 type ReadLegacy func(name string, args map[string]any) (Policy, error)
 
-// request is what the args of a plugin configure.
+// request is the configuration in a plugin's args.
 type request struct {
 	SideConfig
 	// text is the content of the given policy.
 	text string
 }
 
-// read turns the args of a plugin into a policy.
+// read converts the args of a plugin into a policy.
 func (s *Sides) read(name string, object runtime.Object) (request, error) {
 	given, err := argsOf(object)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Sides) read(name string, object runtime.Object) (request, error) {
 	if err != nil {
 		return request{}, fmt.Errorf("args: %s", oneLine(err))
 	}
-	// Legacy plugins do not use the ledger: their users have granted no access
-	// to it, and none of them evicts.
+	// Legacy plugins do not use the ledger: their users have not granted access to
+	// it, and none of these plugins evicts.
 	return request{SideConfig{PolicyFile: asked.File, Given: asked.Given}, asked.Text}, nil
 }
 
@@ -68,8 +68,9 @@ func readEvenkeelLoad(given map[string]any) (request, error) {
 // maxArgsBytes bounds the args.
 const maxArgsBytes = 64 << 10
 
-// argsOf parses args, in which each field may be given once. It leaves out
-// apiVersion and kind, which kube-scheduler does not read for plugins like this one.
+// argsOf parses args, in which each field may occur only once. It leaves out
+// apiVersion and kind, which kube-scheduler does not read for plugins like this
+// one.
 func argsOf(object runtime.Object) (map[string]any, error) {
 	if object == nil {
 		return nil, nil

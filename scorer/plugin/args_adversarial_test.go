@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/compat/process"
 )
 
-// Args are read strictly: mistakes are reported in one line that names the
+// Args are read strictly: a mistake is reported in one line that names the
 // field and what is allowed.
 func TestWrongArgs(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
@@ -52,7 +52,7 @@ func TestWrongArgs(t *testing.T) {
 	}
 }
 
-// Another plugin's args, by a mistake in wiring, are refused too.
+// Another plugin's args, passed by a wiring mistake, are rejected as well.
 func TestArgsOfAnotherType(t *testing.T) {
 	if _, err := NewSides(nil, nil).read(EvenkeelLoad, &runtime.Unknown{}); err != nil {
 		t.Errorf("empty args: %v", err)
@@ -65,7 +65,7 @@ func TestArgsOfAnotherType(t *testing.T) {
 	}
 }
 
-// No args make reading fail in another way than by an error.
+// No args make reading fail in any way other than with an error.
 func FuzzArgs(f *testing.F) {
 	f.Add(`{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": 10}`)
 	f.Add(`{"policyConfigPath": "/x", "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "DynamicArgs"}`)

@@ -12,16 +12,16 @@ import (
 // asked is the state of a pod in one of its scheduling cycles. Copies of
 // kube-scheduler's state share it.
 type asked struct {
-	// cycle is the state that it was opened for, which differs from its copies.
+	// cycle is the state for which it was opened, which differs from its copies.
 	cycle fwk.CycleState
 	// steering is nil while the Side has no Answerer.
 	steering *answer.Cycle
-	// places are nil if PreFilter was not called; nodes are then checked one by
+	// places is nil if PreFilter was not called; nodes are then checked one by
 	// one.
 	places *places
 	// refused is why each known node is refused; nil if none is.
 	refused []extender.Reject
-	// left are the nodes that are scored.
+	// left are the nodes that remain to be scored.
 	left        []fwk.NodeInfo
 	destination once[string]
 	others      once[bool]
@@ -29,7 +29,8 @@ type asked struct {
 
 var _ fwk.StateData = (*asked)(nil)
 
-// Clone returns the same: nothing in it depends on which pods a node has.
+// Clone returns the same object: nothing in it depends on which pods a node
+// has.
 func (a *asked) Clone() fwk.StateData { return a }
 
 // judge checks all nodes at once, and reports whether Filter must be called for
@@ -65,7 +66,7 @@ func (a *asked) place(node *v1.Node) cluster.NodeIndex {
 	return a.steering.Node(node.Name)
 }
 
-// among returns the indices of scored nodes, which usually come in the order
+// among returns the indices of scored nodes, which usually arrive in the order
 // that PreScore received.
 func (a *asked) among(scores fwk.NodeScoreList) []cluster.NodeIndex {
 	places := make([]cluster.NodeIndex, len(scores))

@@ -7,10 +7,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// BenchmarkCycle is all that the plugin does for one pod, asked as
-// kube-scheduler asks: it filters until enough nodes pass, and scores those.
-// Unread is how it goes where a profile enables neither preFilter nor preScore,
-// so that nodes are found by name.
+// BenchmarkCycle measures everything that the plugin does for one pod, called
+// as kube-scheduler calls it: it filters until enough nodes pass, and scores
+// those. Unread is the case of a profile that enables neither preFilter nor
+// preScore, so nodes are found by name.
 func BenchmarkCycle(b *testing.B) {
 	for _, size := range []struct{ nodes, enough int }{{1000, 420}, {5000, 500}} {
 		for _, load := range []struct {
@@ -25,7 +25,8 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// benchStand has so many nodes, each tenth of which is used that much.
+// benchStand has the given number of nodes, of which every tenth has the usage
+// hot.
 func benchStand(b *testing.B, nodes int, hot int64) *stand {
 	b.Helper()
 	s := newStand(b)

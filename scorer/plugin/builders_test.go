@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/answer"
 )
 
-// stand is a kube-scheduler of one profile with the plugin in it, over a
+// stand is a kube-scheduler with one profile that includes the plugin, over a
 // cluster of 10-core nodes whose usage a test sets.
 type stand struct {
 	*Plugin
@@ -32,17 +32,17 @@ type stand struct {
 	observer *observer.Observer
 	answerer *answer.Answerer
 	now      time.Time
-	used     map[string]int64 // CPU of nodes in milli-cores; a node that is not listed is not measured
+	used     map[string]int64 // CPU of nodes in milli-cores; unlisted nodes are not measured
 	nodes    []fwk.NodeInfo
-	// others is the answer of all other plugins' filters about a node; nil
-	// passes all.
+	// others is the answer of all other plugins' filters for a node; nil passes
+	// all.
 	others func(node string) bool
 	mu     sync.Mutex
-	probed []string // the nodes that the plugin had the other filters asked about
+	probed []string // the nodes for which the plugin ran the other filters
 }
 
-// newStand returns a stand without nodes. Scores may be made by scoring of its
-// own.
+// newStand returns a stand without nodes. scoring, if given, configures its
+// scores.
 func newStand(t testing.TB, scoring ...scorer.Config) *stand {
 	t.Helper()
 	s := &stand{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
@@ -146,7 +146,7 @@ func webPod(uid string) *v1.Pod {
 	return pod
 }
 
-// strange is a pod of nobody's, requesting so much CPU.
+// strange is a pod without an owner that requests the given CPU.
 func strange(uid, cpu string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: uid, UID: types.UID(uid)},
@@ -164,12 +164,12 @@ type outcome struct {
 	feasible []string
 	refused  map[string]string
 	scores   map[string]int64
-	// preScored reports whether PreScore is called too.
+	// preScored reports whether PreScore is called as well.
 	preScored bool
 }
 
-// schedule asks as kube-scheduler does: the filters of all nodes at once, then
-// the scores of those that pass.
+// schedule calls the plugin as kube-scheduler does: the filters of all nodes at
+// once, then the scores of those that pass.
 func (s *stand) schedule(pod *v1.Pod) outcome {
 	s.t.Helper()
 	o := outcome{cycle: &cycleState{}, refused: map[string]string{}, preScored: true}
@@ -232,7 +232,7 @@ func (s *stand) infos(names []string) []fwk.NodeInfo {
 	return infos
 }
 
-// unscored are the scores where scoring is skipped.
+// unscored are the scores when scoring is skipped.
 func (s *stand) unscored(names []string) map[string]int64 {
 	scores := map[string]int64{}
 	for _, name := range names {
@@ -283,7 +283,7 @@ type nodeInfo struct {
 
 func (n *nodeInfo) Node() *v1.Node { return n.node }
 
-// cycleState keeps what the plugin keeps in it, and nothing else.
+// cycleState holds what the plugin stores in it, and nothing else.
 type cycleState struct {
 	fwk.CycleState
 	data sync.Map

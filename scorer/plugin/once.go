@@ -20,7 +20,7 @@ func (o *once[T]) do(find func() T) T {
 	return o.value
 }
 
-// get returns the answer if there is one already, without finding it.
+// get returns the answer if it is already known, without computing it.
 func (o *once[T]) get() (value T, known bool) {
 	if !o.known.Load() {
 		return value, false

@@ -11,10 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// places maps Node objects to indices of the board: reading and hashing
+// places maps Node objects to indices of the board, because reading and hashing
 // hundreds of names for each pod is most of the cost of asking about nodes. An
-// object is replaced when the node changes, so a missing one does not mean that
-// the node is unknown.
+// object is replaced when its node changes, so a missing object does not mean
+// that the node is unknown.
 type places struct {
 	list  []fwk.NodeInfo
 	index *extender.Index
@@ -26,7 +26,7 @@ type places struct {
 // placesCache keeps places until the nodes change or too many objects are new.
 type placesCache struct{ newest atomic.Pointer[places] }
 
-// of returns the places of all nodes of a cycle.
+// of returns the places of all nodes for a cycle.
 func (c *placesCache) of(cycle *answer.Cycle, list []fwk.NodeInfo) *places {
 	if known := c.newest.Load(); known != nil && known.hold(cycle.Index(), list) {
 		return known
@@ -41,7 +41,7 @@ func (c *placesCache) of(cycle *answer.Cycle, list []fwk.NodeInfo) *places {
 	return made
 }
 
-// staleOne: if more than one in staleOne nodes is missed, places are rebuilt.
+// staleOne: places are rebuilt if more than one in staleOne nodes is missed.
 const staleOne = 16
 
 // hold reports whether the places are still valid for a list and an index.

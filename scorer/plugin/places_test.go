@@ -12,7 +12,7 @@ import (
 )
 
 // Checking all nodes at once, and finding them by their objects, gives the same
-// result as asking about each by its name.
+// result as asking about each by name.
 func TestJudgingAtOnceAgrees(t *testing.T) {
 	refused := 0
 	for seed := range uint64(120) {
@@ -22,7 +22,7 @@ func TestJudgingAtOnceAgrees(t *testing.T) {
 		byName := outcome{cycle: &cycleState{}, refused: map[string]string{}}
 		s.filter(pod, &byName, false)
 		byName.scores = s.score(pod, byName)
-		// Unused, so that nothing which was left by another cycle answers here.
+		// Cleared, so that nothing left by another cycle answers here.
 		s.newest.Store(nil)
 		atOnce := s.schedule(pod)
 		if diff := cmp.Diff(byName.feasible, atOnce.feasible); diff != "" {
@@ -42,7 +42,7 @@ func TestJudgingAtOnceAgrees(t *testing.T) {
 }
 
 // While nodes come, go and change, each is checked by its own usage, whatever
-// was found about the nodes before.
+// was found for the nodes before.
 func TestNodesThatComeAndChange(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 9000)
@@ -53,11 +53,11 @@ func TestNodesThatComeAndChange(t *testing.T) {
 		s.want(s.schedule(strange("p", "100m")), feasible, refused)
 	}
 	want([]string{"cool"}, map[string]string{"hot": hotMessage})
-	for _, info := range s.nodes { // all objects are replaced, as by a heartbeat
+	for _, info := range s.nodes { // all objects are replaced, for example by a heartbeat
 		info.(*nodeInfo).node = info.Node().DeepCopy()
 	}
 	want([]string{"cool"}, map[string]string{"hot": hotMessage})
-	s.node("also-hot", 9000) // the board does not know of it yet
+	s.node("also-hot", 9000) // the board does not know it yet
 	want([]string{"also-hot", "cool"}, map[string]string{"hot": hotMessage})
 	s.observe()
 	want([]string{"cool"}, map[string]string{"hot": hotMessage, "also-hot": hotMessage})
@@ -65,7 +65,7 @@ func TestNodesThatComeAndChange(t *testing.T) {
 	want([]string{"cool"}, map[string]string{"also-hot": hotMessage})
 }
 
-// Nodes that are asked about without having been in the list count like others.
+// Nodes that are asked about without being in the list count like others.
 func TestNodesOutsideOfTheList(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 9000)
@@ -78,7 +78,7 @@ func TestNodesOutsideOfTheList(t *testing.T) {
 	}
 }
 
-// Only what is refused has the filter asked.
+// The filter is only called if some node is refused.
 func TestFilterIsSkippedWhereNothingIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		used map[string]int64
@@ -101,8 +101,8 @@ func TestFilterIsSkippedWhereNothingIsRefused(t *testing.T) {
 	}
 }
 
-// Places are found anew when so many objects are new that names had to be read
-// often, and not for each pod.
+// Places are rebuilt when so many objects are new that names had to be read
+// often, but not for each pod.
 func TestPlacesAreKept(t *testing.T) {
 	s := newStand(t)
 	for i := range 32 {
@@ -130,8 +130,8 @@ func TestPlacesAreKept(t *testing.T) {
 	}
 }
 
-// What comes to NormalizeScore is scored by name where it is not what PreScore
-// saw.
+// Nodes in NormalizeScore are scored by name if they are not those that
+// PreScore saw.
 func TestScoresOfOtherNodesThanPreScoreSaw(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 1000)
@@ -159,8 +159,8 @@ func TestScoresOfOtherNodesThanPreScoreSaw(t *testing.T) {
 	}
 }
 
-// Where nothing is known there is nothing to score, unless equals are to be
-// told apart.
+// If nothing is known, there is nothing to score, unless ties have to be
+// broken.
 func TestScoringIsSkippedWhereNothingIsKnown(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 1000)

@@ -1,19 +1,19 @@
-// Package plugin is Evenkeel's scheduling half inside kube-scheduler:
-// one plugin of its framework, over the same observation, board and ledger as
-// the extender, without a round trip and with scores ten times as fine.
+// Package plugin is Evenkeel's scheduling half inside kube-scheduler: one
+// plugin of its framework, over the same observation, board and ledger as the
+// extender, but without a round trip and with scores ten times as fine.
 //
-// It decides nothing about usage: scorer/answer says whether a node suits a
-// pod. It knows how kube-scheduler asks: node by node, in parallel, before it
-// is known which nodes pass the other plugins. Its Side observes.
+// It decides nothing about usage: scorer/answer decides whether a node suits a
+// pod. It knows how kube-scheduler calls it: node by node, in parallel, before
+// it is known which nodes pass the other plugins. Its Side observes.
 //
 // Invariants:
 //   - No pod ever fails for lack of data or because of an error in Evenkeel;
 //     unknown nodes are neutral.
-//   - A node is refused only if another one would take the pod, unless the
-//     policy says rejectAll. So no node is refused before the other plugins
+//   - - A node is refused only if another one would accept the pod, unless the
+//     policy sets rejectAll. - So no node is refused before the other plugins
 //     have been asked about another one, and a refused node is never a
 //     candidate for preemption.
-//   - A pod is charged to its node when that is chosen (Reserve), and
+//   - - A pod is charged to its node when that is chosen (Reserve), and
 //     discharged if it is not bound there.
 package plugin
 
@@ -41,15 +41,15 @@ type Plugin struct {
 	name string
 	host host
 	side Side
-	// parts reports whether the plugin picks one of the nodes with equal scores
-	// for each pod, because no other plugin distinguishes them.
+	// parts reports whether the plugin picks one of several nodes with equal
+	// scores for each pod, because no other plugin distinguishes them.
 	parts bool
 
-	// opening keeps concurrent calls for two nodes from opening two cycles for
-	// a pod.
+	// opening keeps concurrent calls for two nodes from opening two cycles for one
+	// pod.
 	opening sync.Mutex
-	// newest is the cycle opened last: a profile places one pod after the
-	// other, and asks about hundreds of nodes for each.
+	// newest is the cycle that was opened last: a profile places one pod after
+	// another, and asks about hundreds of nodes for each.
 	newest atomic.Pointer[asked]
 	// places identifies nodes without reading their names.
 	places placesCache
@@ -67,16 +67,16 @@ var (
 
 // SideConfig configures a Side.
 type SideConfig struct {
-	// Name distinguishes it from others of the process, in logs and metrics.
+	// Name distinguishes it from other Sides of the process, in logs and metrics.
 	Name string
 	// PolicyFile is the policy's path; Given is a policy without a file.
 	PolicyFile string
 	Given      *policy.File
-	// Namespace is that of the ledger; Follow reports whether the ledger is
+	// Namespace is the ledger's namespace; Follow reports whether the ledger is
 	// used.
 	Namespace string
 	Follow    bool
-	// REST is how kube-scheduler reaches the API server; Informers are its
+	// REST configures access to the API server; Informers are kube-scheduler's
 	// watches.
 	REST      *rest.Config
 	Informers informers.SharedInformerFactory
@@ -84,12 +84,12 @@ type SideConfig struct {
 
 // Side is the observing half of one policy.
 type Side interface {
-	// Answerer returns what answers for pods; nil until it is ready.
+	// Answerer returns what answers questions about pods; nil until it is ready.
 	Answerer() *answer.Answerer
 	// Refusal returns the message for a node above a measured limit, empty for
 	// the default, and whether a pod waits when all nodes are above it.
 	Refusal() (message string, all bool)
-	// Run observes until the context ends, and applies changes of the policy.
+	// Run observes until the context ends, and applies policy changes.
 	Run(ctx context.Context) error
 }
 
@@ -108,12 +108,12 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-// PreFilterExtensions returns nil: other pods added to or removed from a node,
-// as a what-if, do not change its real usage.
+// PreFilterExtensions returns nil: pods hypothetically added to or removed from
+// a node do not change its real usage.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter refuses nodes for the pod: hot ones, those its predecessor was moved
-// away from, and for a replacement all but its destination.
+// Filter refuses nodes for the pod: hot ones, those that its predecessor was
+// moved away from and, for a replacement, all but its destination.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
 	if asked.steering == nil {
@@ -148,7 +148,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 }
 
 // refusal returns the message for a refused node, and whether it is refused
-// even if no other node takes the pod.
+// even if no other node accepts the pod.
 func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	if reject != extender.RejectLoad {
 		return reject.Message(), false
@@ -157,7 +157,7 @@ func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	return cmp.Or(message, reject.Message()), all
 }
 
-// refuse returns the status for a message: preemption would not help.
+// refuse returns a status with a message that preemption would not help.
 func refuse(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
@@ -173,8 +173,8 @@ func (p *Plugin) PreScore(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	return nil
 }
 
-// Score leaves scoring to NormalizeScore, which sees all nodes of the pod:
-// scores are spread over them.
+// Score leaves scoring to NormalizeScore, which sees all nodes of the pod,
+// because scores are spread over them.
 func (p *Plugin) Score(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) (int64, *fwk.Status) {
 	return 0, nil
 }
@@ -199,9 +199,9 @@ func (p *Plugin) NormalizeScore(_ context.Context, cycle fwk.CycleState, pod *v1
 	return nil
 }
 
-// partTies subtracts a point from all but one of the best, a different one for
-// each pod. kube-scheduler takes the first of equals, so all pods until the
-// next measurement would go to one node.
+// partTies subtracts a point from all but one of the best nodes, a different
+// one for each pod. kube-scheduler takes the first of equals, so all pods until
+// the next measurement would go to one node.
 func partTies(points []int8, podUID string) {
 	var best []int
 	for i := range points {
@@ -251,8 +251,8 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 // key is the plugin's name, which is unique in a profile.
 func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
 
-// of returns what was opened for the pod in this cycle; if PreFilter has not
-// run, it is opened now.
+// of returns the pod's state in this cycle; if PreFilter has not run, it is
+// created now.
 func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
 	if known := p.newest.Load(); known != nil && known.cycle == cycle {
 		return known
@@ -290,7 +290,7 @@ func (p *Plugin) open(cycle fwk.CycleState, pod *v1.Pod) *asked {
 	return &asked{cycle: cycle, steering: answerer.Consider(answer.Describe(pod))}
 }
 
-// keep stores what was opened, for of to find.
+// keep stores the cycle state so that of can retrieve it.
 func (p *Plugin) keep(opened *asked) {
 	opened.cycle.Write(p.key(), opened)
 	p.newest.Store(opened)

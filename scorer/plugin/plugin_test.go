@@ -30,8 +30,8 @@ func (s *stand) want(o outcome, feasible []string, refused map[string]string) {
 	}
 }
 
-// Nodes above the reject line of 60 % are refused while another node takes the
-// pod; which other filters pass decides.
+// Nodes above the reject line of 60 % are refused as long as another node
+// accepts the pod; it depends on which nodes other filters pass.
 func TestHotNodesAreRefusedWhileOthersTakeThePod(t *testing.T) {
 	cases := map[string]struct {
 		others   func(node string) bool
@@ -58,7 +58,7 @@ func TestHotNodesAreRefusedWhileOthersTakeThePod(t *testing.T) {
 	}
 }
 
-// Where nothing is hot nobody is asked about other nodes.
+// If nothing is hot, other filters are not run.
 func TestOtherFiltersAreAskedOnlyForARefusal(t *testing.T) {
 	s := newStand(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -94,8 +94,8 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// A pod counts on its node from Reserve on, so the next one sees it; Unreserve
-// takes it back.
+// A pod counts on its node from Reserve, so the next one sees it; Unreserve
+// removes it.
 func TestReserveCountsAtOnce(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 2000)
@@ -122,8 +122,8 @@ func TestReserveCountsAtOnce(t *testing.T) {
 	}
 }
 
-// A replacement is let onto its planned node alone, and the move is booked
-// there when that is reserved.
+// A replacement is let only onto its planned node, and the move is booked there
+// when that node is reserved.
 func TestReplacementLandsAsPlanned(t *testing.T) {
 	s := newStand(t)
 	s.node("from", 5000)
@@ -148,8 +148,8 @@ func TestReplacementLandsAsPlanned(t *testing.T) {
 	}
 }
 
-// When the planned node will not do, a replacement goes to the coolest node
-// that takes it; never back, as long as another node will do.
+// If the planned node is unsuitable, a replacement goes to the coolest node
+// that accepts it, and never back as long as another node is suitable.
 func TestReplacementLandsElsewhere(t *testing.T) {
 	cases := map[string]struct {
 		others   func(node string) bool
@@ -180,7 +180,8 @@ func TestReplacementLandsElsewhere(t *testing.T) {
 	}
 }
 
-// Further pods of an owner are kept away from the node that one was moved from.
+// Further pods of an owner are kept away from a node after one was moved off
+// it.
 func TestSourceIsAvoided(t *testing.T) {
 	s := newStand(t)
 	s.node("from", 2000)
@@ -194,8 +195,8 @@ func TestSourceIsAvoided(t *testing.T) {
 	s.want(s.schedule(webPod("another")), []string{"to"}, map[string]string{"from": sourceMessage})
 }
 
-// Before anything is known, and where nobody can be asked, every node passes
-// and none is preferred.
+// Before anything is known, and if there is no Answerer, every node passes and
+// none is preferred.
 func TestNeutralWithoutData(t *testing.T) {
 	for name, change := range map[string]func(*stand){
 		"no observation yet": func(*stand) {},
@@ -221,8 +222,8 @@ func TestNeutralWithoutData(t *testing.T) {
 	}
 }
 
-// A profile may enable score alone, or filter and score: what was not opened by
-// PreFilter is opened by who comes first, once.
+// A profile may enable score alone, or filter and score: what PreFilter did not
+// open is opened, once, by the first call.
 func TestPartsOfThePlugin(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 7000)
@@ -280,8 +281,8 @@ func TestEqualNodesTakeTurns(t *testing.T) {
 	}
 }
 
-// Preemption asks the filters again on copies of the state, for nodes without
-// some of their pods: that changes nothing here.
+// Preemption runs the filters again on copies of the state, for nodes without
+// some of their pods; that changes nothing here.
 func TestCopiesOfTheStateAgree(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 7000)
@@ -322,7 +323,7 @@ func TestRejectAll(t *testing.T) {
 	}
 }
 
-// Pods are placed while observations come and go.
+// Pods are placed while observations change.
 func TestConcurrentCycles(t *testing.T) {
 	s := newStand(t)
 	for i, used := range []int64{1000, 3000, 5900, 6100, 8000, 2000} {
@@ -349,7 +350,7 @@ func TestConcurrentCycles(t *testing.T) {
 	placing.Wait()
 }
 
-// The names that are asked for are those of the plugin, which implements what
+// The registered event names are the plugin's, which implements what
 // kube-scheduler looks for under them.
 func TestEventsAreRegistered(t *testing.T) {
 	events, err := (&Plugin{}).EventsToRegister(t.Context())

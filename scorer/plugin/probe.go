@@ -13,8 +13,8 @@ import (
 
 // probe runs the filters of all other plugins on nodes, from within Filter.
 // kube-scheduler asks about one node at a time and stops when it has enough, so
-// the plugin has to find out about the others itself. That costs their filters
-// for a few more nodes, and only for pods that a node is refused for.
+// the plugin has to check the others itself. This costs running their filters
+// on a few more nodes, and only for pods for which a node is refused.
 type probe struct {
 	host  host
 	ctx   context.Context //nolint:containedctx // lives as long as one call of Filter
@@ -27,7 +27,7 @@ type probe struct {
 // own filter then passes every node.
 type probing struct{}
 
-// host is what the plugin needs of kube-scheduler.
+// host is what the plugin needs from kube-scheduler.
 type host interface {
 	SnapshotSharedLister() fwk.SharedLister
 	RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status
@@ -70,11 +70,11 @@ func (l *probe) others() bool {
 }
 
 // triedFirst is how many nodes are tried sequentially: one of them usually
-// passes, and that costs less than goroutines.
+// passes, which costs less than goroutines.
 const triedFirst = 8
 
-// free reports whether Evenkeel does not refuse a node and it passes all other
-// filters.
+// free reports whether Evenkeel does not refuse a node that also passes all
+// other filters.
 func (l *probe) free(node fwk.NodeInfo) bool {
 	return l.asked.reject(node.Node()) == extender.RejectNone && l.takes(node)
 }
@@ -93,8 +93,8 @@ func (l *probe) anyFree(nodes []fwk.NodeInfo) bool {
 	return found.Load()
 }
 
-// nodes returns the nodes of the cycle. If listing fails there are none, so
-// that none is refused.
+// nodes returns the nodes of the cycle. If listing fails, there are none, so no
+// node is refused.
 func (l *probe) nodes() []fwk.NodeInfo {
 	nodes, err := l.host.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {

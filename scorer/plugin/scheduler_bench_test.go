@@ -28,10 +28,10 @@ import (
 // hotMilli is the usage of hot nodes.
 const hotMilli = 9000
 
-// BenchmarkSchedulePod is kube-scheduler's own cycle for one pod of a
-// Deployment, up to the choice of a node, on nodes of which a tenth is hot:
+// BenchmarkSchedulePod measures kube-scheduler's own cycle for one pod of a
+// Deployment, up to the choice of a node, with a tenth of the nodes hot:
 // without the plugin, without it but with taints that keep the pod off the same
-// nodes, and with it. Its results are steadier than pods per second on a whole
+// nodes, and with it. The results are steadier than pods per second on a whole
 // cluster.
 func BenchmarkSchedulePod(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
@@ -60,7 +60,7 @@ type whole struct {
 	placed    []placed
 }
 
-// placed is a pod that has its node, with the state of its cycle.
+// placed is a pod that was given a node, with the state of its cycle.
 type placed struct {
 	pod   *v1.Pod
 	state fwk.CycleState
@@ -113,8 +113,8 @@ func newWhole(b *testing.B, s *stand, plugin, tainted bool) *whole {
 	return w
 }
 
-// schedulePods places one pod after the other; whenever there are many, all are
-// taken away.
+// schedulePods places one pod after another; when there are many, all are
+// removed.
 func (w *whole) schedulePods(b *testing.B) {
 	b.Helper()
 	b.ReportAllocs()

@@ -12,7 +12,7 @@ import (
 )
 
 // MakeSide makes a Side. An error means that the policy is invalid; Run retries
-// what cannot be reached.
+// whatever cannot be reached.
 type MakeSide func(ctx context.Context, config SideConfig) (Side, error)
 
 // Sides makes plugins. Plugins with the same policy share one Side, whatever
@@ -32,14 +32,15 @@ type sideKey struct {
 	follow                bool
 }
 
-// NewSides returns empty Sides. Every plugin but EvenkeelLoad is a legacy one.
+// NewSides returns empty Sides. Every plugin except EvenkeelLoad is a legacy
+// one.
 func NewSides(newSide MakeSide, legacy ReadLegacy) *Sides {
 	return &Sides{make: newSide, legacy: legacy, byKey: map[sideKey]Side{}}
 }
 
 // New makes the named plugin for a profile of kube-scheduler, and starts the
-// Side that it needs unless that is running. It fails only for mistakes in args
-// or policy.
+// Side that it needs unless that is already running. It fails only for errors
+// in args or policy.
 func (s *Sides) New(ctx context.Context, name string, args runtime.Object, handle fwk.Handle) (*Plugin, error) {
 	asked, err := s.read(name, args)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Sides) New(ctx context.Context, name string, args runtime.Object, handl
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", name, err)
 	}
-	// A plugin whose args are the policy may be the only one that scores.
+	// A plugin configured by args may be the only one that scores.
 	return &Plugin{name: name, host: handle, side: observing, parts: asked.Given != nil}, nil
 }
 
@@ -77,6 +78,6 @@ func (s *Sides) side(ctx context.Context, name string, asked request, handle fwk
 	return made, nil
 }
 
-// Wait waits until all Sides have ended, which they do with the context that
-// they were made with.
+// Wait waits until all Sides have ended, which they do when the context that
+// made them ends.
 func (s *Sides) Wait() { s.running.Wait() }

@@ -26,8 +26,8 @@ type handle struct{ fwk.Handle }
 func (handle) KubeConfig() *rest.Config                               { return &rest.Config{Host: "http://api"} }
 func (handle) SharedInformerFactory() informers.SharedInformerFactory { return nil }
 
-// made notes what sides are asked for, and makes halves that run until they are
-// stopped.
+// made records which sides are requested, and makes halves that run until they
+// are stopped.
 type made struct {
 	configs []SideConfig
 	err     error
@@ -71,7 +71,7 @@ func plugin(ctx context.Context, t *testing.T, sides *Sides, name, args string) 
 }
 
 // Plugins with the same policy share one observing half, whatever their
-// profiles; those with another one have their own.
+// profiles; others have their own.
 func TestPluginsOfOnePolicyShare(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "mine")
 	var m made
@@ -104,7 +104,7 @@ func TestPluginsOfOnePolicyShare(t *testing.T) {
 	sides.Wait()
 }
 
-// A wrong policy keeps kube-scheduler from starting with a reason that names
+// A wrong policy keeps kube-scheduler from starting, with an error that names
 // the plugin.
 func TestWrongPolicyIsTold(t *testing.T) {
 	m := made{err: errors.New("policy.yaml: lines: too low")}
@@ -120,8 +120,8 @@ func TestWrongPolicyIsTold(t *testing.T) {
 	sides.Wait()
 }
 
-// The args of the two plugins become a policy that asks for their recorded
-// series alone, by the label node.
+// The args of the two plugins become a policy that queries only their recorded
+// series, by the label node.
 func TestRealUsageArgs(t *testing.T) {
 	var m made
 	sides := NewSides(m.side, legacy)
@@ -147,7 +147,7 @@ func TestRealUsageArgs(t *testing.T) {
 	}
 }
 
-// The configuration that the plugin's users have works unchanged.
+// The configuration of the plugin's users works unchanged.
 func TestTheirConfigurationIsTaken(t *testing.T) {
 	text := testkit.EarlierSystem(t, "mem-real-usage-scheduler.md")
 	var config struct {

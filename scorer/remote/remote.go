@@ -1,5 +1,5 @@
-// Package remote asks an extender that runs in a process of its own, by HTTP:
-// whether kube-scheduler asked it, and what it explains.
+// Package remote queries an extender in a separate process over HTTP: whether
+// kube-scheduler asked it, and its explanations.
 package remote
 
 import (
@@ -26,14 +26,14 @@ import (
 )
 
 // Extender is an extender in a separate process, reached by HTTP. If the host
-// of its URL has several addresses, as that of a headless Service has, each is
-// a process, and all of them are asked.
+// of its URL has several addresses, as that of a headless Service does, each is
+// a separate process, and all of them are queried.
 type Extender struct {
 	URL string
-	// TLS is how the extender is recognised, and what it recognises this
-	// process by.
+	// TLS is how the extender is verified, and how this process authenticates to
+	// it.
 	TLS source.TLS
-	// Resolve returns a host's addresses; nil asks DNS.
+	// Resolve returns a host's addresses; nil uses DNS.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
@@ -45,7 +45,8 @@ type Status struct {
 	Asked    int64 `json:"asked"`
 	PodAsked bool  `json:"podAsked"`
 	Ledger   struct {
-		// Generation is that of the newest stored ledger that all have read.
+		// Generation is the generation of the newest stored ledger that all processes
+		// have read.
 		Generation int64 `json:"generation"`
 	} `json:"ledger"`
 }
@@ -100,7 +101,7 @@ func ofAll(ctx context.Context, clients []*http.Client, address *url.URL) (Statu
 			return nil
 		})
 	}
-	_ = group.Wait() // errs has them
+	_ = group.Wait() // errs holds the errors
 	status := statuses[0]
 	for i := range statuses[1:] {
 		status.add(&statuses[1+i])
@@ -122,7 +123,7 @@ func (r *Extender) clients(ctx context.Context, address *url.URL) ([]*http.Clien
 	}
 	addresses, err := resolve(ctx, host)
 	if err != nil {
-		addresses = nil // a proxy may know the host; else asking fails and says why
+		addresses = nil // a proxy may know the host; otherwise the request fails with the reason
 	}
 	addresses = ofOneFamily(addresses)
 	if len(addresses) > maxProcesses {
@@ -145,8 +146,8 @@ func (r *Extender) clients(ctx context.Context, address *url.URL) ([]*http.Clien
 	return clients, nil
 }
 
-// client returns a client for a few requests. Certificates are read again for
-// each.
+// client returns a client for a few requests. It rereads the certificates each
+// time.
 func (r *Extender) client(dial func(context.Context, string, string) (net.Conn, error)) (*http.Client, error) {
 	env := access.Env{REST: &rest.Config{UserAgent: rest.DefaultKubernetesUserAgent()}, Now: time.Now}
 	client, err := env.Client(access.Config{Name: "extender", TLS: r.TLS, Dial: dial, OneShot: true})
@@ -156,8 +157,8 @@ func (r *Extender) client(dial func(context.Context, string, string) (net.Conn, 
 	return client, nil
 }
 
-// ofOneFamily returns the IPv4 addresses, or all if there are none: a process
-// may have one of each family.
+// ofOneFamily returns the IPv4 addresses, or all if there are none, because a
+// process may have one of each family.
 func ofOneFamily(addresses []netip.Addr) []netip.Addr {
 	var v4 []netip.Addr
 	for _, ip := range addresses {

@@ -24,8 +24,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// process serves a status on an address of the loopback network, at a port that
-// all processes share.
+// process serves a status on a loopback address, at a port that all processes
+// share.
 func process(t *testing.T, ip string, port int, status string) int {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
@@ -122,8 +122,8 @@ func TestAnUnknownHostIsAskedAllTheSame(t *testing.T) {
 	}
 }
 
-// An extender that asks for certificates is asked with one, and only if its own
-// is signed by the CA that is named.
+// An extender that requests client certificates gets one, and only if its own
+// is signed by the configured CA.
 func TestMutualTLS(t *testing.T) {
 	now := time.Now()
 	ca, err := certificates.NewAuthority(now)
@@ -194,7 +194,7 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// A redirect is an answer, and not followed.
+// A redirect is treated as the answer and not followed.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was followed") }))
 	t.Cleanup(elsewhere.Close)

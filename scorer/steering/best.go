@@ -12,24 +12,25 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Best is the extender while kube-scheduler asks it, and else the API server if
-// that is proven to steer. Where neither is, it takes the extender's probe, but
-// not where kube-scheduler has never asked and the API server is set up to steer:
-// the probe would be an eviction that nothing steers.
+// Best uses the extender while kube-scheduler asks it, otherwise the API server
+// if that is proven to steer. If neither applies, it takes the extender's
+// probe, unless kube-scheduler has never asked and the API server is set up to
+// steer: the probe would then be an eviction that nothing steers.
 type Best struct {
 	Extender ledger.Steering
-	// Admission is by the API server.
+	// Admission steers through the API server.
 	Admission ledger.Steering
 
 	mu sync.Mutex
-	// active is the one of this cycle, nil before the first.
+	// active is the way used in this cycle; nil before the first
 	active ledger.Steering
-	asked  int64 // by the newest cycle
+	asked  int64 // as of the latest cycle
 }
 
 var _ ledger.Steering = (*Best)(nil)
 
-// Proven implements ledger.Steering. It chooses for the cycle that begins.
+// Proven implements ledger.Steering. It makes the choice for the cycle that
+// begins.
 func (s *Best) Proven(ctx context.Context) (bool, error) {
 	asked := s.Extender.Asked(ctx)
 	s.mu.Lock()
@@ -74,7 +75,7 @@ func (s *Best) Ready(ctx context.Context, leaving *ledger.Leaving) (reasons.Reas
 func (s *Best) Undo(ctx context.Context, move *ledger.Intent) { s.current().Undo(ctx, move) }
 
 // Settle implements ledger.Steering. What one of them has left behind, maybe in
-// a process before this, has no other to take it back.
+// an earlier process, can only be cleaned up by itself.
 func (s *Best) Settle(ctx context.Context) {
 	s.Extender.Settle(ctx)
 	s.Admission.Settle(ctx)

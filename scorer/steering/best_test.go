@@ -34,9 +34,10 @@ func (w *way) Settle(context.Context)                                    { w.set
 func (w *way) Proves(context.Context, *ledger.Move) (unset ledger.Proof) { return unset }
 func (w *way) Asked(context.Context) int64                               { return w.asked }
 
-// The best that is proven steers each cycle: the extender while it is asked,
-// else the API server, else the extender's probe. That is an eviction, and comes
-// where nobody asks the extender only if the API server is not set up to steer.
+// Each cycle is steered by the best proven way: the extender while it is asked,
+// otherwise the API server, otherwise the extender's probe. The probe is an
+// eviction, and happens while the extender is not asked only if the API server
+// is not set up to steer.
 func TestBestSteering(t *testing.T) {
 	absent, broken := fmt.Errorf("%w: no right to write Steerings", ledger.ErrNotInstalled), errors.New("a pod with a key passes as it is")
 	type step struct {
@@ -76,7 +77,7 @@ func TestBestSteering(t *testing.T) {
 }
 
 // What the API server was told in an earlier cycle, or by another process, is
-// taken back also while kube-scheduler asks.
+// cleaned up even while kube-scheduler asks.
 func TestBestSettlesBoth(t *testing.T) {
 	extender, server := &way{asked: 1}, &way{proven: true}
 	best := &Best{Extender: extender, Admission: server}

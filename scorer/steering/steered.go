@@ -1,5 +1,5 @@
-// Package steering finds out whether kube-scheduler asks an extender, and
-// chooses between that and steering by the API server.
+// Package steering determines whether kube-scheduler asks an extender, and
+// chooses between that and steering through the API server.
 package steering
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/remote"
 )
 
-// inference judges landings when no extender can be asked. It lasts as long as
+// inference judges landings if no extender can be queried. It lasts as long as
 // the process.
 type inference struct {
 	mu sync.Mutex
-	// chance is the probability that replacements landed as planned without
-	// kube-scheduler being steered.
+	// chance is the probability that replacements would have landed as planned
+	// without kube-scheduler being steered.
 	chance float64
 }
 
-// chanceAtMost is the highest probability of landing as planned by chance at
-// which kube-scheduler counts as steered.
+// chanceAtMost is the highest such probability at which kube-scheduler counts
+// as steered.
 const chanceAtMost = 0.05
 
-// judge judges a landing. One that no extender would have allowed shows that
-// none was asked; a good one proves nothing.
+// judge judges a landing. A landing that no extender would have allowed shows
+// that none was asked; a good one proves nothing.
 func (i *inference) judge(move *ledger.Move, states map[string]thresholds.NodeState) ledger.Proof {
 	if move.Node == move.From || states[move.Node].State == thresholds.Hot {
 		return ledger.NotSteered
@@ -43,8 +43,8 @@ func (i *inference) judge(move *ledger.Move, states map[string]thresholds.NodeSt
 	return i.unlikely(states)
 }
 
-// unlikely updates chance for a landing as planned: by chance, each cool node
-// is equally likely.
+// unlikely updates chance for a landing as planned: without steering, each cool
+// node is equally likely.
 func (i *inference) unlikely(states map[string]thresholds.NodeState) ledger.Proof {
 	cool := 0
 	for _, state := range states {
@@ -61,7 +61,7 @@ func (i *inference) unlikely(states map[string]thresholds.NodeState) ledger.Proo
 	return ledger.Unproven
 }
 
-// Answers knows the requests that this process answered.
+// Answers tracks the requests that this process answered.
 type Answers interface {
 	// AskedAbout reports whether kube-scheduler recently asked about a pod.
 	AskedAbout(podUID string) bool
@@ -72,15 +72,16 @@ type Answers interface {
 // Observer provides the newest observation, nil before the first.
 type Observer interface{ Latest() *observer.Observation }
 
-// Extender proves steering by an extender: this process knows, or a separate
-// extender does, or it is inferred from where a replacement landed.
+// Extender proves steering by an extender: from this process's own requests,
+// from a separate extender's status, or by inference from where a replacement
+// landed.
 type Extender struct {
 	Observer Observer
-	// Here knows this process's requests; nil if it answers none. Several:
-	// other replicas answer kube-scheduler too.
+	// Here tracks this process's requests; nil if it answers none. Several: other
+	// replicas answer kube-scheduler, too.
 	Here    Answers
 	Several bool
-	// Remote is a separate extender; nil without.
+	// Remote is a separate extender; nil if there is none.
 	Remote *remote.Extender
 
 	inference inference
@@ -88,14 +89,14 @@ type Extender struct {
 
 var _ ledger.Steering = (*Extender)(nil)
 
-// Proven implements ledger.Steering: who asks about a replacement shows when it
-// comes.
+// Proven implements ledger.Steering: whether the extender is asked shows only
+// when a replacement arrives.
 func (s *Extender) Proven(context.Context) (bool, error) { return false, nil }
 
 // Restricts implements ledger.Steering.
 func (s *Extender) Restricts(*ledger.Leaving) bool { return false }
 
-// Ready implements ledger.Steering: the ledger is all that an extender needs.
+// Ready implements ledger.Steering: an extender needs only the ledger.
 func (s *Extender) Ready(context.Context, *ledger.Leaving) (reasons.Reason, bool) {
 	return "", false
 }

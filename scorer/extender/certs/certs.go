@@ -1,7 +1,7 @@
-// Package certs serves HTTPS by certificate files that may change while a server
-// runs. It decides when changed files are taken up, and serves on with those
-// before while they cannot be used. It opens no listener and registers no
-// metrics.
+// Package certs serves HTTPS with certificate files that may change while a
+// server runs. It decides when changed files take effect, and continues with
+// the previous ones while the new ones are unusable. It opens no listener and
+// registers no metrics.
 package certs
 
 import (
@@ -43,8 +43,8 @@ func (f Files) Validate() error {
 	return nil
 }
 
-// reading is what the files hold: certificate, key and client CA, or why they
-// cannot be read.
+// reading is the content of the files: certificate, key and client CA, or why
+// they cannot be read.
 type reading struct {
 	content [3]string
 	failure string
@@ -64,17 +64,17 @@ func (f Files) read() (found reading) {
 	return found
 }
 
-// Identity is who the server is and whom it answers. It does not change: other
+// Identity is who the server is and whom it answers. It is immutable: changed
 // files make another Identity.
 type Identity struct {
 	from   reading
 	config *tls.Config
-	// servingEnds and clientCAEnds are when the first certificate of a file
+	// servingEnds and clientCAEnds are when the first certificate in a file
 	// expires; the latter is zero without a client CA.
 	servingEnds, clientCAEnds time.Time
 }
 
-// identity returns what a reading means, or an error that names the file.
+// identity returns the Identity of a reading, or an error that names the file.
 func (f Files) identity(from reading) (*Identity, error) {
 	if from.failure != "" {
 		return nil, errors.New("reading the certificate files: " + from.failure)
@@ -86,12 +86,13 @@ func (f Files) identity(from reading) (*Identity, error) {
 	id := &Identity{from: from, config: &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{pair},
-		// Over HTTP/2 kube-scheduler would use one connection for everything,
-		// and stay on it for 45 s after the network lost it.
+		// Over HTTP/2 kube-scheduler would use one connection for everything, and
+		// keep it for 45 s after losing the network.
 		NextProtos: []string{"http/1.1"},
-		// A resumed session is not checked against a CA that has changed since.
+		// A resumed session would not be checked against a CA that has changed since.
 		SessionTicketsDisabled: true,
-		// Small records start a long reply early, but most are sent in one piece.
+		// Small records let a long reply start early, but most replies are sent in
+		// one piece.
 		DynamicRecordSizingDisabled: true,
 	}}
 	if _, id.servingEnds, err = certificates(from.content[0]); err != nil {
@@ -129,13 +130,13 @@ func certificates(content string) (pool *x509.CertPool, ends time.Time, err erro
 		return nil, ends, errors.New("it has no certificate")
 	}
 	if strings.Count(content, "-----BEGIN ") > blocks {
-		return nil, ends, errors.New("a part of it cannot be decoded") // which Decode leaves out without a word
+		return nil, ends, errors.New("a part of it cannot be decoded") // which Decode silently skips
 	}
 	return pool, ends, nil
 }
 
-// Keeper keeps the Identity that the files had when they were last usable.
-// apiserver's dynamiccertificates does that too, but takes three controllers
+// Keeper holds the Identity of the files when they were last usable.
+// apiserver's dynamiccertificates does the same, but requires three controllers
 // with queues.
 type Keeper struct {
 	files   Files
@@ -146,12 +147,12 @@ type Keeper struct {
 	expiry  []prometheus.Collector
 
 	mu sync.Mutex
-	// last is the reading before, judged the one that was last judged.
+	// last is the previous reading, judged the one that was last judged.
 	last, judged reading
 }
 
-// NewKeeper reads the files. It returns nil if they are none. subsystem is the
-// server's in the names of the metrics.
+// NewKeeper reads the files. It returns nil if there are no files. subsystem is
+// the server's in the names of the metrics.
 func NewKeeper(files Files, subsystem string) (*Keeper, error) {
 	if files.CertFile == "" {
 		return nil, nil
@@ -186,7 +187,7 @@ func NewKeeper(files Files, subsystem string) (*Keeper, error) {
 	return k, nil
 }
 
-// Metrics returns the metrics; none of a Keeper that is nil.
+// Metrics returns the metrics; none for a nil Keeper.
 func (k *Keeper) Metrics() []prometheus.Collector {
 	if k == nil {
 		return nil
@@ -204,7 +205,7 @@ func (k *Keeper) Config() *tls.Config {
 	return config
 }
 
-// Follow reads the files again and again until the context ends.
+// Follow rereads the files periodically until the context ends.
 func (k *Keeper) Follow(ctx context.Context) error {
 	ticker := time.NewTicker(rereadInterval)
 	defer ticker.Stop()
@@ -218,8 +219,9 @@ func (k *Keeper) Follow(ctx context.Context) error {
 	}
 }
 
-// Reread takes up what was read twice in a row: a new certificate may be there
-// before its key. It is for Follow, and for tests in its place.
+// Reread adopts files that were read twice in a row, because a new certificate
+// may be there before its key. It is called by Follow, and by tests in its
+// place.
 func (k *Keeper) Reread(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -231,13 +233,13 @@ func (k *Keeper) Reread(ctx context.Context) {
 	k.last = found
 }
 
-// judge serves with other files, or serves on with those before.
+// judge serves with the new files, or continues with the previous ones.
 func (k *Keeper) judge(ctx context.Context, found reading) {
 	logger, current := klog.FromContext(ctx), k.Current()
 	id, err := k.files.identity(found)
 	if err != nil {
 		k.stale.Set(1)
-		logger.Error(err, "Serving on with the certificates before", "expires", current.servingEnds)
+		logger.Error(err, "Continuing with the previous certificates", "expires", current.servingEnds)
 		return
 	}
 	k.stale.Set(0)
@@ -246,5 +248,5 @@ func (k *Keeper) judge(ctx context.Context, found reading) {
 	}
 	k.current.Store(id)
 	k.reloads.Inc()
-	logger.Info("Serving with other certificates", "expires", id.servingEnds)
+	logger.Info("Serving with changed certificates", "expires", id.servingEnds)
 }

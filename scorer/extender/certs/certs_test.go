@@ -17,7 +17,7 @@ import (
 	maker "github.com/evenkeel/evenkeel/internal/certificates"
 )
 
-// pki is a server's certificate, and its CA with when that expires.
+// pki is a server's certificate, and its CA with the CA's expiry.
 type pki struct {
 	cert, key, ca string
 	leaf          *x509.Certificate
@@ -41,7 +41,7 @@ func newPKI(t *testing.T, validity time.Duration) pki {
 	return pki{cert: string(server.Cert), key: string(server.Key), ca: string(ca.Cert), leaf: pair.Leaf, authority: ca.Expires}
 }
 
-// files are those of a server, which tests change.
+// files are a server's certificate files, which tests change.
 type files struct {
 	t *testing.T
 	Files
@@ -69,7 +69,7 @@ func (f *files) write(to, content string) {
 	}
 }
 
-// Files that lack one of a pair are refused.
+// Files that lack one of a pair are rejected.
 func TestValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files Files
@@ -84,8 +84,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Changed files take effect without a restart; unusable ones leave everything
-// as it was, and are told of once.
+// Changed files take effect without a restart; unusable ones change nothing and
+// are reported once.
 func TestCertificateFilesAreFollowed(t *testing.T) {
 	first, second := newPKI(t, time.Hour), newPKI(t, time.Hour)
 	synctest.Test(t, func(t *testing.T) {
@@ -133,12 +133,12 @@ func TestCertificateFilesAreFollowed(t *testing.T) {
 	})
 }
 
-// damagedAfter is a certificate and another one that lacks its end.
+// damagedAfter returns a certificate followed by a truncated one.
 func damagedAfter(p pki) string {
 	return p.cert + p.cert[:len(p.cert)/2]
 }
 
-// When certificates expire can be read from the metrics.
+// The metrics show when certificates expire.
 func TestExpiryIsExported(t *testing.T) {
 	pki, registry := newPKI(t, time.Hour), prometheus.NewRegistry()
 	k, err := NewKeeper(newFiles(t, pki).Files, "extender")
@@ -165,8 +165,8 @@ func TestExpiryIsExported(t *testing.T) {
 	}
 }
 
-// Of several certificates in a file the one counts that expires first, wherever
-// it is.
+// If a file has several certificates, the one that expires first counts,
+// wherever it is.
 func TestFirstExpiryCounts(t *testing.T) {
 	late, early := newPKI(t, time.Hour), newPKI(t, time.Minute)
 	for _, content := range []string{early.cert + late.cert, late.cert + early.cert} {

@@ -1,5 +1,5 @@
-// Package conns bounds the connections of a server, so that nobody keeps others
-// out by connecting.
+// Package conns bounds the connections of a server, so that no client keeps
+// others out by connecting.
 package conns
 
 import (
@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// The most connections, of all clients and of one. kube-scheduler has two.
+	// The maximum number of connections, in total and per client. kube-scheduler
+	// has two.
 	maxConnections      = 512
 	maxConnectionsOfOne = 128
-	// fewConnections is how many connections without an answer make no client one
-	// that has more than others.
+	// fewConnections is how many connections without an answer do not yet make a
+	// client one with more than others.
 	fewConnections = 4
 )
 
-// boundedListener bounds how many connections are open. Where all are taken a
-// new one takes the place of another.
+// boundedListener bounds the number of open connections. If all are taken, a
+// new one replaces another.
 type boundedListener struct {
 	net.Listener
 
@@ -29,7 +30,7 @@ type boundedListener struct {
 	// open are the connections, oldest first.
 	open    []*boundedConn
 	clients map[netip.Addr]*connected
-	// uses counts when connections were used, in place of a clock.
+	// uses counts uses of connections, in place of a clock.
 	uses uint64
 }
 
@@ -41,20 +42,20 @@ type boundedConn struct {
 	net.Conn
 	listener *boundedListener
 	client   netip.Addr
-	// used is the count of uses at the last request or reply; 0 before the first
+	// used is the value of uses at the last request or reply; 0 before the first
 	// reply.
 	used uint64
 }
 
-// Bounded returns a listener that bounds how many connections are open, of all
-// clients and of each address. ConnState of its server has to be Used.
+// Bounded returns a listener that bounds the number of open connections, in
+// total and per address. Its server's ConnState must be Used.
 func Bounded(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, clients: map[netip.Addr]*connected{}}
 }
 
-// Used notes that a connection is in use, as ConnState of a server. A reply shows
-// that its client does more than connect, and so does a certificate that the
-// handshake has checked.
+// Used records that a connection is in use; it is a server's ConnState. A reply
+// shows that the client does more than connect, and so does a certificate that
+// the handshake has verified.
 func Used(conn net.Conn, state http.ConnState) {
 	if state != http.StateActive && state != http.StateIdle {
 		return
@@ -90,7 +91,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 }
 
 // enter adds a connection and returns the one that has to yield to it, if any:
-// of its client's or of all.
+// one of the same client or one of any client.
 func (l *boundedListener) enter(c *boundedConn) (yields *boundedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,9 +115,9 @@ func (l *boundedListener) enter(c *boundedConn) (yields *boundedConn) {
 	return yields
 }
 
-// first returns the first connection to yield: of those that were never answered
-// the oldest of the client with most of them, else the one that has been unused
-// for longest.
+// first returns the first connection to yield: among connections that were
+// never answered, the oldest of the client with most of them; otherwise the one
+// that has been unused longest.
 func (l *boundedListener) first(of func(*boundedConn) bool) (first *boundedConn) {
 	most := 0
 	for _, c := range l.open {
@@ -169,8 +170,8 @@ func (c *boundedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// ClientOf returns the address of a client. All without one share the zero
-// address.
+// ClientOf returns the address of a client. All clients without an address
+// share the zero address.
 func ClientOf(address string) netip.Addr {
 	parsed, _ := netip.ParseAddrPort(address)
 	return parsed.Addr().Unmap()
