@@ -18,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // schema is a JSON schema, or a part of one. It has no references, which some
@@ -160,6 +161,9 @@ func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
 				properties[name] = orBlank(m.schema(f.Type, reflect.Value{}))
 			}
 		}
+		if t == reflect.TypeFor[v1alpha2.PluginConfig]() {
+			s["anyOf"] = m.plugins()
+		}
 		return s
 	}
 	if !value.IsValid() || value.Type() != t {
@@ -186,6 +190,24 @@ func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
 		s["required"] = required
 	}
 	return s
+}
+
+// plugins are the schemas of a plugin's configuration: one per strategy of ours, with
+// its arguments, and one for all other plugins.
+func (m *schemaMaker) plugins() []schema {
+	var names []string
+	var all []schema
+	for _, strategy := range registry.All {
+		name, section := strategy.Describe().Name, m.of[reflect.TypeOf(strategy).Elem()]
+		names = append(names, name)
+		args := m.object(section.value.Type(), section.value)
+		args["description"] = section.text
+		if properties, ok := args["properties"].(schema); ok { // of every argument's type
+			properties["apiVersion"], properties["kind"] = schema{"type": "string"}, schema{"type": "string"}
+		}
+		all = append(all, schema{"properties": schema{"name": schema{"enum": []string{name}}, "args": orBlank(args)}})
+	}
+	return append(all, schema{"properties": schema{"name": schema{"not": schema{"enum": names}}}})
 }
 
 // orBlank also allows a field to be left blank, which means its default.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 func madeSchema(t *testing.T) []byte {
@@ -108,6 +109,21 @@ func TestSchemaFindsMistakes(t *testing.T) {
 		"what must be given":  {load + "nodePools: [{name: a, selector: {matchLabels: {a: b}}}]", load + "nodePools: [{name: a}]"},
 		"a weight":            {load + "scoring: {weights: {cpu: 2}}", load + "scoring: {weights: {gpu: 2}}"},
 		"a profile":           {upstream + "profiles: [{name: p, pluginConfig: [{name: x, args: {any: 1}}]}]", upstream + "profiles: [{name: p, pluginConfigs: []}]"},
+	}
+	args := func(plugin, args string) string {
+		return upstream + "profiles: [{name: p, pluginConfig: [{name: " + plugin + ", args: " + args + "}]}]"
+	}
+	for _, strategy := range registry.All { // whichever there are
+		name := strategy.Describe().Name
+		cases["an argument of "+name] = struct{ right, wrong string }{
+			args(name, "{evictableNamespaces: {exclude: [kube-system]}}"), args(name, "{evictableNamespace: {exclude: [kube-system]}}"),
+		}
+	}
+	cases["a threshold"] = struct{ right, wrong string }{
+		args("RealUsageLowNodeUtilization", "{thresholds: {cpu: 20.5}, numberOfNodes: }"), args("RealUsageLowNodeUtilization", "{thresholds: {gpu: 20.5}}"),
+	}
+	cases["a weight of preferences"] = struct{ right, wrong string }{
+		args("ReturnPodsToPreferredNodes", "{minWeightGained: 5}"), args("ReturnPodsToPreferredNodes", "{minWeightGained: five}"),
 	}
 	made := madeSchema(t)
 	for name, tc := range cases {
