@@ -29,12 +29,12 @@ const (
 	serverSecret = "evenkeel-server-tls"
 	clientSecret = "evenkeel-client-tls"
 
-	// clientName is whom a client certificate is for.
+	// clientName is the subject of a client certificate.
 	clientName = "kube-scheduler"
-	// caKey is where a Secret has the CA; cert-manager has it there too.
+	// caKey is the key of the CA in a Secret, as in cert-manager's Secrets.
 	caKey = "ca.crt"
 
-	// leafValidity is how long certificates are valid unless said otherwise.
+	// leafValidity is how long certificates are valid by default.
 	leafValidity = 365 * 24 * time.Hour
 	// minValidity leaves time to renew a certificate.
 	minValidity = time.Hour
@@ -46,7 +46,7 @@ const (
 type CertificatesOptions struct {
 	// Directory is where everything is written, and where the CA is kept.
 	Directory string
-	// CAFile and CAKeyFile are a CA elsewhere to sign with.
+	// CAFile and CAKeyFile are an existing CA to sign with.
 	CAFile, CAKeyFile string
 	// The server is reached by these Services of a namespace, and by further
 	// names and addresses.
@@ -106,8 +106,8 @@ func (o *CertificatesOptions) hosts() (names []string, addresses []net.IP) {
 	return names, append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, o.Addresses...)
 }
 
-// Certificates is `evenkeel certificates`: it makes a CA and what it signs, or
-// renews the latter, and prints what to do with the files.
+// Certificates is `evenkeel certificates`: it makes a CA and certificates, or renews the
+// certificates, and prints what to do with the files.
 func Certificates(options CertificatesOptions, now time.Time, out io.Writer) error {
 	if err := options.validate(); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (o *CertificatesOptions) secrets(ca *certificates.Authority, pairs map[stri
 	return manifest.Bytes(), nil
 }
 
-// webhookPatch gives the shipped webhook the CA that its server is known by.
+// webhookPatch adds the CA of the server's certificate to the shipped webhook.
 func webhookPatch(ca *certificates.Authority) []byte {
 	return []byte(`apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
@@ -205,8 +205,8 @@ type file struct {
 	mode    fs.FileMode
 }
 
-// write writes all files, and then puts them in their places one right after
-// the other, because a certificate is of no use with the key of another.
+// write writes all files and then moves them into place one right after the other, because
+// a certificate does not work with the key of another certificate.
 func (o *CertificatesOptions) write(files []file) error {
 	if err := os.MkdirAll(o.Directory, 0o700); err != nil {
 		return fmt.Errorf("writing the certificates: %w", err)
@@ -224,9 +224,8 @@ func (o *CertificatesOptions) write(files []file) error {
 	return nil
 }
 
-// create writes a new file. What an earlier run, or somebody else, left in its
-// place goes first: its mode, its owner or where it links to would give a key
-// away.
+// create writes a new file. It first removes an existing file, because the mode, owner or
+// link target of that file could expose a key.
 func create(path string, content []byte, mode fs.FileMode) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

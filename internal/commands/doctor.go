@@ -266,8 +266,8 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	return nil
 }
 
-// list returns one snapshot of nodes and pods, listed as the inspected process
-// does. It polls late, and returns nil if that is true before they have come.
+// list returns one snapshot of nodes and pods, listed as the inspected process does. It
+// polls late and returns nil if late returns true first.
 func list(ctx context.Context, look *app.Look, late func() bool) *cluster.Snapshot {
 	listing, cancel := context.WithCancel(ctx)
 	group := errgroup.Group{}

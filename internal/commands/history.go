@@ -30,11 +30,11 @@ const HistoryFormats = "table|wide|json|yaml"
 type HistoryOptions struct {
 	// Pod and Owner are namespace/name.
 	Pod, Owner, Node string
-	// Since is how far to look back; 0 for as far as is kept.
+	// Since is how far to look back; 0 shows everything that is kept.
 	Since         time.Duration
 	Format, Color string
-	// Logs are files to read in place of the ledger, More those named without a
-	// flag; "-" is In.
+	// Logs are files to read instead of the ledger, More further files that are named
+	// without a flag; "-" is In.
 	Logs, More []string
 	In         io.Reader
 }
@@ -86,7 +86,7 @@ type HistoryReport struct {
 	Evictions []HistoryEviction `json:"evictions"`
 }
 
-// HistoryEviction is an eviction and what came of it, in words.
+// HistoryEviction is an eviction with its result in words.
 type HistoryEviction struct {
 	history.Entry
 	Result string `json:"result"`
@@ -195,7 +195,7 @@ func (r *HistoryReport) table(p *layout.Page) {
 	}
 }
 
-// cells are those of a wide table.
+// cells returns the cells of a wide table.
 func (e *HistoryEviction) cells() []string {
 	cells := []string{
 		e.At.UTC().Format(time.RFC3339), e.Namespace + "/" + e.Pod, e.Owner, e.Node, cmp.Or(e.Landed, e.Destination), e.Result, e.Why(),
@@ -207,7 +207,7 @@ func (e *HistoryEviction) cells() []string {
 	return cells
 }
 
-// summary counts the evictions by what came of them.
+// summary counts the evictions by result.
 func (r *HistoryReport) summary() string {
 	var words []string
 	for _, dryRun := range []bool{false, true} {

@@ -17,10 +17,10 @@ const Standard = "-"
 type input struct {
 	name string
 	data []byte
-	err  error // it is none that a policy could be
+	err  error // why it cannot be a policy
 }
 
-// readInputs reads files, among them Standard at most once.
+// readInputs reads files. Standard may be among them once.
 func readInputs(command string, paths []string, in io.Reader) ([]input, error) {
 	if len(paths) == 0 {
 		return nil, exit.Usagef("%s: name at least one file, or - for the standard input", command)
@@ -41,7 +41,7 @@ func readInputs(command string, paths []string, in io.Reader) ([]input, error) {
 	return inputs, nil
 }
 
-// readInput reads a command's input, up to the size that a policy may have.
+// readInput reads a command's input, up to the maximum size of a policy.
 func readInput(path string, in io.Reader) (name string, data []byte, err error) {
 	name = path
 	if path == Standard {

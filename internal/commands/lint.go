@@ -25,7 +25,7 @@ const LintFormats = "text|json"
 type LintOptions struct {
 	Files  []string
 	Format string
-	// Formats are those that are read besides the current one.
+	// Formats are the legacy formats that are accepted.
 	Formats Formats
 	// Strict treats warnings as errors.
 	Strict bool
@@ -46,8 +46,8 @@ type PolicyReport struct {
 	Does     []string       `json:"does"`
 }
 
-// Lint is `evenkeel lint`: it reports what is wrong with policies, what looks
-// wrong, and what they do. It needs no cluster.
+// Lint is `evenkeel lint`: it reports errors and likely mistakes in policies, and what the
+// policies do. It needs no cluster.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
 	if err := output.Check(out, options.Format, LintFormats, ""); err != nil {
 		return err
@@ -145,7 +145,7 @@ func invalid(name string, err error) PolicyReport {
 	return report
 }
 
-// errors are the mistakes that the report has found, one line each.
+// errors returns the errors in the report, one per line.
 func (r *PolicyReport) errors() (problems []string) {
 	for _, finding := range r.Findings {
 		if finding.Level == lint.Error {
@@ -155,8 +155,7 @@ func (r *PolicyReport) errors() (problems []string) {
 	return problems
 }
 
-// verdict is the command's error: for mistakes, and with strict for warnings
-// too.
+// verdict returns the command's error: for errors and, if strict, for warnings.
 func (r *LintReport) verdict(strict bool) error {
 	counts := map[lint.Level]int{}
 	for i := range r.Policies {

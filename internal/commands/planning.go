@@ -23,8 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// planOnce observes, plans as a cycle would and returns what is known of the
-// plan.
+// planOnce observes, plans as a cycle would, and returns the facts about the plan.
 func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*status.PlanFacts, error) {
 	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {
@@ -39,7 +38,7 @@ func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*
 	return previewOf(ctx, p, planned, options.Remote()), nil
 }
 
-// previewOf returns what is known of the strategies' plans: none if no cycle made any.
+// previewOf returns the facts about the strategies' plans.
 func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, extender *remote.Extender) *status.PlanFacts {
 	f := &status.PlanFacts{
 		At: p.Kube.Clock.Now(), Paused: p.Pause.Last().String(), Closed: "a cycle takes two ready nodes",
@@ -68,8 +67,8 @@ func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, 
 	return f
 }
 
-// until returns when the reason why a pod is not moved ends; zero if that is not
-// known ahead.
+// until returns when the reason why a pod is not moved ends; zero if that is not known in
+// advance.
 func until(p *app.Planning, d *strategies.Declined, now time.Time) time.Time {
 	if startup := p.Load.Hot.Startup.Duration; d.Reason == reasons.PodStarting {
 		return d.NewestStart(now, startup).Add(startup + p.Load.Hot.MinWindow.Duration)
@@ -81,8 +80,8 @@ func until(p *app.Planning, d *strategies.Declined, now time.Time) time.Time {
 	return p.Until(pod, d.Reason)
 }
 
-// evidenceOfSteering gathers what is known of steering without changing
-// anything. The extender is nil if none is given.
+// evidenceOfSteering gathers what is known about steering without changing anything. The
+// extender may be nil.
 func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.Extender) status.SteeringEvidence {
 	moves := p.Observer.Ledger()
 	e := status.SteeringEvidence{Required: p.Load.Eviction.Steering}
@@ -103,8 +102,8 @@ func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.E
 	return e
 }
 
-// explainOnce plans as a cycle would, and explains a subject by the plan. It
-// fails at once for a subject that is not known.
+// explainOnce plans as a cycle would and returns the facts to explain a subject. It fails
+// at once for an unknown subject.
 func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s status.Subject) (planned *status.Facts, err error) {
 	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {
@@ -131,7 +130,7 @@ func explainOnce(ctx context.Context, options flags.Options, progress io.Writer,
 	return planned, nil
 }
 
-// known returns an error for a subject that is neither there nor remembered.
+// known returns an error for a subject that neither exists nor is in the ledger.
 func known(ctx context.Context, p *app.Planning, s status.Subject) error {
 	if s.Kind == status.KindNode {
 		if _, err := p.Nodes.Get(s.Name); err == nil {

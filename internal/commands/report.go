@@ -1,8 +1,7 @@
-// Package commands holds the commands that look and print: those that read
-// files (lint, convert), those that observe a cluster and change
-// nothing (plan, top, doctor, explain, history) or show what a process
-// observes (ui); and those that remove what processes left behind (cleanup,
-// nodesync --remove). internal/app does not import it.
+// Package commands holds the commands that run no process of their own: commands that
+// read files (lint, convert), commands that observe a cluster without changing it (plan,
+// top, doctor, explain, history) or show what a process observes (ui), and commands that
+// remove what processes left behind (cleanup, nodesync --remove).
 package commands
 
 import (

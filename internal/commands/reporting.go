@@ -13,8 +13,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// The pods of the shipped manifests that serve reports, serve before extender,
-// and the port where they do.
+// The names of the pods in the shipped manifests that serve reports, and their port.
 const (
 	nameLabel    = "app.kubernetes.io/name"
 	serveName    = "evenkeel"
@@ -25,9 +24,8 @@ const (
 // shippedNamespace is where the shipped manifests install.
 const shippedNamespace = "evenkeel"
 
-// candidates returns the pods that may serve reports. It looks in the namespaces
-// that Evenkeel may be in, because anybody could give a pod that label
-// elsewhere.
+// candidates returns the pods that may serve reports. It searches only the namespaces
+// that Evenkeel may run in, because in other namespaces anybody could use that label.
 func candidates(ctx context.Context, client kubernetes.Interface, namespace string) (found []v1.Pod, err error) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)

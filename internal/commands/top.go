@@ -39,7 +39,7 @@ type TopOptions struct {
 	// Extender is a running process to ask. If its URL is empty, this process
 	// observes.
 	Extender remote.Extender
-	// Progress is told how far it is.
+	// Progress receives notes about slow steps.
 	Progress io.Writer
 }
 
@@ -72,8 +72,8 @@ func (o *TopOptions) validate(out io.Writer) error {
 	return nil
 }
 
-// Top is `evenkeel top`: it prints each node by what a process in the cluster
-// has observed, or takes one reading, or observes for a while.
+// Top is `evenkeel top`: it prints each node as observed by a process in the cluster, by
+// one reading, or by observing for a while.
 func Top(ctx context.Context, options flags.Options, wanted TopOptions, out io.Writer) error {
 	if err := wanted.validate(out); err != nil {
 		return err
@@ -127,14 +127,14 @@ func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
 	return nil
 }
 
-// followPod shows what a process in the cluster observes, by the user's own
-// rights. It reports whether there was one that could be asked.
+// followPod shows what a process in the cluster observes, with the user's permissions. It
+// reports whether a process could be asked.
 func (t *topScreen) followPod(ctx context.Context, options *flags.Options) (done bool, err error) {
 	connection, err := options.Connect()
 	if err != nil {
 		return false, err
 	}
-	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, flags.DefaultNamespace)) // what is wrong, observing says better
+	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, flags.DefaultNamespace)) // observing reports errors better
 	pod := reporting(found)
 	if pod == nil {
 		return false, nil
@@ -160,7 +160,7 @@ func (t *topScreen) follow(ctx context.Context, of *remote.Extender, name string
 		if err != nil {
 			return exit.UnlessStopped(ctx, err)
 		}
-		if report.Observed != observed || t.onScreen() { // where its age is brought up to date
+		if report.Observed != observed || t.onScreen() { // its age is updated on the screen
 			observed = report.Observed
 			if err := t.show(&report); err != nil {
 				return err
@@ -203,7 +203,7 @@ func askForNodes(ctx context.Context, of *remote.Extender, name string) (status.
 	return report, nil
 }
 
-// onScreen reports whether each report takes the place of the one before.
+// onScreen reports whether each report replaces the previous one.
 func (t *topScreen) onScreen() bool { return t.wanted.Watch && terminal.FileOf(t.out) != nil }
 
 // show prints a report at once, so that a terminal does not flicker.
@@ -244,7 +244,7 @@ func (t *topScreen) print(frame *bytes.Buffer, report *status.Top, style layout.
 	return output.Write(frame, t.wanted.Format, report, func(out io.Writer) error { return text.Top(out, report, view) })
 }
 
-// fitting returns how many nodes fit on the screen; 0 is all.
+// fitting returns how many nodes fit on the screen; 0 means all.
 func fitting(report *status.Top, view text.View) int {
 	if view.Height == 0 {
 		return 0
@@ -276,8 +276,8 @@ func watchNodes(ctx context.Context, look *app.Look, observe time.Duration, prog
 	}
 }
 
-// nodeWatch waits for readings. It uses the times at which it saw them: their
-// own are of a clock that may be set.
+// nodeWatch waits for readings. It uses the local times at which it saw them, because
+// their own timestamps are from a clock that may be adjusted.
 type nodeWatch struct {
 	latest  func() *observer.Observation
 	arrived func() int64
@@ -291,7 +291,7 @@ type nodeWatch struct {
 	first  time.Time
 }
 
-// done reports whether there is nothing more to wait for.
+// done reports whether waiting is over.
 func (w *nodeWatch) done() bool {
 	w.newest = w.latest()
 	switch latest := w.newest; {
@@ -307,7 +307,7 @@ func (w *nodeWatch) done() bool {
 	return w.still.Over(w.arrived(), w.observe+topTimeout)
 }
 
-// progress says what is waited for.
+// progress describes what nodeWatch waits for.
 func (w *nodeWatch) progress() string {
 	if w.first.IsZero() {
 		return "Waiting for nodes, pods and a first reading of their usage"

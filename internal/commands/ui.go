@@ -24,9 +24,9 @@ import (
 type UIOptions struct {
 	// Open starts a browser.
 	Open bool
-	// Lease names the Lease by which the leader is found.
+	// Lease is the name of the Lease that identifies the leader.
 	Lease string
-	// Progress is told what does not stop it.
+	// Progress receives errors that do not end the command.
 	Progress io.Writer
 }
 
@@ -36,8 +36,8 @@ func (o *UIOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Lease, "leader-elect-resource-name", "evenkeel", "Name of the Lease: the pod that holds it is shown, because it knows the last cycle.")
 }
 
-// UI is `evenkeel ui`: it forwards a port to the page of a process in the
-// cluster, by the user's own rights, until the context ends.
+// UI is `evenkeel ui`: it forwards a port to the page of a process in the cluster, with
+// the user's permissions, until the context ends.
 func UI(ctx context.Context, options flags.Options, wanted UIOptions, out io.Writer) error {
 	connection, err := options.Connect()
 	if err != nil {
@@ -62,8 +62,8 @@ func UI(ctx context.Context, options flags.Options, wanted UIOptions, out io.Wri
 	})
 }
 
-// pageOf returns the pod whose page is shown: the leader's, which knows what the
-// last cycle planned, else the first that serves reports.
+// pageOf returns the pod whose page is shown: the leader, which knows the plan of the last
+// cycle, or otherwise the first pod that serves reports.
 func pageOf(ctx context.Context, client kubernetes.Interface, namespace, lease string) (*v1.Pod, error) {
 	found, err := candidates(ctx, client, namespace)
 	pod := reporting(found)
@@ -79,7 +79,7 @@ func pageOf(ctx context.Context, client kubernetes.Interface, namespace, lease s
 	}
 	held, err := client.CoordinationV1().Leases(pod.Namespace).Get(ctx, lease, metav1.GetOptions{})
 	if err != nil || held.Spec.HolderIdentity == nil {
-		return pod, nil //nolint:nilerr // who may not read the Lease sees any replica
+		return pod, nil //nolint:nilerr // users who may not read the Lease see any replica
 	}
 	leader, _, _ := strings.Cut(*held.Spec.HolderIdentity, "_")
 	for i := range found {
@@ -113,8 +113,8 @@ func hasPage(ctx context.Context, page string) error {
 	return nil
 }
 
-// open shows a page in a browser. What it returns waits for what it started,
-// which ends with the context.
+// open shows a page in a browser. wait waits for the browser command, which ends with the
+// context.
 func open(ctx context.Context, page string, progress io.Writer) (wait func()) {
 	for _, name := range []string{"xdg-open", "open"} {
 		program, err := exec.LookPath(name)

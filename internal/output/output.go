@@ -1,5 +1,5 @@
-// Package output writes what commands print: as JSON or YAML, or as text for
-// people, in color where that is wanted.
+// Package output writes the output of commands as JSON, as YAML, or as text for people,
+// with optional color.
 package output
 
 import (
@@ -48,7 +48,7 @@ func AddColor(flags *pflag.FlagSet, color *string) {
 	flags.StringVar(color, "color", "auto", terminal.ColorHelp)
 }
 
-// StyleOf returns the style of an output; without a mode that is auto.
+// StyleOf returns the style of an output; an empty color means auto.
 func StyleOf(out io.Writer, color string) (layout.Style, error) {
 	style, err := terminal.StyleOf(out, cmp.Or(color, "auto"), os.Getenv)
 	if err != nil {
@@ -67,7 +67,7 @@ func Show(out io.Writer, format, color string, value any, text func(*layout.Page
 	})
 }
 
-// Check returns an error for what -o or --color do not take.
+// Check returns an error for invalid values of -o or --color.
 func Check(out io.Writer, format, formats, color string) error {
 	if allowed := strings.Split(formats, "|"); !slices.Contains(allowed, format) {
 		return exit.Usagef("--output: %q is not one of %s%s", format, formats, likely.Hint(format, allowed))

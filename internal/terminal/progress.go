@@ -9,34 +9,33 @@ import (
 	"unicode/utf8"
 )
 
-// Progress says how far something is that takes long: on a terminal in one line
-// that is written over, elsewhere in a line every fifteen seconds.
+// Progress reports the progress of slow operations: on a terminal in one line that is
+// overwritten, elsewhere with a line every fifteen seconds.
 type Progress struct {
 	out io.Writer
-	// width is that of the terminal on which lines are written over; 0 elsewhere.
+	// width is the width of the terminal; 0 if lines cannot be overwritten.
 	width int
-	// said is when the last line was written, or what it is about began; text is
-	// what it said.
+	// said is when the last line was written, or when the operation began; text is that
+	// line.
 	said time.Time
 	text string
 }
 
-// progressEvery is the time between two lines where they are not written over.
+// progressEvery is the time between two lines that are not overwritten.
 const progressEvery = 15 * time.Second
 
-// NewProgress returns a Progress of what begins now. It writes to an output,
-// which may be nil.
+// NewProgress returns a Progress for an operation that begins now. out may be nil.
 func NewProgress(out io.Writer, now time.Time) *Progress {
 	style, _ := StyleOf(out, "never", nil)
 	return &Progress{out: out, width: style.Width, said: now}
 }
 
-// Say tells how far it is at a moment.
+// Say reports the progress at a time.
 func (p *Progress) Say(now time.Time, text string) {
 	switch {
 	case p.out == nil || text == p.text:
 	case p.width > 0:
-		if runes := []rune(text); len(runes) >= p.width { // what breaks cannot be written over
+		if runes := []rune(text); len(runes) >= p.width { // a line that wraps cannot be overwritten
 			text = string(runes[:p.width-1])
 		}
 		rest := max(utf8.RuneCountInString(p.text)-utf8.RuneCountInString(text), 0)
@@ -48,7 +47,7 @@ func (p *Progress) Say(now time.Time, text string) {
 	}
 }
 
-// Done takes the line away that was written over.
+// Done removes the overwritten line.
 func (p *Progress) Done() {
 	if p.width > 0 && p.text != "" {
 		fmt.Fprintf(p.out, "\r%s\r", strings.Repeat(" ", utf8.RuneCountInString(p.text)))
@@ -56,15 +55,14 @@ func (p *Progress) Done() {
 	}
 }
 
-// Steps is the progress of what asks others one after another: once all of it
-// takes longer than two seconds, it says what is being done and for how long.
+// Steps reports the current one of several steps and its duration, once the steps have
+// taken two seconds.
 type Steps struct {
 	doing       atomic.Value
 	stop, ended chan struct{}
 }
 
-// NewSteps returns Steps that begin now. They write to an output, which may be
-// nil, until Done.
+// NewSteps returns Steps that begin now and end with Done. out may be nil.
 func NewSteps(out io.Writer) *Steps {
 	const quiet = 2 * time.Second
 	s := &Steps{stop: make(chan struct{}), ended: make(chan struct{})}
@@ -90,10 +88,10 @@ func NewSteps(out io.Writer) *Steps {
 	return s
 }
 
-// Begin says what is done from now on.
+// Begin names the step that begins now.
 func (s *Steps) Begin(text string) { s.doing.Store(text) }
 
-// Done ends it, and takes the line away that was written over.
+// Done ends the steps and removes the overwritten line.
 func (s *Steps) Done() {
 	close(s.stop)
 	<-s.ended

@@ -1,8 +1,7 @@
-// Package terminal is about what output is shown on: how wide and high it is,
-// whether it shows colors, and progress of what takes long.
+// Package terminal describes the terminal of an output: its size and whether it shows
+// colors. It also reports the progress of slow operations.
 //
-// It imports nothing of the product but its layout, because the demo, another
-// module, uses it.
+// It imports only package layout, because the demo, a separate module, uses it.
 package terminal
 
 import (
@@ -42,7 +41,7 @@ func StyleOf(out io.Writer, color string, env func(string) string) (layout.Style
 	return s, nil
 }
 
-// FileOf returns the terminal that a stream is, or nil.
+// FileOf returns the stream if it is a terminal, otherwise nil.
 func FileOf(stream any) *os.File {
 	if file, ok := stream.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file
@@ -50,5 +49,5 @@ func FileOf(stream any) *os.File {
 	return nil
 }
 
-// Home goes to the upper left corner of a terminal and clears it.
+// Home moves the cursor to the upper left corner and clears the terminal.
 const Home = "\033[H\033[J"

@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// Log writes Events by the events.k8s.io API and, where only the core group is
-// granted, as for legacy deschedulers, by that one.
+// Log writes Events with the events.k8s.io API, or with the core API if only that is
+// granted, as it was for legacy deschedulers.
 type Log struct {
 	events.EventRecorder
 	events.EventSinkImpl
@@ -70,8 +70,7 @@ func NewLog(client kubernetes.Interface) *Log {
 	return l
 }
 
-// eventsTimeout is how long after its last Event a process waits for that to be
-// written before it ends.
+// eventsTimeout is how long a process waits at its end until its last Event is written.
 const eventsTimeout = 3 * time.Second
 
 // Start begins to write, until finish is called. finish waits for the last

@@ -30,8 +30,8 @@ const (
 const (
 	// mostNodeEvents bounds the Events on nodes of one observation or plan.
 	mostNodeEvents = 20
-	// freshFor is how long a change is news: a process that begins to lead tells
-	// what its predecessor may not have told.
+	// freshFor is how long a change is reported after it happened, because a new leader
+	// reports what its predecessor may have missed.
 	freshFor = 2 * time.Minute
 )
 
@@ -47,9 +47,9 @@ type Nodes struct {
 // hotNode is a node that is hot, or was when it was last known.
 type hotNode struct {
 	since time.Time
-	// told: there is an Event on it, or it is none any more.
+	// told is true if there is an Event, or if it is too late for one.
 	told bool
-	// stuck is why it cannot be cooled, as last told.
+	// stuck is the last reported reason why it cannot be cooled.
 	stuck reasons.Reason
 }
 
@@ -90,8 +90,8 @@ func (n *Nodes) Observed(o *observer.Observation) {
 	}
 }
 
-// tellHot writes that a node became hot, unless that is no news, and reports
-// whether it did.
+// tellHot writes an Event that a node became hot, unless that was too long ago, and
+// reports whether it did.
 func (n *Nodes) tellHot(o *observer.Observation, i int, known *hotNode) bool {
 	if o.At.Sub(known.since) > freshFor {
 		known.told = true
@@ -110,8 +110,8 @@ func used(o *observer.Observation, i int) string {
 	return percents(o.View.Nodes[i].Current[usage.AtAvg5m].PercentOf(o.View.Snapshot.Nodes[i].Node.Allocatable)) + " over 5 minutes"
 }
 
-// stillAbove says why a node is not hot any more that is above an evict line by what
-// is measured; empty if it is not.
+// stillAbove explains why a node is no longer hot although its measured usage is above an
+// evict line; empty if it is not.
 func stillAbove(o *observer.Observation, i int) string {
 	facts := observed.Facts(o)
 	notHot, _ := facts.Bases(i)
@@ -121,8 +121,8 @@ func stillAbove(o *observer.Observation, i int) string {
 	return " " + notHot.Sentence("It")
 }
 
-// percents names shares of a node, and not one that is 0: no line needs it, so
-// that a source need not report it.
+// percents formats the shares of a node. It omits zeros, because a source need not report
+// a resource that no line uses.
 func percents(p cluster.Percents) string {
 	var words []string
 	for _, r := range cluster.Resources() {
@@ -151,8 +151,8 @@ func (n *Nodes) Planned(plan *strategies.Plan) {
 	}
 }
 
-// stuck returns why a plan leaves a hot node hot, in words; empty if a later one
-// may cool it as things are.
+// stuck explains why a plan leaves a hot node hot; empty if a later plan may cool it
+// without a change.
 func stuck(report *strategies.NodeReport) string {
 	switch {
 	case report.State != thresholds.Hot:

@@ -16,15 +16,15 @@ import (
 
 // The reasons of Events about room.
 const (
-	// roomMissing: hot nodes stay hot, because no cool node has room for enough of
-	// their pods.
+	// roomMissing: hot nodes stay hot because no cool node has space for enough of their
+	// pods.
 	roomMissing = "RoomMissing"
-	// roomFound: none does any more.
+	// roomFound: no hot node lacks space any longer.
 	roomFound = "RoomFound"
 )
 
-// Room reports how much room hot nodes lack on others. It is safe for
-// concurrent use.
+// Room reports how much space hot nodes lack on other nodes. It is safe for concurrent
+// use.
 type Room struct {
 	announcer     *Announcer
 	cores, memory prometheus.Gauge
@@ -48,8 +48,8 @@ func NewRoom(announcer *Announcer, registry prometheus.Registerer) *Room {
 	}
 }
 
-// Planned reports what a plan found: by an Event for the first plan without room
-// and for the first with room again.
+// Planned reports the space that a plan found, with an Event for the first plan without
+// space and for the first one with space again.
 func (r *Room) Planned(plan *strategies.Plan) {
 	r.mu.Lock()
 	told := len(r.lacking) > 0
@@ -71,8 +71,8 @@ func (r *Room) Planned(plan *strategies.Plan) {
 	}
 }
 
-// lackingBy returns what nodes lack by a plan or, of a hot node that it was not
-// made for, as before: its pods may not leave now, or others come first.
+// lackingBy returns what nodes lack according to a plan. A hot node that is not part of the
+// plan keeps its value, because its pods may be blocked now or other nodes come first.
 func lackingBy(plan *strategies.Plan, before map[string]cluster.Amounts) map[string]cluster.Amounts {
 	now := map[string]cluster.Amounts{}
 	for i := range plan.Nodes {

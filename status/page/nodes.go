@@ -11,10 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// levels are all of them, the worst first.
+// levels holds all levels, the worst first.
 var levels = [...]Level{Hot, Cooling, AboveEvict, AboveReject, Warm, Cool, Unknown}
 
-// meanings are what a legend says of the levels.
+// meanings holds the legend of the levels.
 var meanings = map[Level]string{
 	Hot:         "above the evict line for long enough: pods are moved off",
 	Cooling:     "hot until it is below the leave line",
@@ -95,8 +95,8 @@ func shown(read *usage.NodeUsage, percents cluster.Percents, resource cluster.Re
 	return new(status.Round(percents[resource]))
 }
 
-// heat orders nodes of one level: by the resource that is nearest to its evict
-// line, or farthest beyond it.
+// heat orders nodes of one level by the resource that is closest to its evict line, or
+// farthest beyond it.
 func (f *Facts) heat(i int, n *Node) float64 {
 	highest := -1.0
 	for resource, percent := range map[cluster.Resource]*float64{cluster.CPU: n.CPU, cluster.Memory: n.Memory} {
@@ -120,7 +120,7 @@ func compareHeat(a, b *Node) int {
 	return cmp.Or(cmp.Compare(b.heat, a.heat), cmp.Compare(a.Name, b.Name))
 }
 
-// sortHottest sorts pointers to the nodes, once for all that want them so.
+// sortHottest sorts pointers to the nodes by heat, once for all users.
 func (p *Page) sortHottest() {
 	p.hottest = make([]*Node, len(p.Nodes))
 	for i := range p.Nodes {
@@ -129,7 +129,7 @@ func (p *Page) sortHottest() {
 	slices.SortFunc(p.hottest, compareHeat)
 }
 
-// lines returns the levels that a node is judged by.
+// lines returns the lines of a node.
 func (f *Facts) lines(i int) (all []Line) {
 	metrics := append([]usage.Metric{usage.CPU, usage.Memory, thresholds.MemoryAvailable}, f.View.Signals...)
 	for _, metric := range metrics {
@@ -157,7 +157,7 @@ func (p *Page) count() []LevelCount {
 // isHot reports whether a node is hot, or seems to be.
 func (n *Node) isHot() bool { return n.Level == Hot || n.Level == Cooling }
 
-// Uses says in words what a node uses.
+// Uses describes the usage of a node.
 func (n *Node) Uses() string {
 	return "cpu " + percent(n.CPU) + ", memory " + percent(n.Memory)
 }
@@ -169,7 +169,7 @@ func percent(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 1, 64) + "%"
 }
 
-// Why says why the node is not hot, or not cool, where its usage suggests that.
+// Why explains why the node is not hot, or not cool, if its usage suggests that it is.
 func (n *Node) Why() string {
 	switch {
 	case n.NotHot != nil:
@@ -180,7 +180,7 @@ func (n *Node) Why() string {
 	return ""
 }
 
-// Standing says in words at which level a node is.
+// Standing describes the level of a node.
 func (n *Node) Standing() string {
 	switch {
 	case n.Provisional:

@@ -1,11 +1,9 @@
-// Package page is what the page of a process shows: which nodes are hot, by
-// what, and what happens about it; moves, declined pods, what keeps evicting
-// back, and how the process is doing.
+// Package page makes the page of a process: which nodes are hot, why, and what is done
+// about it; moves, declined pods, what stops evicting, and the state of the process.
 //
-// New makes the values, which are also served as JSON, and Render makes HTML of
-// them, with the heat map and the time line as SVG. The package decides nothing:
-// states, reasons and moves come from the rooms that decide. It does no I/O but
-// write to the writer that it is given, and never asks for the time.
+// New makes the values, which are also served as JSON, and Render makes HTML from them,
+// with the heat map and the time line as SVG. The package decides nothing: states,
+// reasons and moves come from the packages that decide.
 package page
 
 import (
@@ -13,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// New returns the page of facts.
+// New makes a page from facts.
 func New(f *Facts) *Page {
 	p := &Page{
 		APIVersion: policy.GroupVersion, Kind: Kind, ReadyNodes: f.Ready, FreshNodes: f.Fresh, Sources: f.Sources, Process: f.Process,
@@ -38,7 +36,7 @@ func New(f *Facts) *Page {
 	return p
 }
 
-// lately returns the moves in flight and those that ended not long ago.
+// lately returns the moves in flight and recently ended moves.
 func (f *Facts) lately() []status.RecordedMove {
 	const most = 200
 	moves := f.Moves()

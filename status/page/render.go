@@ -21,16 +21,14 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Style, Script and Icon are the files that the page loads, by the paths at which it
-// expects them.
+// Style, Script and Icon are the paths of the files that the page loads.
 const (
 	Style  = "/page/page.css"
 	Script = "/page/page.js"
 	Icon   = "/page/icon.svg"
 )
 
-// Policy is the Content-Security-Policy of the page: nothing but its own files,
-// and nothing inline.
+// Policy is the Content-Security-Policy of the page: its own files only, nothing inline.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -40,7 +38,7 @@ func Asset(path string) []byte {
 		return nil
 	}
 	content, err := assets.ReadFile("assets/" + strings.TrimPrefix(path, "/page/"))
-	if err != nil { // all are embedded
+	if err != nil { // impossible: all are embedded
 		return nil
 	}
 	return content
@@ -50,16 +48,16 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent": percent, "target": target, "ago": ago, "names": reasons.Names, "short": short, "after": after,
 }).ParseFS(assets, "assets/*.html"))
 
-// perPage is how many nodes are listed at once.
+// perPage is the number of nodes per page of the table.
 const perPage = 50
 
-// Asked is what of the page is asked for.
+// Asked selects the part of the page to render.
 type Asked struct {
-	// Brief leaves out the map and the tables, which the script then asks for: what
-	// matters is seen at once.
+	// Brief leaves out the map and the tables, which the script requests later. The most
+	// important content then appears at once.
 	Brief bool
-	// Page is that of the table of nodes and counts from 1; Find is a part of the
-	// names.
+	// Page is the page of the table of nodes, starting at 1. Find is a part of the names to
+	// list.
 	Page int
 	Find string
 }
@@ -86,7 +84,7 @@ func (p *Page) list(asked Asked) listing {
 	return l
 }
 
-// To links to another page of the same search.
+// To returns the link to another page of the same search.
 func (l listing) To(page int) string {
 	query := url.Values{"page": {fmt.Sprint(page)}}
 	if l.Find != "" {
@@ -95,7 +93,7 @@ func (l listing) To(page int) string {
 	return "/?" + query.Encode() + "#nodes"
 }
 
-// Previous and Next link to the pages around; empty at the ends.
+// Previous returns the link to the page before this one; empty at the first.
 func (l listing) Previous() string {
 	if l.Page == 1 {
 		return ""
@@ -103,7 +101,7 @@ func (l listing) Previous() string {
 	return l.To(l.Page - 1)
 }
 
-// Next links to the page after this one; empty at the last.
+// Next returns the link to the page after this one; empty at the last.
 func (l listing) Next() string {
 	if l.Page == l.Pages {
 		return ""
@@ -120,8 +118,7 @@ func (p *Page) Render(out io.Writer, asked Asked) error {
 		Map   *heatMap
 		Line  *moveLine
 		List  listing
-		// Few are the newest moves, Owners the first of those that declined pods
-		// belong to.
+		// Few holds the newest moves, Owners the first groups of declined pods.
 		Few    []status.RecordedMove
 		Owners []status.DeclinedGroup
 	}{Page: p, Now: p.now.UTC(), Brief: asked.Brief}
@@ -142,7 +139,7 @@ func execute(out io.Writer, name string, values any) error {
 // Explained is the explanation of a node or a pod, as a page.
 type Explained struct {
 	Title string
-	// Summary says it in a sentence, Table in numbers.
+	// Summary is a sentence, Table the numbers.
 	Summary, Table string
 	// Problem is why it could not be explained.
 	Problem string
@@ -188,7 +185,7 @@ func (x *Explained) addPods(view *usage.View, node string) {
 // Render writes the explanation as HTML.
 func (x *Explained) Render(out io.Writer) error { return execute(out, "explain.html", x) }
 
-// ago says how long before now a moment was.
+// ago returns the time since a moment in words.
 func ago(now time.Time, at *time.Time) string {
 	if at == nil {
 		return "-"
@@ -200,11 +197,11 @@ func ago(now time.Time, at *time.Time) string {
 	return fmt.Sprintf("%d min ago", past/time.Minute)
 }
 
-// short leaves out the part of an identity that makes it unique.
+// short removes the unique suffix of an identity.
 func short(identity string) string {
 	name, _, _ := strings.Cut(identity, "_")
 	return name
 }
 
-// after returns what a sentence says after the name that it begins with.
+// after removes the name at the start of a sentence.
 func after(name, sentence string) string { return strings.TrimPrefix(sentence, name) }

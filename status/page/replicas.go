@@ -2,9 +2,8 @@ package page
 
 import "github.com/evenkeel/evenkeel/observe/usage"
 
-// Replicas returns the pods of the same owner as a process's own pod, which has
-// this name: the replicas that were observed. A process outside of the cluster
-// has none.
+// Replicas returns the observed pods that have the same owner as the named pod, which is
+// the process's own. A process outside the cluster has none.
 func Replicas(view *usage.View, namespace, name string) []Replica {
 	all, owner := []Replica{}, ""
 	for _, node := range view.Snapshot.Nodes {

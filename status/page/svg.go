@@ -14,13 +14,13 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// The heat map: cells from left to right in order of the nodes' names.
+// The heat map shows the nodes from left to right in order of their names.
 const (
-	// pitch is the distance of two cells in units of the SVG, cell their size.
+	// pitch is the distance between two cells in SVG units, cell their size.
 	pitch, cell = 10, 9
-	// widthToHeight is the shape of the map.
+	// widthToHeight is the aspect ratio of the map.
 	widthToHeight = 3.2
-	// largest is how many pixels wide a cell is at most.
+	// largest is the maximum width of a cell in pixels.
 	largest = 48
 )
 
@@ -28,10 +28,10 @@ const (
 type heatMap struct {
 	Columns, Width, Height, Pixels int
 	Paths                          []levelPath
-	// First is the node that is chosen at first: the hottest.
+	// First is the initially selected node, which is the hottest.
 	First *Node
 	X, Y  int
-	// Cells are the nodes for the script: name, level, what it uses.
+	// Cells holds name, level and usage of each node for the script.
 	Cells template.JS
 }
 
@@ -67,7 +67,7 @@ func drawMap(p *Page) *heatMap {
 // Class is the style of a level.
 func (l Level) Class() string { return strings.ReplaceAll(string(l), " ", "-") }
 
-// cells returns the name and the words of each node, as the script reads them.
+// cells returns the name, level and usage of each node in the format of the script.
 func cells(p *Page) template.JS {
 	rows := make([][3]string, len(p.Nodes))
 	for i := range p.Nodes {
@@ -75,30 +75,30 @@ func cells(p *Page) template.JS {
 		rows[i] = [3]string{n.Name, n.Standing(), n.Uses()}
 	}
 	data, err := json.Marshal(rows)
-	if err != nil { // strings can be encoded
+	if err != nil { // impossible: strings can be encoded
 		return "[]"
 	}
-	return template.JS(data) // as Go encodes it, it has no tag in it
+	return template.JS(data) // safe: Go escapes tags in JSON
 }
 
-// timeLine is how far back moves are drawn and listed.
+// timeLine is the maximum age of the moves that are drawn and listed.
 const timeLine = time.Hour
 
 const (
-	// drawn is how many moves are drawn.
+	// drawn is the maximum number of moves that are drawn.
 	drawn = 24
-	// lineWidth is the width of the time line in units, barPitch the distance of
+	// lineWidth is the width of the time line in SVG units, barPitch the distance between
 	// two bars.
 	lineWidth, barPitch = 1000, 16
-	// thinnest is the least width of a bar.
+	// thinnest is the minimum width of a bar.
 	thinnest = 6
 )
 
-// moveLine is the time line: a bar for each move, from its record to its end.
+// moveLine is the time line. It has a bar for each move from its record to its end.
 type moveLine struct {
 	Height int
 	Bars   []bar
-	// Ticks are where each quarter of an hour begins.
+	// Ticks are the positions at which each quarter of an hour begins.
 	Ticks []int
 }
 
@@ -132,7 +132,7 @@ func drawMoves(p *Page) *moveLine {
 	return line
 }
 
-// across returns where on the time line a moment is.
+// across returns the position of a moment on the time line.
 func (p *Page) across(at time.Time) int {
 	past := min(max(p.now.Sub(at), 0), timeLine)
 	return lineWidth - int(past*lineWidth/timeLine)
@@ -141,7 +141,7 @@ func (p *Page) across(at time.Time) int {
 // target is the path that explains a move's pod.
 func target(m *status.RecordedMove) string { return "/explain/pod/" + m.Namespace + "/" + m.Pod }
 
-// told says a move in words.
+// told describes a move.
 func told(m *status.RecordedMove) string {
 	to := cmp.Or(m.Node, m.To, "a node that kube-scheduler chooses")
 	text := fmt.Sprintf("%s/%s from %s to %s: %s", m.Namespace, m.Pod, m.From, to, m.State)

@@ -12,17 +12,16 @@ const Kind = "Page"
 
 // Facts are what a process knows when its page is asked for.
 type Facts struct {
-	// Facts has no View before the first reading, and no plan: what is planned is
-	// Cycle's.
+	// Facts has no View before the first reading and never a plan; Cycle has the plan.
 	status.Facts
 
 	Now time.Time
 	// Ready counts the ready nodes, Fresh those whose usage is known.
 	Ready, Fresh int
-	// Cycle is the last one of this process; nil if it has run none, or another
-	// process leads.
+	// Cycle is the last cycle of this process; nil if it has run none or another process
+	// leads.
 	Cycle *status.Cycle
-	// OtherProfiles are those whose plans are no part of Cycle.
+	// OtherProfiles are the profiles whose plans are not part of Cycle.
 	OtherProfiles []string
 
 	Stops   Stops
@@ -30,7 +29,7 @@ type Facts struct {
 	Process Process
 }
 
-// Stops are what keeps evicting back, each empty if it does not.
+// Stops holds what stops evicting; fields that do not apply are empty.
 type Stops struct {
 	// Usage is why usage is not good enough.
 	Usage string
@@ -41,8 +40,8 @@ type Stops struct {
 	Ledger string
 	// Safeguard is the calendar's, the budget's or the breaker's reason.
 	Safeguard reasons.Reason
-	// Left is how many evictions the budget of an hour still allows; negative
-	// without one, or where this process does not evict.
+	// Left is the number of evictions that the hourly budget still allows; negative
+	// without a budget or if this process does not evict.
 	Left int
 }
 
@@ -56,33 +55,31 @@ type Page struct {
 	// ReadyNodes counts the ready nodes, FreshNodes those whose usage is known.
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
-	// Provisional says that some nodes are shown by their newest reading alone,
-	// because their windows have not filled.
+	// Provisional is true if some nodes are shown by their newest reading alone, because
+	// their windows are still filling.
 	Provisional bool `json:"provisional,omitempty"`
 	// Levels counts the nodes at each level, the worst first.
 	Levels []LevelCount `json:"levels"`
 	Lines  []Line       `json:"lines"`
-	// Hot are the hottest of the hot nodes; HotNodes counts all of them.
+	// Hot holds the hottest of the hot nodes; HotNodes is the number of all hot nodes.
 	Hot      []HotNode `json:"hot"`
 	HotNodes int       `json:"hotNodes"`
-	// NotHot says of the hottest of the nodes that are above an evict line and not hot
-	// why they are not.
+	// NotHot explains why the hottest of the nodes above an evict line are not hot.
 	NotHot []NotHotNode `json:"notHot"`
-	// Moves are those in flight and then those that ended lately, newest first.
+	// Moves are moves in flight, then recently ended moves, newest first.
 	Moves []status.RecordedMove `json:"moves"`
 	// Cycle is when the last cycle of this process planned; absent without one.
 	Cycle    *time.Time             `json:"cycle,omitempty"`
 	Declined []status.DeclinedGroup `json:"declined"`
-	// OtherProfiles of the policy also move pods by real usage. What cycles plan by
-	// them is not shown.
+	// OtherProfiles of the policy also move pods by real usage. Their plans are not shown.
 	OtherProfiles []string `json:"otherProfiles,omitempty"`
 	Evicting      Evicting `json:"evicting"`
 	Sources       []Source `json:"sources"`
 	Process       Process  `json:"process"`
-	// Nodes are in order of their names.
+	// Nodes are sorted by name.
 	Nodes []Node `json:"nodes"`
 
-	// hottest are these from the hottest on.
+	// hottest holds the nodes sorted by heat.
 	hottest []*Node
 	now     time.Time
 }
@@ -91,20 +88,20 @@ type Page struct {
 type Evicting struct {
 	// Stopped are the reasons why nothing is, in words.
 	Stopped []string `json:"stopped"`
-	// BudgetLeft is how many evictions the budget of an hour still allows;
-	// absent without one, or where this process does not evict.
+	// BudgetLeft is the number of evictions that the hourly budget still allows; absent
+	// without a budget or if this process does not evict.
 	BudgetLeft *int `json:"budgetLeft,omitempty"`
 }
 
 // Source is the result of the last reading of a usage source.
 type Source struct {
 	status.Source
-	// Nodes counts the known nodes whose usage is taken from it, OldestSeconds
-	// and NewestSeconds are how old the newest samples of these are.
+	// Nodes is the number of nodes whose usage comes from it. OldestSeconds and
+	// NewestSeconds are the highest and the lowest age of their newest samples.
 	Nodes         int `json:"nodes"`
 	NewestSeconds int `json:"newestSeconds"`
 	OldestSeconds int `json:"oldestSeconds"`
-	// Rejected counts the samples that were not believed.
+	// Rejected is the number of rejected samples.
 	Rejected int `json:"rejected,omitempty"`
 }
 
@@ -113,16 +110,16 @@ type Process struct {
 	status.Process
 	Identity string `json:"identity"`
 	Version  string `json:"version,omitempty"`
-	// Role says what it does beside observing, in words.
+	// Role describes what it does besides observing.
 	Role string `json:"role"`
-	// Leader is who holds the Lease; empty if that is not known here.
+	// Leader is the holder of the Lease; empty if unknown.
 	Leader   string    `json:"leader,omitempty"`
 	Replicas []Replica `json:"replicas"`
-	// PolicyGeneration counts the policies that it has applied, PolicyProblem is
-	// why the changed file is not in effect.
+	// PolicyGeneration is the number of policies that it has applied, PolicyProblem why
+	// the changed file is not in effect.
 	PolicyGeneration int    `json:"policyGeneration"`
 	PolicyProblem    string `json:"policyProblem,omitempty"`
-	// LedgerGeneration is that of the newest stored ledger that it knows.
+	// LedgerGeneration is the generation of the newest stored ledger that it has read.
 	LedgerGeneration int64 `json:"ledgerGeneration"`
 }
 
@@ -135,23 +132,23 @@ type Replica struct {
 	This bool `json:"this,omitempty"`
 }
 
-// HotNode is a hot node, why it is and what happens about it.
+// HotNode is a hot node, with the reason and what is done about it.
 type HotNode struct {
 	Name string `json:"name"`
-	// By is what is over, in words.
+	// By describes what is above an evict line.
 	By string `json:"by"`
-	// Summary is its explanation in a sentence, Action the end of that: what
-	// happens.
+	// Summary is its explanation in a sentence, Action the part of it that describes what
+	// is done.
 	Summary string `json:"summary"`
 	Action  string `json:"action"`
-	// cooling says that nothing is over its evict lines any more.
+	// cooling is true if it is no longer above its evict lines.
 	cooling bool
 }
 
 // NotHotNode is a node that is above an evict line and not hot.
 type NotHotNode struct {
 	Name string `json:"name"`
-	// Summary says why it is not hot, in a sentence.
+	// Summary is a sentence that explains why it is not hot.
 	Summary string `json:"summary"`
 }
 
@@ -159,13 +156,13 @@ type NotHotNode struct {
 type Headline struct {
 	// Node is the hottest node; empty if no usage is known.
 	Node string `json:"node,omitempty"`
-	// Text names it, By says what it uses, Action what happens about it.
+	// Text names it, By describes its usage, and Action what is done about it.
 	Text   string `json:"text"`
 	By     string `json:"by"`
 	Action string `json:"action"`
 }
 
-// Level is where a node's usage is among its lines.
+// Level is the position of a node's usage among its lines.
 type Level string
 
 // The levels, the worst first.
@@ -190,10 +187,10 @@ const (
 type Node struct {
 	status.Node
 	Level Level `json:"level"`
-	// Provisional says that Level goes by the newest reading alone.
+	// Provisional is true if Level is based on the newest reading alone.
 	Provisional bool `json:"provisional,omitempty"`
-	// CPU and Memory are the newest reading in percent of allocatable, as Reserve
-	// says; absent without one.
+	// CPU and Memory are the newest reading in percent of allocatable (see Reserve);
+	// absent without a reading.
 	CPU    *float64 `json:"cpu,omitempty"`
 	Memory *float64 `json:"memory,omitempty"`
 	Pods   int      `json:"pods"`

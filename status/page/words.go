@@ -10,11 +10,10 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// listedHot is how many hot nodes are explained.
+// listedHot is the maximum number of hot nodes that are explained.
 const listedHot = 20
 
-// addNotHot explains the hottest of the nodes that are above an evict line and not
-// hot.
+// addNotHot explains the hottest of the nodes that are above an evict line but not hot.
 func (p *Page) addNotHot() {
 	for _, n := range p.hottest {
 		if n.NotHot.ByMeasure() && !n.Provisional && len(p.NotHot) < listedHot {
@@ -38,13 +37,13 @@ func (p *Page) addHot(f *Facts) {
 	}
 }
 
-// hot explains a hot node as explain does, but for what happens: that goes by
-// the last cycle and the moves that were made.
+// hot explains a hot node as explain does, except that it derives what is done from the
+// last cycle and the moves that were made.
 func (f *Facts) hot(name string) (HotNode, bool) {
 	facts := f.Facts
 	facts.Planned, facts.NoPlan, facts.Paused = nil, f.action(name), ""
 	n, err := status.OfNode(&facts, name)
-	if err != nil { // the observation knows all of its nodes
+	if err != nil { // impossible: the node is from the observation
 		return HotNode{}, false
 	}
 	by := n.OverEvict()
@@ -55,7 +54,7 @@ func (f *Facts) hot(name string) (HotNode, bool) {
 	return HotNode{Name: name, By: by, cooling: cooling, Summary: n.Summary, Action: status.Sentence(facts.NoPlan)}, true
 }
 
-// action says what happens about a hot node.
+// action describes what is done about a hot node.
 func (f *Facts) action(name string) string {
 	if leaving := f.leaving(name); leaving != "" {
 		return leaving
@@ -100,7 +99,7 @@ func (f *Facts) planned(name string) (moves int) {
 	return moves
 }
 
-// landed counts the moves off a node that were recorded since then and landed.
+// landed counts the moves off a node that were recorded since a time and have landed.
 func (f *Facts) landed(name string, since time.Time) (moves int) {
 	for i := range f.Ended {
 		if m := &f.Ended[i]; m.From == name && m.State == ledger.Landed && !m.Recorded.Before(since) {
@@ -110,7 +109,7 @@ func (f *Facts) landed(name string, since time.Time) (moves int) {
 	return moves
 }
 
-// leaving says which pods are on their way off a node; empty if none is.
+// leaving describes which pods are on their way off a node; empty if none are.
 func (f *Facts) leaving(name string) string {
 	var pods []string
 	for i := range f.InFlight {
@@ -155,8 +154,8 @@ func (f *Facts) stopped() []string {
 	return all
 }
 
-// Problems are what needs attention: sources that could not be read, and a
-// policy that is not in effect.
+// Problems lists what needs attention: sources that could not be read, and a policy that
+// is not in effect.
 func (p *Page) Problems() []string {
 	all := p.unreadSources()
 	if p.Process.PolicyProblem != "" {
@@ -174,7 +173,7 @@ func (p *Page) unreadSources() (all []string) {
 	return all
 }
 
-// headline says what matters most.
+// headline returns the most important message.
 func (p *Page) headline() Headline {
 	if len(p.Hot) > 0 {
 		first := &p.Hot[0]
@@ -208,7 +207,7 @@ func (p *Page) headline() Headline {
 	return h
 }
 
-// unread says why no usage is known.
+// unread explains why no usage is known.
 func (p *Page) unread() string {
 	if unread := p.unreadSources(); len(unread) > 0 {
 		return unread[0]

@@ -24,8 +24,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// How the API server is asked who a client is and what it may read. Its own
-// limit of requests keeps strangers from holding up evictions.
+// Limits for token and access reviews. A separate request limit keeps strangers from
+// delaying evictions.
 const (
 	reviewsPerSecond = 5
 	reviewTimeout    = 5 * time.Second
@@ -34,32 +34,32 @@ const (
 	knownFor         = time.Minute
 )
 
-// Strangers' requests wait for that limit too. So that those of clients which
-// were let in before are reviewed in time, only a few of others are at once.
+// Requests of strangers count against that limit too. Only a few of them are reviewed
+// concurrently, so that clients that were admitted before are reviewed in time.
 const (
-	// maxRegulars bounds how many addresses are remembered.
+	// maxRegulars is the maximum number of remembered addresses.
 	maxRegulars     = 64
 	newcomersAtOnce = 2 * reviewsPerSecond
 	newcomersOfOne  = 2
 )
 
-// authorized serves what the API server lets a client get.
+// authorized serves clients that the API server authorizes.
 type authorized struct {
 	client  authenticator.Request
 	allowed authorizer.Authorizer
 	next    http.Handler
-	// regulars are addresses of clients that were let in.
+	// regulars are the addresses of clients that were admitted.
 	regulars *lru.Cache
 
 	mu sync.Mutex
-	// reviewed counts the requests of newcomers that are reviewed, and of has
-	// those of each address.
+	// reviewed is the number of newcomers' requests under review, of their number by
+	// address.
 	reviewed int
 	of       map[string]int
 }
 
-// Authorized serves a page to clients whose bearer token the API server knows
-// (TokenReview) and whom it lets get the page's path (SubjectAccessReview).
+// Authorized serves a page to clients whose bearer token the API server accepts
+// (TokenReview) and who may get the page's path (SubjectAccessReview).
 func Authorized(config *rest.Config, next http.Handler) (http.Handler, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = reviewsPerSecond, 2*reviewsPerSecond
@@ -94,7 +94,8 @@ func (a *authorized) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admitted reviews a request, a newcomer's if there is room for it.
+// admitted reviews a request. A newcomer's request is refused if too many are under
+// review.
 func (a *authorized) admitted(w http.ResponseWriter, r *http.Request, address string) bool {
 	if _, regular := a.regulars.Get(address); !regular {
 		if !a.enter(address) {
@@ -106,7 +107,7 @@ func (a *authorized) admitted(w http.ResponseWriter, r *http.Request, address st
 	return a.review(w, r)
 }
 
-// enter reports whether there is room for a newcomer's request, which then has to
+// enter reports whether a newcomer's request may be reviewed. If so, the caller must call
 // leave.
 func (a *authorized) enter(address string) bool {
 	a.mu.Lock()
@@ -128,9 +129,9 @@ func (a *authorized) leave(address string) {
 	}
 }
 
-// review reports whether the API server lets a client get a page, and answers
-// one that it does not let. A client that leaves does not end it: others would
-// wait for the API server behind a review that nobody counts.
+// review reports whether a client may get a page, and answers the client if not. The
+// review continues if the client disconnects; otherwise other clients would wait for the
+// API server behind reviews that are no longer counted.
 func (a *authorized) review(w http.ResponseWriter, r *http.Request) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*reviewTimeout)
 	defer cancel()
@@ -150,9 +151,8 @@ func (a *authorized) review(w http.ResponseWriter, r *http.Request) bool {
 	return decision == authorizer.DecisionAllow
 }
 
-// SelfSigned makes a certificate for clients that do not verify it, as scrapers
-// of Kubernetes' own components do not: it keeps tokens from being read on the
-// way. Kubelets do not verify it either.
+// SelfSigned makes a certificate for clients that do not verify it, such as kubelets and
+// scrapers of Kubernetes components. It protects tokens in transit.
 func SelfSigned(host string) (*tls.Config, error) {
 	const age = 10 * 365 * 24 * time.Hour
 	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKeyWithOptions(cert.SelfSignedCertKeyOptions{Host: host, MaxAge: age})

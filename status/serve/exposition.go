@@ -16,16 +16,16 @@ const (
 	MetricsOff        = "off"
 )
 
-// Exposition is what the kubelet and Prometheus read of a process.
+// Exposition serves probes to the kubelet and metrics to Prometheus.
 type Exposition struct {
-	// Address is where; empty and "0" are nowhere.
+	// Address is the listen address; empty and "0" disable it.
 	Address string
-	// Access says who reads /metrics: everybody, those whom the API server that
-	// REST names lets do so, or nobody.
+	// Access is who may read /metrics: everybody, clients that the API server of REST
+	// authorizes, or nobody.
 	Access string
 	REST   *rest.Config
 	Health *Health
-	// Registry has Evenkeel's metrics.
+	// Registry holds Evenkeel's metrics.
 	Registry prometheus.Gatherer
 }
 

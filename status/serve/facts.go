@@ -14,21 +14,21 @@ import (
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
-// What a process does beside observing, in words.
+// The roles of a process besides observing.
 const (
 	answersOnly = "answers kube-scheduler and evicts nothing"
 	follows     = "follows the leader"
 	leads       = "leads"
 )
 
-// unplanned says why a process has run no cycle.
+// unplanned explains, by role, why a process has run no cycle.
 var unplanned = map[string]string{
 	answersOnly: "this process plans nothing: the page of the one that evicts says what happens",
 	follows:     "this replica plans nothing: the leader's page says what happens",
 	leads:       "the first cycle is to come",
 }
 
-// facts gathers what the page shows. Before the first reading it has no nodes.
+// facts gathers what the page shows. There are no nodes before the first reading.
 func (p *Reports) facts(r *http.Request) *page.Facts {
 	f := &page.Facts{Now: p.Clock.Now(), Stops: page.Stops{Left: -1}}
 	if p.Explainer != nil {
@@ -59,7 +59,7 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 	return f
 }
 
-// view is what the newest observation saw; nil before the first.
+// view returns the view of the newest observation; nil before the first one.
 func (p *Reports) view() *usage.View {
 	if latest := p.Observer.Latest(); latest != nil {
 		return latest.View
@@ -67,7 +67,7 @@ func (p *Reports) view() *usage.View {
 	return nil
 }
 
-// pageSources returns the sources with the ages of what they reported.
+// pageSources returns the sources with the ages of their samples.
 func pageSources(o *observer.Observation) []page.Source {
 	reports := observed.Sources(o)
 	sources := make([]page.Source, len(reports))
@@ -97,7 +97,7 @@ func pageSources(o *observer.Observation) []page.Source {
 	return sources
 }
 
-// process says which process answers, and which replicas it has.
+// process describes this process and its replicas.
 func (p *Reports) process(r *http.Request, latest *observer.Observation) page.Process {
 	asked, policy := p.asked(r), p.Policies.Status()
 	is := page.Process{

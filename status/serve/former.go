@@ -10,17 +10,17 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// former is a metric under the name that it had in the version before. It is
-// kept for one version, beside the one that it is a copy of.
+// former is a copy of a metric under its name in the previous version. It is kept for one
+// version.
 type former struct {
 	name, now string
-	// labels are the names of today's labels with those that they had.
+	// labels maps the current names of the labels to their former names.
 	labels map[string]string
-	// scale is what a value of today has to be multiplied by; 0 for 1.
+	// scale converts a current value to a former one; 0 means 1.
 	scale float64
 }
 
-// formers end with the version after the one that renamed them.
+// formers are removed in the version after the one that renamed them.
 var formers = []former{
 	{name: "evenkeel_moves_left_total", now: "evenkeel_moves_skipped_total", labels: byReason},
 	{name: "evenkeel_move_outcomes_total", now: "evenkeel_moves_evaluated_total", labels: map[string]string{"criterion": "question", "result": "answer"}},
@@ -36,13 +36,13 @@ var formers = []former{
 
 var byReason = map[string]string{"reason": "reason"}
 
-// Former collects what a registry has under the names of the version before.
+// Former collects the metrics of a registry under their names in the previous version.
 type Former struct{ of prometheus.Gatherer }
 
 var _ prometheus.Collector = Former{}
 
 // NewFormer returns the collector of a registry's former metrics. It must not be
-// registered there itself.
+// registered in the same registry.
 func NewFormer(of prometheus.Gatherer) Former { return Former{of} }
 
 // Describe implements prometheus.Collector.
@@ -52,7 +52,7 @@ func (Former) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// desc returns the metric's description, with labels in the order of today.
+// desc returns the metric's description, with labels in their current order.
 func (f *former) desc() *prometheus.Desc {
 	var labels []string
 	for _, label := range f.today() {
@@ -65,7 +65,7 @@ func (f *former) today() []string { return slices.Sorted(maps.Keys(f.labels)) }
 
 // Collect implements prometheus.Collector.
 func (f Former) Collect(out chan<- prometheus.Metric) {
-	families, _ := f.of.Gather() // of what fails there it reports itself
+	families, _ := f.of.Gather() // the registry reports its own errors
 	for _, family := range families {
 		for i := range formers {
 			if formers[i].now == family.GetName() {
@@ -75,7 +75,7 @@ func (f Former) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// withFormer gathers a registry once, for both names.
+// withFormer gathers a registry once for both names.
 func withFormer(registry prometheus.Gatherer) prometheus.GathererFunc {
 	return func() ([]*dto.MetricFamily, error) {
 		families, err := registry.Gather()

@@ -16,14 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Gauges are metrics that are found out when somebody reads them: they cost
-// nothing in between.
+// Gauges are metrics that are computed on each scrape, so they cost nothing in between.
 type Gauges struct {
 	Observer  *observer.Observer
 	Authority *leadership.Authority
 	Now       func() time.Time
-	// Nodes is up to how many nodes of the cluster each has series of its own; 0
-	// for none.
+	// Nodes is the maximum size of a cluster with series per node; 0 disables them.
 	Nodes int
 
 	evictor atomic.Pointer[evictor.Evictor]
@@ -31,8 +29,7 @@ type Gauges struct {
 
 var _ prometheus.Collector = (*Gauges)(nil)
 
-// Follow makes the gauges those of another policy's Evictor; nil for a process
-// that does not evict.
+// Follow switches to another policy's Evictor; nil for a process that does not evict.
 func (g *Gauges) Follow(e *evictor.Evictor) { g.evictor.Store(e) }
 
 var (
@@ -99,7 +96,7 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// evicting returns the Evictor if this process may evict, else nil.
+// evicting returns the Evictor if this process may evict, otherwise nil.
 func (g *Gauges) evicting() *evictor.Evictor {
 	if e := g.evictor.Load(); e != nil && g.Authority.Leads() == nil {
 		return e
@@ -114,7 +111,7 @@ func holds() []reasons.Reason {
 		reasons.ReplacementsUnready, reasons.ReplacementsPending, reasons.NodesDraining, reasons.PodsUnschedulable, reasons.MovesPerHour)
 }
 
-// holding returns for which of them nothing is evicted, the safeguards' aside.
+// holding returns the reasons that apply now, except the safeguards' reasons.
 func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	now := map[reasons.Reason]bool{g.Authority.Pause().Reason: true}
 	if latest != nil {
@@ -123,6 +120,6 @@ func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	if g.Authority.Unreadable() != nil {
 		now[reasons.LedgerUnreadable] = true
 	}
-	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // whether kube-scheduler has asked since is for the next cycle to say
+	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // the next cycle finds out whether kube-scheduler has asked since
 	return now
 }

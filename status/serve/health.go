@@ -16,8 +16,8 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers rest_client_*, workqueue_* and leader_election_*
 )
 
-// stuckAfter is how long a process may show no progress before /livez fails. A
-// paced cycle and waiting for the next one count as progress.
+// stuckAfter is how long a process may make no progress before /livez fails. A paced
+// cycle, and waiting for the next one, count as progress.
 const stuckAfter = 5 * time.Minute
 
 // Health answers the probes.
@@ -58,15 +58,15 @@ func (h *Health) readyz(w http.ResponseWriter, _ *http.Request) {
 // Ready records that the process can do its work.
 func (h *Health) Ready() { h.ready.Store(true) }
 
-// NewRegistry returns a registry for the metrics of a process, with which build
-// it is.
+// NewRegistry returns a registry for the metrics of a process, with its build
+// information.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewBuildInfoCollector(), version.NewCollector("evenkeel"))
 	return registry
 }
 
-// Probes answers the probes of the kubelet and, unless that is nil, /metrics.
+// Probes answers the kubelet's probes and, unless metrics is nil, /metrics.
 func Probes(health *Health, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	if metrics != nil {
@@ -78,7 +78,7 @@ func Probes(health *Health, metrics http.Handler) http.Handler {
 	return mux
 }
 
-// scrapesAtOnce is how many requests for /metrics are answered at a time.
+// scrapesAtOnce is the maximum number of concurrent requests for /metrics.
 const scrapesAtOnce = 8
 
 // Metrics serves Evenkeel's metrics, also under their former names, together

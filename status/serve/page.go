@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
-// shownPages are what browsers show.
+// shownPages are the pages for browsers.
 type shownPages struct{ reports *Reports }
 
 // addPage adds the page, its files, its stream and explanations.
@@ -30,8 +30,7 @@ func addPage(ctx context.Context, mux *http.ServeMux, reports *Reports) {
 	mux.HandleFunc("/explain/", p.explain)
 }
 
-// page answers with what the process knows: as JSON if that is what is accepted,
-// else as HTML.
+// page answers with the page: as JSON if the client accepts only JSON, otherwise as HTML.
 func (p shownPages) page(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	made := page.New(p.reports.facts(r))
@@ -56,7 +55,7 @@ func (p shownPages) page(w http.ResponseWriter, r *http.Request) {
 	html(w, r, http.StatusOK, out.Bytes())
 }
 
-// explain answers with an explanation: as HTML for browsers, else as JSON.
+// explain answers with an explanation: as HTML for browsers, otherwise as JSON.
 func (p shownPages) explain(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	if !accepts(r, "text/html") || r.Method != http.MethodGet {
@@ -83,12 +82,12 @@ func (p shownPages) explain(w http.ResponseWriter, r *http.Request) {
 	html(w, r, code, out.Bytes())
 }
 
-// accepts reports whether a client asks for a media type by its name.
+// accepts reports whether a client names a media type in its Accept header.
 func accepts(r *http.Request, kind string) bool {
 	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), kind)
 }
 
-// html sends a page that may load and do nothing but what it came with.
+// html sends a page that may load only its own files.
 func html(w http.ResponseWriter, r *http.Request, code int, body []byte) {
 	w.Header().Set("Content-Security-Policy", page.Policy)
 	send(w, r, code, "text/html; charset=utf-8", body)
@@ -101,8 +100,8 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	send(w, r, http.StatusOK, kinds[path.Ext(r.URL.Path)], page.Asset(r.URL.Path))
 }
 
-// send sends a body, compressed for who takes that. Nobody keeps it: it is of
-// this moment, and of this version.
+// send sends a body, compressed if the client accepts that. It must not be cached,
+// because it is outdated immediately and depends on the version.
 func send(w http.ResponseWriter, r *http.Request, code int, kind string, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", kind)
@@ -118,9 +117,10 @@ func send(w http.ResponseWriter, r *http.Request, code int, kind string, body []
 	}
 	header.Set("Content-Encoding", "gzip")
 	w.WriteHeader(code)
-	// A quarter larger than by default, in a third of the time.
+	// The output is a quarter larger than at the default level and takes a third of the
+	// time.
 	out, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil { // it is a level
+	if err != nil { // impossible: the level is valid
 		return
 	}
 	_, _ = out.Write(body)

@@ -14,10 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Pages are what a process reports. They name the pods of all namespaces and ask
-// nobody who he is, so they are served on loopback only.
+// Pages are the reports of a process. They name pods of all namespaces and require no
+// authentication, so they are served on loopback only.
 type Pages struct {
-	// Address is on loopback; empty and "0" are nowhere.
+	// Address is a loopback address; empty and "0" disable the pages.
 	Address string
 	Reports *Reports
 	Metrics http.Handler
@@ -43,8 +43,8 @@ func (p *Pages) Handler(ctx context.Context) http.Handler {
 	return unnamed(bounded(mux))
 }
 
-// Run serves the pages until the context ends. Where that fails the process goes
-// on without them.
+// Run serves the pages until the context ends. If serving fails, the process continues
+// without them.
 func (p *Pages) Run(ctx context.Context) error {
 	if err := extender.Listen(ctx, p.Address, "reports", p.Handler(ctx)); err != nil {
 		klog.FromContext(ctx).Error(err, "Reports are not served; see --report-address")
@@ -53,13 +53,12 @@ func (p *Pages) Run(ctx context.Context) error {
 	return nil
 }
 
-// reportsAtOnce is how many requests are answered at a time: each takes megabytes
-// in a large cluster, until its client has read them. All who follow a stream ask
-// at once.
+// reportsAtOnce is the maximum number of concurrent requests. Each takes megabytes in a
+// large cluster until its client has read the response, and all clients of the stream
+// ask at the same time.
 const reportsAtOnce = maxStreams
 
-// bounded refuses requests while as many as that are being answered. The stream
-// counts its own clients.
+// bounded refuses requests above that limit. The stream counts its own clients.
 func bounded(next http.Handler) http.Handler {
 	places := make(chan struct{}, reportsAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,8 +77,8 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-// unnamed refuses requests to a host name other than localhost: through a
-// forwarded port a page in a browser could read reports by a name of its own.
+// unnamed refuses requests to host names other than localhost. Otherwise a web page could
+// read reports through a forwarded port by a host name of its own (DNS rebinding).
 func unnamed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

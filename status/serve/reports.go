@@ -23,18 +23,18 @@ type Reported struct {
 	Shadow *answer.ShadowSummary `json:"shadow,omitempty"`
 }
 
-// Steering is the response to GET /status on the port where kube-scheduler
-// asks, which strangers may reach: what an evicting process has to know.
+// Steering is the response to GET /status on the port for kube-scheduler, which strangers
+// may reach. It contains only what an evicting process needs.
 type Steering struct {
 	status.ProcessStatus
 	Shadow *answer.ShadowSummary `json:"shadow,omitempty"`
 	Ledger struct {
-		// Generation is that of the newest stored ledger that was read.
+		// Generation is the generation of the newest stored ledger that was read.
 		Generation int64 `json:"generation"`
 	} `json:"ledger"`
 }
 
-// Reports answers the pages that report what a process knows.
+// Reports makes the reports of a process.
 type Reports struct {
 	Observer *observer.Observer
 	// Authority is nil in a process that does not read the stored ledger.
@@ -47,12 +47,12 @@ type Reports struct {
 	// Begun is when the process started, by the local clock.
 	Begun time.Time
 	Clock *servertime.Clock
-	// Explainer, Lease and Gauges are what the page knows besides. Lease is nil
-	// in a process without one, Gauges in one that does not evict.
+	// Explainer, Lease and Gauges are used by the page only. Lease is nil in a process
+	// without one, Gauges in a process that does not evict.
 	Explainer *live.Explainer
 	Lease     *leadership.Lease
 	Gauges    *Gauges
-	// Namespace is where its replicas are.
+	// Namespace is the namespace of its replicas.
 	Namespace string
 }
 

@@ -12,22 +12,21 @@ import (
 )
 
 const (
-	// maxStreams bounds how many clients are told at a time.
+	// maxStreams is the maximum number of clients.
 	maxStreams = 16
-	// lookEvery is how often it is looked for something new.
+	// lookEvery is the interval between two checks for news.
 	lookEvery = 250 * time.Millisecond
-	// movesEvery is how often a client is told of moves at most.
+	// movesEvery is the minimum interval between two events about moves.
 	movesEvery = time.Second
 	// writeWithin bounds each write to a client.
 	writeWithin = 5 * time.Second
-	// silentFor is how long nothing is written at most: writing finds out that a
-	// client is gone.
+	// silentFor is the maximum time without a write. Writing detects clients that are
+	// gone.
 	silentFor = 15 * time.Second
 )
 
-// stream tells clients, by server-sent events, that something is new: once for
-// each observation, and when moves, the kill switch or a hold changed. It says
-// nothing of what: clients ask for the page.
+// stream notifies clients by server-sent events of each observation, and of changed moves,
+// kill switch or holds. Events carry no content; clients then request the page.
 type stream struct {
 	reports *Reports
 	// stop is closed when the process stops serving.
@@ -71,7 +70,7 @@ func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// streamed is what clients are told of besides observations.
+// streamed is the state whose changes clients are notified of, besides observations.
 type streamed struct {
 	revision int64
 	paused   reasons.Reason
@@ -85,18 +84,18 @@ func (s *stream) state() streamed {
 	return now
 }
 
-// teller tells one client.
+// teller notifies one client.
 type teller struct {
 	to *http.ResponseController
 	w  http.ResponseWriter
-	// observed and known are what the client knows, written is when something
-	// was last written to it.
+	// observed and known are the state that the client was notified of, written the time
+	// of the last write.
 	observed *observer.Observation
 	known    streamed
 	written  time.Time
 }
 
-// news tells what the client does not know yet.
+// news notifies the client of changes.
 func (t *teller) news(latest *observer.Observation, now streamed) error {
 	since := time.Since(t.written)
 	switch {
@@ -112,7 +111,7 @@ func (t *teller) news(latest *observer.Observation, now streamed) error {
 	return nil
 }
 
-// write writes an event. A client that does not take it in time is given up.
+// write writes an event. It fails if the client does not read it in time.
 func (t *teller) write(event string) error {
 	t.written = time.Now()
 	if err := t.to.SetWriteDeadline(t.written.Add(writeWithin)); err != nil && !errors.Is(err, http.ErrNotSupported) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Bar draws a percentage as so many cells, with a mark at a line. It reaches
-// beyond the mark exactly if the percentage is above the line. A line that is
-// not between 0 and 100 is not drawn.
+// Bar draws a percentage as a bar of the given number of cells, with a mark at a line. The
+// bar reaches beyond the mark only if the percentage is above the line. A line that is not
+// between 0 and 100 is not drawn.
 func Bar(percent, line float64, cells int) string {
 	if cells <= 0 {
 		return ""
@@ -30,7 +30,7 @@ func Bar(percent, line float64, cells int) string {
 	return string(bar)
 }
 
-// BarColor is the color of that bar.
+// BarColor returns the color of that bar.
 func BarColor(percent, line float64) Color {
 	if line > 0 && percent > line {
 		return Red

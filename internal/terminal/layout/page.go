@@ -1,9 +1,9 @@
-// Package layout lays out what people read: text in lines as wide as there is
-// room, and tables that fit. Where a table is too wide, it first leaves out the
-// columns that can be spared, then shortens names in the middle, and says so.
+// Package layout lays out text and tables for people to fit a width. If a table is too
+// wide, it drops less important columns first, then shortens names in the middle, and
+// reports both.
 //
-// Whatever a bar or a color says, the caller says in words or numbers too. It
-// imports nothing of the product, because the demo, another module, uses it.
+// Callers must also express in words or numbers what a bar or a color shows. The package
+// imports nothing of the product, because the demo, a separate module, uses it.
 package layout
 
 import (
@@ -13,13 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// Page is text that is laid out for a Style; lines end where its width does.
-// Without a width they do not.
+// Page is text that is laid out for a Style. Lines wrap at its width, if it has one.
 type Page struct {
 	Style
-	// Wide asks for every column, and for names as they are.
+	// Wide prints every column and full names.
 	Wide bool
-	// Gap is between two columns of a table; 2 unless set.
+	// Gap is the space between two columns; 2 unless set.
 	Gap int
 
 	text strings.Builder
@@ -31,8 +30,8 @@ func (p *Page) Line(color Color, text string) { p.put(p.Paint(color, Printable(t
 
 func (p *Page) put(line string) { p.text.WriteString(strings.TrimRight(line, " ") + "\n") }
 
-// Text prints words, the first line after lead and the others after hang. The
-// color is that of the first word of lead.
+// Text prints words, with lead before the first line and hang before the others. color is
+// the color of the first word of lead.
 func (p *Page) Text(lead string, color Color, hang, words string) {
 	lead = Printable(lead)
 	for i, line := range wrap(Printable(words), p.room(lead), p.room(hang)) {
@@ -45,7 +44,7 @@ func (p *Page) Text(lead string, color Color, hang, words string) {
 	}
 }
 
-// String is the page, and what it has left out.
+// String returns the page, and a note on what was left out.
 func (p *Page) String() string {
 	if len(p.less) > 0 {
 		p.Line("", "")
@@ -63,10 +62,10 @@ func (p *Page) Flush(out io.Writer) error {
 	return nil
 }
 
-// endless is how many cells there are where nothing bounds a line.
+// endless is the width of an unbounded line.
 const endless = 1 << 30
 
-// room is how many cells of a line are left after a text.
+// room returns the number of cells of a line that are left after a text.
 func (p *Page) room(after string) int {
 	if p.Width == 0 {
 		return endless
@@ -74,8 +73,8 @@ func (p *Page) room(after string) int {
 	return p.Width - Cells(after)
 }
 
-// wrap breaks a text between words into lines, the first of at most so many
-// cells and the rest of so many. A longer word has a line of its own.
+// wrap breaks a text between words into lines. first and rest are the maximum numbers of
+// cells in the first line and in the others. A longer word gets its own line.
 func wrap(text string, first, rest int) []string {
 	lines, room := []string{""}, first
 	for word := range strings.FieldsSeq(text) {
@@ -92,11 +91,11 @@ func wrap(text string, first, rest int) []string {
 	return lines
 }
 
-// Cells is how many cells of a terminal a text takes.
+// Cells returns the number of terminal cells of a text.
 func Cells(text string) int { return utf8.RuneCountInString(text) }
 
-// Shortened cuts what is in the middle of a name that has more cells: both of
-// its ends distinguish it.
+// Shortened removes the middle of a name that has more cells, because names differ at
+// both ends.
 func Shortened(name string, cells int) string {
 	runes := []rune(name)
 	if len(runes) <= cells {

@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// Style is what output is shown on.
+// Style describes the terminal of an output.
 type Style struct {
-	// Width and Height are in cells; 0 where there is no terminal.
+	// Width and Height are in cells; 0 without a terminal.
 	Width, Height int
 	Color         bool
 }
@@ -15,7 +15,7 @@ type Style struct {
 // Color is a color of text; the zero value is none.
 type Color string
 
-// The colors in use: of what is fine, doubtful and not fine, and of titles.
+// The colors for good, doubtful and bad states, and for titles.
 const (
 	Green  Color = "\033[32m"
 	Yellow Color = "\033[33m"
@@ -25,7 +25,7 @@ const (
 	plain = "\033[0m"
 )
 
-// ColorOf is the color of a word that says how something is.
+// ColorOf returns the color of a word that describes a state.
 func ColorOf(word string) Color {
 	switch word {
 	case "hot", "hot now", "problem", "yes", "absent":
@@ -46,8 +46,8 @@ func (s Style) Paint(color Color, text string) string {
 	return string(color) + text + plain
 }
 
-// Printable replaces what could control a terminal by spaces: names and messages
-// are whatever others have written.
+// Printable replaces characters that could control a terminal with spaces, because names
+// and messages are untrusted.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) && r != unicode.ReplacementChar {

@@ -9,21 +9,21 @@ import (
 // Column is a column of a table.
 type Column struct {
 	Title string
-	// Right makes its cells end at the same place.
+	// Right aligns its cells to the right.
 	Right bool
-	// Drop is when it is left out where there is too little room: 1 first; 0
-	// never.
+	// Drop is the order in which columns are dropped if the table is too wide, starting
+	// with 1; 0 is never dropped.
 	Drop int
-	// Cut is to how many cells its names may be shortened; 0 is not at all.
+	// Cut is the number of cells to which its names may be shortened; 0 forbids it.
 	Cut int
 	// Wrap breaks its cells into lines. Only the last column may.
 	Wrap bool
-	// Words says that its cells have the colors of their words.
+	// Words colors its cells by their words.
 	Words bool
 
 	cells  []string
 	colors []Color
-	limit  int // of cells that are shortened
+	limit  int // maximum width of a shortened column
 }
 
 // Add adds a cell.
@@ -47,7 +47,7 @@ func Row(columns []Column, cells ...string) {
 	}
 }
 
-// Cells is how wide the column is.
+// Cells returns the width of the column.
 func (c *Column) Cells() int {
 	widest := Cells(c.Title)
 	for _, cell := range c.cells {
@@ -59,14 +59,14 @@ func (c *Column) Cells() int {
 	return widest
 }
 
-// Shorten shortens names that have more cells.
+// Shorten limits the width of the names.
 func (c *Column) Shorten(cells int) { c.limit = max(cells, Cells(c.Title)) }
 
-// leastWrapped is how few cells a wrapped column may be left.
+// leastWrapped is the minimum width of a wrapped column.
 const leastWrapped = 28
 
-// Table prints columns that have equally many cells, after an indent. Where no
-// column has a title, there is no header.
+// Table prints columns with the same number of cells, after an indent. Without titles,
+// there is no header.
 func (p *Page) Table(indent string, columns ...Column) {
 	columns = p.fit(indent, columns)
 	header := slices.ContainsFunc(columns, func(c Column) bool { return c.Title != "" })
@@ -77,7 +77,7 @@ func (p *Page) Table(indent string, columns ...Column) {
 	}
 }
 
-// Pairs prints labels, each with what it labels. Those of nothing are left out.
+// Pairs prints labels and their values. Labels without a value are left out.
 func (p *Page) Pairs(pairs ...string) {
 	labels, words := Column{}, Column{Wrap: true}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -123,8 +123,7 @@ func (p *Page) row(indent string, columns []Column, row int) {
 
 func (p *Page) gap() int { return cmp.Or(p.Gap, 2) }
 
-// fit leaves columns out until the others have room, and shortens names if that
-// is not enough.
+// fit drops columns until the others fit, and shortens names if that is not enough.
 func (p *Page) fit(indent string, columns []Column) []Column {
 	columns = slices.Clone(columns)
 	if p.Width == 0 || p.Wide {
@@ -155,8 +154,8 @@ func (p *Page) leaveOut(what string) {
 	}
 }
 
-// most returns the first column that has the most of something, of those that
-// may be chosen; -1 if there is none.
+// most returns the index of the first eligible column with the highest value; -1 if there
+// is none.
 func most(columns []Column, of func(*Column) int, may func(*Column) bool) int {
 	best := -1
 	for i := range columns {
@@ -167,7 +166,7 @@ func most(columns []Column, of func(*Column) int, may func(*Column) bool) int {
 	return best
 }
 
-// over is by how many cells the columns are too wide.
+// over returns by how many cells the columns are too wide.
 func (p *Page) over(indent string, columns []Column) int {
 	total := Cells(indent) - p.gap()
 	for i := range columns {
