@@ -1,6 +1,10 @@
-package kinds
+package kinds_test
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -8,39 +12,76 @@ import (
 
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/observe/usage/access"
+	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/observe/usage/metricsserver"
-	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 func env() access.Env {
 	return access.Env{
 		REST: &rest.Config{Host: "https://localhost"}, Now: time.Now, Timeout: time.Second, Interval: time.Second, QueriesPerSecond: 1,
+		ReadSecret: func(context.Context, string, string, string) (string, error) {
+			return "", errors.New("there is no Secret")
+		},
 		Windows: []usage.Window{usage.Avg5m}, Metrics: []usage.Metric{usage.CPU, usage.Memory},
 	}
 }
 
-// Every kind is valid by default and makes a reader with its name.
+// Every kind is valid by default. The defaults make a reader with its name or, of a
+// kind that needs a setting without a default, such as an address, its example does.
 func TestEveryKindIsComplete(t *testing.T) {
-	for _, kind := range All {
-		d := kind.Describe()
-		t.Run(d.Name, func(t *testing.T) {
-			config := All.Default(d.Name)
+	examples := examples(t)
+	for _, kind := range kinds.All {
+		name := kind.Describe().Name
+		t.Run(name, func(t *testing.T) {
+			config := kinds.All.Default(name)
 			if errs := config.Validate(nil, nil); len(errs) > 0 {
 				t.Errorf("the defaults are wrong: %v", errs)
 			}
-			if p, ok := config.(*prometheus.Config); ok {
-				p.Address = "http://localhost:9090" // the address has no default
+			var errs []error
+			for _, config := range append([]source.Config{config}, examples[name]...) {
+				e := env()
+				reader, err := kinds.New(config, &e)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				if reader.Name() != name {
+					t.Errorf("got a reader called %s, want %s", reader.Name(), name)
+				}
+				return
 			}
-			e := env()
-			reader, err := New(config, &e)
-			if err != nil || reader.Name() != d.Name {
-				t.Errorf("got %v, %v; want a reader called %s", reader, err, d.Name)
-			}
+			t.Errorf("neither the defaults nor policy/testdata/examples make a reader: %v", errors.Join(errs...))
 		})
 	}
-	if All.Default("Telegraf") != nil {
+	if kinds.All.Default("Telegraf") != nil {
 		t.Error("there are defaults of a kind that is none")
 	}
+}
+
+// examples returns the sources of the documentation's examples by their types.
+func examples(t *testing.T) map[string][]source.Config {
+	t.Helper()
+	files, err := filepath.Glob("../../../policy/testdata/examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("listing examples: %d files, %v", len(files), err)
+	}
+	found := map[string][]source.Config{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := policy.Load(file, text, kinds.All)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range loaded.Load.Usage.Sources {
+			found[s.Type] = append(found[s.Type], s.Config)
+		}
+	}
+	return found
 }
 
 func TestNewRefusesAnIncompleteEnv(t *testing.T) {
@@ -55,7 +96,7 @@ func TestNewRefusesAnIncompleteEnv(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := env()
 			spoil(&e)
-			if _, err := New(new(metricsserver.Config), &e); err == nil {
+			if _, err := kinds.New(new(metricsserver.Config), &e); err == nil {
 				t.Error("accepted")
 			}
 		})
