@@ -123,6 +123,10 @@ lint: ## Run golangci-lint on all modules.
 	cd $(CLUSTER) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 
+.PHONY: lint-package
+lint-package: ## Run golangci-lint on PACKAGE of the main module, such as ./ledger/...
+	$(GOLANGCI_LINT) run $(PACKAGE)
+
 .PHONY: test-unit
 test-unit: ## Run unit and property tests, with the race detector where it matters.
 ifdef RACE
@@ -197,8 +201,9 @@ fmt: ## Format the sources of all modules.
 update: update-docs update-deploy update-chart ## Write all files that are made from the sources.
 
 .PHONY: update-docs
-update-docs: ## Write the references in docs: the policy and its schema, flags, reasons, metrics.
+update-docs: ## Write the references in docs and the schemas: the policy, flags, reasons, metrics. Needs no helm.
 	go run ./hack/policyref
+	go run ./hack/chartref
 	go test ./cmd/evenkeel -run TestFlagsReference -update
 	go test -C $(SIM) ./cmd/evenkeel-sim -run TestFlagsReference -update
 	go test ./reasons -run TestReasonsReference -update

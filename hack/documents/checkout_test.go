@@ -203,7 +203,7 @@ var made = []string{"--bundle", "--out", "-o", "--output", "--report", "--direct
 
 var (
 	fileLike = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*\.(crt|csv|gz|html|json|key|log|md|pem|sh|tar|tgz|txt|ya?ml)$`)
-	treeLike = regexp.MustCompile(`^(\./)?(bin|charts|cluster|cmd|deploy|docs|evictor|examples|hack|internal|ledger|sim|test)(/[A-Za-z0-9_.-]+)+$`)
+	treeLike = regexp.MustCompile(`^(\./)?(bin|charts|cluster|cmd|compat|deploy|docs|evictor|examples|hack|internal|ledger|observe|placement|policy|reasons|scorer|sim|status|strategies|test)(/[A-Za-z0-9_.-]+)+$`)
 )
 
 // Every file or folder that a documented command names is in the checkout, is

@@ -52,6 +52,9 @@ func TestKubectlCommandsAreWellFormed(t *testing.T) {
 			}
 			checked++
 			words, mistakes := kubectlWords(c.Args)
+			if line.File == "CHANGELOG.md" {
+				words = nil // it names objects of earlier versions, too
+			}
 			for _, word := range words {
 				kind, name, both := strings.Cut(word, "/")
 				if !both {
