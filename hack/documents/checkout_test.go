@@ -120,6 +120,9 @@ func goMistakes(folder string, args []string) (mistakes []string) {
 			pattern = arg
 		}
 		at, is := strings.CutPrefix(arg, "./")
+		if arg == "." {
+			at, is = "", true
+		}
 		if !is {
 			continue
 		}

@@ -116,7 +116,7 @@ func TestSchemaFindsMistakes(t *testing.T) {
 	for _, strategy := range registry.All { // whichever there are
 		name := strategy.Describe().Name
 		cases["an argument of "+name] = struct{ right, wrong string }{
-			args(name, "{evictableNamespaces: {exclude: [kube-system]}}"), args(name, "{evictableNamespace: {exclude: [kube-system]}}"),
+			args(name, "{}"), args(name, "{noSuchArgument: 1}"),
 		}
 	}
 	cases["a threshold"] = struct{ right, wrong string }{
