@@ -84,7 +84,9 @@ func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 	options.AddMetrics(c.Flags())
 	options.AddExtender(c.Flags())
 	legacy.Add(c.Flags())
-	c.Flags().BoolVar(&options.Observe, "observe", false, "Change nothing: answer neutrally, and compare where kube-scheduler puts pods with what it would have been told.")
+	c.Flags().BoolVar(&options.Observe, "observe", false, "Answer neutrally: keep all nodes and prefer none.")
+	_ = c.Flags().MarkDeprecated("observe", "the extender still answers neutrally, but compares nothing; the flag goes in two versions, "+
+		"and evenkeel simulate --recording shows what a policy would have done") // it fails for flags that are not there
 	return c
 }
 

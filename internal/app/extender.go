@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"k8s.io/klog/v2"
-
 	"github.com/evenkeel/evenkeel/internal/collector"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/flags"
@@ -31,7 +29,7 @@ func Extender(ctx context.Context, options flags.Options) error {
 		return untilStopped(ctx)
 	}
 	p.health.Ready() // an extender without usage answers neutrally, which is better than not at all
-	return p.start(ctx, answers.server.Run, answers.pages.Run, p.reflect, p.observe, p.authority.Follow, p.heartbeat, answers.compare,
+	return p.start(ctx, answers.server.Run, answers.pages.Run, p.reflect, p.observe, p.authority.Follow, p.heartbeat,
 		p.watchPolicy(p), reached, collector.Settle(p.observer.Store().Synced))
 }
 
@@ -54,9 +52,6 @@ func newExtender(ctx context.Context, options flags.Options) (*process, *answeri
 type answering struct {
 	server *extender.Server
 	pages  *serve.Pages
-	// compare is a task: with --observe the server answers neutrally, and this
-	// compares its answers with kube-scheduler's choices.
-	compare func(context.Context) error
 }
 
 func newAnswering(p *process, answerer *answer.Answerer, explainer *live.Explainer) (*answering, error) {
@@ -64,26 +59,13 @@ func newAnswering(p *process, answerer *answer.Answerer, explainer *live.Explain
 		Observer: p.observer, Authority: p.authority, Policies: p.policies, Answerer: answerer, Clock: p.kube.Clock, Begun: p.begun,
 		Explainer: explainer, Lease: p.lease, Gauges: p.gauges, Namespace: p.options.Namespace,
 	}
-	a := &answering{
-		pages:   &serve.Pages{Address: p.options.ReportAddress, Reports: reports, Metrics: serve.Metrics(p.registry), Profiling: p.options.Profiling},
-		compare: untilStopped,
+	var answers extender.Answerer = answerer
+	if p.options.Observe {
+		answers = answer.Neutral{}
 	}
-	var err error
-	if !p.options.Observe {
-		a.server, err = newServer(p, answerer, reports)
-		return a, err
-	}
-	shadow, err := answer.NewShadow(answerer, p.registry)
-	if err != nil {
-		return nil, err
-	}
-	reports.Shadow = shadow
-	a.compare = func(ctx context.Context) error {
-		klog.FromContext(ctx).Info("Answering neutrally", "reason", "--observe")
-		return shadow.Run(ctx)
-	}
-	a.server, err = newServer(p, shadow, reports)
-	return a, err
+	server, err := newServer(p, answers, reports)
+	pages := &serve.Pages{Address: p.options.ReportAddress, Reports: reports, Metrics: serve.Metrics(p.registry), Profiling: p.options.Profiling}
+	return &answering{server: server, pages: pages}, err
 }
 
 // newServer makes the server for an Answerer, which follows the policy in effect.

@@ -76,7 +76,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	if _, err := newWebhook(both.process); err != nil {
 		t.Fatal(err)
 	}
-	extender, _, err := newExtender(t.Context(), optionsApart(t, server, byUsage, answers, func(o *flags.Options) { o.Observe = true }))
+	extender, _, err := newExtender(t.Context(), optionsApart(t, server, byUsage, answers))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ type Options struct {
 	// NodeSync, if set, overrides the policy for `evenkeel nodesync`.
 	NodeSync *NodeSync
 
-	// Observe answers kube-scheduler neutrally and compares its choices.
+	// Observe answers kube-scheduler neutrally.
 	Observe bool
 
 	// MemoryOnly queries Prometheus for the memory of nodes only. Answers to

@@ -61,4 +61,4 @@ func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // reports are pages that name nodes and pods. Whoever connects to
 // kube-scheduler's port is not allowed to read them.
-var reports = []string{"nodes", "shadow", "explain"}
+var reports = []string{"nodes", "explain"}

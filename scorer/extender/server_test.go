@@ -191,7 +191,6 @@ func TestStatus(t *testing.T) {
 		"/status?early":      {http.StatusServiceUnavailable, "not yet\n"},
 		"/status?none":       {http.StatusNotFound, "not found: x\n"},
 		"/nodes":             {http.StatusNotFound, "reports such as /nodes" + elsewhere},
-		"/shadow":            {http.StatusNotFound, "reports such as /shadow" + elsewhere},
 		"/explain/node/a":    {http.StatusNotFound, "reports such as /explain" + elsewhere},
 		"/explain/%00%ff/..": {http.StatusNotFound, "reports such as /explain" + elsewhere},
 		"/debug/pprof/":      {http.StatusNotFound, "no such path: \"/debug/pprof/\"\n"},

@@ -94,10 +94,7 @@ func (n *notes) problem(subject, format string, args ...any) *Finding {
 }
 
 // fix sets how to fix it.
-func (f *Finding) fix(how string) *Finding {
-	f.Mend = how
-	return f
-}
+func (f *Finding) fix(how string) { f.Mend = how }
 
 // maxSays bounds what one Finding says.
 const maxSays = 800

@@ -33,11 +33,7 @@ func examineExtender(p *Patient, n *notes) {
 // examineStatus checks what an extender reports about itself.
 func (p *Patient) examineStatus(n *notes) {
 	e := &p.Extender
-	wiring := p.wiring(n)
-	if e.Observes && wiring.Level == OK && p.MovesByUsage && p.Load.Eviction.Steering != policy.SteeringNone {
-		wiring.Level, wiring.Mend = Warning, "Let it answer once you trust it: take --observe away."
-		wiring.Says += " It only observes (--observe): no pod is steered, so a process that evicts stops after its first move."
-	}
+	p.wiring(n)
 	switch {
 	case e.Gate == "":
 	case p.Readings != nil && p.Readings.At.Sub(e.Started) < p.Load.Hot.MinWindow.Duration+warmUp:
@@ -49,11 +45,12 @@ func (p *Patient) examineStatus(n *notes) {
 }
 
 // wiring reports whether kube-scheduler asks the extender.
-func (p *Patient) wiring(n *notes) *Finding {
+func (p *Patient) wiring(n *notes) {
 	e := &p.Extender
 	if e.Started.IsZero() {
-		return n.warning(e.URL, "It does not say when it started; kube-scheduler has asked it %d times.", e.Asked).
+		n.warning(e.URL, "It does not say when it started; kube-scheduler has asked it %d times.", e.Asked).
 			fix("Let extender and doctor be of the same version.")
+		return
 	}
 	since := e.Started
 	if e.LastAsked.After(since) {
@@ -64,23 +61,25 @@ func (p *Patient) wiring(n *notes) *Finding {
 	if !e.LastAsked.IsZero() {
 		summary += ", last at " + clock(e.LastAsked)
 	}
-	proof := "no pod was bound since, so nothing is proved"
 	switch {
-	case !known && e.Asked == 0:
-		proof = "whether pods were bound meanwhile could not be seen"
 	case bound > 0 && e.Asked == 0:
-		return n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", summary, were(bound)).
+		n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", summary, were(bound)).
 			fix("Give kube-scheduler a configuration (--config) with this block, and restart it:\n" + Block(e.URL) +
 				"\nCheck it: evenkeel doctor --scheduler-config FILE. On a control plane that allows none, do without steering:\n" +
 				"eviction: {steering: none}")
 	case bound > 0:
-		return n.warning(e.URL, "%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", summary, were(bound)).
+		n.warning(e.URL, "%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", summary, were(bound)).
 			fix("Look for the extender's address in kube-scheduler's log; with several replicas behind one Service ask each.")
 	case e.Asked > 0:
-		return n.ok(e.URL, "%s.", summary)
+		n.ok(e.URL, "%s.", summary)
+	default:
+		proof := "no pod was bound since, so nothing is proved"
+		if !known {
+			proof = "whether pods were bound meanwhile could not be seen"
+		}
+		n.warning(e.URL, "%s; %s.", summary, proof).
+			fix("Create a pod and ask again: kubectl run evenkeel-probe --image=registry.k8s.io/pause:3.10 --restart=Never")
 	}
-	return n.warning(e.URL, "%s; %s.", summary, proof).
-		fix("Create a pod and ask again: kubectl run evenkeel-probe --image=registry.k8s.io/pause:3.10 --restart=Never")
 }
 
 // boundAfter counts the pods that were created after a time and bound by a

@@ -52,11 +52,6 @@ func TestExtender(t *testing.T) {
 			want: "warning http://127.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 40 times by kube-scheduler, last at 2026-03-01T11:30:00Z; " +
 				"1 new pod was bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.",
 		},
-		"it only observes": {
-			change: func(w *ward) { w.patient.Extender.Observes, w.patient.MovesByUsage = true, true },
-			want: "warning http://127.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 40 times by kube-scheduler, last at 2026-03-01T11:59:00Z. " +
-				"It only observes (--observe): no pod is steered, so a process that evicts stops after its first move.",
-		},
 		"down": {
 			change: func(w *ward) { w.patient.Extender.Err = errors.New("connection refused") },
 			want:   "problem http://127.0.0.1:8888: It gave no status: connection refused",

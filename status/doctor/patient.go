@@ -235,9 +235,6 @@ type Extender struct {
 	Started, LastAsked time.Time
 	// Asked counts the requests of kube-scheduler since its start.
 	Asked int64
-	// Observes says that it answers neutrally (--observe), so that no pod is
-	// steered.
-	Observes bool
 	// Gate says why it would evict nothing; empty if it would evict.
 	Gate string
 }

@@ -32,9 +32,6 @@ func (p *Pages) Handler(ctx context.Context) http.Handler {
 	mux.Handle("/nodes", extender.Report(p.Reports.Nodes))
 	addPage(ctx, mux, p.Reports)
 	mux.Handle("GET /metrics", p.Metrics)
-	if shadow := p.Reports.Shadow; shadow != nil {
-		mux.Handle("/shadow", extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }))
-	}
 	if p.Profiling {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

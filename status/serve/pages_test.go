@@ -77,7 +77,6 @@ func TestPages(t *testing.T) {
 		"by a name of a stranger":   {url: "http://evil.example:8889/status", want: 403},
 		"by a name like localhost":  {url: "http://localhost.evil.example/status", want: 403},
 		"a page is only read":       {method: http.MethodPost, url: "http://localhost/status", want: 405},
-		"no placements to compare":  {url: "http://localhost/shadow", want: 404},
 		"no profile":                {url: "http://localhost/debug/pprof/heap", want: 404},
 		"a profile, if asked for":   {pages: &profiling, url: "http://localhost/debug/pprof/heap", want: 200},
 		"no stranger gets profiles": {pages: &profiling, url: "http://evil.example/debug/pprof/heap", want: 403},
@@ -161,7 +160,7 @@ func TestStrangersReadNoReports(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"generation": 0.0}, fields["ledger"]); diff != "" {
 		t.Errorf("ledger (-want +got):\n%s", diff)
 	}
-	for _, path := range []string{"/nodes", "/shadow", "/explain/pod/secret/web-1", "/metrics", "/debug/pprof/"} {
+	for _, path := range []string{"/nodes", "/explain/pod/secret/web-1", "/metrics", "/debug/pprof/"} {
 		if code, _ := get(server, path); code != http.StatusNotFound {
 			t.Errorf("%s: status %d, want 404", path, code)
 		}

@@ -15,19 +15,10 @@ import (
 	"github.com/evenkeel/evenkeel/status/observed"
 )
 
-// Reported is the response to GET /status among the reports. Shadow is set while
-// answers are neutral. Then Asked stays 0 and PodAsked false: no pod was steered, and
-// an evicting process must not mistake kube-scheduler's requests for steering.
-type Reported struct {
-	status.Status
-	Shadow *answer.ShadowSummary `json:"shadow,omitempty"`
-}
-
 // Steering is the response to GET /status on the port for kube-scheduler, which strangers
 // may reach. It contains only what an evicting process needs.
 type Steering struct {
 	status.ProcessStatus
-	Shadow *answer.ShadowSummary `json:"shadow,omitempty"`
 	Ledger struct {
 		// Generation is the generation of the newest stored ledger that was read.
 		Generation int64 `json:"generation"`
@@ -42,8 +33,6 @@ type Reports struct {
 	Policies  *announce.Policies
 	// Answerer is nil in a process that does not answer kube-scheduler.
 	Answerer *answer.Answerer
-	// Shadow answers kube-scheduler in place of Answerer; nil without one.
-	Shadow *answer.Shadow
 	// Begun is when the process started, by the local clock.
 	Begun time.Time
 	Clock *servertime.Clock
@@ -61,7 +50,7 @@ func (p *Reports) Nodes(*http.Request) (any, error) { return observed.Nodes(p.Ob
 
 // Steering answers GET /status on the port where kube-scheduler asks.
 func (p *Reports) Steering(r *http.Request) (any, error) {
-	s := Steering{ProcessStatus: p.asked(r), Shadow: p.shadow()}
+	s := Steering{ProcessStatus: p.asked(r)}
 	s.Ledger.Generation = p.generation()
 	return s, nil
 }
@@ -83,7 +72,7 @@ func (p *Reports) Status(r *http.Request) (any, error) {
 	for _, move := range append(inFlight, ended...) {
 		is.Moves = append(is.Moves, status.MoveOf(&move))
 	}
-	return Reported{is, p.shadow()}, nil
+	return is, nil
 }
 
 func (p *Reports) asked(r *http.Request) status.ProcessStatus {
@@ -98,13 +87,6 @@ func (p *Reports) asked(r *http.Request) status.ProcessStatus {
 		asked.Gate = string(latest.Blocked)
 	}
 	return asked
-}
-
-func (p *Reports) shadow() *answer.ShadowSummary {
-	if p.Shadow == nil {
-		return nil
-	}
-	return new(p.Shadow.Summary())
 }
 
 func (p *Reports) ledgerReport(inFlight []ledger.Move) status.LedgerReport {

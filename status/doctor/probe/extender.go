@@ -23,12 +23,6 @@ type status struct {
 	LastAsked  string `json:"lastAsked"`
 	GateDetail string `json:"gateDetail"`
 	Gate       string `json:"gate"`
-	// Shadow is set if it answers neutrally, and counts the requests that it
-	// got all the same.
-	Shadow *struct {
-		Asked     int64  `json:"asked"`
-		LastAsked string `json:"lastAsked"`
-	} `json:"shadow"`
 }
 
 // Extender asks an extender about itself. If it cannot, the result says why.
@@ -50,9 +44,6 @@ func Extender(ctx context.Context, of *remote.Extender) doctor.Extender {
 	}
 	e.Asked, e.Gate = *answer.Asked, cmp.Or(answer.GateDetail, answer.Gate)
 	e.Started, e.LastAsked = moment(answer.Started), moment(answer.LastAsked)
-	if shadow := answer.Shadow; shadow != nil {
-		e.Observes, e.Asked, e.LastAsked = true, shadow.Asked, moment(shadow.LastAsked)
-	}
 	return e
 }
 

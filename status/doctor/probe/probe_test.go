@@ -114,10 +114,6 @@ func TestExtender(t *testing.T) {
 			answer: `{"started":"2026-03-01T11:00:00Z","asked":0,"gate":"NoUsageData","gateDetail":"NoUsageData: 0 of 3"}`,
 			want:   doctor.Extender{Started: noon.Add(-time.Hour), Gate: "NoUsageData: 0 of 3"},
 		},
-		"one that only observes": {
-			answer: `{"started":"2026-03-01T11:00:00Z","asked":0,"shadow":{"asked":40,"lastAsked":"2026-03-01T11:59:00Z"}}`,
-			want:   doctor.Extender{Asked: 40, Started: noon.Add(-time.Hour), LastAsked: noon.Add(-time.Minute), Observes: true},
-		},
 		"an older one":        {answer: `{"asked":3,"gate":"NoUsageData"}`, want: doctor.Extender{Asked: 3, Gate: "NoUsageData"}},
 		"a time of nonsense":  {answer: `{"asked":3,"started":"yesterday"}`, want: doctor.Extender{Asked: 3}},
 		"another program":     {answer: `{"status":"success"}`, err: "is no extender of Evenkeel's"},

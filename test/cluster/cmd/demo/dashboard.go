@@ -49,7 +49,7 @@ func newBoard() (b *board, err error) {
 // watch starts both.
 func (b *board) watch(ctx context.Context, s *show, kubeconfig, policy string) (err error) {
 	b.observer, err = evenkeel.Start(s.binary, filepath.Join(s.dir, "observer.log"),
-		"extender", "--observe", "--kubeconfig", kubeconfig, "--namespace", evenkeel.Namespace, "--policy-config-file", policy,
+		"extender", "--kubeconfig", kubeconfig, "--namespace", evenkeel.Namespace, "--policy-config-file", policy,
 		"--listen-address", b.extender, "--metrics-address", b.metrics)
 	if err != nil {
 		return err

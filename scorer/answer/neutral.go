@@ -1,0 +1,27 @@
+package answer
+
+import (
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// Neutral answers kube-scheduler as if nothing were known: it keeps all nodes,
+// prefers none and takes up no move.
+type Neutral struct{}
+
+var (
+	_ extender.Answerer = Neutral{}
+	_ extender.Round    = Neutral{}
+)
+
+// Begin implements extender.Answerer.
+func (n Neutral) Begin() extender.Round { return n }
+
+// Node knows none.
+func (Neutral) Node([]byte) cluster.NodeIndex { return -1 }
+
+// Filter keeps all nodes.
+func (Neutral) Filter(*extender.Pod, []cluster.NodeIndex, []extender.Reject) {}
+
+// Prioritize prefers none.
+func (Neutral) Prioritize(*extender.Pod, []cluster.NodeIndex, []int8) {}
