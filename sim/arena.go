@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/rivals"
 )
 
-// arena is a world as rivals see it.
+// arena is a world as seen by rivals.
 type arena struct {
 	*world
 
@@ -25,7 +25,7 @@ type arena struct {
 var _ contest.World = (*arena)(nil)
 
 func newArena(seed uint64, w *world, t *tally) *arena {
-	return &arena{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 5))} // reproducible on purpose
+	return &arena{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 5))} // intentionally reproducible
 }
 
 // Now implements contest.World.

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
-// settle binds the pods whose first node the fleet names.
+// settle binds the pods whose first node is set by the fleet.
 func (w *world) settle(began time.Time) error {
 	for i := range w.replicas {
 		if home := w.replicas[i].Home; home != "" && w.replicas[i].From == 0 {
@@ -49,8 +49,8 @@ func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, ga
 }
 
 // populate places the first pods of the replicas that exist from the start: on
-// the node that the fleet names, otherwise where kube-scheduler puts them. No
-// watcher sees it.
+// the node that the fleet sets, otherwise where kube-scheduler puts them.
+// Watchers do not see it.
 func (w *world) populate() error {
 	began := w.start.Add(-w.fleet.age)
 	if err := w.settle(began); err != nil {

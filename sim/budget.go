@@ -18,15 +18,15 @@ func (w *world) missing(owner int, now time.Time) (n int) {
 	return n
 }
 
-// budget returns an owner's PodDisruptionBudget as the disruption controller
-// keeps it, or an empty list without one. Each call returns a new one, because a
-// plan asks about several pods at once.
+// budget returns an owner's PodDisruptionBudget in the form that the disruption
+// controller maintains, or an empty list without one. Each call returns a new
+// one, because a plan asks about several pods concurrently.
 func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget {
 	if w.maxUnavailable >= noBudget {
 		return nil
 	}
 	share, expected := intstr.FromString(strconv.Itoa(w.maxUnavailable)+"%"), w.wanted(owner)
-	away, err := intstr.GetScaledValueFromIntOrPercent(&share, expected, true) // up, as the controller does
+	away, err := intstr.GetScaledValueFromIntOrPercent(&share, expected, true) // rounded up, as in the controller
 	if err != nil {
 		away = 0 // never: Config.Validate checked the range
 	}

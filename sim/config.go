@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
-// Policy is a policy in the form that Evenkeel's packages take.
+// Policy is a policy in the form that Evenkeel's packages require.
 type Policy struct {
 	// Observer lacks Sources, Now, Listener and Metrics: each run sets its own.
 	Observer observer.Config
@@ -27,8 +27,8 @@ type Policy struct {
 	Evicting   evictor.Settings
 }
 
-// NewPolicy makes a LoadPolicy, and strategies with the defaults of their arguments,
-// into what a replay needs.
+// NewPolicy converts a LoadPolicy, and strategies with default arguments, into
+// what a replay needs.
 func NewPolicy(load *policy.LoadPolicy, names ...string) (*Policy, error) {
 	var strategies []plugin.Strategy
 	for _, name := range names {
@@ -49,7 +49,7 @@ func NewPolicy(load *policy.LoadPolicy, names ...string) (*Policy, error) {
 	return &Policy{Observer: observing, Strategies: strategies, Options: plugin.OptionsOf(&load.Eviction), Evicting: evicting}, nil
 }
 
-// Variant says who evicts and who places.
+// Variant sets who evicts and who places pods.
 type Variant struct {
 	Name string
 	// Policy is Evenkeel's; nil leaves Evenkeel out. Evicts lets it evict,
@@ -59,19 +59,20 @@ type Variant struct {
 	// Upstream holds the arguments of upstream's LowNodeUtilization; nil leaves
 	// it out.
 	Upstream *nodeutilization.LowNodeUtilizationArgs
-	// Rival decides by another project's rules; empty leaves them out.
+	// Rival uses another project's rules; empty for none.
 	Rival contest.Name
-	// Lines is the usage in percent above which pods are taken off a node; 0 for a
-	// resource without such a line. Koordinator plays by it, the others have it among
-	// their own settings.
+	// Lines are the usages in percent above which pods are moved off a node; 0 for
+	// a resource without such a line. Koordinator uses them; the others have them
+	// in their own settings.
 	Lines cluster.Percents
-	// Oracle moves pods every hour to where the coming hour's usage suits best.
+	// Oracle moves pods every hour to the nodes that suit the coming hour's usage
+	// best.
 	Oracle bool
 }
 
-// GCPercent is the GOGC for a run. Most of what it has in memory are pods, which
-// stay: collecting somewhat sooner keeps the peak of 15,000 nodes below 4.5 GiB, and
-// takes its time from a processor that a run does not use.
+// GCPercent is the GOGC for a run. Most of its memory holds pods, which stay:
+// collecting somewhat sooner keeps the peak of 15,000 nodes below 4.5 GiB, and
+// runs on a processor that a run does not use.
 const GCPercent = 75
 
 // Config describes a run.
@@ -82,9 +83,9 @@ type Config struct {
 	Steps int
 	// WarmUp is how many steps pass before anything is scored.
 	WarmUp int
-	// Every is the time between two cycles, a multiple of Step. Lag is how late
-	// in its step a cycle runs, on what was measured up to the step's
-	// beginning. Gap is how long a moved pod is away.
+	// Every is the time between two cycles, a multiple of Step. Lag is how late in
+	// its step a cycle runs, based on measurements up to the beginning of the
+	// step. Gap is how long a moved pod is away.
 	Every, Lag, Gap time.Duration
 	// HotLinePercent is the usage above which node-time counts as hot.
 	HotLinePercent float64
@@ -97,10 +98,10 @@ type Config struct {
 	// PodDisruptionBudget, rounded up; 100 means no budget.
 	MaxUnavailablePercent int
 	Seed                  uint64
-	// MeasureServed has pods measured at what a full node serves them, not at what
+	// MeasureServed measures pods at what a full node serves them, not at what
 	// they demand.
 	MeasureServed bool
-	// Blind is what Evenkeel's source does not see; the rivals see everything.
+	// Blind is what Evenkeel's source misses; the rivals see everything.
 	Blind Blind
 	// KeepUsage keeps the usage of every node and step in the results.
 	KeepUsage bool
@@ -108,19 +109,20 @@ type Config struct {
 	Progress func(variant string, step, steps int)
 }
 
-// Blind is what a source of usage does not see.
+// Blind is what a usage source misses.
 type Blind struct {
-	// HiddenPodsPercent is the share of pods that it never reports, wherever they
-	// run. Their nodes include what they use.
+	// HiddenPodsPercent is the percentage of pods that it never reports, wherever
+	// they run. The usage of their nodes includes theirs.
 	HiddenPodsPercent float64
-	// LostSamplesPercent is the share of samples, of nodes and of pods, that are
-	// lost, each step anew.
+	// LostSamplesPercent is the percentage of samples, of nodes and pods, that are
+	// lost, drawn anew in each step.
 	LostSamplesPercent float64
-	// Every is how often pods are measured, a multiple of Step; 0 is every Step.
+	// Every is how often pods are measured, a multiple of Step; 0 means every
+	// Step.
 	Every time.Duration
 }
 
-// check rejects NaN too.
+// check also rejects NaN.
 func (b *Blind) check() error {
 	switch {
 	case !(b.HiddenPodsPercent >= 0 && b.HiddenPodsPercent <= 100):
@@ -144,7 +146,7 @@ const (
 	DefaultMaxUnavailable = 10
 )
 
-// Validate reports the first setting that cannot be played.
+// Validate reports the first setting that cannot be simulated.
 func (c *Config) Validate() error {
 	switch {
 	case c.Fleet == nil || len(c.Fleet.Replicas) == 0:
@@ -163,7 +165,7 @@ func (c *Config) Validate() error {
 	return c.validateShares()
 }
 
-// validateShares rejects NaN too: every comparison with it is false.
+// validateShares also rejects NaN, because every comparison with it is false.
 func (c *Config) validateShares() error {
 	if err := c.Blind.check(); err != nil {
 		return err

@@ -45,10 +45,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the decisions in test/decisions")
 
-// What Evenkeel decides in a replay stays the same, step by step: each plan
-// with its moves, what it declines and why, and the nodes that it leaves hot;
-// what becomes of each move; and what kube-scheduler is answered. Words may
-// change, and -update takes them over; the checksums are of names alone.
+// Evenkeel's decisions in a replay stay the same, step by step: each plan with
+// its moves, what it declines and why, and the nodes that it leaves hot; what
+// becomes of each move; and the answers to kube-scheduler. Texts may change,
+// which -update records; the checksums cover only names.
 func TestDecisionsAreAsBefore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fleet   *Fleet
@@ -93,10 +93,10 @@ func TestDecisionsAreAsBefore(t *testing.T) {
 	}
 }
 
-// What every variant achieves on the same input stays the same: its figures, the
-// step of each eviction, and what each node uses in each step, which is where
-// its pods are. It is every variant but upstream's plugin by usage, which takes nodes
-// in the order of a map.
+// The results of every variant on the same input stay the same: its figures,
+// the step of each eviction, and the usage of each node in each step, which
+// shows where its pods are. This covers every variant except upstream's plugin
+// by usage, which visits nodes in map order.
 func TestVariantsDecideAsBefore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fleet  *Fleet
@@ -133,9 +133,9 @@ func TestVariantsDecideAsBefore(t *testing.T) {
 	}
 }
 
-// outcome renders the figures of a variant, the steps in which it evicts how many pods,
-// and checksums of what nodes use, one after every two hours, so that a difference
-// shows when it began.
+// outcome renders the figures of a variant, how many pods it evicts in which
+// steps, and checksums of the nodes' usage, one per two hours, so that a
+// difference shows when it began.
 func outcome(t *testing.T, r *Result) string {
 	t.Helper()
 	const steps = 24
@@ -161,13 +161,13 @@ func outcome(t *testing.T, r *Result) string {
 	return fmt.Sprintf("%s evicted: %s\n%s usage: %s\n%s", r.Variant, strings.Join(evicted, " "), r.Variant, strings.Join(marks, " "), testkit.Facts(t, r.Variant, document))
 }
 
-// byRequests configures upstream's plugin as in its own documents.
+// byRequests configures upstream's plugin as in its own documentation.
 var byRequests = &nodeutilization.LowNodeUtilizationArgs{
 	Thresholds:       api.ResourceThresholds{"cpu": 20, "memory": 20},
 	TargetThresholds: api.ResourceThresholds{"cpu": 50, "memory": 50},
 }
 
-// defaultsOn plays all of a fleet.
+// defaultsOn plays a whole fleet.
 func defaultsOn(fleet *Fleet) *Config {
 	return &Config{
 		Fleet: fleet, Steps: fleet.Steps, Every: DefaultEvery, Lag: DefaultLag, Gap: DefaultGap, HotLinePercent: DefaultHotLine,
@@ -175,7 +175,7 @@ func defaultsOn(fleet *Fleet) *Config {
 	}
 }
 
-// written is the policy of a file beside the recorded decisions.
+// written is the policy in a file next to the recorded decisions.
 func written(t *testing.T, name string) *Policy {
 	t.Helper()
 	file, _, err := policyfile.Read(testkit.DecisionsFile(t, name))
@@ -207,10 +207,10 @@ func generated(t *testing.T, series int, meanCPU float64) *Fleet {
 	return fleet
 }
 
-// mixed is a made-up cluster of three sizes of nodes with taints, pools and zones, one
-// cordoned and one not ready. Its pods have affinity, spread constraints, host ports,
-// priorities and several kinds of owners, some come and go, and some of what they use
-// is unknown.
+// mixed is an artificial cluster with three node sizes, taints, pools and
+// zones, one cordoned node and one that is not ready. Its pods have affinity,
+// spread constraints, host ports, priorities and several kinds of owners; some
+// come and go, and some of their usage is unknown.
 func mixed(t *testing.T) *Fleet {
 	t.Helper()
 	file, err := os.Open(testkit.DecisionsFile(t, "mixed.evenkeel.gz"))
@@ -229,7 +229,7 @@ func mixed(t *testing.T) *Fleet {
 	return fleet
 }
 
-// shipped is the shipped policy, near enough.
+// shipped is approximately the shipped policy.
 func shipped(t testing.TB) *Policy {
 	t.Helper()
 	windows := []usage.Window{usage.Avg5m, {Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}, {Kind: usage.KindAvg, Over: 15 * time.Minute}}
@@ -271,7 +271,7 @@ type chronicle struct {
 	player *player
 	step   int
 	server *extender.Server
-	told   map[string]string // what was last written of a move
+	told   map[string]string // what was last written about a move
 }
 
 // witness records plans before their moves are made.
@@ -284,7 +284,7 @@ func (w witness) Planned(_ context.Context, _ *plugin.Plugin, made *strategies.M
 	w.chronicle.plan(made)
 }
 
-// decisions plays a variant and returns what was decided.
+// decisions plays a variant and returns its decisions.
 func decisions(t *testing.T, c *Config, v *Variant) string {
 	t.Helper()
 	places, err := firstPlaces(t.Context(), c)
@@ -302,7 +302,8 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 		}
 		r.moves()
 		if r.step%6 == 1 {
-			// Answers wait for the pod watch, which never brings the pods that are asked about.
+			// Answers wait for the pod watch, which never shows the pods that are asked
+			// about.
 			synctest.Test(t, func(t *testing.T) { r.ask(t) })
 		}
 	}
@@ -349,7 +350,7 @@ func (r *chronicle) plan(made *strategies.Made) {
 	}
 }
 
-// short is the first name of several, how many there are, and a checksum of
+// short returns the first of several names, their number, and a checksum of
 // all.
 func short(names []string) string {
 	return fmt.Sprintf("%s (%d, %08x)", names[0], len(names), crc32.ChecksumIEEE([]byte(strings.Join(names, "\n"))))

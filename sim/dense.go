@@ -15,14 +15,14 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Dense describes a fleet of which some nodes are hot by many steady pods, and the
-// others are empty.
+// Dense describes a fleet in which some nodes are hot with many steady pods,
+// and the others are empty.
 type Dense struct {
 	Nodes, HotNodes int
-	// Pods run on each hot node and ask for LoadPercent of it together.
+	// Pods run on each hot node and together request LoadPercent of it.
 	Pods        int
 	LoadPercent float64
-	// Sigma is the standard deviation of the logarithm of what a pod uses; 0 has
+	// Sigma is the standard deviation of the logarithm of a pod's usage; 0 makes
 	// all pods use the same.
 	Sigma float64
 	// Kind is what the pods are.
@@ -32,11 +32,12 @@ type Dense struct {
 	Seed             uint64
 }
 
-// PodKind is what the pods of a Dense fleet are, and so what moving one costs.
+// PodKind is the kind of pods in a Dense fleet, which determines the cost of
+// moving one.
 type PodKind string
 
-// The kinds of pods: of a Deployment, an hour or two days old, and of a StatefulSet,
-// with a claim and two days old.
+// The kinds of pods: of a Deployment, one hour or two days old, and of a
+// StatefulSet, with a claim and two days old.
 const (
 	Plain    PodKind = "plain"
 	Old      PodKind = "old"
@@ -46,20 +47,20 @@ const (
 // PodKinds lists all kinds.
 var PodKinds = []PodKind{Plain, Old, Stateful}
 
-// denseCapacity is the size of a node, and denseRequested the share of it that the
-// pods of a hot node request together, in percent.
+// denseCapacity is the size of a node; denseRequested is the share of it, in
+// percent, that the pods of a hot node request together.
 var denseCapacity = cluster.Amounts{64_000, 256 << 30}
 
 const denseRequested = 50
 
-// DefaultDense returns one node at 85 % of five, with 110 equal pods.
+// DefaultDense returns one node at 85 % out of five, with 110 equal pods.
 func DefaultDense() Dense {
 	return Dense{Nodes: 5, HotNodes: 1, Pods: 110, LoadPercent: 85, Kind: Plain, ReplicasPerOwner: 10, Steps: stepsPerDay, Seed: 1}
 }
 
 const stepsPerDay = 24 * stepsPerHour
 
-// MaxDensePods is the most pods that all hot nodes may have together.
+// MaxDensePods is the maximum number of pods on all hot nodes together.
 const MaxDensePods = 500_000
 
 func (d *Dense) validate() error {
@@ -82,8 +83,8 @@ func (d *Dense) validate() error {
 	return nil
 }
 
-// NewDenseFleet makes the fleet that d describes. Every owner has its pods on one
-// hot node, and pods of all sizes.
+// NewDenseFleet makes the fleet that d describes. Every owner has its pods on
+// one hot node, in all sizes.
 func NewDenseFleet(d Dense) (*Fleet, error) {
 	if err := d.validate(); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func NewDenseFleet(d Dense) (*Fleet, error) {
 	for k := range requests {
 		requests[k] = f.Capacity[k] * denseRequested / 100 / int64(d.Pods)
 	}
-	random := rand.New(rand.NewPCG(d.Seed, 3)) // reproducible on purpose
+	random := rand.New(rand.NewPCG(d.Seed, 3)) // intentionally reproducible
 	for node := range d.HotNodes {
 		sizes, total := make([]float64, d.Pods), 0.0
 		for i := range sizes {
@@ -124,7 +125,8 @@ func NewDenseFleet(d Dense) (*Fleet, error) {
 	return f, nil
 }
 
-// statefulPod is the template of a StatefulSet's pods, each with a claim.
+// statefulPod is the template of a StatefulSet's pods, each of which has a
+// claim.
 func statefulPod(owner int, requests cluster.Amounts) *v1.Pod {
 	name := "stateful-" + strconv.Itoa(owner)
 	return &v1.Pod{

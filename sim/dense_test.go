@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// The pods of a dense fleet ask for what they are to ask for together, whatever their
-// sizes, on the nodes that are to be hot and on no other.
+// The pods of a dense fleet together request the intended amount, whatever
+// their sizes, on the nodes that should be hot and on no others.
 func TestDenseFleet(t *testing.T) {
 	for _, kind := range sim.PodKinds {
 		for _, sigma := range []float64{0, 1.5} {

@@ -11,10 +11,11 @@ import (
 const maxDeploysPerDay = 288
 
 // deploys returns the deploys of a run in time order: the fleet's own, and
-// perDay more of each owner at random times. They do not depend on who evicts.
+// perDay more of each owner at random times. They do not depend on which
+// variant evicts.
 func deploys(fleet *Fleet, perDay float64, steps int, seed uint64) []Deploy {
 	end := time.Duration(steps) * Step
-	random := rand.New(rand.NewPCG(seed, 3)) // reproducible on purpose
+	random := rand.New(rand.NewPCG(seed, 3)) // intentionally reproducible
 	all := make([]Deploy, 0, len(fleet.Deploys))
 	for _, d := range fleet.Deploys {
 		d.At += time.Duration(random.Int64N(int64(Step)))

@@ -1,16 +1,17 @@
-// Package sim replays usage through a cluster in virtual time. A trace says
-// what the pods of a fleet use, a Variant says who evicts and who places them,
+// Package sim replays usage through a cluster in virtual time. A trace provides
+// the usage of a fleet's pods, a Variant sets who evicts and who places them,
 // and the outcome is measured. Evenkeel's own packages decide as in production,
 // and so do kube-scheduler's plugins and upstream's descheduler plugins; other
-// projects decide by the rules that they publish. Only the execution is
-// simulated: an eviction restarts its pod at once, for a stated time, unless a
-// PodDisruptionBudget forbids it, and rollouts replace pods a few at a time.
+// projects are represented by their published rules. Only the execution is
+// simulated: an eviction restarts its pod at once, with a given downtime,
+// unless a PodDisruptionBudget forbids it, and rollouts replace pods a few at a
+// time.
 //
-// Invariants: time is the step of the trace and an offset within it, never the
+// Invariants: time is the step of the trace plus an offset within it, never the
 // machine's; the same Config gives the same Result; all variants of a run begin
 // with the same pods on the same nodes; demand belongs to the replica, not to
 // the pod, so a replacement continues where its predecessor stopped; deploys
-// come at the same times whoever evicts.
+// happen at the same times in every variant.
 package sim
 
 import "time"

@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// evenkeel observes a world, steers its kube-scheduler and evicts, as its
-// Variant says. Production's packages decide; this is their environment.
+// evenkeel observes a world, steers its kube-scheduler and evicts, as set by
+// its Variant. Production's packages decide; this type is their environment.
 type evenkeel struct {
 	policy   *Policy
 	world    *world
@@ -29,12 +29,12 @@ type evenkeel struct {
 	observer *observer.Observer
 	answerer *answer.Answerer
 	filters  *placement.Filters
-	// synced: the filters know the pods but for those that have changed or gone.
+	// synced: the filters know all pods except those that have changed or gone.
 	synced        bool
 	changed, gone []*v1.Pod
 	evictor       *evictor.Evictor
 	plugins       []*plugin.Plugin
-	// executor is the evenkeel itself, unless somebody looks at its plans.
+	// executor is the evenkeel itself, unless something inspects its plans.
 	executor cycle.Executor
 	// clock is the time of the run, step the start of the cycle's step.
 	clock, step time.Time
@@ -68,7 +68,7 @@ func (e *evenkeel) Now() time.Time { return e.clock }
 // Local implements evictor.Clock: in virtual time there is one clock.
 func (e *evenkeel) Local() time.Time { return e.clock }
 
-// join starts to watch a world whose pods are placed.
+// join starts watching a world whose pods are placed.
 func (e *evenkeel) join(w *world) error {
 	e.world, e.source.world, e.clock = w, w, w.start
 	store := e.observer.Store()
@@ -116,7 +116,7 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 	return nil
 }
 
-// Planned implements cycle.Executor: nobody is shown a plan.
+// Planned implements cycle.Executor: plans are not shown.
 func (e *evenkeel) Planned(context.Context, *plugin.Plugin, *strategies.Made) {}
 
 // Make implements cycle.Executor: it lets time pass between the steps of the evictor's

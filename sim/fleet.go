@@ -21,20 +21,20 @@ type Fleet struct {
 	machines []machine
 	// Owners is the number of ReplicaSets.
 	Owners int
-	// Deploys are in no particular order; At is a multiple of Step, and the
-	// time within the step is random.
+	// Deploys are in no particular order; At is a multiple of Step, and the time
+	// within the step is random.
 	Deploys []Deploy
 	// Steps is the length of the trace.
 	Steps int
-	// Memory says that memory is replayed; otherwise every pod uses the same
+	// Memory reports whether memory is replayed; otherwise every pod uses the same
 	// small amount.
 	Memory bool
 	seed   uint64
-	// age is how old its first pods are when a run begins.
+	// age is the age of its first pods when a run begins.
 	age time.Duration
 }
 
-// Replica is one place of a ReplicaSet, which one pod after another fills.
+// Replica is one slot of a ReplicaSet, filled by one pod after another.
 type Replica struct {
 	Owner    int
 	Requests cluster.Amounts
@@ -50,10 +50,10 @@ type Replica struct {
 	From, Until int
 	// template is the template of the replica's pods; nil for plain ones.
 	template *v1.Pod
-	// allocation is the amount that 100% of the series means.
+	// allocation is the amount that corresponds to 100% in the series.
 	allocation  cluster.Percents
 	cpu, memory []float32
-	// shift is the number of steps by which the series is read ahead.
+	// shift is how many steps ahead the series is read.
 	shift int
 }
 
@@ -89,8 +89,8 @@ func (r *Replica) Demand(step int) cluster.Amounts {
 }
 
 const (
-	// podCores and podBytes are the allocation, in milli-cores and bytes, that
-	// a series is assumed to have: its values are percentages, so any will do.
+	// podCores and podBytes are the assumed allocation of a series, in milli-cores
+	// and bytes: its values are percentages, so any allocation will do.
 	podCores = 1000
 	podBytes = 4 << 30
 	// stillBytes is the memory of a pod if memory is not replayed.
@@ -101,7 +101,7 @@ const (
 func (f *Fleet) order() []int { return rand.New(rand.NewPCG(f.seed, 2)).Perm(len(f.Replicas)) }
 
 // Deploy is the rollout of a new version of an owner: all its pods are
-// replaced, a few at a time, as a Deployment does it.
+// replaced, a few at a time, as a Deployment does.
 type Deploy struct {
 	Owner int
 	// At is the time since the beginning.
@@ -111,16 +111,16 @@ type Deploy struct {
 // machine is one node of a fleet.
 type machine struct {
 	node *v1.Node
-	// capacity is what percentages refer to: the allocatable amount. maxUsage
-	// is the most that can be measured.
+	// capacity is what percentages refer to: the allocatable amount. maxUsage is
+	// the highest usage that can be measured.
 	capacity, maxUsage cluster.Amounts
-	// hugePages is the memory in maxUsage that is set aside for huge pages.
+	// hugePages is the part of maxUsage that is reserved for huge pages.
 	hugePages int64
 	// system is the usage outside of pods, one value per step.
 	system []cluster.Amounts
 }
 
-// system returns what a node uses in a step outside of its pods.
+// system returns a node's usage outside its pods in a step.
 func (f *Fleet) system(i, step int) cluster.Amounts {
 	if used := f.machines[i].system; len(used) > 0 {
 		return used[step%len(used)]
@@ -128,8 +128,8 @@ func (f *Fleet) system(i, step int) cluster.Amounts {
 	return cluster.Amounts{}
 }
 
-// beyondReserve returns what of a node's usage outside of its pods counts against its
-// capacity, which leaves the reserve out.
+// beyondReserve returns the part of a node's usage outside its pods that counts
+// against its capacity, which excludes the reserve.
 func (f *Fleet) beyondReserve(i, step int) cluster.Amounts {
 	m, used := &f.machines[i], f.system(i, step)
 	node := cluster.Node{Capacity: m.maxUsage, HugePages: m.hugePages}

@@ -11,14 +11,14 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// In no hour of a replay are more pods evicted than the bounds of an hour allow:
-// of all, of each owner and of each namespace.
+// In no hour of a replay do evictions exceed the hourly bounds: for all pods,
+// for each owner and for each namespace.
 func TestNoHourExceedsItsBounds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fleet *Fleet
-		// all bounds the moves of an hour, where it is not 5 %.
+		// all bounds the moves of an hour, if it is not 5 %.
 		all int
-		// alone: replacements are not steered, so that they come back.
+		// alone: replacements are not steered, so they may return.
 		alone bool
 		// reached names the bounds that the replay reaches.
 		reached map[string]bool
@@ -80,10 +80,10 @@ func TestNoHourExceedsItsBounds(t *testing.T) {
 	}
 }
 
-// mover is whose moves are counted.
+// mover identifies whose moves are counted.
 type mover struct{ kind, namespace, owner string }
 
-// hour is what was evicted within an hour, and the pods that there are.
+// hour is what was evicted within an hour, and the existing pods.
 type hour struct{ used, pods map[mover]int }
 
 func hourOf(p *player) hour {

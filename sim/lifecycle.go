@@ -12,7 +12,7 @@ import (
 )
 
 // evict ends a pod and has its replacement placed. It returns the replacement's
-// node, or "" if none fits. Like the API server it refuses what a
+// node, or "" if none fits. Like the API server, it refuses evictions that a
 // PodDisruptionBudget forbids.
 func (w *world) evict(uid types.UID, now time.Time) (node string, err error) {
 	i, ok := w.byUID[uid]
@@ -86,7 +86,7 @@ func (w *world) replace(i int, now time.Time, away time.Duration) (string, error
 }
 
 // giveUp deletes a replica's pod that waits for a node, because its owner wants
-// another one instead.
+// a different one.
 func (w *world) giveUp(i int) {
 	r := &w.replicas[i]
 	if r.waiting == nil {

@@ -18,8 +18,8 @@ func (m *meter) leaves(r *replica, offset time.Duration) {
 	r.since = offset
 }
 
-// until adds up what a replica used, or could not use, since the last call up
-// to an offset of the step.
+// until adds up what a replica used, or could not use, from the last call to an
+// offset within the step.
 func (m *meter) until(r *replica, offset time.Duration) {
 	if r.node < 0 {
 		r.addTo(&m.lost, max(0, offset-r.since))
@@ -29,10 +29,10 @@ func (m *meter) until(r *replica, offset time.Duration) {
 	r.addTo(&m.lost, max(0, min(max(r.from, r.since), offset)-r.since))
 }
 
-// ran is for how long of the step, up to an offset, a replica's pod has run.
+// ran returns how long a replica's pod has run in the step, up to an offset.
 func (r *replica) ran(offset time.Duration) time.Duration { return max(0, offset-max(r.from, r.since)) }
 
-// addTo adds up the replica's demand over a part of the step.
+// addTo adds the replica's demand over a part of the step.
 func (r *replica) addTo(sum *cluster.Percents, d time.Duration) {
 	share := float64(d) / float64(Step)
 	for k := range r.demand {
@@ -65,11 +65,12 @@ func (m *meter) end(w *world) {
 	m.past, m.demands = append(m.past, measured), append(m.demands, demands)
 }
 
-// leastWeight is that of a pod without a request: the kubelet gives it the two
-// shares that two milli-cores have.
+// leastWeight is the weight of a pod without a request: the kubelet gives it
+// two shares, as for two milli-cores.
 const leastWeight = 2
 
-// claim returns what a replica's pod asked of its node up to an offset of the step.
+// claim returns what a replica's pod demanded of its node up to an offset
+// within the step.
 func (r *replica) claim(offset time.Duration) fairshare.Claim {
 	return fairshare.Claim{
 		Demand: float64(r.demand[cluster.CPU]), Weight: float64(max(r.Requests[cluster.CPU], leastWeight)),
@@ -77,8 +78,8 @@ func (r *replica) claim(offset time.Duration) fairshare.Claim {
 	}
 }
 
-// share has the pods of a full node measured at what they get of so much. What
-// is used outside of pods is taken to come first.
+// share measures the pods of a full node at their share of the given
+// milli-cores. Usage outside pods is assumed to be served first.
 func (m *meter) share(w *world, node int, milliCores float64) {
 	claims := m.gone[node]
 	for _, pod := range w.assigned[node] {

@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A node is as full in a result, and to the oracle, as production judges it: what its
-// reserve covers of the system's usage does not count.
+// In a result, and for the oracle, a node is as full as production judges it:
+// system usage covered by its reserve does not count.
 func TestResultsCountTheReserveOnce(t *testing.T) {
 	const gib = 1 << 30
 	for name, tc := range map[string]struct {

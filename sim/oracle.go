@@ -15,9 +15,9 @@ type oracle struct {
 	steps int // of the run
 }
 
-// arrange puts every replica where the coming hour's usage suits best: those
-// that will use most first, each on the node with the least load so far. Moves
-// are free, so no balancer reaches the result.
+// arrange puts every replica where it suits the coming hour's usage best: those
+// with the highest usage first, each on the node with the least load so far.
+// Moves are free, so no balancer reaches the result.
 func (o *oracle) arrange(step int, now time.Time) error {
 	w := o.world
 	loads, coming := o.coming(step)
@@ -49,8 +49,8 @@ func (o *oracle) arrange(step int, now time.Time) error {
 	return nil
 }
 
-// coming sums up what nodes outside of their pods and beyond their reserves, and
-// replicas, use in the hour from a step on, in percent of a node of the mean size.
+// coming sums up, in percent of a mean-sized node, what replicas and nodes
+// (outside their pods and beyond their reserves) use in the hour from a step.
 func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
 	fleet := o.world.fleet
 	nodes, replicas = make([]cluster.Percents, fleet.Nodes), make([]cluster.Percents, len(fleet.Replicas))

@@ -89,8 +89,8 @@ func (e *evenkeel) Owner(pod *v1.Pod) owners.Owner {
 // Namespace implements evictor.Cluster: recordings keep no Namespaces.
 func (e *evenkeel) Namespace(string) map[string]string { return nil }
 
-// Waiting implements evictor.Cluster: who waits in a replay waits for its own
-// moves.
+// Waiting implements evictor.Cluster: in a replay, pods wait only because of
+// its own moves.
 func (e *evenkeel) Waiting() []safeguards.Waiting { return nil }
 
 // Budgets implements evictor.Cluster.
@@ -114,8 +114,8 @@ func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 	return ledger.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
 }
 
-// Session implements evictor.Cluster. Each move opens one, and little has changed
-// since the last: all pods are listed for the first only.
+// Session implements evictor.Cluster. Each move opens a session, and little has
+// changed since the last one: all pods are listed only for the first.
 func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
 	update := func() error { return e.filters.Update(detached(e.changed), e.gone) }
 	if !e.synced {
@@ -128,8 +128,8 @@ func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
 	return e.filters.Begin(), nil
 }
 
-// detached replaces pods with claims by ones without: in a replay a volume follows
-// its pod to any node.
+// detached replaces pods with claims by pods without, because in a replay a
+// volume follows its pod to any node.
 func detached(pods []*v1.Pod) []*v1.Pod {
 	for i, pod := range pods {
 		if len(pod.Spec.Volumes) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// promised keeps what the first plan with moves says of the crowded node.
+// promised keeps what the first plan with moves predicts for the crowded node.
 type promised struct {
 	*evenkeel
 
@@ -30,8 +30,8 @@ func (p *promised) Planned(_ context.Context, _ *plugin.Plugin, made *strategies
 	}
 }
 
-// A packed node is relieved in about the time that the first plan says: by the shipped
-// bounds, and by tight ones of other kinds.
+// A packed node is relieved in about the time that the first plan predicts,
+// with the shipped bounds and with tight ones of other kinds.
 func TestReliefTakesAsLongAsSaid(t *testing.T) {
 	shippedBounds := safeguards.Config{MaxPercentPerHour: 5, MaxPercentPerHourOfOwner: 50}
 	for name, tc := range map[string]struct {
@@ -42,7 +42,7 @@ func TestReliefTakesAsLongAsSaid(t *testing.T) {
 		bounds       safeguards.Config
 		perCycle     int
 		ownerPercent float64
-		bound        reasons.Reason // what is said to slow it down
+		bound        reasons.Reason // the predicted reason for delay
 	}{
 		"shipped, 60 pods at 85 %":                   {pods: 60, load: 85, perOwner: 10, bounds: shippedBounds, perCycle: 100, ownerPercent: 10},
 		"shipped, 110 pods at 85 %":                  {pods: 110, load: 85, perOwner: 10, bounds: shippedBounds, perCycle: 100, ownerPercent: 10},
@@ -94,8 +94,8 @@ func TestReliefTakesAsLongAsSaid(t *testing.T) {
 	}
 }
 
-// promise replays a fleet, and returns what was promised, when the last pod was evicted
-// and how many were.
+// promise replays a fleet, and returns the prediction, when the last pod was
+// evicted, and how many were.
 func promise(t *testing.T, c *Config, p *Policy) (said *promised, last time.Time, moves int) {
 	t.Helper()
 	ctx := klog.NewContext(t.Context(), logr.Discard())

@@ -32,8 +32,8 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 	}
 }
 
-// containersOf returns the container list that pods with the same requests
-// share.
+// containersOf returns the container list shared by pods with the same
+// requests.
 func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
 	containers := w.containers[requests]
 	if containers == nil {

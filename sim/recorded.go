@@ -57,7 +57,8 @@ func (b *recordedFleet) nodes() {
 	}
 }
 
-// pods makes a replica of each pod: a pod that replaced it is another replica.
+// pods makes a replica from each pod: a pod that replaced it is another
+// replica.
 func (b *recordedFleet) pods() {
 	rec := b.Recording
 	b.measure()
@@ -88,7 +89,8 @@ func (b *recordedFleet) pods() {
 	b.single()
 }
 
-// ownerKey identifies the owner of a pod; a pod without one is its own.
+// ownerKey identifies the owner of a pod; a pod without one counts as its own
+// owner.
 func ownerKey(t *recording.Template, pod int) string {
 	if t.OwnerName == "" {
 		return strconv.Itoa(pod)
@@ -96,7 +98,8 @@ func ownerKey(t *recording.Template, pod int) string {
 	return t.Namespace + "/" + t.OwnerKind + "/" + t.OwnerName
 }
 
-// pinned returns a template whose pods go to one node, like a DaemonSet's.
+// pinned returns a template whose pods are bound to one node, like a
+// DaemonSet's.
 func pinned(template *v1.Pod, node string) *v1.Pod {
 	pod := template.DeepCopy()
 	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
@@ -107,8 +110,8 @@ func pinned(template *v1.Pod, node string) *v1.Pod {
 	return pod
 }
 
-// single fixes the pods of owners that never have two at once: the shipped
-// policy does not evict them.
+// single fixes the pods of owners that never have two at once, because the
+// shipped policy does not evict them.
 func (b *recordedFleet) single() {
 	most := make([]int, b.fleet.Owners)
 	changes := make([]map[int]int, b.fleet.Owners)

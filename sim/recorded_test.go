@@ -20,8 +20,8 @@ import (
 
 const gib = 1 << 30
 
-// live is a cluster to be recorded: big and small nodes, of which node 0 is
-// crowded, and their usage outside of pods.
+// live is a cluster to be recorded: large and small nodes, of which node 0 is
+// crowded, and their usage outside pods.
 type live struct {
 	interval time.Duration
 	nodes    []*v1.Node
@@ -58,7 +58,7 @@ func recordedPod(name, node, kind, owner string) *v1.Pod {
 	}
 }
 
-// record writes and reads so many readings.
+// record writes and reads the given number of readings.
 func (l *live) record(t *testing.T, readings int) *recording.Recording {
 	t.Helper()
 	var file bytes.Buffer
@@ -96,7 +96,7 @@ func (l *live) record(t *testing.T, readings int) *recording.Recording {
 }
 
 // crowd is a cluster whose first node, a small one, has most of the pods; a
-// DaemonSet has one on each.
+// DaemonSet has one pod on each node.
 func crowd(interval time.Duration) *live {
 	l := &live{interval: interval, nodes: []*v1.Node{recordedNode("a", 4), recordedNode("b", 16), recordedNode("c", 8)}}
 	l.pods = func(reading int) (pods []recording.PodReading) {
@@ -130,8 +130,8 @@ func played(t *testing.T, fleet *sim.Fleet, variants ...sim.Variant) []sim.Resul
 	return results
 }
 
-// If nothing moves, every node is replayed at what it was recorded at, in
-// percent of its own size.
+// If nothing moves, every node is replayed at its recorded usage, in percent of
+// its own size.
 func TestRecordedNodesAreReplayed(t *testing.T) {
 	const readings = 20
 	l := crowd(sim.Step)
@@ -155,8 +155,8 @@ func TestRecordedNodesAreReplayed(t *testing.T) {
 	}
 }
 
-// Pods that may not be evicted stay; an oracle moves the others off the crowded
-// node, to where there is most room for its size.
+// Pods that must not be evicted stay; an oracle moves the others off the
+// crowded node, to where there is most space for their size.
 func TestRecordedPodsAreMoved(t *testing.T) {
 	fleet, _, err := sim.NewRecordedFleet(sim.Recorded{Recording: crowd(sim.Step).record(t, 30)})
 	if err != nil {
@@ -175,7 +175,7 @@ func TestRecordedPodsAreMoved(t *testing.T) {
 	}
 	for _, r := range results {
 		for step, row := range r.Usage {
-			for n, least := range []float64{4000, 16000, 8000} { // what no one moves: the system's share and the DaemonSet's pod
+			for n, least := range []float64{4000, 16000, 8000} { // what nothing can move: the system's share and the DaemonSet's pod
 				if got := row[n] * least / 100; got < systemMilli+50-1 {
 					t.Errorf("%s, step %d: node %d uses %.0f milli-cores, less than what stays there", r.Variant, step, n, got)
 				}
@@ -184,8 +184,8 @@ func TestRecordedPodsAreMoved(t *testing.T) {
 	}
 }
 
-// Pods that are the only one of their owner are never moved, though the same
-// pods of one owner are.
+// Pods that are the only one of their owner are never moved, although the same
+// pods with a common owner are.
 func TestRecordedSinglesStay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owner func(i int) string
@@ -217,8 +217,8 @@ func TestRecordedSinglesStay(t *testing.T) {
 	}
 }
 
-// Pods that came later are placed then, those that went are gone, and a pinned
-// one is placed on its node.
+// Pods that arrived later are placed then, those that left are gone, and a
+// pinned one is placed on its node.
 func TestRecordedComingAndGoing(t *testing.T) {
 	l := crowd(sim.Step)
 	always := l.pods
@@ -243,8 +243,8 @@ func TestRecordedComingAndGoing(t *testing.T) {
 		if step >= 3 && step < 9 {
 			c += 1000
 		}
-		// The pod is bound a while after its step begins, of which at most the
-		// lag is missing.
+		// The pod is bound shortly after its step begins, of which at most the lag is
+		// missing.
 		if got := row[2] * 8000 / 100; got > c+1 || got < c-1000*0.11-1 {
 			t.Errorf("step %d: the node of the late agent uses %.0f milli-cores, want %.0f", step, got, c)
 		}
@@ -260,7 +260,7 @@ func TestRecordedComingAndGoing(t *testing.T) {
 	}
 }
 
-// Unmeasured usage is filled in: from the value before, the first one after,
+// Unmeasured usage is filled in: from the previous value, the first later one,
 // others of the template, or the request.
 func TestRecordedGaps(t *testing.T) {
 	l := crowd(sim.Step)
@@ -279,8 +279,8 @@ func TestRecordedGaps(t *testing.T) {
 		t.Fatalf("assumed %+v, %v", assumed, err)
 	}
 	for pod, want := range map[int]string{
-		0: "520 520 520 530 530 550", // known from reading 2 on, not in reading 4
-		9: "500 500 500 500 500 500", // never, nor any like it: what it requests
+		0: "520 520 520 530 530 550", // known from reading 2, but not in reading 4
+		9: "500 500 500 500 500 500", // never known, nor for any similar pod: its request
 	} {
 		var got []string
 		for step := range 6 {

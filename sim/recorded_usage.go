@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// replica returns a pod's lifetime in steps, with what it used.
+// replica returns a pod's lifetime in steps, with its usage.
 func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 	r := Replica{From: p.From / b.per, Until: p.Until / b.per, allocation: cluster.Percents{1, 1}}
 	if p.Until > 0 {
@@ -31,7 +31,7 @@ func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 	if !known {
 		b.assumed.Unmeasured++
 	}
-	for k := range r.cpu { // percent of a milli-core and of a byte
+	for k := range r.cpu { // percent of one milli-core and of one byte
 		r.cpu[k], r.memory[k] = 100*r.cpu[k], 100*r.memory[k]
 	}
 	return r
@@ -61,7 +61,7 @@ func (b *recordedFleet) measure() {
 func isNaN(v float32) bool { return math.IsNaN(float64(v)) }
 
 // steps converts a series to steps: each takes its newest known value,
-// otherwise the value of the step before. Steps before the first known value
+// otherwise the value of the previous step. Steps before the first known value
 // take that one. A series without any value takes fallback throughout.
 func (b *recordedFleet) steps(s *recording.Series, from, end int, fallback cluster.Percents) (cpu, memory []float32, known bool) {
 	cpu, memory = make([]float32, end-from), make([]float32, end-from)
@@ -86,8 +86,8 @@ func (b *recordedFleet) steps(s *recording.Series, from, end int, fallback clust
 	return cpu, memory, first < len(cpu)
 }
 
-// system computes the nodes' usage outside of pods: what was measured of the
-// node, less what its pods used then.
+// system computes the nodes' usage outside pods: the measured usage of the node
+// minus that of its pods at the time.
 func (b *recordedFleet) system() {
 	steps := b.fleet.Steps
 	for n := range b.fleet.machines {
@@ -128,11 +128,11 @@ type Recorded struct {
 
 // Assumed counts what a recording lacks or a replay leaves out.
 type Assumed struct {
-	// LaterNodes came after the first reading and are left out, with the
-	// LaterPods that are bound to them.
+	// LaterNodes joined after the first reading and are left out, together with
+	// the LaterPods bound to them.
 	LaterNodes, LaterPods int
-	// Unmeasured pods were never measured: they use what others of their
-	// template use, or else what they request.
+	// Unmeasured pods were never measured: they use as much as others of their
+	// template, otherwise as much as they request.
 	Unmeasured int
 }
 

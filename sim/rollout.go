@@ -12,11 +12,11 @@ import (
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
-// surgePercent is the share of an owner's pods that a rollout creates before it
-// removes as many old ones: a Deployment's default.
+// surgePercent is the percentage of an owner's pods that a rollout creates
+// before it removes as many old ones: a Deployment's default.
 const surgePercent = 25
 
-// until advances the time and with it the rollouts. Steps that fell due in
+// until advances the time, and the rollouts with it. Steps that were due in
 // between happen now.
 func (w *world) until(now time.Time) error {
 	for {
@@ -35,8 +35,8 @@ func (w *world) until(now time.Time) error {
 	}
 }
 
-// dueBy removes and returns the rollout that continues or begins first, if that
-// is due by a time; nil otherwise.
+// dueBy removes and returns the first rollout that continues or begins, if it
+// is due by a time; otherwise nil.
 func (w *world) dueBy(now time.Time) *rollout {
 	next := -1
 	for k := range w.rollouts {
@@ -68,14 +68,14 @@ func (w *world) begin(d Deploy) *rollout {
 	return &rollout{due: w.start.Add(d.At), owner: d.Owner, template: o.template, left: left}
 }
 
-// newcomer is a pod that runs next to the one it takes over from.
+// newcomer is a pod that runs next to the one it will replace.
 type newcomer struct {
 	replica int
 	pod     *v1.Pod
 }
 
 // roll replaces the next pods of a rollout: it places new ones while the old
-// ones exist, and the old ones go when the new ones are ready. The demand
+// ones exist, and removes the old ones when the new ones are ready. The demand
 // passes from one to the other at once.
 func (w *world) roll(r *rollout) error {
 	o := &w.owners[r.owner]
@@ -95,14 +95,14 @@ func (w *world) roll(r *rollout) error {
 		return nil
 	}
 	if r.due = w.now.Add(w.gap); len(waiting) == len(batch) {
-		r.due = w.now.Add(Step) // nothing fits until something makes room
+		r.due = w.now.Add(Step) // nothing fits until something leaves
 	}
 	w.rollouts = append(w.rollouts, r)
 	return nil
 }
 
 // surge places new pods of replicas next to their old ones. A replica without a
-// pod is filled; waiting lists those whose new pod fits nowhere.
+// pod is filled; waiting lists replicas whose new pod fits nowhere.
 func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err error) {
 	for _, i := range batch {
 		if w.replicas[i].node < 0 {

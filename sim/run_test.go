@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// skew is a trace of groups that are idle or busy for a day, so that nodes
-// differ and stay so.
+// skew is a trace of groups that are idle or busy for a whole day, so that
+// nodes differ and stay different.
 func skew(series, steps int) *trace.Trace {
 	t := &trace.Trace{Name: "skew"}
 	for i := range series {
@@ -47,7 +47,7 @@ var upstream = &nodeutilization.LowNodeUtilizationArgs{
 	MetricsUtilization: &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics},
 }
 
-// The same run twice is the same, and all variants begin alike.
+// Two runs of the same Config are equal, and all variants begin alike.
 func TestRunCanBeRepeated(t *testing.T) {
 	variants := []sim.Variant{{Name: "none"}, {Name: "oracle", Oracle: true}, {Name: "upstream", Upstream: upstream}}
 	once, err := sim.Run(t.Context(), config(t, variants...))
@@ -68,8 +68,8 @@ func TestRunCanBeRepeated(t *testing.T) {
 	}
 }
 
-// What the replicas demand is on some node or lost in a restart, whatever moves
-// them.
+// The replicas' demand is either on some node or lost in a restart, whatever
+// moves them.
 func TestDemandIsKept(t *testing.T) {
 	c := config(t, append(challengers(), sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream}, sim.Variant{Name: "oracle", Oracle: true})...)
 	results, err := sim.Run(t.Context(), c)
@@ -87,13 +87,13 @@ func TestDemandIsKept(t *testing.T) {
 				got += percent
 			}
 			restarts := 0.0
-			if r.Variant != "oracle" { // a pod that was moved is away for a part of the step and the next
+			if r.Variant != "oracle" { // a moved pod is away for a part of the step and the next one
 				for _, n := range r.EvictionsAt[max(0, step-1) : step+1] {
 					restarts += float64(n)
 				}
 			}
-			// No replica demands more than 100 % of 1000m, of which a restart
-			// costs a tenth of a step.
+			// No replica demands more than 100 % of 1000m, and a restart costs a tenth
+			// of a step.
 			lost := restarts * 0.1 * 100 * 1000 / float64(c.Fleet.Capacity[0])
 			if got > want+0.01 || got < want-lost-0.01 {
 				t.Errorf("%s, step %d: nodes have %.2f %%, the replicas demand %.2f %%, restarts cost at most %.2f", r.Variant, step, got, want, lost)
@@ -118,7 +118,7 @@ func TestOracleBounds(t *testing.T) {
 	}
 }
 
-// challengers are the variants of other projects.
+// challengers are the variants that represent other projects.
 func challengers() []sim.Variant {
 	return []sim.Variant{
 		{Name: "openshift", Rival: contest.OpenShift}, {Name: "koordinator", Rival: contest.Koordinator},
@@ -126,8 +126,8 @@ func challengers() []sim.Variant {
 	}
 }
 
-// The rivals begin like all others, evict and leave less hot than nobody, within
-// their limits, and all of it is so twice.
+// The rivals begin like all others, evict, leave less hot than doing nothing,
+// stay within their limits, and do all of it reproducibly.
 func TestRivals(t *testing.T) {
 	steep, shape := skew(200, 48), sim.DefaultShape()
 	shape.MeanCPUPercent = 60 // so that some nodes are above Koordinator's 75%, some below its 45%
@@ -212,7 +212,7 @@ func nan() float64 {
 	return zero / zero
 }
 
-// named is a trace of series that are all alike.
+// named returns a trace of identical series.
 func named(ids ...string) *trace.Trace {
 	made := &trace.Trace{IDs: ids}
 	for range ids {

@@ -13,8 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// Where all nodes are about full and demand varies, each of them is full by turns. Pods do
-// not follow these turns: one that was moved stays a day before it leaves a full node.
+// If all nodes are about full and demand varies, each of them is full at times.
+// Pods do not follow these changes: a moved pod stays for a day before it
+// leaves a full node.
 func TestMovedPodsDoNotFollowTheTurnsOfFullNodes(t *testing.T) {
 	for name, series := range map[string]func(*rand.Rand, []float32){"noise": noisy, "waves of a day": waving} {
 		t.Run(name, func(t *testing.T) {
@@ -42,8 +43,8 @@ func TestMovedPodsDoNotFollowTheTurnsOfFullNodes(t *testing.T) {
 	}
 }
 
-// Spikes of five minutes, once in four hours each, end by themselves. Where nodes are at
-// 40% besides, hardly any of them is worth a move.
+// Spikes of five minutes, one every four hours each, end on their own. If nodes
+// are at 40% otherwise, hardly any of them justifies a move.
 func TestSpikesOfFiveMinutesMoveHardlyAnyPod(t *testing.T) {
 	const seeds, days, mostADay = 4, 4, 1
 	moved := 0
@@ -79,8 +80,8 @@ func spiky(rng *rand.Rand, series []float32) {
 	}
 }
 
-// replayedDrawn replays nodes of 20 pods each, of which the sizes differ, and returns how many
-// are evicted, and the moves.
+// replayedDrawn replays nodes with 20 pods each, of different sizes, and
+// returns the number of evictions, and the moves.
 func replayedDrawn(t *testing.T, seed uint64, nodes int, percent float64, steps int, change func(*rand.Rand, []float32)) (evictions int, moves []ledger.Move) {
 	t.Helper()
 	cpu, rng := &trace.Trace{Name: "drawn"}, rand.New(rand.NewPCG(seed, 12))

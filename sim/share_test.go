@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// overfull is a fleet of two nodes with 20 pods, of which the first ten ask for
+// overfull is a fleet of two nodes with 20 pods, of which the first ten demand
 // more than a node has.
 func overfull(t *testing.T) *Fleet {
 	t.Helper()
@@ -33,10 +33,10 @@ func overfull(t *testing.T) *Fleet {
 	return fleet
 }
 
-// Pods of a node that is asked for more than it has are measured at what they
-// get: together at all that it has, each at no more than it asks for, and those
-// that get less than that alike. A pod that leaves has had its share. What is
-// asked for stays as it is, and so does the node that has enough.
+// Pods of an overloaded node are measured at what they get: together everything
+// that it has, each at no more than it demands, and equal shares for those that
+// get less than that. A pod that leaves has had its share. The demand is
+// unchanged, and so is a node that has enough.
 func TestPodsOfAFullNodeAreMeasuredAtTheirShare(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		w, _ := settled(t, overfull(t), 30*time.Second)
@@ -74,7 +74,7 @@ func TestPodsOfAFullNodeAreMeasuredAtTheirShare(t *testing.T) {
 	}
 }
 
-// What others decide by follows, and without the setting nothing changes.
+// The decisions of others follow, and without the setting nothing changes.
 func TestMeasuringServedUsageIsASetting(t *testing.T) {
 	for _, served := range []bool{false, true} {
 		play := Config{

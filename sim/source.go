@@ -10,17 +10,17 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// source reports what was measured of the world up to the end of the last step,
-// as a Prometheus queried by windows would: nodes by every required window,
-// pods by their five-minute mean.
+// source reports measurements of the world up to the end of the last step, like
+// a Prometheus queried by windows: nodes with every required window, pods with
+// their five-minute mean.
 type source struct {
 	world   *world
 	windows []usage.Window
 	now     func() time.Time
 
 	values []float64
-	// order sorts the replicas by their first nodes: reading pods node by node
-	// then finds the next one nearby in memory.
+	// order sorts the replicas by their first nodes, so that when pods are read
+	// node by node the next one is nearby in memory.
 	order []int
 }
 
@@ -53,14 +53,14 @@ func (s *source) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error)
 	return batch, nil
 }
 
-// blindness draws what a source does not see. The seed alone decides, so that it is
-// the same in every variant.
+// blindness determines what a source misses. It depends only on the seed, so
+// that it is the same in every variant.
 type blindness struct {
 	Blind
 	seed uint64
 }
 
-// draw is what a number is drawn for.
+// draw is the purpose of a random number.
 type draw uint64
 
 const (

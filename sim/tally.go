@@ -8,15 +8,15 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// boomerangTime is how long a replica must not return to a node it was moved
-// off.
+// boomerangTime is how long a replica must not return to a node after it was
+// moved off it.
 const boomerangTime = time.Hour
 
 // moved is one executed move.
 type moved struct {
 	step     int
 	replica  int
-	from, to int // -1 where the replacement fitted nowhere
+	from, to int // -1 if the replacement fitted nowhere
 }
 
 // tally counts moves into a partial Result.
@@ -62,21 +62,21 @@ type Result struct {
 	Variant string `json:"variant"`
 	Nodes   int    `json:"nodes"`
 	Pods    int    `json:"pods"`
-	// Memory says that memory was replayed too; without it the memory figures
-	// are meaningless.
+	// Memory reports whether memory was replayed as well; without it the memory
+	// figures are meaningless.
 	Memory bool `json:"memory"`
 	// Steps is the number of scored steps, after the warm-up.
 	Steps int     `json:"steps"`
 	Days  float64 `json:"days"`
-	// HotPercent is the share of node-time above the hot line, UnservedPercent
-	// the share of CPU demand above what nodes have.
+	// HotPercent is the share of node-time above the hot line, UnservedPercent the
+	// share of CPU demand beyond the nodes' capacity.
 	HotPercent      float64 `json:"hotPercent"`
 	UnservedPercent float64 `json:"unservedPercent"`
 	// LostPercent is the share of CPU demand lost to restarts.
 	LostPercent float64 `json:"lostPercent"`
-	// CPUDeviation is the standard deviation across nodes, in percentage
-	// points, of five-minute means; CPUDeviationHour that of hourly means, nil
-	// where less than an hour is scored.
+	// CPUDeviation is the standard deviation across nodes, in percentage points,
+	// of five-minute means; CPUDeviationHour is that of hourly means, nil if less
+	// than an hour is scored.
 	CPUDeviation        float64  `json:"cpuDeviation"`
 	CPUDeviationHour    *float64 `json:"cpuDeviationHour"`
 	MemoryDeviation     float64  `json:"memoryDeviation"`
@@ -90,22 +90,23 @@ type Result struct {
 	// EvictionsPerPodAndDay is the rate of restarts.
 	EvictionsPerPodAndDay float64 `json:"evictionsPerPodAndDay"`
 	Landed                int     `json:"landed"`
-	// OnPlan is how many of Planned, the landed moves with a planned
-	// destination, landed there.
+	// OnPlan is how many of Planned, the landed moves with a planned destination,
+	// landed on it.
 	OnPlan     int `json:"onPlan"`
 	Planned    int `json:"planned"`
 	Boomerangs int `json:"boomerangs"`
-	// Helped is how many moves saved hot time: in the four hours after, or until the
-	// pod was moved again, source and destination were above the hot line for less
-	// than they would have been with the pod where it was, by what it used then.
+	// Helped is how many moves saved hot time: in the following four hours, or
+	// until the pod was moved again, source and destination were above the hot
+	// line for less time than they would have been with the pod in its old place,
+	// given its actual usage.
 	Helped  int `json:"helped"`
 	Pending int `json:"pending"`
-	// Refused counts evictions that a PodDisruptionBudget forbade, Deployed the
-	// pods that deploys replaced.
+	// Refused counts evictions that a PodDisruptionBudget forbade; Deployed counts
+	// pods replaced by deploys.
 	Refused  int `json:"refused"`
 	Deployed int `json:"deployed"`
-	// EvictLinePercent is the CPU usage above which the variant takes pods off a
-	// node, MemoryEvictLinePercent that of memory; nil where it has no such line.
+	// EvictLinePercent is the CPU usage above which the variant moves pods off a
+	// node, MemoryEvictLinePercent the memory usage; nil if it has no such line.
 	EvictLinePercent       *float64 `json:"evictLinePercent"`
 	MemoryEvictLinePercent *float64 `json:"memoryEvictLinePercent"`
 	// Usage is CPU demand in percent, one row per step with a value per node,
@@ -195,8 +196,8 @@ func totalCPU(rows [][]cluster.Percents, fleet *Fleet) (total float64) {
 	return total
 }
 
-// deviations returns the mean standard deviations across nodes of means over so
-// many steps. There have to be as many.
+// deviations returns the mean standard deviations across nodes of means over
+// per steps. There must be at least that many.
 func deviations(rows [][]cluster.Percents, per int) (cpu, memory float64) {
 	n := 0
 	for from := 0; from+per <= len(rows); from += per {

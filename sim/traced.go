@@ -21,13 +21,13 @@ type Shape struct {
 	// PodsPerNode sets the number of nodes unless Nodes does.
 	PodsPerNode float64
 	Nodes       int
-	// MeanCPUPercent and MeanMemoryPercent are the mean usage of all nodes:
-	// nodes are sized for it.
+	// MeanCPUPercent and MeanMemoryPercent are the mean usage of all nodes, for
+	// which nodes are sized.
 	MeanCPUPercent, MeanMemoryPercent float64
 	// ReplicasPerOwner is the number of pods per ReplicaSet.
 	ReplicasPerOwner int
 	// RequestPercent is the share of all nodes that the pods request together.
-	// Each requests in proportion to its allocation, whatever it uses.
+	// Each requests in proportion to its allocation, whatever its usage.
 	RequestPercent float64
 	// Pods is the number of pods; 0 means one per series. More pods than series
 	// share them, shifted in time.
@@ -36,7 +36,7 @@ type Shape struct {
 	Seed uint64
 }
 
-// DefaultShape returns the shape on which results are compared.
+// DefaultShape returns the shape with which results are compared.
 func DefaultShape() Shape {
 	return Shape{
 		PodsPerNode: 20, MeanCPUPercent: 50, MeanMemoryPercent: 50, ReplicasPerOwner: 10, RequestPercent: 80, Seed: 1,
@@ -92,7 +92,7 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	return fleet, nil
 }
 
-// firstAge is the age of the first pods where nothing else is known.
+// firstAge is the age of the first pods if nothing else is known.
 const firstAge = 24 * time.Hour
 
 // paired returns an error unless the memory trace is nil or has the same series
@@ -131,7 +131,7 @@ func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
 	return r
 }
 
-// size sets the capacity of nodes, so that usage has the wanted mean, and the
+// size sets the capacity of nodes so that usage has the intended mean, and the
 // requests of pods.
 func (f *Fleet) size(shape *Shape) error {
 	var used, allocated cluster.Percents
@@ -180,8 +180,8 @@ func mean(series []float32) float64 {
 	return sum / float64(max(1, len(series)))
 }
 
-// deploysOf returns the deploys of a fleet's owners, from what the trace knows
-// of the series of their first replicas.
+// deploysOf returns the deploys of a fleet's owners, taken from the trace's
+// data on the series of their first replicas.
 func deploysOf(shape *Shape, pods int, cpu *trace.Trace) (all []Deploy) {
 	steps := cpu.Steps()
 	for _, d := range cpu.Deploys {

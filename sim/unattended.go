@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// unattended is the evicting client of a run: nothing pauses it, and nothing
+// unattended is the evicting client of a run: it is never paused, and nothing
 // has to be stored.
 type unattended struct{ *evenkeel }
 

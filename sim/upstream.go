@@ -48,10 +48,10 @@ func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationAr
 	return u, nil
 }
 
-// cycle balances on what was measured in the last step. Upstream's collector
-// takes a moving mean every five seconds. After five minutes of a constant
-// value that is within 0.2% of it, so a new collector that has collected once
-// gives the same.
+// cycle balances based on what was measured in the last step. Upstream's
+// collector takes a moving mean every five seconds. After five minutes of a
+// constant value that is within 0.2% of it, so a new collector that has
+// collected once gives the same.
 func (u *upstream) cycle(ctx context.Context, now time.Time) error {
 	u.clock, u.began = now, now.Truncate(Step)
 	shown := measured{world: u.world}
@@ -81,7 +81,7 @@ func (u *upstream) Evict(_ context.Context, pod *v1.Pod) error {
 	return evictFor(u.world, u.tally, pod.UID, u.clock)
 }
 
-// evictFor evicts a pod for whoever plans no destination.
+// evictFor evicts a pod for a component that plans no destination.
 func evictFor(w *world, t *tally, uid types.UID, now time.Time) error {
 	replica, ok := w.byUID[uid]
 	if !ok {
@@ -99,7 +99,7 @@ func evictFor(w *world, t *tally, uid types.UID, now time.Time) error {
 }
 
 // measured is what metrics.k8s.io would show: the means of the last step, with
-// offsets that make a run repeatable.
+// offsets that make a run reproducible.
 type measured struct {
 	world   *world
 	offsets []int64

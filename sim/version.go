@@ -11,8 +11,8 @@ import (
 )
 
 // version is the ReplicaSet of one version of an owner, named as a Deployment
-// names it: by the owner's name and the hash of the template, which its pods
-// carry as a label.
+// names it: after the owner and the hash of the template, which its pods carry
+// as a label.
 type version struct {
 	set, hash string
 	uid       types.UID

@@ -33,7 +33,7 @@ type world struct {
 	scheduler *kubescheduler.Scheduler
 	watcher   watcher // may be nil
 	gap       time.Duration
-	// blind is what Evenkeel's source does not see.
+	// blind is what Evenkeel's source misses.
 	blind blindness
 	// maxUnavailable is the maxUnavailable of an owner's PodDisruptionBudget,
 	// in percent.
@@ -47,7 +47,7 @@ type world struct {
 	assigned [][]*v1.Pod
 	usage    *meter
 	owners   []ownerState
-	// deploys are yet to come, rollouts in progress; deployed counts the pods
+	// deploys are still to come, rollouts in progress; deployed counts the pods
 	// that they replaced.
 	deploys  []Deploy
 	rollouts []*rollout
@@ -56,29 +56,29 @@ type world struct {
 	step              int
 	start, began, now time.Time
 	made              int // pods created so far
-	// reserved is the node on which there is a place for the next replacement.
+	// reserved is the node with a reserved place for the next replacement.
 	reserved string
 	// containers are shared by the pods with the same requests, read-only.
 	containers map[cluster.Amounts][]v1.Container
 }
 
-// replica is a place and the pod that fills it.
+// replica is a slot and the pod that fills it.
 type replica struct {
 	*Replica
 	pod  *v1.Pod
 	node int // -1 without one
 	// place is the pod's index among those of its node.
 	place int
-	// demand is this step's; from is when in the step the pod begins to use it,
-	// since up to when its usage has been added up.
+	// demand is the demand in this step; from is when in the step the pod begins
+	// to use it, and since is up to when its usage has been added up.
 	demand      cluster.Amounts
 	from, since time.Duration
-	// measured is what the pod was measured at in the last step that ended.
+	// measured is the pod's measured usage in the last finished step.
 	measured cluster.Amounts
 	// waiting is a pod that fits on no node.
 	waiting *v1.Pod
-	// born is when the pod was bound, away how long after that it begins to
-	// run, ready when that is.
+	// born is when the pod was bound, away how long after that it begins to run,
+	// and ready when it is ready.
 	born, ready time.Time
 	away        time.Duration
 }
@@ -90,7 +90,7 @@ var beginning = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 // byPlace orders replicas by their nodes. Pods that are created together lie
 // together in memory, and with many pods a step spends most of its time on
-// reaching them, node by node.
+// accessing them, node by node.
 func byPlace(places []string) []int {
 	order := make([]int, len(places))
 	for i := range order {
@@ -113,7 +113,7 @@ func (w *world) places() []string {
 // pods lists the bound pods, node by node.
 func (w *world) pods() []*v1.Pod { return slices.Concat(w.assigned...) }
 
-// stage is a world as plugins of the descheduler framework see it.
+// stage is a world as seen by plugins of the descheduler framework.
 type stage struct{ *world }
 
 // PodsOn implements deschedulerapi.World.
@@ -125,27 +125,27 @@ func (w stage) Evictable(pod *v1.Pod) bool {
 	return ok && !w.replicas[i].Fixed
 }
 
-// noBudget is the share of an owner's pods from which on a PodDisruptionBudget
-// would forbid nothing, so that there is none.
+// noBudget is the percentage of an owner's pods from which a
+// PodDisruptionBudget would forbid nothing, so that there is none.
 const noBudget = 100
 
 // errGone means that a pod no longer exists.
 var errGone = errors.New("the pod is gone")
 
-// meter adds up what nodes and pods use.
+// meter adds up the usage of nodes and pods.
 type meter struct {
 	fleet *Fleet
-	// now is what each node's pods demand in the step, weighted by the time
-	// they spend on it.
+	// now is the demand of each node's pods in the step, weighted by the time they
+	// spend on it.
 	now []cluster.Percents
-	// byShare: pods of a full node are measured at their shares of it. gone holds
-	// what those that left in the step asked of it, by node.
+	// byShare: pods of a full node are measured at their shares of it. gone holds,
+	// by node, the demand of those that left in the step.
 	byShare bool
 	gone    map[int][]fairshare.Claim
 	// lost is what replicas would have used while they had no running pod.
 	lost cluster.Percents
-	// past holds what each node was measured at, a row per step, in the order
-	// of the nodes; capped at the node's capacity.
+	// past holds the measured usage of each node, one row per step, in the order
+	// of the nodes, capped at the node's capacity.
 	past [][]cluster.Amounts
 	// demands holds the demand on each node, in percent of its capacity.
 	demands [][]cluster.Percents
