@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// authorityYears is how many years a CA lasts.
+	// authorityYears is the lifetime of a CA in years.
 	authorityYears = 10
-	// clockDifference is how much earlier a certificate begins, for those whose
-	// clock is behind.
+	// clockDifference is how far certificates are backdated, for machines whose
+	// clocks are behind.
 	clockDifference = time.Hour
 )
 
 // Pair is a certificate and its private key, both as PEM.
 type Pair struct {
 	Cert, Key []byte
-	// Expires is when the certificate ends.
+	// Expires is when the certificate expires.
 	Expires time.Time
 }
 
@@ -43,7 +43,7 @@ type Authority struct {
 	key         any
 }
 
-// NewAuthority makes a CA that begins now and lasts ten years.
+// NewAuthority makes a CA that is valid from now for ten years.
 func NewAuthority(now time.Time) (*Authority, error) {
 	template := &x509.Certificate{
 		Subject:  pkix.Name{CommonName: "evenkeel-ca"},
@@ -57,7 +57,7 @@ func NewAuthority(now time.Time) (*Authority, error) {
 	return ParseAuthority(pair.Cert, pair.Key, now)
 }
 
-// ParseAuthority reads a CA from PEM. If there are several certificates the
+// ParseAuthority reads a CA from PEM. If there are several certificates, the
 // first belongs to the key; the others are only trusted as well.
 func ParseAuthority(cert, key []byte, now time.Time) (*Authority, error) {
 	pair, err := tls.X509KeyPair(cert, key)
@@ -76,8 +76,8 @@ func ParseAuthority(cert, key []byte, now time.Time) (*Authority, error) {
 	}, nil
 }
 
-// Server makes a certificate for a server that is reached by these names and
-// addresses, valid for a time from now.
+// Server issues a serving certificate for the given names and addresses, valid
+// for the given duration.
 func (a *Authority) Server(names []string, addresses []net.IP, validity time.Duration, now time.Time) (Pair, error) {
 	return a.leaf(&x509.Certificate{
 		Subject:  pkix.Name{CommonName: "evenkeel"},
@@ -86,8 +86,8 @@ func (a *Authority) Server(names []string, addresses []net.IP, validity time.Dur
 	}, validity, now)
 }
 
-// Client makes a certificate for a client of that name, valid for a time from
-// now.
+// Client issues a client certificate for the given name, valid for the given
+// duration.
 func (a *Authority) Client(name string, validity time.Duration, now time.Time) (Pair, error) {
 	return a.leaf(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
@@ -103,7 +103,8 @@ func (a *Authority) leaf(template *x509.Certificate, validity time.Duration, now
 	return sign(template, a, now)
 }
 
-// sign makes a key and its certificate; without an Authority it signs itself.
+// sign makes a key and its certificate; without an Authority the certificate is
+// self-signed.
 func sign(template *x509.Certificate, by *Authority, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

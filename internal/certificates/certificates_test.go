@@ -35,8 +35,8 @@ func leafOf(t *testing.T, pair certificates.Pair) *x509.Certificate {
 	return got.Leaf
 }
 
-// A certificate is good for its own side, by the names it has, under its own CA
-// and within its time; for nothing else.
+// A certificate is valid only for its own side, with its names, under its own
+// CA and within its lifetime.
 func TestCertificatesAreGoodForOneThing(t *testing.T) {
 	ca, other := authority(t), authority(t)
 	served, err := ca.Server([]string{"evenkeel.evenkeel.svc"}, []net.IP{net.ParseIP("10.96.0.50")}, year, now)
@@ -81,7 +81,7 @@ func TestCertificatesAreGoodForOneThing(t *testing.T) {
 	}
 }
 
-// A CA that was kept signs on, also as the first of several that are trusted.
+// A stored CA can continue signing, also as the first of several trusted ones.
 func TestAKeptAuthoritySignsOn(t *testing.T) {
 	ca, old := authority(t), authority(t)
 	later := now.AddDate(9, 0, 0)
@@ -133,7 +133,7 @@ func TestAuthoritiesThatCannotSign(t *testing.T) {
 	}
 }
 
-// No two certificates share a serial number, by which they are told apart.
+// No two certificates share a serial number, which identifies them.
 func TestSerialNumbersDiffer(t *testing.T) {
 	ca := authority(t)
 	seen := map[string]bool{}

@@ -1,7 +1,8 @@
-// Package cleanup takes away what Evenkeel has left in a cluster outside of its
-// manifests: keys and gates of steering, what nodesync wrote on nodes and, if
-// wanted, what it stored. It finds by names and records what is Evenkeel's, so it
-// may be run again, and it is for a cluster in which no Evenkeel runs any more.
+// Package cleanup removes what Evenkeel has left in a cluster outside its
+// manifests: keys and gates of steering, what nodesync wrote on nodes and, on
+// request, what it stored. It identifies Evenkeel's objects by names and
+// records, so it may be run repeatedly; it is meant for a cluster in which
+// Evenkeel no longer runs.
 package cleanup
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// Run cleans up until the context ends. What cannot be removed is in the
-// report.
+// Run cleans up until the context ends. The report lists what cannot be
+// removed.
 func Run(ctx context.Context, config Config) *Report {
 	c := cleaner{Config: config, steering: admission.NewLeftovers(config.Client, config.Dynamic)}
 	c.report = Report{DryRun: config.DryRun, Done: []Entry{}, Left: []Entry{}}

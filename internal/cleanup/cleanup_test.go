@@ -54,7 +54,7 @@ type site struct {
 	client  *fake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
 	config  Config
-	// refused is why a pod keeps its gate, by name.
+	// refused holds, by pod name, why a pod keeps its gate.
 	refused map[string]error
 }
 
@@ -70,7 +70,7 @@ func newSite(t *testing.T, objects ...runtime.Object) *site {
 	return s
 }
 
-// ungate takes the first gate of a pod, as the patch says.
+// ungate removes the first gate of a pod, as the patch requests.
 func (s *site) ungate(action clienttesting.Action) (bool, runtime.Object, error) {
 	name := action.(clienttesting.PatchAction).GetName()
 	if err := s.refused[name]; err != nil {
@@ -111,7 +111,8 @@ func (s *site) steering(namespace, name string, keys int) {
 	}
 }
 
-// scaledUp stores a ledger of an earlier version that has scaled Deployments up.
+// scaledUp stores a ledger of an earlier version that has scaled up
+// Deployments.
 func (s *site) scaledUp(surges ...ledger.Surge) {
 	s.t.Helper()
 	moves := ledger.New(ledger.Config{})
@@ -147,7 +148,7 @@ func pod(name string, gates ...string) *v1.Pod {
 	return p
 }
 
-// restricted is a pod that waits for the node n9, which does not take it.
+// restricted is a pod that waits for the node n9, which does not accept it.
 func restricted(name string) *v1.Pod {
 	p := pod(name)
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs-web", Controller: new(true)}}
@@ -213,7 +214,7 @@ func text(t *testing.T, r *Report) string {
 	return out.String()
 }
 
-// state is everything that is in the cluster.
+// state describes everything in the cluster.
 func (s *site) state() string {
 	s.t.Helper()
 	var all []any
@@ -247,8 +248,8 @@ func (s *site) state() string {
 	return string(encoded)
 }
 
-// Everything of ours goes, what is others' stays, each thing is said in a line,
-// and the second run finds nothing.
+// Everything of ours is removed, what belongs to others stays, each item is
+// reported in one line, and the second run finds nothing.
 func TestCleanup(t *testing.T) {
 	s, said := littered(t), ""
 	before := s.state()
@@ -295,9 +296,9 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// A pod that waits for the nodes it was restricted to is released, so that its
-// owner makes another. What its owner's template makes, nobody made again or
-// somebody else restricted stays.
+// A pod that waits for the nodes to which it was restricted is released, so
+// that its owner creates another. Pods restricted by their owner's template,
+// pods that nothing would recreate, and pods restricted by others stay.
 func TestCleanupReleasesStrandedPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1.Pod)
@@ -327,8 +328,8 @@ func TestCleanupReleasesStrandedPods(t *testing.T) {
 	}
 }
 
-// After one mode, what a process of the other has is left to it while that runs,
-// and is no reason to fail.
+// After one mode, what a process of the other mode has is left to it while it
+// runs, and is not a failure.
 func TestCleanupAfterOneMode(t *testing.T) {
 	const evicts, marks = `"evenkeel-7d9f" holds it, so what is its stays`, `"evenkeel-nodesync-7d9f" holds it, so what is its stays`
 	cases := map[string]struct {
@@ -368,7 +369,7 @@ func TestCleanupAfterOneMode(t *testing.T) {
 			}
 			if tc.running != "" {
 				leases := s.client.CoordinationV1().Leases("evenkeel")
-				_ = leases.Delete(t.Context(), tc.running, metav1.DeleteOptions{}) // an old one is there, or is not
+				_ = leases.Delete(t.Context(), tc.running, metav1.DeleteOptions{}) // an old one may or may not exist
 				s.add(lease(tc.running, noon))
 			}
 			s.config.After, s.config.Ledger = tc.after, true
@@ -397,7 +398,7 @@ func TestCleanupAfterOneMode(t *testing.T) {
 // obstacle keeps something from being removed.
 type obstacle struct {
 	change func(*site)
-	want   []string // beginnings of what is left
+	want   []string // prefixes of what is left
 	done   int
 }
 
@@ -435,8 +436,8 @@ func obstacles() map[string]obstacle {
 	}
 }
 
-// What cannot be removed is said with its reason, and what is stored stays, which
-// may name what is to be done.
+// What cannot be removed is reported with the reason, and stored data stays,
+// because it may name what still has to be done.
 func TestWhatCannotBeRemoved(t *testing.T) {
 	for name, tc := range obstacles() {
 		t.Run(name, func(t *testing.T) {
@@ -473,7 +474,7 @@ func (s *site) add(objects ...runtime.Object) {
 	}
 }
 
-// Once its time is over it makes no more calls.
+// Once the time is over, it makes no more calls.
 func TestCleanupEnds(t *testing.T) {
 	s := littered(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -485,7 +486,8 @@ func TestCleanupEnds(t *testing.T) {
 	}
 }
 
-// writtenApart makes the record of these nodes that of a separate nodesync.
+// writtenApart turns the record of these nodes into that of a separate
+// nodesync.
 func (s *site) writtenApart(names ...string) {
 	s.t.Helper()
 	for _, name := range names {

@@ -14,40 +14,40 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// Config says what to clean up.
+// Config sets what to clean up.
 type Config struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Clock   evictor.Clock
 	// Namespace holds the Leases, the ledger and the kill switch.
 	Namespace string
-	// Leases are the names of the Leases, that of the process that evicts
-	// first, that of a nodesync of its own second.
+	// Leases are the names of the Leases: first that of the evicting process,
+	// second that of a separate nodesync.
 	Leases []string
-	// After is what is cleaned up after.
+	// After is the mode to clean up after.
 	After Mode
-	// Ledger says that the ledger, the Leases and the kill switch go as well.
+	// Ledger also removes the ledger, the Leases and the kill switch.
 	Ledger bool
 	// DryRun changes nothing.
 	DryRun bool
 }
 
-// Mode says which processes have ended.
+// Mode is which processes have ended.
 type Mode string
 
 // The modes.
 const (
-	// All: no Evenkeel runs any more.
+	// All: Evenkeel no longer runs.
 	All Mode = ""
-	// Evicting: what evicts has ended. A nodesync of its own may run, and what it
-	// wrote to nodes stays.
+	// Evicting: the evicting process has ended. A separate nodesync may be
+	// running, and what it wrote to nodes stays.
 	Evicting Mode = "evicting"
-	// NodeSync: a nodesync of its own has ended. What evicts may run, and its
-	// keys, gates, ledger and what it wrote to nodes stay.
+	// NodeSync: a separate nodesync has ended. The evicting process may be
+	// running, and its keys, gates, ledger and what it wrote to nodes stay.
 	NodeSync Mode = "nodesync"
 )
 
-// Entry is one thing that was found.
+// Entry is one item that was found.
 type Entry struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -56,24 +56,24 @@ type Entry struct {
 	Says string `json:"says"`
 }
 
-// Report is what became of everything that was found.
+// Report is the result for everything that was found.
 type Report struct {
 	DryRun bool `json:"dryRun"`
 	// Done was removed; in a dry run it would be.
 	Done []Entry `json:"done"`
 	// Left could not be removed.
 	Left []Entry `json:"left"`
-	// Notes say what was not looked for, or stays by intention.
+	// Notes lists what was skipped or intentionally left in place.
 	Notes []string `json:"notes,omitempty"`
 }
 
 const (
-	// maxPasses is how often keys and held pods are looked for, settling the
-	// time in between: API servers learn of a deleted key a little later.
+	// maxPasses is how often keys and held pods are looked for, with settling in
+	// between, because API servers learn of a deleted key a little later.
 	maxPasses = 4
 	settling  = 500 * time.Millisecond
-	// maxFailures is how many changes of one kind may fail in a row: the others
-	// would fail too.
+	// maxFailures is how many changes of one kind may fail in a row, because the
+	// others would fail, too.
 	maxFailures = 5
 	// callTimeout bounds a call.
 	callTimeout = 10 * time.Second
@@ -84,12 +84,13 @@ type cleaner struct {
 	Config
 	steering *admission.Leftovers
 	report   Report
-	// runs reports whether a process that evicts holds its Lease, marks whether a
-	// nodesync of its own holds its.
+	// runs reports whether an evicting process holds its Lease, marks whether a
+	// separate nodesync does.
 	runs, marks bool
 }
 
-// done notes what was done, or would be: what follows "is", "are" or "would be".
+// done records what was done, or would be: the text follows "is", "are" or
+// "would be".
 func (c *cleaner) done(kind, namespace, name, verb, format string, args ...any) {
 	if c.DryRun {
 		verb = "would be"
@@ -123,8 +124,8 @@ func (e *Entry) subject() string {
 	return e.Kind + " " + e.Namespace + "/" + e.Name
 }
 
-// Table prints the report for a person, one line for each thing. interrupted is
-// why the run ended early, nil if it did not.
+// Table prints the report for a user, one line per item. interrupted is why the
+// run ended early; nil if it did not.
 func (r *Report) Table(p *layout.Page, interrupted error) {
 	for i := range r.Done {
 		p.Line("", fmt.Sprintf("%s %s.", r.Done[i].subject(), r.Done[i].Says))

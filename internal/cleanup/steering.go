@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// keysAndGates deletes keys first, so that no more pods are held or restricted, and
-// then lets those go that are. It looks again until it finds none.
+// keysAndGates deletes keys first, so that no more pods are held or restricted,
+// and then releases those that are. It repeats this until it finds none.
 func (c *cleaner) keysAndGates(ctx context.Context) {
 	if c.After == NodeSync {
 		return
@@ -52,7 +52,7 @@ func (c *cleaner) keys(ctx context.Context) int {
 	return len(steerings)
 }
 
-// gates lets all held pods go and returns how many there were.
+// gates releases all held pods and returns how many there were.
 func (c *cleaner) gates(ctx context.Context) int {
 	pods, err := c.steering.Held(ctx)
 	if err != nil {
@@ -72,9 +72,9 @@ func (c *cleaner) gates(ctx context.Context) int {
 	return len(pods)
 }
 
-// stranded releases all pods that wait for the nodes that they were restricted to,
-// and returns how many there were. One that came later than the keys were deleted
-// is as its owner's template has it.
+// stranded releases all pods that wait for the nodes to which they were
+// restricted, and returns how many there were. A pod created after the keys
+// were deleted is as its owner's template defines it.
 func (c *cleaner) stranded(ctx context.Context, began time.Time) int {
 	pods, err := c.steering.Stranded(ctx)
 	if err != nil {
@@ -102,8 +102,8 @@ type tries struct {
 	total, made, inRow int
 }
 
-// fails notes a change that failed. It reports whether to give up, because too
-// many have or the time is over.
+// fails records a change that failed. It reports whether to give up, because
+// too many have failed or the time is over.
 func (t *tries) fails(ctx context.Context, namespace, name string, err error) (enough bool) {
 	t.made++
 	if err == nil {

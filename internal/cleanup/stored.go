@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
-// leases finds out whether Evenkeel still runs: it would set up again what is
-// removed.
+// leases determines whether Evenkeel still runs, because it would recreate what
+// is removed.
 func (c *cleaner) leases(ctx context.Context) {
 	for i, name := range c.Leases {
 		holder, renewed, err := c.holder(ctx, name)
@@ -38,7 +38,7 @@ func (c *cleaner) leases(ctx context.Context) {
 	}
 }
 
-// holder returns who holds a Lease now; empty if nobody does.
+// holder returns the current holder of a Lease; empty if there is none.
 func (c *cleaner) holder(ctx context.Context, name string) (holder string, renewed time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -59,9 +59,9 @@ func (c *cleaner) holder(ctx context.Context, name string) (holder string, renew
 	return *spec.HolderIdentity, spec.RenewTime.Time, nil
 }
 
-// scaledUp reports the Deployments that an earlier version has scaled up for a move
-// and, as far as its ledger says, not back. It changes none: by now somebody may want
-// the second pod.
+// scaledUp reports the Deployments that an earlier version scaled up for a move
+// and, according to its ledger, has not scaled back. It changes none of them,
+// because someone may want the second pod by now.
 func (c *cleaner) scaledUp(ctx context.Context) {
 	if c.After == NodeSync {
 		return
@@ -90,8 +90,9 @@ func (c *cleaner) scaledUp(ctx context.Context) {
 	}
 }
 
-// recordsOf are the records that a mode writes on nodes. A Lease does not show who
-// wrote: a separate nodesync may hold none, or run in another namespace.
+// recordsOf are the records that a mode writes on nodes. A Lease does not show
+// which process wrote: a separate nodesync may hold none, or run in another
+// namespace.
 var recordsOf = map[Mode][]string{Evicting: {nodesync.RecordKey}, NodeSync: {nodesync.ApartRecordKey}}
 
 // nodes removes what nodesync wrote on nodes: all of it, or what one mode wrote.
@@ -113,8 +114,8 @@ func (c *cleaner) nodes(ctx context.Context) {
 	}
 }
 
-// stored deletes the ledger and what was set aside of it, the Leases and the
-// kill switch; or says that they stay.
+// stored deletes the ledger and its set-aside copies, the Leases and the kill
+// switch; or reports that they stay.
 func (c *cleaner) stored(ctx context.Context) {
 	if !c.Ledger {
 		c.note("The ledger, the Leases and the kill switch stay (--ledger deletes them)")

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
-// knownCommand rejects the arguments left when no command matched: a misspelt
-// one.
+// knownCommand rejects the arguments left when no command matched, such as a
+// misspelled one.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -26,9 +26,10 @@ func knownCommand(c *cobra.Command, args []string) error {
 	return exit.Usagef("unknown command %q%s; see %s --help", args[0], likely.Hint(args[0], names), c.CommandPath())
 }
 
-// RefuseMisspelt has cobra's own commands, help and completion, reject words that
-// they do not know; as they are they print help and succeed. It comes after
-// SetOut, which completion takes as it is when it is made.
+// RefuseMisspelt makes cobra's own commands, help and completion, reject words
+// that they do not know; by default they print help and succeed. It must be
+// called after SetOut, because completion captures the output when it is
+// created.
 func RefuseMisspelt(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -56,7 +57,7 @@ func NoArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError is the error of a command line whose flags are wrong.
+// flagError returns the error for a command line with wrong flags.
 func flagError(c *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {

@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// displayNames are what the programs are called in help, by the name of the
-// binary. kubectl runs its plugins by names of its own.
+// displayNames are the names of the programs in help, by the name of the
+// binary. kubectl runs its plugins under different names.
 var displayNames = map[string]string{"kubectl-evenkeel": "kubectl evenkeel", "evenkeel-sim": "evenkeel-sim"}
 
-// nameAfter makes the help of the commands call them as they were called.
+// nameAfter makes the commands' help use the name by which the program was
+// called.
 func nameAfter(root *cobra.Command, binary string) {
 	const before = "evenkeel"
 	after := displayNames[strings.TrimSuffix(filepath.Base(binary), ".exe")]
@@ -31,12 +32,13 @@ func nameAfter(root *cobra.Command, binary string) {
 	}
 }
 
-// ofAll ends the help of each command.
+// ofAll is appended to the help of each command.
 const ofAll = `
 Use "{{.Root.CommandPath}} options" for the logging flags, which all commands have.
 `
 
-// newVersionCommand is what people try who know kubectl and the descheduler.
+// newVersionCommand returns the command that users of kubectl and the
+// descheduler expect.
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version", Args: NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", c.Root().DisplayName(), c.Root().Version)

@@ -29,11 +29,12 @@ type Program struct {
 	// Commands are the program's own; version, options, help and completion are
 	// added to them.
 	Commands []*cobra.Command
-	// Quiet names the commands that log nothing below a warning unless -v asks for
-	// it: what they print is the answer.
+	// Quiet lists the commands that log nothing below a warning unless -v requests
+	// it, because their output is the answer.
 	Quiet []string
-	// Lasting names the commands that finish something when they are stopped:
-	// replies, moves, a Lease, a file. The others may be ended anywhere.
+	// Lasting lists the commands that have something to finish when they are
+	// stopped: replies, moves, a Lease, a file. The others may be ended at any
+	// point.
 	Lasting []string
 }
 
@@ -52,8 +53,7 @@ func (p Program) Run(binary string, args []string) int {
 	})
 }
 
-// Root returns the root command, which is named after the binary that was
-// called.
+// Root returns the root command, named after the binary that was called.
 func (p Program) Root(binary string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "evenkeel",
@@ -79,7 +79,7 @@ func (p Program) Root(binary string) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(p.Commands...)
 	root.AddCommand(newOptionsCommand(), newVersionCommand())
-	// Flags that all commands have are left to `evenkeel options`, as kubectl does.
+	// As in kubectl, `evenkeel options` lists the flags that all commands have.
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
 	root.SetUsageTemplate(root.UsageTemplate() + ofAll)
 	nameAfter(root, binary)
@@ -87,7 +87,7 @@ func (p Program) Root(binary string) *cobra.Command {
 }
 
 // warnings is a log in klog's text format without the lines of level Info. Each
-// is written as a whole, and begins with an I.
+// line is written as a whole, and begins with an I.
 type warnings struct{ out io.Writer }
 
 // Write implements io.Writer.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// Where only warnings are wanted, an error is logged and what is Info is not,
-// also in several lines.
+// If only warnings are requested, errors are logged and Info lines are not,
+// even if they span several lines.
 func TestWarnings(t *testing.T) {
 	var out bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(warnings{&out})))

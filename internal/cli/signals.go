@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// lastingPatience is how long a command may go on after a signal that finishes
-// something when it is stopped. It is less than the 30 s that Kubernetes gives a pod.
+// lastingPatience is how long a command with something to finish may continue
+// after a signal. It is less than the 30 s that Kubernetes gives a pod.
 const lastingPatience = 20 * time.Second
 
 // stopSignals returns the signals that end a command.
@@ -24,9 +24,9 @@ func stopSignals() <-chan os.Signal {
 }
 
 // untilSignalled runs a command and returns its exit code. A signal ends its
-// context. If it does not end by itself for that, because it reads a pipe that
-// never ends or writes to one that nobody reads, it is left behind: at once for
-// a second signal, else when the patience is over.
+// context. If it does not end because of that, for example because it reads a
+// pipe that never ends or writes to one that nobody reads, it is abandoned:
+// immediately on a second signal, otherwise after patience has passed.
 func untilSignalled(signals <-chan os.Signal, patience time.Duration, command func(context.Context) error) int {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it is what package main runs
 	defer cancel()
@@ -50,8 +50,8 @@ func untilSignalled(signals <-chan os.Signal, patience time.Duration, command fu
 	}
 }
 
-// codeOf returns the exit code for a command's error, which it prints. One that
-// was interrupted has the code of its signal.
+// codeOf returns the exit code for a command's error, which it prints. An
+// interrupted command has the exit code of its signal.
 func codeOf(err error, interrupted int) int {
 	if errors.Is(err, context.Canceled) && interrupted != 0 {
 		return interrupted

@@ -11,15 +11,15 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// A signal ends a command's context; what does not end for it is left behind,
-// at once for a second signal.
+// A signal ends a command's context; a command that does not end because of it
+// is abandoned, immediately on a second signal.
 func TestUntilSignalled(t *testing.T) {
 	const patience = 20 * time.Second
 	obeys := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	finishes := func(ctx context.Context) error { <-ctx.Done(); time.Sleep(patience / 2); return nil }
 	for name, tc := range map[string]struct {
 		command func(context.Context) error
-		signals []os.Signal // a second apart
+		signals []os.Signal // one second apart
 		want    int
 		took    time.Duration
 	}{
@@ -44,11 +44,11 @@ func TestUntilSignalled(t *testing.T) {
 				if took := time.Since(begun); got != tc.want || took != tc.took {
 					t.Errorf("exit code %d after %v, want %d after %v", got, took, tc.want, tc.took)
 				}
-				time.Sleep(2 * time.Hour) // until what was left behind has ended
+				time.Sleep(2 * time.Hour) // until the abandoned command has ended
 			})
 		})
 	}
 }
 
-// stuck ends too late, whatever its context says.
+// stuck ends too late, whatever happens to its context.
 func stuck(context.Context) error { time.Sleep(time.Hour); return nil }

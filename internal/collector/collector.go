@@ -1,4 +1,5 @@
-// Package collector sets how often Go collects garbage, by what a process does.
+// Package collector sets how often Go collects garbage, depending on what a
+// process is doing.
 package collector
 
 import (
@@ -19,26 +20,26 @@ const (
 	filling = 40
 	settled = 20
 	loosely = 100
-	// roomBytes is what a settled heap may always grow by: otherwise
-	// that of a small cluster would be collected all the time.
+	// roomBytes is how much a settled heap may always grow: otherwise a small
+	// cluster's would be collected constantly.
 	roomBytes = 32 << 20
 )
 
 // every is how often the percentage is recalculated.
 const every = time.Minute
 
-// Fill has garbage collected as suits a process whose first lists arrive.
+// Fill sets garbage collection for a process whose first lists are arriving.
 func Fill() { set(filling) }
 
-// set sets how often garbage is collected, unless GOGC is set.
+// set sets how often garbage is collected unless GOGC is set.
 func set(percent int) {
 	if _, given := os.LookupEnv("GOGC"); !given {
 		debug.SetGCPercent(percent)
 	}
 }
 
-// Settle returns the task that collects more often once nodes and pods
-// are known. It lasts as long as the process.
+// Settle returns a task that makes collection more frequent once nodes and pods
+// are known. The task lasts as long as the process.
 func Settle(known func() bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := wait.PollUntilContextCancel(ctx, time.Second, false, func(context.Context) (bool, error) { return known(), nil })

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Garbage is collected more often than by default, unless the environment says
-// how often.
+// Garbage is collected more often than by default, unless the environment sets
+// the frequency.
 func TestCollector(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
@@ -17,7 +17,7 @@ func TestCollector(t *testing.T) {
 	if got := debug.SetGCPercent(100); got != 100 {
 		t.Errorf("with GOGC given it is set to %d", got)
 	}
-	if err := os.Unsetenv("GOGC"); err != nil { // put back by Setenv
+	if err := os.Unsetenv("GOGC"); err != nil { // Setenv restores it
 		t.Fatal(err)
 	}
 	set(settled)

@@ -13,8 +13,8 @@ const (
 	OK = 0
 	// Failure: the command could not do its work.
 	Failure = 1
-	// Misuse: the command line or the policy is invalid, or the command could not
-	// do its work and has another meaning for 1.
+	// Misuse: the command line or the policy is invalid, or the command failed and
+	// uses 1 for something else.
 	Misuse = 2
 )
 
@@ -24,7 +24,7 @@ type mistake interface {
 	Mistake()
 }
 
-// usageError is a mistake on the command line or in a file named there.
+// usageError is an error on the command line or in a file named there.
 type usageError struct{ error }
 
 // Mistake implements mistake.
@@ -33,22 +33,21 @@ func (usageError) Mistake() {}
 // Unwrap returns the mistake.
 func (e usageError) Unwrap() error { return e.error }
 
-// ErrDiffers ends a command that worked with exit code 1, as `diff` ends where
+// ErrDiffers ends a successful command with exit code 1, as `diff` does if
 // there are differences. It is not printed.
 var ErrDiffers = errors.New("there are moves")
 
-// Trouble marks an error of a command for which exit code 1 is an answer: it ends
-// with 2, as `diff` does then.
+// Trouble marks an error of a command that uses exit code 1 as an answer: it
+// ends with 2, as `diff` does then.
 func Trouble(err error) error { return usageError{err} }
 
-// Usage marks an error as a mistake on the command line or in a file named
-// there.
+// Usage marks an error as one on the command line or in a file named there.
 func Usage(err error) error { return usageError{err} }
 
 // Usagef formats such an error.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// Code returns the exit code for what a command returned.
+// Code returns the exit code for a command's error.
 func Code(err error) int {
 	if err == nil {
 		return OK
@@ -59,8 +58,7 @@ func Code(err error) int {
 	return Failure
 }
 
-// UnlessStopped drops an error that only reports that the process was stopped
-// in the meantime.
+// UnlessStopped drops an error that only reports that the process was stopped.
 func UnlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

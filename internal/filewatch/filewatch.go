@@ -28,12 +28,12 @@ type Config struct {
 	Interval time.Duration
 	// MaxBytes bounds the content; a longer file is an error.
 	MaxBytes int64
-	// Known is the content that was read before the watch began, which is not
+	// Known is the content that was read before watching began; it is not
 	// reported.
 	Known []byte
-	// Changed receives new content, or the reason why there is none, and
-	// reports whether it is done with it; if not it is called again after the
-	// next reading. The file is not read in the meantime.
+	// Changed receives new content, or the reason why there is none, and reports
+	// whether it is done with it. If not, it is called again after the next
+	// reading. The file is not read in the meantime.
 	Changed func(ctx context.Context, content []byte, err error) (done bool)
 }
 

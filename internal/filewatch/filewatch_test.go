@@ -17,8 +17,8 @@ import (
 
 const most = 100
 
-// mount is a folder as the kubelet mounts a ConfigMap: the file is a link into
-// ..data, which is a link to a folder that is never changed.
+// mount is a folder in the form in which the kubelet mounts a ConfigMap: the
+// file is a link into ..data, which is a link to a folder that never changes.
 type mount struct {
 	t        *testing.T
 	root     string
@@ -41,7 +41,7 @@ func (m *mount) must(err error) {
 	}
 }
 
-// swap puts another version in place with one rename.
+// swap installs another version with one rename.
 func (m *mount) swap(content string) {
 	m.t.Helper()
 	m.versions++
@@ -57,12 +57,12 @@ func (m *mount) write(content string) {
 	m.must(os.WriteFile(m.path(), []byte(content), 0o600))
 }
 
-// A content is reported once it was read twice, and only once.
+// Content is reported once it was read twice, and only once.
 func TestRunTellsOfEachContentOnce(t *testing.T) {
 	const second = time.Second
 	cases := map[string]struct {
-		// steps come one second apart; readings are made each second, half a
-		// second after a step.
+		// steps are one second apart; the file is read every second, half a second
+		// after a step.
 		steps []func(*mount)
 		want  []string
 	}{

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// NodeSync is how the flags of `evenkeel nodesync` override its policy, and
-// where it reports nodes.
+// NodeSync describes how the flags of `evenkeel nodesync` override its policy,
+// and where nodes are reported.
 type NodeSync struct {
 	// Prometheus, if not empty, overrides the address of the policy's
 	// Prometheus source.
@@ -29,8 +29,8 @@ type NodeSync struct {
 	// Pages makes /nodes and /status. labelled returns the label's value and the
 	// nodes that carry it.
 	Pages func(labelled func() (value string, nodes []string, err error)) http.Handler
-	// Progress is told how far it is; nil in a cluster, where logs and metrics
-	// do.
+	// Progress receives progress messages; nil in a cluster, where logs and
+	// metrics serve that purpose.
 	Progress io.Writer
 }
 
@@ -63,5 +63,5 @@ func (m *NodeSync) invalid(file *policy.File, problems ...string) error {
 	return policyfile.Invalid(policyfile.NameOf(file), strings.Join(problems, "\n"))
 }
 
-// staleAfter is how many intervals a sample stays valid at least.
+// staleAfter is the minimum number of intervals for which a sample stays valid.
 const staleAfter = 3

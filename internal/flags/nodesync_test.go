@@ -65,8 +65,8 @@ func TestAmend(t *testing.T) {
 	}
 }
 
-// A plan waits for less than the policy says only where waiting is all that
-// fills windows, and never for too little to call a node hot.
+// A plan waits for less than the policy's time only if waiting is all that
+// fills windows, and never too briefly to call a node hot.
 func TestShorten(t *testing.T) {
 	const prometheusOnly = "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}\n"
 	type watched struct{ Period, MinWindow, ShortOf time.Duration }

@@ -1,5 +1,5 @@
-// Package flags holds the flags of processes and of the commands that look into
-// a cluster: what they are, whether they fit together, and how some of them
+// Package flags holds the flags of processes and of the commands that inspect a
+// cluster: what they are, whether they fit together, and how some of them
 // override the policy.
 package flags
 
@@ -25,23 +25,23 @@ import (
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
-// Options are the flags of a process. Everything about what is hot and how to move
-// is in the policy.
+// Options are the flags of a process. Everything about what is hot and how to
+// move pods is in the policy.
 type Options struct {
 	PolicyFile string
-	// Converters know the legacy formats that the policy file may have.
+	// Converters know the legacy formats that the policy file may use.
 	Converters []policy.Converter
 	Kubeconfig string
-	// Context is the kubeconfig's to use, As and AsGroups whom to impersonate;
-	// empty as they are for kubectl.
+	// Context is the kubeconfig context to use, As and AsGroups the user and
+	// groups to impersonate; empty values mean the same as for kubectl.
 	Context, As string
 	AsGroups    []string
 	Namespace   string
 	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
-	// MetricsAccess is who reads /metrics there: one of the constants below.
+	// MetricsAccess is who may read /metrics there: one of the constants below.
 	MetricsAddress, MetricsAccess string
-	// MetricsNodeLimit is up to how many nodes of the cluster each has series of
-	// its own; 0 for none.
+	// MetricsNodeLimit is the number of nodes up to which each node has separate
+	// series; 0 for none.
 	MetricsNodeLimit int
 
 	// SendCredentials allows Open and the commands that plan to read the tokens
@@ -68,15 +68,15 @@ type Options struct {
 	// Observe answers kube-scheduler neutrally.
 	Observe bool
 
-	// MemoryOnly queries Prometheus for the memory of nodes only. Answers to
-	// kube-scheduler have names and every score, and metrics are served on the
+	// MemoryOnly queries Prometheus only for the memory of nodes. Answers to
+	// kube-scheduler contain names and every score, and metrics are served on the
 	// same port.
 	MemoryOnly bool
-	// WatchAtMost, if positive, is for how long usage without history is watched at
-	// most, where the policy wants more.
+	// WatchAtMost, if positive, limits how long usage without history is watched
+	// if the policy requires more.
 	WatchAtMost time.Duration
-	// Recording counts startups as any other usage: all that nodes and pods use
-	// is recorded.
+	// Recording counts startups like any other usage, because all usage of nodes
+	// and pods is recorded.
 	Recording bool
 	// Given, if set, is a policy without a file; REST is how the host process
 	// reaches the API server.
@@ -92,19 +92,19 @@ type Options struct {
 
 	ListenAddress                      string
 	TLSCertFile, TLSKeyFile, ClientCAs string
-	// InsecureServing allows plain HTTP elsewhere than on loopback.
-	// InsecureAddress is a second address, for plain HTTP whatever the first
-	// one serves.
+	// InsecureServing allows plain HTTP on addresses other than loopback.
+	// InsecureAddress is a second address, for plain HTTP whatever the first one
+	// serves.
 	InsecureServing bool
 	InsecureAddress string
 
-	// WebhookAddress is where the API server asks about new pods, by HTTPS;
-	// empty is nowhere.
+	// WebhookAddress is where the API server sends requests about new pods, by
+	// HTTPS; empty for none.
 	WebhookAddress, WebhookCertFile, WebhookKeyFile string
 }
 
-// DefaultNamespace is where Evenkeel's Lease and ConfigMap are when neither
-// flag nor environment says otherwise.
+// DefaultNamespace is the namespace of Evenkeel's Lease and ConfigMap unless a
+// flag or the environment sets another.
 const DefaultNamespace = "kube-system"
 
 // AddCommon adds the flags of every command.
@@ -113,22 +113,22 @@ func (o *Options) AddCommon(flags *pflag.FlagSet) {
 	o.AddLedger(flags)
 }
 
-// AddLooking adds the flags of commands that read usage with the caller's rights.
-// A policy from elsewhere could name Secrets and files that only the caller may
-// read, and a server of its author's to send them to.
+// AddLooking adds the flags of commands that read usage with the caller's
+// rights. A policy from elsewhere could name Secrets and files that only the
+// caller may read, and an attacker's server to send them to.
 func (o *Options) AddLooking(flags *pflag.FlagSet) {
 	o.AddCommon(flags)
 	flags.BoolVar(&o.SendCredentials, "send-credentials", false, "Send the tokens and passwords that the policy names to the servers that it names. They are read with your rights, so check the addresses in a policy from elsewhere first.")
 }
 
-// AddLedger adds the flags of commands that only read what is stored.
+// AddLedger adds the flags of commands that only read stored data.
 func (o *Options) AddLedger(flags *pflag.FlagSet) {
 	o.AddKubeconfig(flags)
 	flags.StringVarP(&o.Namespace, "namespace", "n", namespaceFromEnvironment(), "Namespace of Evenkeel's Lease and ConfigMap.")
 }
 
 // AddKubeconfig adds the flags of every command that uses the API server. They
-// are kubectl's.
+// are the same as kubectl's.
 func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file. Defaults to $KUBECONFIG, then the in-cluster ServiceAccount or ~/.kube/config.")
 	flags.StringVar(&o.Context, "context", "", "Context of the kubeconfig file to use. Defaults to its current one.")
@@ -153,7 +153,8 @@ func (o *Options) AddRunner(flags *pflag.FlagSet) {
 	o.addLease(flags, "evenkeel")
 }
 
-// AddRemote adds the flags of commands that ask an extender in another process.
+// AddRemote adds the flags of commands that query an extender in another
+// process.
 func AddRemote(flags *pflag.FlagSet, extender *remote.Extender, usage string) {
 	flags.StringVar(&extender.URL, "extender-url", "", usage)
 	flags.StringVar(&extender.TLS.CAFile, "extender-ca-file", "", "CA that the certificate of the extender must be signed by; without it one of the system's.")
@@ -187,7 +188,7 @@ func (o *Options) AddExtender(flags *pflag.FlagSet) {
 	flags.StringVar(&o.InsecureAddress, "insecure-listen-address", "", "Second address, for plain HTTP, while kube-scheduler is moved to HTTPS.")
 }
 
-// AddWebhook adds the flags of a command that the API server may ask.
+// AddWebhook adds the flags of a command that the API server may call.
 func (o *Options) AddWebhook(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WebhookAddress, "webhook-address", "", "Address to serve the webhook of new pods on, for API servers before Kubernetes 1.36; without it there is none.")
 	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", "", "Certificate for --webhook-address. Changed files take effect within 15 seconds.")
@@ -201,7 +202,7 @@ func namespaceFromEnvironment() string {
 	return DefaultNamespace
 }
 
-// Validate reports the first mistake in the flags.
+// Validate reports the first error in the flags.
 func (o *Options) Validate() error {
 	for _, err := range []error{o.validateTimes(), o.validateAddresses(), o.validateTrust(), o.validateRemote()} {
 		if err != nil {
@@ -263,8 +264,8 @@ func (o *Options) validateAddresses() error {
 	return nil
 }
 
-// validateTrust keeps strangers from being answered as kube-scheduler is unless
-// a flag says so.
+// validateTrust prevents strangers from being answered like kube-scheduler,
+// unless a flag allows it.
 func (o *Options) validateTrust() error {
 	switch {
 	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
@@ -293,12 +294,13 @@ func (o *Options) validateRemote() error {
 // Loops reports whether cycles repeat until the process is stopped.
 func (o *Options) Loops() bool { return o.Interval > 0 || o.Schedule != "" }
 
-// Elects reports whether one process evicts at a time, which a dry run need not.
+// Elects reports whether only one process evicts at a time, which a dry run
+// does not need.
 func (o *Options) Elects() bool { return o.LeaderElect && !o.DryRun }
 
-// Follows reports whether a process has to know the moves of another one that
-// leads: for kube-scheduler, if it answers that, or for the pods that the API
-// server holds, which without their plan would go free.
+// Follows reports whether a process has to know the moves of another, leading
+// process: because it answers kube-scheduler, or because of pods held by the
+// API server, which without their plan would be scheduled anywhere.
 func (o *Options) Follows(answers bool) bool {
 	return answers || o.Elects() && o.Loops()
 }
@@ -323,7 +325,7 @@ func (o *Options) Remote() *remote.Extender {
 func (o *Options) Connect() (*kube.Connection, error) {
 	if o.REST != nil {
 		config := rest.CopyConfig(o.REST)
-		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client makes its own
+		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client has its own
 		return kube.Connect(config)
 	}
 	access := kube.Access{Kubeconfig: o.Kubeconfig, Context: o.Context, As: o.As, AsGroups: o.AsGroups}
@@ -334,9 +336,9 @@ func (o *Options) Connect() (*kube.Connection, error) {
 	return kube.Connect(config)
 }
 
-// Shorten has usage without history watched for at most o.WatchAtMost, if a node
-// can be called hot by then. It returns the policy's hot.minWindow if that is
-// longer, and 0 if it is not.
+// Shorten limits how long usage without history is watched to o.WatchAtMost, if
+// a node can be called hot by then. It returns the policy's hot.minWindow if
+// that is longer, otherwise 0.
 func (o *Options) Shorten(load *policy.LoadPolicy) (shortOf time.Duration) {
 	past := func(s policy.Source) bool { return s.Config.Describe().GivesWindows }
 	u, h := &load.Usage, &load.Hot

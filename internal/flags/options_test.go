@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/remote"
 )
 
-// Plain HTTP that other hosts reach is served only where a flag says so.
+// Plain HTTP that other hosts can reach is served only if a flag allows it.
 func TestPlainHTTPIsAskedFor(t *testing.T) {
 	const refused = "--insecure-serving"
 	for name, tc := range map[string]struct {
@@ -41,7 +41,8 @@ func TestPlainHTTPIsAskedFor(t *testing.T) {
 	}
 }
 
-// What is wrong with reaching an extender is found before anything begins.
+// Errors in the settings for reaching an extender are found before anything
+// starts.
 func TestExtendersToAskAreChecked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		extender remote.Extender
@@ -60,7 +61,8 @@ func TestExtendersToAskAreChecked(t *testing.T) {
 	}
 }
 
-// Reports are on loopback only, and who reads metrics is one of a few words.
+// Reports are on loopback only, and the readers of metrics are given by one of
+// a few words.
 func TestValidateAddresses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options Options
@@ -97,8 +99,8 @@ func wantInvalid(t *testing.T, err error, want string) {
 	}
 }
 
-// Who lets held pods go knows where they are to go: a replica on standby without
-// the leader's ledger would let them go anywhere.
+// A process that releases held pods must know where they should go: a standby
+// replica without the leader's ledger would let them go anywhere.
 func TestFollows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options Options

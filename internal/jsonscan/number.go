@@ -106,7 +106,7 @@ func plainNumber(data []byte, pos int) int {
 	return end
 }
 
-// digitsEnd returns the index of the first byte from i on that is not a digit.
+// digitsEnd returns the index of the first non-digit byte from i.
 func digitsEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {

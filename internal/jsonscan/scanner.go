@@ -17,9 +17,10 @@ import (
 
 // Limits bound the memory that one text can make a Scanner use.
 type Limits struct {
-	// Text is the most bytes in a string or a number that is not skipped.
+	// Text is the maximum number of bytes in a string or number that is not
+	// skipped.
 	Text int
-	// Depth is how deep brackets may be nested.
+	// Depth is the maximum nesting depth of brackets.
 	Depth int
 }
 
@@ -43,8 +44,8 @@ type Scanner struct {
 	// depth is how many brackets are open at pos.
 	depth int
 
-	// src provides what follows data, into buffer; it is nil after its end.
-	// broken is why it failed, nil at the proper end.
+	// src provides what follows data, into buffer; it is nil after its end. broken
+	// is why it failed, nil after a regular end.
 	src    io.Reader
 	buffer []byte
 	broken error
@@ -54,8 +55,8 @@ type Scanner struct {
 	err     error
 }
 
-// NewReader returns a Scanner for texts from readers, with a window of so many
-// bytes. Reset makes it read one.
+// NewReader returns a Scanner for texts from readers, with a window of the
+// given size in bytes. Reset makes it read one.
 func NewReader(window int, limits Limits) *Scanner {
 	return &Scanner{buffer: make([]byte, window), limits: limits}
 }
@@ -91,7 +92,7 @@ func (s *Scanner) End() error {
 	return s.err
 }
 
-// Fail stops the Scanner with an error, unless it has stopped already.
+// Fail stops the Scanner with an error unless it has already stopped.
 func (s *Scanner) Fail(err error) {
 	if s.err == nil {
 		s.err = err
@@ -115,7 +116,7 @@ func (s *Scanner) Unexpected(want string) {
 }
 
 // Next skips white space and returns the byte after it without consuming it. At
-// the end it returns 0, with which no value begins.
+// the end it returns 0, which begins no value.
 func (s *Scanner) Next() (c byte) {
 	if s.pos < len(s.data) {
 		c = s.data[s.pos]
@@ -123,7 +124,7 @@ func (s *Scanner) Next() (c byte) {
 	if c <= ' ' {
 		return s.afterSpace()
 	}
-	return c // the function is short enough to be inlined
+	return c // kept short enough to be inlined
 }
 
 func (s *Scanner) afterSpace() byte {
@@ -152,7 +153,8 @@ func (s *Scanner) literal(word string) bool {
 	return false
 }
 
-// hold returns what is in memory, at least n bytes unless the text ends before.
+// hold returns what is in memory: at least n bytes, unless the text ends
+// before.
 func (s *Scanner) hold(n int) []byte {
 	for len(s.data)-s.pos < n && s.fill() {
 		continue
@@ -177,8 +179,8 @@ func tooLong(offset, limit int) error {
 	return fmt.Errorf("offset %d: a string or number of over %d bytes", offset, limit)
 }
 
-// fill reads more of the text into memory and keeps what is not consumed. It
-// reports whether there is more.
+// fill reads more of the text into memory and keeps what has not been consumed.
+// It reports whether there is more.
 func (s *Scanner) fill() bool {
 	if s.src == nil {
 		return false

@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 )
 
-// scanners returns Scanners that read a text in all ways: at hand, through a
+// scanners returns Scanners that read a text in all ways: in memory, through a
 // large window, and through a small one byte by byte.
 func scanners(text []byte) map[string]*Scanner {
 	whole, wide, narrow := new(Scanner), NewReader(1<<10, ofText), NewReader(1, ofText)
@@ -50,7 +50,7 @@ func value(s *Scanner) any {
 	}
 }
 
-// checkSkipped verifies that a text is skipped if encoding/json takes it for
+// checkSkipped verifies that a text is skipped if encoding/json considers it
 // valid.
 func checkSkipped(t *testing.T, text []byte) {
 	t.Helper()
@@ -62,8 +62,8 @@ func checkSkipped(t *testing.T, text []byte) {
 	}
 }
 
-// FuzzScanner verifies that a text is taken if encoding/json takes it, whether
-// it is skipped or read, and that what is read is what encoding/json reads.
+// FuzzScanner verifies that a text is accepted if encoding/json accepts it,
+// whether it is skipped or read, and that values equal those of encoding/json.
 func FuzzScanner(f *testing.F) {
 	for _, text := range []string{
 		`{"a":[1,-2.5e+3,"\u00e9\ud83d\ude00\ud83d",null,true,false,{}],"b":{"c":"é` + "\xff" + `","d":""}}`,
@@ -83,14 +83,14 @@ func FuzzScanner(f *testing.F) {
 			if (s.End() == nil) != valid {
 				t.Fatalf("reading %q, %s: %v, while encoding/json says valid is %t", text, name, s.Err(), valid)
 			}
-			if valid && !reflect.DeepEqual(want, got) { // cmp takes ages for what is nested deeply
+			if valid && !reflect.DeepEqual(want, got) { // cmp is very slow for deep nesting
 				t.Fatalf("reading %q, %s: got %v, want %v", text, name, got, want)
 			}
 		}
 	})
 }
 
-// Whatever brackets are nested in whatever way is skipped down to the limit.
+// Any nesting of brackets is skipped, down to the limit.
 func TestSkipKnowsItsDepth(t *testing.T) {
 	for _, pair := range [][2]string{{"[", "]"}, {`{"k":`, "}"}, {`[{"k":`, "}]"}, {`{"s":"v","k":`, `,"n":1}`}} {
 		for _, depth := range []int{1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200} {
@@ -108,7 +108,7 @@ func TestSkipKnowsItsDepth(t *testing.T) {
 	}
 }
 
-// A text that breaks off differs from one that ends too early.
+// A text whose reader fails is distinguished from one that ends too early.
 func TestTextsThatBreakOff(t *testing.T) {
 	errBroken := errors.New("connection reset")
 	for _, text := range []string{"", "{", `{"k"`, `{"k":`, `{"k":"v`, `{"k":1`, `{"k":tr`, `{"k":"v"}`, `{"k":"v"} `, `"\u00`} {
@@ -135,7 +135,7 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// What is read is bounded, what is skipped is not and takes no room.
+// What is read is bounded; what is skipped is not, and takes no memory.
 func TestTextsAreBounded(t *testing.T) {
 	const window = 16
 	cases := map[string]struct {
@@ -208,7 +208,7 @@ func TestReadingKnowsItsDepth(t *testing.T) {
 	}
 }
 
-// readThenSkip reads so many levels and skips what is below.
+// readThenSkip reads the given number of levels and skips everything below.
 func readThenSkip(s *Scanner, levels int) {
 	switch c := s.Next(); {
 	case levels == 0:

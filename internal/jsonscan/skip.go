@@ -3,7 +3,8 @@ package jsonscan
 import "fmt"
 
 // nesting is a stack of the open brackets in a skipped value, at most "most" of
-// them. Each has a bit, the innermost the lowest, which is set for an object.
+// them. Each has a bit, which is set for an object; the innermost is the
+// lowest.
 type nesting struct {
 	objects    uint64
 	open, most int
@@ -64,7 +65,7 @@ func (s *Scanner) skipScalar(c byte) {
 }
 
 // skipNested consumes an object or array that is nested no deeper than depth:
-// the first levels in this loop, and deeper ones by recursion.
+// the first levels in this loop, deeper ones by recursion.
 func (s *Scanner) skipNested(depth int) {
 	n := nesting{most: min(depth, levels)}
 	for {
@@ -187,7 +188,7 @@ func (n *nesting) plain(data []byte, pos int) (int, place) {
 	return pos, atValue
 }
 
-// entered enters a value that is an object or array, if its first member begins
+// entered enters a value that is an object or array if its first member begins
 // with a quote or a brace and there is no white space.
 func (n *nesting) entered(data []byte, value int) bool {
 	if value+1 >= len(data) || n.open >= n.most {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSkipTakesWhatEncodingJSONTakes goes through objects around the point
-// where plain members end, each with and without what makes a text invalid.
+// TestSkipTakesWhatEncodingJSONTakes tests objects around the point where plain
+// members end, each with and without something that makes the text invalid.
 func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
 	members := []string{
 		`"k":"v"`, `"k": "v"`, `"k" :"v"`, `"k":"\"v"`, `"\u006b":"v"`, `"k":1`, `"k":null`, `"k":{}`, `"k":{"k":"v"}`, `"k":["v"]`, `"é":"v"`, `"k":"é"`, `"":""`,
@@ -26,7 +26,7 @@ func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
 }
 
 // TestSkipAgreesOnDamagedTexts does the same with texts in which single bytes
-// were replaced, taken out or put in at random.
+// were replaced, removed or inserted at random.
 func TestSkipAgreesOnDamagedTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	seeds := []string{
@@ -51,7 +51,7 @@ func TestSkipAgreesOnDamagedTexts(t *testing.T) {
 	}
 }
 
-// What is skipped is not held, however long and deep it is.
+// Skipped values are not held in memory, however long and deep they are.
 func TestSkipHoldsNothing(t *testing.T) {
 	text := `{"x":"` + strings.Repeat(`\\\"`, 1<<16) + `","y":` + strings.Repeat(`[{"a":`, 1<<14) + "1" + strings.Repeat(`}]`, 1<<14) + `}`
 	s := NewReader(1<<10, Limits{Text: 1 << 10, Depth: 1 << 20})

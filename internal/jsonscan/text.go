@@ -132,17 +132,16 @@ func escapeLen(data []byte) int {
 	return 0
 }
 
-// PlainEnd returns the index of the first byte from i on that is a quote, a
+// PlainEnd returns the index of the first byte from i that is a quote, a
 // backslash, a control character or not ASCII: the end of the part of a string
 // that needs no decoding.
 func PlainEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
-		// A byte's high bit is set where subtracting n borrows, which means
-		// that the byte is below n; false hits occur only above a true one.
-		// With its second bit flipped the quote is next to the control
-		// characters.
+		// A byte's high bit is set if subtracting n borrows, which means that the
+		// byte is below n; false hits occur only above a true one. With its second
+		// bit flipped, the quote is adjacent to the control characters.
 		low, slash := x^(2*ones), x^('\\'*ones)
 		stop := (low-('"'-1)*ones)&^low | (slash-ones)&^slash
 		if stop = (stop | x) & high; stop != 0 {

@@ -2,9 +2,10 @@ package jsonscan
 
 import "bytes"
 
-// Values returns a number that a valid text has no more values than: its commas
-// and opening brackets, and one. It needs no memory, so that a caller can refuse a
-// text before decoding it: three bytes of text can become a hundred of a struct.
+// Values returns an upper bound on the number of values in a valid text: its
+// commas and opening brackets, plus one. It needs no memory, so that a caller
+// can reject a text before decoding it: three bytes of text can become a
+// hundred in a struct.
 func Values(text []byte) int {
 	n := 1
 	for i := 0; i < len(text); i++ {

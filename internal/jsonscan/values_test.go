@@ -21,8 +21,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzValues verifies that a valid text never has more values than it is bounded
-// by, however its strings and brackets are nested.
+// FuzzValues verifies that a valid text never has more values than the bound,
+// however its strings and brackets are nested.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`7`, `{}`, `[[],{},{"a":[]}]`, `{"a":1,"a":2}`, `{"{,[\",{":"[,\\","\\\"{": "{"}`, `"\u0022,"`, ` [ 1 , "]" ] `, `["\\",1,"\\\\"]`,
@@ -41,7 +41,7 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// count returns the number of values within a value, itself included.
+// count returns the number of values within a value, including itself.
 func count(value any) int {
 	n := 1
 	switch v := value.(type) {

@@ -14,18 +14,18 @@ import (
 	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
-// Access says how to reach the API server, as kubectl's flags do.
+// Access describes how to reach the API server, like kubectl's flags.
 type Access struct {
-	// Kubeconfig is a file; without one it is that of $KUBECONFIG, else the
-	// process is taken for a pod. Context is one of its contexts; without one its
-	// current one.
+	// Kubeconfig is a file; without one, $KUBECONFIG is used, otherwise the
+	// process is assumed to run in a pod. Context is one of its contexts; without
+	// one, the current context is used.
 	Kubeconfig, Context string
-	// As and AsGroups are whom to impersonate.
+	// As and AsGroups are the user and groups to impersonate.
 	As       string
 	AsGroups []string
 }
 
-// Config returns how to reach the API server.
+// Config returns the client configuration.
 func (a *Access) Config() (*rest.Config, error) {
 	if a.Kubeconfig != "" {
 		if _, err := os.Stat(a.Kubeconfig); err != nil {
@@ -57,8 +57,8 @@ func (a *Access) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// noCluster says where a cluster was looked for. client-go's own words recommend
-// a variable that nothing here reads.
+// noCluster returns an error that lists where a cluster was looked for.
+// client-go's own message recommends a variable that nothing here reads.
 func noCluster(rules *clientcmd.ClientConfigLoadingRules) error {
 	var files []string
 	for _, name := range rules.GetLoadingPrecedence() {
@@ -70,8 +70,8 @@ func noCluster(rules *clientcmd.ClientConfigLoadingRules) error {
 	return fmt.Errorf("invalid configuration: there is no cluster in %s; name a kubeconfig by --kubeconfig or $KUBECONFIG", strings.Join(files, " or "))
 }
 
-// checkContext reports a context that is not there, which only the command line
-// can name.
+// checkContext reports a context that does not exist, which only the command
+// line can name.
 func (a *Access) checkContext(rules *clientcmd.ClientConfigLoadingRules) error {
 	if a.Context == "" {
 		return nil

@@ -25,7 +25,7 @@ contexts:
 current-context: staging
 `
 
-// A client as somebody else says who, and which groups that one is in.
+// An impersonating client sends the user and the user's groups.
 func TestAs(t *testing.T) {
 	var asked http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r.Header }))
@@ -34,7 +34,7 @@ func TestAs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = client.Discovery().ServerVersion() // there is none
+	_, _ = client.Discovery().ServerVersion() // nothing serves it
 	if diff := cmp.Diff([][]string{{"jane"}, {"ops", "dev"}}, [][]string{asked.Values("Impersonate-User"), asked.Values("Impersonate-Group")}); diff != "" {
 		t.Errorf("impersonated (-want +got):\n%s", diff)
 	}
@@ -86,8 +86,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Where no file names a cluster, the error says which were looked for, and
-// which of them are missing.
+// If no file names a cluster, the error lists the files that were looked for
+// and which of them are missing.
 func TestAccessWithoutACluster(t *testing.T) {
 	dir := t.TempDir()
 	empty, missing := filepath.Join(dir, "empty"), filepath.Join(dir, "missing")

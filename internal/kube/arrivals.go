@@ -12,8 +12,8 @@ import (
 )
 
 // arrivals counts the bytes of lists and watches that the API server has sent,
-// by resource, to distinguish a list that takes long from one that does not
-// arrive. It is safe for concurrent use.
+// by resource, to distinguish a slow list from one that never arrives. It is
+// safe for concurrent use.
 type arrivals struct {
 	mu    sync.Mutex
 	bytes map[string]*atomic.Int64
@@ -79,8 +79,8 @@ func (b *countedBody) Read(into []byte) (int, error) {
 
 // listed returns the resource that a path lists or watches in the whole
 // cluster: /api/v1/pods, /apis/apps/v1/replicasets, and the same after a
-// prefix. It is empty for any other path, so there are no more resources than
-// the API server has.
+// prefix. It is empty for any other path, so there are never more entries than
+// the API server has resources.
 func listed(url string) string {
 	parts := strings.Split(path.Clean(url), "/")
 	n := len(parts)

@@ -34,7 +34,8 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// What has come is counted while it comes, by resource, and refusals are not.
+// What arrives is counted as it arrives, by resource; error responses are not
+// counted.
 func TestArrivals(t *testing.T) {
 	const list = `{"kind":"PodList","apiVersion":"v1","items":[]}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

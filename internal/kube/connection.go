@@ -36,7 +36,7 @@ type Connection struct {
 	// even through the API server.
 	REST   *rest.Config
 	Client kubernetes.Interface
-	// Clock is the API server's, as far as its responses show it.
+	// Clock is the API server's clock, as far as its responses reveal it.
 	Clock *servertime.Clock
 
 	arrivals arrivals // of Client
@@ -66,8 +66,8 @@ func Connect(config *rest.Config) (*Connection, error) {
 const ReachTimeout = 10 * time.Second
 
 // Reach asks the API server for its version, so that an unreachable one is
-// reported in one line. It asks often enough to know the clock before anything
-// depends on that.
+// reported in one line. It sends enough requests to know the clock before
+// anything depends on it.
 func (c *Connection) Reach(ctx context.Context) error {
 	config := rest.CopyConfig(c.REST)
 	config.Timeout = ReachTimeout
@@ -84,7 +84,7 @@ func (c *Connection) Reach(ctx context.Context) error {
 	return nil
 }
 
-// Dynamic makes a client for kinds that have no type here.
+// Dynamic makes a client for kinds without a Go type here.
 func (c *Connection) Dynamic() (dynamic.Interface, error) {
 	client, err := dynamic.NewForConfig(c.REST)
 	if err != nil {
@@ -93,8 +93,8 @@ func (c *Connection) Dynamic() (dynamic.Interface, error) {
 	return client, nil
 }
 
-// Version returns the version of Kubernetes that the API server says it is, such
-// as v1.36.3.
+// Version returns the Kubernetes version reported by the API server, such as
+// v1.36.3.
 func (c *Connection) Version(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, ReachTimeout)
 	defer cancel()
@@ -132,13 +132,13 @@ func (c *Connection) Secret(ctx context.Context, namespace, name, key string) (s
 	return strings.TrimSpace(string(value)), nil
 }
 
-// tokenSeconds is how long tokens of other ServiceAccounts are asked for: short,
-// because servers get them, and far above the minimum of 10 minutes.
+// tokenSeconds is the requested lifetime of tokens for other ServiceAccounts:
+// short, because servers receive them, but far above the minimum of 10 minutes.
 const tokenSeconds = 60 * 60
 
-// TokensIn returns what requests a token of a ServiceAccount in a namespace, for
-// the API server, and says until when it is valid. Kubelets accept no other
-// audience.
+// TokensIn returns a function that requests a token for a ServiceAccount in a
+// namespace, with the API server as audience, and returns when it expires.
+// Kubelets accept no other audience.
 func (c *Connection) TokensIn(namespace string) func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
 	return func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
 		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))}}
@@ -150,8 +150,8 @@ func (c *Connection) TokensIn(namespace string) func(ctx context.Context, servic
 	}
 }
 
-// As returns a client that impersonates a user who is in groups; without a name
-// it returns Client.
+// As returns a client that impersonates a user in groups; without a name it
+// returns Client.
 func (c *Connection) As(name string, groups []string) (kubernetes.Interface, error) {
 	if name == "" {
 		return c.Client, nil
@@ -165,8 +165,8 @@ func (c *Connection) As(name string, groups []string) (kubernetes.Interface, err
 	return client, nil
 }
 
-// DynamicResources reports whether the cluster has the API that pods' resource
-// claims need.
+// DynamicResources reports whether the cluster serves the API for pods'
+// resource claims.
 func (c *Connection) DynamicResources() (bool, error) {
 	groups, err := c.Client.Discovery().ServerGroups()
 	if err != nil {

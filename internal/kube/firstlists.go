@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// StallTimeout is how long first lists may bring nothing new.
+	// StallTimeout is how long first lists may make no progress.
 	StallTimeout = 2 * time.Minute
-	// ListsPoll is how often they are checked.
+	// ListsPoll is the interval of the check.
 	ListsPoll = 20 * time.Millisecond
 )
 
-// ErrNotSynced is the error if first lists brought nothing for too long.
+// ErrNotSynced is the error if first lists made no progress for too long.
 var ErrNotSynced = errors.New("the watches of the API server did not deliver in time")
 
 // Start starts the informers that were requested of a factory and waits until
 // all of them have synced and their consumers have, too. However long that
-// takes, it fails only if nothing of what is missing has arrived for
+// takes, it fails only if nothing that is still missing has arrived for
 // StallTimeout.
 func (c *Connection) Start(ctx context.Context, factory informers.SharedInformerFactory, synced ...func() bool) error {
 	factory.Start(ctx.Done())
@@ -45,7 +45,7 @@ type firstLists struct {
 	patience Patience[progress]
 }
 
-// progress is that of the first lists: how many kinds and consumers are
+// progress is the progress of the first lists: how many kinds and consumers are
 // missing, and how many bytes of those kinds have arrived.
 type progress struct {
 	kinds, feeds int
@@ -99,7 +99,7 @@ func kindOf(object reflect.Type) string {
 	return object.Name()
 }
 
-// resources returns the names of kinds in paths.
+// resources returns the names used in paths for kinds.
 func resources(kinds []string) []string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {

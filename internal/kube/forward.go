@@ -16,9 +16,9 @@ import (
 // forwardTimeout bounds how long it takes to reach a pod.
 const forwardTimeout = 5 * time.Second
 
-// Forward calls use with an address on loopback that leads to a port of a pod,
-// as kubectl port-forward does: by the caller's own right to create
-// pods/portforward. It forwards until use returns; if the pod is lost before,
+// Forward calls use with a loopback address that leads to a port of a pod, like
+// kubectl port-forward, using the caller's permission to create
+// pods/portforward. It forwards until use returns; if the pod is lost earlier,
 // the context of use ends.
 func (c *Connection) Forward(ctx context.Context, namespace, pod string, port int, use func(ctx context.Context, address string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -50,8 +50,8 @@ func (c *Connection) Forward(ctx context.Context, namespace, pod string, port in
 	return err
 }
 
-// untilReady waits until a pod is reached. Dialing cannot be stopped: it ends when
-// it fails, or with the process.
+// untilReady waits until a pod is reached. Dialing cannot be stopped: it ends
+// when it fails or with the process.
 func untilReady(ctx context.Context, ready <-chan struct{}, ended <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forwardTimeout, fmt.Errorf("no answer within %v", forwardTimeout))
 	defer cancel()
@@ -65,8 +65,8 @@ func untilReady(ctx context.Context, ready <-chan struct{}, ended <-chan error) 
 	}
 }
 
-// forwarder makes what forwards until the context ends. Like kubectl it tries
-// WebSockets before SPDY.
+// forwarder makes a port forwarder that runs until the context ends. Like
+// kubectl it tries WebSockets before SPDY.
 func (c *Connection) forwarder(ctx context.Context, namespace, pod string, port int, ready chan struct{}) (*portforward.PortForwarder, error) {
 	address := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(c.REST)

@@ -18,8 +18,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// forwarding is an API server that forwards what is sent to one pod, by SPDY, to
-// an address on this machine.
+// forwarding is an API server that forwards data for one pod, by SPDY, to an
+// address on this machine.
 func forwarding(t *testing.T, to string) *Connection {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +76,8 @@ func serveStream(t *testing.T, s httpstream.Stream, to string) {
 	_, _ = io.Copy(s, connection)
 }
 
-// A pod's port is read through the API server, and no more when it was used.
+// A pod's port can be read through the API server, but no longer after use has
+// returned.
 func TestForward(t *testing.T) {
 	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "of "+r.URL.Path) }))
 	t.Cleanup(pod.Close)
@@ -108,7 +109,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// Who may not forward is told so.
+// A user who is not allowed to forward gets an error that says so.
 func TestForwardForbidden(t *testing.T) {
 	c := forwarding(t, "127.0.0.1:1")
 	err := c.Forward(t.Context(), "shop", "web-1", 8889, func(context.Context, string) error {
@@ -120,7 +121,7 @@ func TestForwardForbidden(t *testing.T) {
 	}
 }
 
-// Who uses a pod's port learns when the pod is lost, and the error says so.
+// The user of a pod's port learns when the pod is lost, and the error says so.
 func TestForwardLost(t *testing.T) {
 	lose := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

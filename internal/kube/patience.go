@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// firstDelay and mostDelay are the times between two attempts: they double.
+	// firstDelay and mostDelay bound the delay between two attempts, which doubles
+	// each time.
 	firstDelay, mostDelay = time.Second, 15 * time.Second
 	// toldEvery is how often a lasting problem is logged.
 	toldEvery = time.Minute
 )
 
 // Persist tries until it succeeds or the context ends, with growing delays. It
-// gives up only on a mistake of the user. It calls alive before each attempt,
-// and logs what is wrong in bounded measure.
+// gives up only on user errors. It calls alive before each attempt, and limits
+// how often errors are logged.
 func Persist(ctx context.Context, alive func(), try func(context.Context) error) error {
 	trouble := Trouble{Message: "Cannot start yet, trying again"}
 	for delay := firstDelay; ; delay = min(2*delay, mostDelay) {
@@ -30,7 +31,7 @@ func Persist(ctx context.Context, alive func(), try func(context.Context) error)
 			trouble.Note(ctx, nil)
 			return err
 		}
-		if ctx.Err() != nil { // whatever an attempt says that was cut off
+		if ctx.Err() != nil { // the error of an attempt that was cut off is irrelevant
 			trouble.Note(ctx, nil)
 			return ctx.Err()
 		}
@@ -52,8 +53,8 @@ type Trouble struct {
 	began, logged time.Time
 }
 
-// Note takes the result of an attempt and returns how long the problem has
-// lasted; 0 without one.
+// Note records the result of an attempt and returns how long the problem has
+// lasted; 0 if there is none.
 func (t *Trouble) Note(ctx context.Context, err error) (lasted time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

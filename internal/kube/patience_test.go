@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// What cannot be reached is tried for as long as that takes, soon again, alive
-// all along, and logged once a minute.
+// Attempts continue for as long as needed, starting with short delays, report
+// progress all along, and are logged once a minute.
 func TestPersist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer
@@ -43,8 +43,9 @@ func TestPersist(t *testing.T) {
 	})
 }
 
-// An attempt that is cut off may return whatever it likes: discovery, for one, wraps
-// no error of the context. A process that is stopped while it starts ends well.
+// An attempt that is cut off may return any error: discovery, for example, does
+// not wrap the context's. A process that is stopped while it starts ends
+// without an error.
 func TestPersistIsStoppedDuringAnAttempt(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	err := Persist(ctx, func() {}, func(context.Context) error {
@@ -56,8 +57,8 @@ func TestPersistIsStoppedDuringAnAttempt(t *testing.T) {
 	}
 }
 
-// What waiting does not cure ends the attempts: a mistake of the user, and being
-// stopped.
+// Attempts end when waiting cannot help: on a user error, or when the process
+// is stopped.
 func TestPersistEnds(t *testing.T) {
 	mistake := exit.Usagef("there is no such class")
 	stopped := context.Canceled

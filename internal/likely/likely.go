@@ -1,5 +1,5 @@
-// Package likely finds the word that a misspelt one was meant to be, for every
-// message about a name that is not known: fields, plugins, flags, commands,
+// Package likely finds the word that a misspelled one was meant to be, for
+// every message about an unknown name: fields, plugins, flags, commands,
 // metrics, windows.
 package likely
 
@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// beginning is the length from which the beginning of a word means it.
+	// beginning is the length from which a prefix of a word counts as the word.
 	beginning = 3
-	// longest bounds what is compared: a longer text is no word.
+	// longest bounds the compared length: a longer text is not a word.
 	longest = 64
-	// mostMistakes are those in a long word.
+	// mostMistakes is the number of mistakes allowed in a long word.
 	mostMistakes = 4
 )
 
-// Word returns the word that typed is most like, the first of several; empty if
-// it is like none. One mistake in every three letters may be made: a letter too
-// many, missing, wrong, or exchanged with the next; of three letters only a
-// missing one. Case does not count. If no word is that near, it is the first that
-// begins with typed.
+// Word returns the word most similar to typed, the first one if there are
+// several; empty if none is similar. One mistake is allowed per three letters:
+// a letter that is extra, missing, wrong, or swapped with the next; in three
+// letters only a missing one. Case does not count. If no word is that close, it
+// is the first one that starts with typed.
 func Word[T ~string](typed string, words []T) T {
 	var found T
 	if len(typed) > longest {
@@ -33,7 +33,7 @@ func Word[T ~string](typed string, words []T) T {
 	for _, word := range words {
 		letters := []rune(strings.ToLower(string(word)))
 		if len(runes) <= beginning && len(letters) == len(runes) && string(letters) != lower {
-			continue // gpu is another word than cpu
+			continue // gpu is a different word from cpu
 		}
 		if d := distance(runes, letters); d < nearest {
 			found, nearest = word, d
@@ -50,8 +50,8 @@ func Word[T ~string](typed string, words []T) T {
 	return ""
 }
 
-// Hint asks whether the likely word was meant, to follow a message about typed;
-// empty if there is none.
+// Hint returns a suffix for a message about typed that asks whether the likely
+// word was meant; empty if there is none.
 func Hint[T ~string](typed string, words []T) string {
 	if word := Word(typed, words); word != "" {
 		return fmt.Sprintf(", did you mean %q?", string(word))
@@ -59,8 +59,8 @@ func Hint[T ~string](typed string, words []T) string {
 	return ""
 }
 
-// distance counts the letters to insert, delete, replace or exchange with the
-// next to make one text the other: the optimal string alignment.
+// distance counts the letters to insert, delete, replace or swap with the next
+// to turn one text into the other (optimal string alignment).
 func distance(a, b []rune) int {
 	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

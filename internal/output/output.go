@@ -30,7 +30,7 @@ func Write(out io.Writer, format string, value any, table func(io.Writer) error)
 	case "json":
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false) // for people and scripts, not for a page
+		encoder.SetEscapeHTML(false) // for users and scripts, not for a web page
 		return encoder.Encode(value)
 	case "yaml":
 		data, err := yaml.Marshal(value)
@@ -57,7 +57,7 @@ func StyleOf(out io.Writer, color string) (layout.Style, error) {
 	return style, nil
 }
 
-// Show prints a value as JSON or YAML, or as its own text for people.
+// Show prints a value as JSON or YAML, or as text for users.
 func Show(out io.Writer, format, color string, value any, text func(*layout.Page)) error {
 	return Write(out, format, value, func(out io.Writer) error {
 		style, err := StyleOf(out, color)

@@ -20,9 +20,10 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// pluginMistakes finds plugins that do not exist, compares plugins' arguments with
-// their types, and parses node selectors. Upstream's loader stops at the first mistake, and
-// tells neither which plugin has it nor what is allowed.
+// pluginMistakes finds plugins that do not exist, compares plugins' arguments
+// with their types, and parses node selectors. Upstream's loader stops at the
+// first mistake and reports neither which plugin it belongs to nor what is
+// allowed.
 func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregistry.Registry) []string {
 	m := mistakes{registry: registry, places: policy.PlacesOf(file.Descheduler, file.DeschedulerAt)}
 	m.ofSelector(field.NewPath("nodeSelector"), tree["nodeSelector"])
@@ -36,15 +37,16 @@ func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregis
 	return m.found
 }
 
-// mistakes are those of a DeschedulerPolicy in naming and configuring plugins.
+// mistakes collects the errors of a DeschedulerPolicy in naming and configuring
+// plugins.
 type mistakes struct {
 	registry pluginregistry.Registry
 	places   policy.Places
 	found    []string
 }
 
-// ofEnabled finds the mistakes in what a profile enables, by extension point. The
-// framework would report a plugin without configuration only while it is built.
+// ofEnabled finds the errors in what a profile enables, by extension point. The
+// framework would report a plugin without configuration only when it is built.
 func (m *mistakes) ofEnabled(path *field.Path, profile map[string]any) {
 	points, _ := profile["plugins"].(map[string]any)
 	for _, point := range slices.Sorted(maps.Keys(points)) {
@@ -59,15 +61,15 @@ func (m *mistakes) ofEnabled(path *field.Path, profile map[string]any) {
 	}
 }
 
-// configures reports whether a profile has a plugin's arguments. Upstream's loader
-// adds those of the DefaultEvictor.
+// configures reports whether a profile contains a plugin's arguments.
+// Upstream's loader adds those of the DefaultEvictor.
 func configures(profile map[string]any, plugin string) bool {
 	return plugin == defaultevictor.PluginName || slices.ContainsFunc(shape.Mappings(profile["pluginConfig"]), func(config map[string]any) bool {
 		return config["name"] == plugin
 	})
 }
 
-// ofConfig finds the mistakes in the configuration of a plugin.
+// ofConfig finds the errors in the configuration of a plugin.
 func (m *mistakes) ofConfig(path *field.Path, config map[string]any) {
 	name, _ := config["name"].(string)
 	if !m.exists(path.Child("name"), name) {
@@ -91,7 +93,7 @@ func (m *mistakes) ofConfig(path *field.Path, config map[string]any) {
 }
 
 // ofSelector reports a node selector that cannot be parsed. Upstream parses it
-// only when it looks at nodes.
+// only when it uses nodes.
 func (m *mistakes) ofSelector(path *field.Path, value any) {
 	text, _ := value.(string)
 	if _, err := labels.Parse(text); err != nil {
@@ -100,9 +102,9 @@ func (m *mistakes) ofSelector(path *field.Path, value any) {
 	}
 }
 
-// refused returns what a plugin's own validator finds in arguments of the right
-// types. Upstream's validators name neither the plugin nor always the field, so
-// the arguments are added.
+// refused returns the errors that a plugin's own validator finds in arguments
+// with the right types. Upstream's validators do not name the plugin and not
+// always the field, so the arguments are added.
 func refused(path *field.Path, given any, plugin pluginregistry.PluginUtilities) (errs field.ErrorList) {
 	args := plugin.PluginArgInstance.DeepCopyObject()
 	if wrong := shape.Fill(args, given); len(wrong) > 0 {
@@ -119,7 +121,7 @@ func refused(path *field.Path, given any, plugin pluginregistry.PluginUtilities)
 	return errs
 }
 
-// parts returns the errors that one was joined of.
+// parts returns the errors of which one was joined.
 func parts(err error) []error {
 	switch list := err.(type) { //nolint:errorlint // what it is itself, not what it wraps
 	case nil:
@@ -133,10 +135,10 @@ func parts(err error) []error {
 	}
 }
 
-// maxShown bounds the arguments that a message repeats, in bytes.
+// maxShown bounds the arguments repeated in a message, in bytes.
 const maxShown = 300
 
-// shown returns arguments for the end of a message; empty if there are none, or
+// shown formats arguments for the end of a message; empty if there are none or
 // too many.
 func shown(args any) string {
 	text, err := json.Marshal(args)
@@ -146,7 +148,7 @@ func shown(args any) string {
 	return ", in " + string(text)
 }
 
-// exists reports whether there is a plugin, and notes one that there is not.
+// exists reports whether a plugin exists, and records an error if not.
 func (m *mistakes) exists(path *field.Path, name string) bool {
 	if _, known := m.registry[name]; known {
 		return true

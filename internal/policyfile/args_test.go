@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a plugin's own validator refuses is reported like every other mistake: each with
-// its line, its plugin and what was given.
+// An error from a plugin's own validator is reported like every other: with its
+// line, its plugin and the given value.
 func TestRefusedArguments(t *testing.T) {
 	SetupPlugins()
 	const head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"

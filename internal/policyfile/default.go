@@ -2,7 +2,7 @@ package policyfile
 
 import "github.com/evenkeel/evenkeel/policy"
 
-// defaultProfile is the DeschedulerPolicy of a file that has a LoadPolicy alone:
+// defaultProfile is the DeschedulerPolicy for a file with only a LoadPolicy:
 // the one that the project ships.
 const defaultProfile = `apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -18,7 +18,7 @@ profiles:
         enabled: [` + policy.DefaultStrategy + `]
 `
 
-// nothingToRun says why a file without a DeschedulerPolicy runs nothing.
+// nothingToRun explains why a file without a DeschedulerPolicy runs nothing.
 func nothingToRun(file *policy.File) string {
 	switch {
 	case file.Name == "":

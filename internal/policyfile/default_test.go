@@ -40,8 +40,8 @@ func profiles(t *testing.T, file *policy.File) *api.DeschedulerPolicy {
 	return decoded
 }
 
-// A LoadPolicy alone runs what the shipped policy runs. `plan` shows none of it for a
-// policy that enables only plugins of upstream's.
+// A LoadPolicy alone runs what the shipped policy runs. `plan` shows none of it
+// for a policy that enables only upstream's plugins.
 func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 	shipped, _, err := Read(filepath.Join("..", "..", "policy.yaml"))
 	if err != nil {
@@ -57,8 +57,9 @@ func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 	}
 }
 
-// A profile may have arguments for a plugin that it does not enable: what protects
-// pods of moves by usage is the DefaultEvictor of a profile that makes some.
+// A profile may have arguments for a plugin that it does not enable. The
+// DefaultEvictor that protects pods from moves by usage is the one of a profile
+// that makes such moves.
 func TestWhatIsPlannedIsOfTheProfilesThatMoveByUsage(t *testing.T) {
 	p := profiles(t, load(t, `
 apiVersion: descheduler/v1alpha2
@@ -106,7 +107,7 @@ func TestWhatRunsNothingIsRefused(t *testing.T) {
 	}
 }
 
-// A resource that lines leave out is told: in the log, or to a person who waits.
+// A resource without lines is reported, in the log or to a waiting user.
 func TestPrintNotesWarnsOfAnUnjudgedResource(t *testing.T) {
 	file := load(t, loadPolicyHead+"lines: {cpu: {evict: 70}}")
 	var out bytes.Buffer
@@ -131,7 +132,7 @@ func TestPrintNotesWarnsOfAnUnjudgedResource(t *testing.T) {
 	}
 }
 
-// A retired setting is told once, with its place.
+// A retired setting is reported once, with its position.
 func TestPrintNotesWarnsOfARetiredSetting(t *testing.T) {
 	file := load(t, loadPolicyHead+"eviction: {evictJobs: true, interval: 1s}")
 	var out bytes.Buffer

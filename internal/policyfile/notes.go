@@ -11,7 +11,7 @@ import (
 )
 
 // PrintNotes prints to out how legacy documents were converted and what a user
-// should know about a policy that is valid, or logs it if out is nil.
+// should know about a valid policy, or logs it if out is nil.
 func PrintNotes(ctx context.Context, file *policy.File, out io.Writer) {
 	logger := klog.FromContext(ctx)
 	for _, note := range file.Warnings() {

@@ -1,7 +1,7 @@
 // Package policyfile reads a policy from disk: the LoadPolicy by our own
 // loader, the DeschedulerPolicy by upstream's. It determines what the latter's
 // profiles require of a process; package settings translates the former for
-// each room.
+// each part of Evenkeel.
 package policyfile
 
 import (
@@ -38,8 +38,8 @@ var SetupPlugins = sync.OnceFunc(func() {
 	quieten(pluginregistry.PluginRegistry)
 })
 
-// quieten makes the DefaultEvictor log at level 4 that it refuses a pod: plans
-// ask it about all pods of hot nodes. It logs by the logger that it was built
+// quieten makes the DefaultEvictor log refused pods at level 4, because plans
+// ask it about all pods of hot nodes. It logs with the logger that it was built
 // with.
 func quieten(plugins pluginregistry.Registry) {
 	plugin := plugins[defaultevictor.PluginName]
@@ -51,7 +51,7 @@ func quieten(plugins pluginregistry.Registry) {
 }
 
 // Hash identifies the content of a policy file in logs and in the ledger: the
-// first 12 hexadecimal digits of its SHA-256. It is empty for no file.
+// first 12 hexadecimal digits of its SHA-256. It is empty without a file.
 func Hash(content []byte) string {
 	if len(content) == 0 {
 		return ""
@@ -60,8 +60,8 @@ func Hash(content []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Read reads the policy file as Load does and also returns its content; without
-// one the defaults apply.
+// Read reads the policy file like Load and also returns its content; without a
+// file the defaults apply.
 func Read(path string, converters ...policy.Converter) (*policy.File, []byte, error) {
 	if path == "" {
 		return &policy.File{Load: policy.Default(kinds.All)}, nil, nil
@@ -74,16 +74,16 @@ func Read(path string, converters ...policy.Converter) (*policy.File, []byte, er
 	return file, content, err
 }
 
-// Load reads the content of a policy file, in the current format or in one that
-// a converter knows.
+// Load reads the content of a policy file, in the current format or in one
+// known to a converter.
 func Load(name string, content []byte, converters ...policy.Converter) (_ *policy.File, err error) {
 	defer Recover(name, &err)
 	return policy.Load(name, content, kinds.All, converters...)
 }
 
-// Profiles decodes the DeschedulerPolicy document by upstream's own loader,
-// which applies each plugin's defaults and validation and asks the API server
-// for priority classes.
+// Profiles decodes the DeschedulerPolicy document with upstream's own loader,
+// which applies each plugin's defaults and validation and looks up priority
+// classes at the API server.
 func Profiles(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
 	tree, err := document(file, registry)
 	if err != nil {
@@ -113,8 +113,8 @@ func document(file *policy.File, registry pluginregistry.Registry) (_ map[string
 	return tree, nil
 }
 
-// treeOf parses a DeschedulerPolicy as policy.Load does. Upstream's decoder takes
-// null for a value in some fields, so it must not see the text itself.
+// treeOf parses a DeschedulerPolicy as policy.Load does. Upstream's decoder
+// accepts null as a value in some fields, so it must not see the text itself.
 func treeOf(name string, text []byte) (map[string]any, error) {
 	parts, err := policy.ReadParts(name, text)
 	if err != nil {
@@ -123,7 +123,8 @@ func treeOf(name string, text []byte) (map[string]any, error) {
 	return parts[0].Object, nil
 }
 
-// decode hands a DeschedulerPolicy to upstream's loader, which takes a path.
+// decode passes a DeschedulerPolicy to upstream's loader, which requires a
+// path.
 func decode(file *policy.File, tree map[string]any, client kubernetes.Interface, registry pluginregistry.Registry) (_ *api.DeschedulerPolicy, err error) {
 	defer Recover(NameOf(file), &err)
 	text, err := json.Marshal(tree)
@@ -152,7 +153,7 @@ func Invalid(name, text string) error {
 	return wrong
 }
 
-// NameOf returns the name of a policy in messages, even if it has no file.
+// NameOf returns the name of a policy for messages, even if it has no file.
 func NameOf(file *policy.File) string {
 	if file.Name == "" {
 		return "policy"

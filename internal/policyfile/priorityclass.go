@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// PriorityClass is a priority class that a profile names as its threshold.
+// PriorityClass is a priority class that a profile uses as its threshold.
 type PriorityClass struct {
 	// Profile names the profile; Path is where in the document it names the
 	// class.
@@ -23,7 +23,7 @@ type PriorityClass struct {
 }
 
 // PriorityClasses returns the priority classes that a policy names. Upstream's
-// loader reports what cannot be decoded.
+// loader reports whatever cannot be decoded.
 func PriorityClasses(file *policy.File) []PriorityClass {
 	if file.Descheduler == nil {
 		return nil
@@ -36,8 +36,8 @@ func PriorityClasses(file *policy.File) []PriorityClass {
 }
 
 // CheckPriorityClasses looks up the priority classes that the policy names.
-// Upstream's loader does so later, but reports an unreachable API server as a
-// mistake in the policy.
+// Upstream's loader does so later, but reports an unreachable API server as an
+// error in the policy.
 func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file *policy.File) error {
 	for _, class := range PriorityClasses(file) {
 		_, err := client.SchedulingV1().PriorityClasses().Get(ctx, class.Name, metav1.GetOptions{})
@@ -51,9 +51,9 @@ func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file
 	return nil
 }
 
-// OfflineProfiles decodes the DeschedulerPolicy like Profiles, without an API
-// server. It leaves out the priority classes, which need the API server, and
-// returns them.
+// OfflineProfiles decodes the DeschedulerPolicy like Profiles, but without an
+// API server. It leaves out the priority classes, which need the API server,
+// and returns them.
 func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error) {
 	tree, err := document(file, pluginregistry.PluginRegistry)
 	if err != nil {
@@ -64,9 +64,9 @@ func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass
 	return profiles, classes, err
 }
 
-// takePriorityClasses removes the priority classes that a DeschedulerPolicy names
-// as thresholds, and returns them. It keeps a threshold that also has a value,
-// which upstream's loader refuses.
+// takePriorityClasses removes the priority classes used as thresholds from a
+// DeschedulerPolicy, and returns them. It keeps a threshold that also has a
+// value, which upstream's loader rejects.
 func takePriorityClasses(tree map[string]any) (classes []PriorityClass) {
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		for j, config := range shape.Mappings(profile["pluginConfig"]) {

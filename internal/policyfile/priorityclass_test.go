@@ -8,8 +8,9 @@ import (
 )
 
 // OpenShift's operator writes both fields of a threshold and null for the one
-// that is not set. Null counts as absent, in upstream's types, too: there a
-// threshold whose value is null needs its class, and a null percentage is not 0.
+// that is not set. Null counts as absent in upstream's types, too: there, a
+// threshold with a null value requires its class, and a null percentage is not
+// 0.
 func TestNullIsAbsentFromProfiles(t *testing.T) {
 	const head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 	threshold := func(fields string) string {

@@ -13,9 +13,10 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// KeepOnlyStrategies leaves only Evenkeel's own strategies enabled, in the first
-// profile that has any. If none does, no profile is left: what is shown of a policy
-// is what that policy does. It returns the names of the other profiles that have any.
+// KeepOnlyStrategies leaves only Evenkeel's own strategies enabled, in the
+// first profile that has any. If none does, no profile is left: what is shown
+// for a policy must be what that policy does. It returns the names of the other
+// profiles with such strategies.
 func KeepOnlyStrategies(p *api.DeschedulerPolicy) (others []string) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies read the observer
 	for i := range p.Profiles {
@@ -36,8 +37,8 @@ func KeepOnlyStrategies(p *api.DeschedulerPolicy) (others []string) {
 	return nil
 }
 
-// Planned returns the strategies of the first profile that has any. Where one plan is
-// shown, it is theirs.
+// Planned returns the strategies of the first profile that has any. If only one
+// plan is shown, it is theirs.
 func Planned(p *api.DeschedulerPolicy) []policy.Strategy {
 	for i := range p.Profiles {
 		if ours := policy.StrategiesOf(&p.Profiles[i]); len(ours) > 0 {
@@ -47,8 +48,8 @@ func Planned(p *api.DeschedulerPolicy) []policy.Strategy {
 	return nil
 }
 
-// Unplanned returns the names of the profiles behind the first that also move pods by
-// usage. Where one plan is shown, it is that of the first.
+// Unplanned returns the names of the profiles after the first one that also
+// move pods by usage. If only one plan is shown, it is the first one's.
 func Unplanned(p *api.DeschedulerPolicy) (names []string) {
 	for i := range p.Profiles {
 		if len(policy.StrategiesOf(&p.Profiles[i])) > 0 {
@@ -87,14 +88,14 @@ func RequestProtections(factory informers.SharedInformerFactory, p *api.Deschedu
 }
 
 // protectsStorageClasses reports whether protection depends on the storage
-// classes of claims, so that claims have to be known.
+// classes of claims, in which case claims have to be known.
 func protectsStorageClasses(args *defaultevictor.DefaultEvictorArgs) bool {
 	config := args.PodProtections.Config
 	return config != nil && config.PodsWithPVC != nil && len(config.PodsWithPVC.ProtectedStorageClasses) > 0
 }
 
-// ReadsTransitions reports whether PodLifeTime uses the time since a condition
-// of a pod changed; no other plugin can.
+// ReadsTransitions reports whether PodLifeTime uses the time since a pod
+// condition changed; no other plugin can.
 func ReadsTransitions(p *api.DeschedulerPolicy) bool {
 	for args := range argsOf[*podlifetime.PodLifeTimeArgs](p) {
 		if slices.ContainsFunc(args.Conditions, func(f podlifetime.PodConditionFilter) bool { return f.MinTimeSinceLastTransitionSeconds != nil }) {
@@ -104,7 +105,7 @@ func ReadsTransitions(p *api.DeschedulerPolicy) bool {
 	return false
 }
 
-// argsOf yields the arguments of a type in all profiles.
+// argsOf yields the arguments of one type in all profiles.
 func argsOf[T runtime.Object](p *api.DeschedulerPolicy) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, profile := range p.Profiles {

@@ -9,8 +9,8 @@ import (
 
 // Recover turns, when deferred, a panic into the error of an invalid policy, so
 // that no content of a policy file ends a process. The loader, validation and
-// constructors of upstream's plugins were written for files that a person wrote
-// and may panic on others.
+// constructors of upstream's plugins were written for trusted files and may
+// panic on others.
 func Recover(name string, err *error) {
 	fault := recover()
 	if fault == nil {

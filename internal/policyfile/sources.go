@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// AskedSources returns the usage sources in order: those of the policy or, if it
-// names none, upstream's metricsProviders.
+// AskedSources returns the usage sources in order: the policy's or, if it names
+// none, upstream's metricsProviders.
 func AskedSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.Source {
 	var sources []policy.Source
 	for _, provider := range profiles.MetricsProviders {
@@ -57,12 +57,12 @@ func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy
 	return sources
 }
 
-// serviceAccountTokenFile is where a pod finds the token of its ServiceAccount.
+// serviceAccountTokenFile is where a pod finds its ServiceAccount's token.
 const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// providedToken returns what upstream authenticates with: the token of the
-// Secret that the policy names, else that of the pod's ServiceAccount, but not
-// over plain HTTP.
+// providedToken returns the credentials that upstream uses: the token in the
+// policy's Secret, otherwise the pod's ServiceAccount token, but not over plain
+// HTTP.
 func providedToken(server *api.Prometheus) (file string, secret source.SecretKey) {
 	if server.AuthToken != nil && server.AuthToken.SecretReference != nil {
 		ref := server.AuthToken.SecretReference

@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// A Prometheus source takes the address of metricsProviders if it has none, and
-// with it their token, unless it has a credential of its own.
+// A Prometheus source without an address takes that of metricsProviders, and
+// with it their token unless it has its own credentials.
 func TestProvidedPrometheus(t *testing.T) {
 	profiles := &api.DeschedulerPolicy{MetricsProviders: []api.MetricsProvider{{
 		Source: api.PrometheusMetrics, Prometheus: &api.Prometheus{

@@ -7,20 +7,20 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Reports receives what became of changed policy files.
+// Reports receives the results of policy file changes.
 type Reports interface {
-	// Taken is called for a file in effect, another one than before or the same
-	// again.
+	// Taken is called for a file that took effect, whether another one than before
+	// or the same again.
 	Taken(ctx context.Context, hash string, another bool)
 	Refused(ctx context.Context, err error)
 }
 
-// Replace puts another content of the policy file into effect, unless it is the
-// current one.
+// Replace puts new content of the policy file into effect, unless it is the
+// current content.
 type Replace func(ctx context.Context, content []byte) (another bool, err error)
 
 // Watch applies changes of the policy file until the context ends. known is the
-// content in effect; nil is a policy without a file.
+// content in effect; nil for a policy without a file.
 func Watch(ctx context.Context, path string, known []byte, reports Reports, replace Replace) error {
 	if known == nil {
 		<-ctx.Done()
@@ -34,9 +34,9 @@ func Watch(ctx context.Context, path string, known []byte, reports Reports, repl
 	})
 }
 
-// Apply applies another content, or keeps the current one and reports why. It is
-// not done with valid content that could not be applied: the API server may be
-// unavailable.
+// Apply applies new content, or keeps the current one and reports why. It is
+// not done with valid content that could not be applied, because the API server
+// may be unavailable.
 func Apply(ctx context.Context, content []byte, err error, reports Reports, replace Replace) (done bool) {
 	another := false
 	if err == nil {

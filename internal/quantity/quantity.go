@@ -1,8 +1,8 @@
-// Package quantity reads amounts that strangers write, such as "250m".
+// Package quantity reads amounts written by strangers, such as "250m".
 //
 // resource.ParseQuantity and the decoder of resource.Quantity take minutes for
-// "1e-99999999", and their time grows with the square of the digits. What comes
-// from a file or over the network goes through here instead, which refuses such
+// "1e-99999999", and their time grows quadratically with the digits. Amounts
+// from files or the network go through this package instead, which rejects such
 // texts before they are parsed.
 package quantity
 
@@ -17,7 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The longest text and the most digits of an exponent that are parsed.
+// The maximum length of a text, and the maximum number of digits of an
+// exponent.
 const (
 	maxLength         = 64
 	maxExponentDigits = 3
@@ -64,7 +65,7 @@ func (l *List) UnmarshalJSON(data []byte) error {
 			list[name] = resource.Quantity{}
 			continue
 		}
-		text := string(raw) // a number, unless it is in quotes
+		text := string(raw) // a number, unless quoted
 		if strings.HasPrefix(text, `"`) {
 			if err := json.Unmarshal(raw, &text); err != nil {
 				return err

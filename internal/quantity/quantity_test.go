@@ -62,8 +62,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// No list takes long, and what is accepted is what Kubernetes' own decoder makes
-// of it.
+// No list takes long, and an accepted one has the same value as in Kubernetes'
+// own decoder.
 func FuzzList(f *testing.F) {
 	for _, text := range hostile[:8] {
 		f.Add(`{"cpu": "` + text + `"}`)

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// Quorum is how many consecutive responses have to agree: one in between
-	// may be from a proxy with a wrong clock.
+	// Quorum is how many consecutive responses have to agree, because one in
+	// between may come from a proxy with a wrong clock.
 	Quorum = 3
 	// maxAnswers and maxAnswerAge bound the remembered responses. Clocks drift
-	// less in a shorter time.
+	// less over a shorter time.
 	maxAnswers   = 20
 	maxAnswerAge = 2 * time.Minute
-	// slow is how long a response may take. The longer it takes, the less
-	// certain is when the server read its clock.
+	// slow is how long a response may take. The longer it takes, the less certain
+	// it is when the server read its clock.
 	slow = 5 * time.Second
-	// maxSkew is the largest plausible skew; clocks that are further apart
-	// could not agree on certificates either.
+	// maxSkew is the largest plausible skew; clocks that differ more could not
+	// agree on certificates, either.
 	maxSkew = 365 * 24 * time.Hour
 	// dateUnit is the resolution of a server's Date.
 	dateUnit = time.Second
@@ -26,7 +26,7 @@ const (
 // Tolerance is the largest skew of the local clock that is not corrected.
 const Tolerance = 2 * time.Second
 
-// span is the range of the possible skew, bounds included.
+// span is the range of possible skews, bounds included.
 type span struct{ low, high time.Duration }
 
 func (s span) intersect(other span) span { return span{max(s.low, other.low), min(s.high, other.high)} }
@@ -36,8 +36,8 @@ func (s span) empty() bool { return s.low > s.high }
 // distance returns how far a skew is from the nearest possible one.
 func (s span) distance(skew time.Duration) time.Duration { return max(s.low-skew, skew-s.high, 0) }
 
-// correction returns the correction of the local clock: 0 if that may be right
-// to within Tolerance.
+// correction returns the correction for the local clock: 0 if that may be right
+// within Tolerance.
 func (s span) correction() time.Duration {
 	if s.distance(0) <= Tolerance {
 		return 0
@@ -79,8 +79,8 @@ func (a *answers) add(heard answer) {
 	*a = slices.Delete(kept, 0, max(len(kept)-maxAnswers, 0))
 }
 
-// agreed returns the span that the newest answers agree on, as far back as they
-// do, or false if fewer than Quorum do.
+// agreed returns the span on which the newest answers agree, as far back as
+// they do, or false if fewer than Quorum do.
 func (a answers) agreed() (span, bool) {
 	if len(a) == 0 {
 		return span{}, false

@@ -3,11 +3,11 @@
 // Evenkeel compares times of several machines: its own, those in objects'
 // metadata and those of samples. On a machine whose clock is minutes off, all
 // of these comparisons would be wrong. Responses of the API server carry its
-// time in whole seconds. From them this package determines the skew of the
-// local clock, and corrects it only by what is certain: several consecutive
-// responses have to agree on more than Tolerance. Callers must wrap only
-// clients of the API server itself: kubelets, aggregated APIs and proxied
-// requests bring the time of other clocks.
+// time in whole seconds. From these, the package determines the skew of the
+// local clock. It corrects only what is certain: several consecutive responses
+// have to agree on more than Tolerance. Callers must wrap only clients of the
+// API server itself, because kubelets, aggregated APIs and proxied requests
+// return the time of other clocks.
 //
 // The correction may jump, so waits and measured durations must use Local.
 package servertime
@@ -24,7 +24,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// offset, a duration, shifts the local clock; tests that need processes whose
+// offset is a duration that shifts the local clock; tests with processes whose
 // clocks differ set it at link time.
 var offset string
 
@@ -57,10 +57,11 @@ type Clock struct {
 // New returns a Clock that equals now until responses have been read.
 func New(now func() time.Time) *Clock { return &Clock{local: now} }
 
-// Now returns the time of the API server's clock, as far as it is known.
+// Now returns the time of the API server's clock, as far as known.
 func (c *Clock) Now() time.Time { return c.local().Add(c.Skew()) }
 
-// Local returns the time of the local clock. No correction makes it jump.
+// Local returns the time of the local clock. It never jumps because of a
+// correction.
 func (c *Clock) Local() time.Time { return c.local() }
 
 // Skew returns the corrected difference, API server's time minus local time: 0

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Responses without a time of the API server leave the clock as it is, and come
-// through unchanged.
+// Responses without the API server's time leave the clock unchanged, and are
+// passed on unchanged.
 func TestTellsNothing(t *testing.T) {
 	date := func(value string) func(http.Header) {
 		return func(h http.Header) { h["Date"] = []string{value} }
@@ -45,7 +45,7 @@ func TestTellsNothing(t *testing.T) {
 	}
 }
 
-// Odd answers, alone or two in a row or every other, neither correct a clock
+// Odd answers, alone, two in a row or every other one, neither correct a clock
 // nor undo a correction.
 func TestOddAnswers(t *testing.T) {
 	cases := map[string]struct {
@@ -81,8 +81,8 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// A server whose time goes back, as one behind another address may, is followed
-// once it insists.
+// A server whose time goes back, as with another server behind the address, is
+// followed once it persists.
 func TestServerGoesBack(t *testing.T) {
 	w := newWire(time.Hour)
 	clock := New(w.now)
@@ -98,7 +98,7 @@ func TestServerGoesBack(t *testing.T) {
 	}
 }
 
-// A local clock that is set, in either direction and by however much, is
+// A local clock that is set, in either direction and by any amount, is
 // corrected after three answers.
 func TestLocalClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 300 * 24 * time.Hour, -300 * 24 * time.Hour, 10 * time.Second, -10 * time.Second} {
@@ -115,8 +115,8 @@ func TestLocalClockIsSet(t *testing.T) {
 	}
 }
 
-// A clock that is set back while an answer is on its way makes it arrive before
-// it was asked for.
+// If a clock is set back while an answer is in transit, the answer arrives
+// before it was requested.
 func TestAnswerBeforeItsRequest(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	if heard, ok := hear(noon, noon, noon.Add(-time.Minute)); ok {
@@ -138,8 +138,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Many requests at a time, some of them answered oddly, while others ask for
-// the time.
+// Many concurrent requests, some with odd answers, while others read the time.
 func TestParallelAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("n") {

@@ -18,15 +18,15 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// wire is a machine whose clock is off, and the way to a server whose clock is
-// right.
+// wire is a machine whose clock is off, and the connection to a server whose
+// clock is right.
 type wire struct {
 	local time.Time
-	skew  time.Duration // the server's time less the local one
+	skew  time.Duration // the server's time minus the local time
 	// up and down are how long a request and its answer travel.
 	up, down time.Duration
-	// spoil, which may be nil, changes an answer's headers; status is the
-	// answer's where it is not zero.
+	// spoil, which may be nil, changes a response's headers; status is the
+	// response's status unless it is zero.
 	spoil  func(http.Header)
 	status int
 }
@@ -48,7 +48,7 @@ func (w *wire) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: cmp.Or(w.status, http.StatusOK), Header: header, Body: http.NoBody}, nil
 }
 
-// ask makes n requests, a good second apart.
+// ask makes n requests, slightly more than a second apart.
 func (w *wire) ask(t *testing.T, clock *Clock, n int) {
 	t.Helper()
 	for range n {
@@ -62,11 +62,11 @@ func (w *wire) ask(t *testing.T, clock *Clock, n int) {
 	}
 }
 
-// off is how far a clock is from the server's.
+// off returns a clock's difference from the server's.
 func (w *wire) off(clock *Clock) time.Duration { return clock.Now().Sub(w.local.Add(w.skew)).Abs() }
 
-// A clock that is off by more than the tolerance is corrected to well below it,
-// any other is left as it is.
+// A clock that is off by more than the tolerance is corrected to well below it;
+// any other is left unchanged.
 func TestCorrects(t *testing.T) {
 	cases := map[string]struct {
 		skew     time.Duration
@@ -117,9 +117,9 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// What is corrected once is not touched by less than the tolerance, is
-// corrected again by more, and not at all once the local clock is right; each
-// change is logged, and nothing else.
+// A correction is not changed by less than the tolerance, is adjusted for more,
+// and is removed once the local clock is right; each change is logged, and
+// nothing else.
 func TestFollowsTheClock(t *testing.T) {
 	w, log := newWire(time.Minute), new(bytes.Buffer)
 	clock := New(w.now)
@@ -184,8 +184,9 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// The skew always lies in what honest answers agree on, whatever the ways and
-// phases, and that is narrower than a second once there are some.
+// The skew always lies in the range on which honest answers agree, whatever the
+// delays and phases, and that range is narrower than a second after a few
+// answers.
 func TestAgreementHoldsTheSkew(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
@@ -220,8 +221,8 @@ func TestAgreementHoldsTheSkew(t *testing.T) {
 	}
 }
 
-// The monotonic reading survives, so that differences of times of a clock that
-// is set meanwhile are right.
+// The monotonic reading is kept, so that time differences are right even if the
+// clock is set meanwhile.
 func TestKeepsTheMonotonicReading(t *testing.T) {
 	clock := New(time.Now)
 	clock.correction.Store(int64(time.Hour))
@@ -230,7 +231,7 @@ func TestKeepsTheMonotonicReading(t *testing.T) {
 	}
 }
 
-// In a bubble nothing takes any time, so all responses of a second are the
+// In a bubble nothing takes any time, so all responses within a second are the
 // same.
 func TestAnswersInNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +253,7 @@ func TestAnswersInNoTime(t *testing.T) {
 	})
 }
 
-// Go's own server and client: the time is read off real answers.
+// With Go's own server and client, the time is read from real responses.
 func TestRealServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()

@@ -38,7 +38,7 @@ func (r *reader) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// speaks reports whether a response may be the API server's own and current: a
+// speaks reports whether a response may be current and the API server's own: a
 // proxy answers for an unavailable server with a 5xx status, and a cache sets
 // Age.
 func speaks(response *http.Response) bool {

@@ -73,7 +73,7 @@ func safeguardsOf(e *policy.Eviction) (*safeguards.Rules, error) {
 	}), nil
 }
 
-// numberOrPercent returns a value as the number or the percentage that it is.
+// numberOrPercent returns a value as a number or a percentage.
 func numberOrPercent(value intstr.IntOrString) (number, percent int, err error) {
 	if value.Type == intstr.Int {
 		return int(value.IntVal), 0, nil

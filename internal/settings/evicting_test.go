@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The bounds of an hour are those of the policy: as shipped they fit clusters of
-// all sizes, and a number stays what it is.
+// The hourly bounds are those of the policy: the shipped ones suit clusters of
+// all sizes, and a number is used as is.
 func TestMovesAnHour(t *testing.T) {
 	now := time.Now()
 	number, percent := intstr.FromInt32, intstr.FromString
@@ -64,7 +64,7 @@ func TestMovesAnHour(t *testing.T) {
 				if tc.owner < 0 {
 					n, want = 5_000, ""
 				}
-				// Its namespace has all of the hour, which comes second.
+				// Its namespace may use the whole hour, which is checked second.
 				if got, _ := v.Beside(of, n, 0); got != want {
 					t.Errorf("after %d moves of the owner: %q, want %q", n, got, want)
 				}
@@ -73,14 +73,14 @@ func TestMovesAnHour(t *testing.T) {
 	}
 }
 
-// The bounds hold for what the ledger has of another process.
+// The bounds also apply to moves of another process in the ledger.
 func TestMovesAnHourOfAnotherProcess(t *testing.T) {
 	now, p := time.Now(), policy.Default(kinds.All)
 	set, err := Evicting(&p.Eviction)
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := safeguards.Facts{Pods: &safeguards.Census{}} // nothing is observed yet
+	facts := safeguards.Facts{Pods: &safeguards.Census{}} // nothing has been observed yet
 	for range 2 {
 		facts.Ended = append(facts.Ended, ledger.Move{
 			Intent: ledger.Intent{Namespace: "ns", Owner: cluster.Owner{UID: "rs"}}, State: ledger.Landed, Evicted: now.Add(-50 * time.Minute), Ended: now.Add(-50 * time.Minute),
@@ -94,7 +94,7 @@ func TestMovesAnHourOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// What no validation has seen does not become no bound.
+// Values that were not validated do not become unlimited.
 func TestMovesAnHourThatAreNone(t *testing.T) {
 	for _, set := range []func(*policy.Eviction){
 		func(e *policy.Eviction) { e.MaxMovesPerHour = intstr.FromString("many") },

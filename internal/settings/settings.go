@@ -1,6 +1,6 @@
-// Package settings translates a LoadPolicy into the settings of each room. A
-// policy uses the words of its users; the rooms know nothing of it and use
-// their own.
+// Package settings translates a LoadPolicy into the settings of each package. A
+// policy uses the words of its users; the packages do not know it and use their
+// own words.
 package settings
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
-// resourceNames maps resources to the names that the policy uses for them.
+// resourceNames maps resources to their names in the policy.
 var resourceNames = map[cluster.Resource]corev1.ResourceName{
 	cluster.CPU:    corev1.ResourceCPU,
 	cluster.Memory: corev1.ResourceMemory,
 }
 
-// Observing returns the settings of the Observer, for the strategies that the
+// Observing returns the settings of the Observer for the strategies that the
 // profiles enable.
 func Observing(load *policy.LoadPolicy, strategies []policy.Strategy) (observer.Config, error) {
 	set, err := Lines(load, strategies)
@@ -51,7 +51,7 @@ func Observing(load *policy.LoadPolicy, strategies []policy.Strategy) (observer.
 	}, nil
 }
 
-// Taints returns what the taints of nodes mean.
+// Taints returns the meaning of node taints.
 func Taints(load *policy.LoadPolicy) cluster.TaintRule {
 	return cluster.TaintRule{
 		Leaving: load.Eviction.LeavingTaints, Closing: load.Eviction.ClosingTaints,
@@ -130,7 +130,7 @@ func resourceOf(metric usage.Metric) cluster.Resource {
 	return cluster.CPU
 }
 
-// Windows returns all windows of nodes that are used anywhere.
+// Windows returns all node windows that are used anywhere.
 func Windows(load *policy.LoadPolicy) []usage.Window {
 	var windows []usage.Window
 	for _, set := range load.AllLines() {
@@ -142,7 +142,7 @@ func Windows(load *policy.LoadPolicy) []usage.Window {
 	return append(windows, load.Scoring.Measured.Windows()...)
 }
 
-// Signals returns the metrics with lines that are neither cpu nor memory.
+// Signals returns the metrics with lines other than cpu and memory.
 func Signals(load *policy.LoadPolicy) []usage.Metric {
 	var signals []usage.Metric
 	for _, set := range load.AllLines() {
@@ -155,7 +155,7 @@ func Signals(load *policy.LoadPolicy) []usage.Metric {
 	return signals
 }
 
-// optionalResources returns the resources that have no lines; they need not be
+// optionalResources returns the resources without lines, which need not be
 // known.
 func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
 	optional := [cluster.NumResources]bool{true, true}

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// What a policy measures by reaches the scorer, and the store keeps every
-// window of it though no line names it.
+// The windows used for measured scoring reach the scorer, and the store keeps
+// all of them even though no line uses them.
 func TestMeasuredScoringIsWired(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "policy", "testdata", "examples", "measured.yaml"))
 	if err != nil {

@@ -22,25 +22,25 @@ type Samples struct {
 	signalsOnly bool
 }
 
-// SamplesOf returns what the samples of a policy depend on.
+// SamplesOf returns what the samples under a policy depend on.
 func SamplesOf(load *policy.LoadPolicy, providers []api.MetricsProvider, signalsOnly bool) Samples {
 	s := Samples{usage: load.Usage, windows: Windows(load), signals: Signals(load), providers: providers, signalsOnly: signalsOnly}
-	// These apply after reading; signals has the metrics that are read.
+	// These apply after reading; signals contains the metrics that are read.
 	s.usage.ObservationPeriod, s.usage.MinCoveragePercent, s.usage.Metrics = metav1.Duration{}, 0, nil
 	return s
 }
 
-// Narrowed is what a process reads less than others.
+// Narrowed describes what a process reads less than others do.
 type Narrowed struct {
-	// SignalsOnly leaves out cpu and memory, which no line of the policy is about.
+	// SignalsOnly leaves out cpu and memory, for which the policy has no lines.
 	SignalsOnly bool
-	// MemoryOnly reads the memory of nodes and nothing else, because the names of
-	// other metrics need not exist.
+	// MemoryOnly reads nothing but the memory of nodes, because the other metrics
+	// need not exist.
 	MemoryOnly bool
 }
 
-// SourceEnv returns what a usage source is to read. The caller adds what it reads
-// with.
+// SourceEnv returns what a usage source should read. The caller adds the means
+// to read it.
 func SourceEnv(load *policy.LoadPolicy, source *policy.Source, narrowed Narrowed) access.Env {
 	u := &load.Usage
 	env := access.Env{

@@ -13,9 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Lines returns the one definition of hot. Thresholds of strategies override the
-// LoadPolicy's lines for both halves; two strategies with different ones are a
-// mistake. Pools keep their own.
+// Lines returns the one definition of hot. Thresholds of strategies override
+// the LoadPolicy's lines for both halves; conflicting thresholds of two
+// strategies are an error. Pools keep their own.
 func Lines(load *policy.LoadPolicy, all []policy.Strategy) (*thresholds.Set, error) {
 	base := load.Lines
 	var first *policy.Thresholds
@@ -71,7 +71,7 @@ func rules(load *policy.LoadPolicy, set policy.Lines) []thresholds.Rule {
 	return rules
 }
 
-// relief returns the resource whose moved usage lowers a metric.
+// relief returns the resource whose move lowers a metric.
 func relief(by usage.Metric) cluster.Resource {
 	switch by {
 	case usage.Memory:
@@ -83,7 +83,7 @@ func relief(by usage.Metric) cluster.Resource {
 	}
 }
 
-// levels converts levels; one that is not given becomes infinite.
+// levels converts levels; missing ones become infinite.
 func levels(given policy.Levels, reversed bool) thresholds.Levels {
 	none := math.Inf(1)
 	if reversed {

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
-// Only terminals show colors by themselves; a flag beats that.
+// By default only terminals show colors; a flag overrides that.
 func TestStyleOf(t *testing.T) {
 	env := func(string) string { return "" }
 	for color, want := range map[string]bool{"auto": false, "always": true, "never": false} {
@@ -27,8 +27,8 @@ func TestStyleOf(t *testing.T) {
 	}
 }
 
-// Elsewhere than on a terminal a line comes every 15 seconds; on one it is
-// written over, and taken away in the end.
+// Outside a terminal, a line is written every 15 seconds; on a terminal it is
+// overwritten, and finally removed.
 func TestProgress(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	play := func(p *Progress) {
@@ -55,8 +55,8 @@ func TestProgress(t *testing.T) {
 	play(NewProgress(nil, began))
 }
 
-// Steps say nothing for two seconds, then what is being done, and end with what
-// they belong to.
+// Steps print nothing for two seconds, then the current step, and end with
+// their operation.
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -1,4 +1,4 @@
-// Package testkit holds what tests of several packages need. It decides
+// Package testkit holds helpers for the tests of several packages. It decides
 // nothing; programs must not import it.
 package testkit
 

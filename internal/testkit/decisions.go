@@ -15,7 +15,7 @@ import (
 )
 
 // DecisionsFile returns the path of a file in test/decisions, which holds all
-// recorded decisions and what they were made on.
+// recorded decisions and their inputs.
 func DecisionsFile(t testing.TB, name string) string {
 	t.Helper()
 	folder, err := os.Getwd()
@@ -36,8 +36,8 @@ func DecisionsFile(t testing.TB, name string) string {
 }
 
 // Decisions compares lines of decisions with the recorded ones of that name, or
-// records them where update is set. It shows the first difference only, because all
-// later ones follow from it.
+// records them if update is set. It shows only the first difference, because
+// all later ones follow from it.
 func Decisions(t *testing.T, update bool, name, got string) {
 	t.Helper()
 	path := DecisionsFile(t, name+".txt")
@@ -62,9 +62,9 @@ func Decisions(t *testing.T, update bool, name, got string) {
 	}
 }
 
-// Facts renders a JSON document as a line for each value: its path, after a
-// prefix, and the value. Fractions keep ten digits, because processors that multiply and
-// add in one instruction round the last ones differently.
+// Facts renders a JSON document with one line per value: its path, after a
+// prefix, and the value. Fractions keep ten digits, because processors that
+// multiply and add in one instruction round the last digits differently.
 func Facts(t testing.TB, prefix string, document []byte) string {
 	t.Helper()
 	var value any

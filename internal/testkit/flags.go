@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FlagsPage compares a part of docs/flags.md, or writes it where update is set.
-// The part begins after a comment that ends with the arguments of the go command
-// that writes it.
+// FlagsPage compares a part of docs/flags.md, or writes it if update is set.
+// The part begins after a comment that ends with the arguments of the go
+// command that writes it.
 func FlagsPage(t *testing.T, update bool, page, writer, want string) {
 	t.Helper()
 	content, err := os.ReadFile(page)
@@ -40,10 +40,10 @@ func FlagsOf(c *cobra.Command) string {
 	return fmt.Sprintf("## evenkeel %s\n\n%s.\n\n```text\n%s\n```\n\n%s\n", c.Name(), inCell.Replace(c.Short), c.UseLine(), FlagTable(c.NonInheritedFlags()))
 }
 
-// inCell keeps a text from being read as part of a table or as markup.
+// inCell keeps a text from being interpreted as part of a table or as markup.
 var inCell = strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`, "\n", " ")
 
-// FlagTable returns the flags of a set as a table, by their names.
+// FlagTable returns a table of a set's flags, by name.
 func FlagTable(flags *pflag.FlagSet) string {
 	var text strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {

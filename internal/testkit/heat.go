@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Heat is a cluster as a usage store and the lines have it.
+// Heat is a cluster as seen by a usage store and the lines.
 type Heat struct {
 	View   *usage.View
 	Lines  *thresholds.Resolved
@@ -19,18 +19,19 @@ type Heat struct {
 
 // The nodes of Unsettled.
 const (
-	// StartingNode is measured at 96.6% CPU, 94.6 of it by 12 pods that started four
-	// minutes ago and count for 8.5% until two minutes from now.
+	// StartingNode is measured at 96.6% CPU, of which 94.6 come from 12 pods that
+	// started four minutes ago and count for 8.5% for another two minutes.
 	StartingNode = "starting"
-	// EstimatedNode is measured at 10% CPU and predicted at 53%, because its ten pods
-	// started four minutes ago and count by their requests.
+	// EstimatedNode is measured at 10% CPU and predicted at 53%, because its ten
+	// pods started four minutes ago and count with their requests.
 	EstimatedNode = "estimated"
-	// EndedNode is measured at 72% CPU, 60 of it by a pod that has just ended.
+	// EndedNode is measured at 72% CPU, of which 60 come from a pod that has just
+	// ended.
 	EndedNode = "ended"
-	// UnseenNode is measured at 67% CPU, 65 of it by a pod that started 200 s ago and
-	// was not sampled yet.
+	// UnseenNode is measured at 67% CPU, of which 65 come from a pod that started
+	// 200 s ago and has not been sampled yet.
 	UnseenNode = "unseen"
-	// SpikeNode is at 95% CPU by its newest sample alone.
+	// SpikeNode is at 95% CPU in its newest sample only.
 	SpikeNode = "spike"
 	// CalmNode is at 10% CPU.
 	CalmNode = "calm"
@@ -39,9 +40,9 @@ const (
 // UnsettledAt is when Unsettled is observed.
 var UnsettledAt = time.Date(2026, 3, 1, 5, 28, 0, 0, time.UTC)
 
-// Unsettled is a cluster whose nodes of 10 cores are none of them hot, and most of
-// them measured above their evict line of 65%. Usage is read as shipped, every 15 s:
-// a pod counts from 345 s after its start on.
+// Unsettled is a cluster with nodes of 10 cores, none of which is hot although
+// most are measured above their evict line of 65%. Usage is read as shipped,
+// every 15 s: a pod counts from 345 s after its start.
 func Unsettled(t testing.TB) Heat {
 	t.Helper()
 	store, err := usage.NewStore(usage.Config{
@@ -78,7 +79,8 @@ func Unsettled(t testing.TB) Heat {
 	return h
 }
 
-// unsettled is the cluster some time before UnsettledAt, and what is measured of it.
+// unsettled returns the cluster some time before UnsettledAt, and its
+// measurements.
 func unsettled(now time.Time, before time.Duration) (*cluster.Snapshot, usage.Batch) {
 	snapshot, batch := &cluster.Snapshot{}, usage.Batch{Source: "test", Received: now}
 	measured := now.Add(-time.Second)
@@ -98,7 +100,7 @@ func unsettled(now time.Time, before time.Duration) (*cluster.Snapshot, usage.Ba
 			Owner: cluster.Owner{UID: snapshot.Nodes[last].Node.Name, Kind: "ReplicaSet", Name: "web"}, Requests: cluster.Amounts{requests, 1 << 30},
 		})
 		if age-before < 15*time.Second {
-			return // a rate takes two readings
+			return // a rate requires two readings
 		}
 		batch.Nodes[last].Readings[0].Value += float64(used)
 		if sampled {
@@ -130,7 +132,7 @@ func unsettled(now time.Time, before time.Duration) (*cluster.Snapshot, usage.Ba
 	return snapshot, batch
 }
 
-// withoutPod is a snapshot without one pod.
+// withoutPod returns a snapshot without one pod.
 func withoutPod(snapshot *cluster.Snapshot, name string) *cluster.Snapshot {
 	without := &cluster.Snapshot{}
 	for _, node := range snapshot.Nodes {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// EarlierSystem returns the text about an earlier system with that file name,
-// which stands beside the checkout and not in it; the test is skipped where it
-// does not.
+// EarlierSystem returns the text with that file name about an earlier system,
+// which is stored next to the checkout, not in it; without it the test is
+// skipped.
 func EarlierSystem(t *testing.T, name string) []byte {
 	t.Helper()
 	folder, err := os.Getwd()

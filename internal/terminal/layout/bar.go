@@ -16,7 +16,7 @@ func Bar(percent, line float64, cells int) string {
 	if percent > 0 {
 		full = int(math.Round(min(percent, 100) / 100 * float64(cells)))
 	}
-	if !(line > 0 && line < 100) { // also when NaN
+	if !(line > 0 && line < 100) { // also true for NaN
 		return strings.Repeat("█", full) + strings.Repeat("·", cells-full)
 	}
 	mark := min(int(line/100*float64(cells)), max(cells-2, 0))

@@ -37,7 +37,7 @@ func TestBar(t *testing.T) {
 }
 
 // However few cells there are, a bar fills them, and reaches beyond its mark
-// exactly if the line is passed.
+// exactly if the line is exceeded.
 func TestBarsReachBeyondTheLine(t *testing.T) {
 	for cells := range 60 {
 		for line := 1.0; line < 100; line += 7 {
@@ -55,7 +55,7 @@ func TestBarsReachBeyondTheLine(t *testing.T) {
 	}
 }
 
-// What others have written does not control the terminal.
+// Text written by others cannot control the terminal.
 func TestPrintable(t *testing.T) {
 	if got, want := Printable("n1\x1b[2J\r\nn2 │ ─ é\u202e\xff"), "n1 [2J  n2 │ ─ é  "; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -83,7 +83,7 @@ func TestShortened(t *testing.T) {
 }
 
 // Columns are left out in their order, then names are shortened, and both is
-// said; a wide page has everything.
+// reported; a wide page shows everything.
 func TestTable(t *testing.T) {
 	cases := map[string]struct {
 		page Page
@@ -142,7 +142,7 @@ middle of long names; -o wide shows all.
 	}
 }
 
-// Colors take no room, and what others have written gives none.
+// Colors take no space, and text written by others produces none.
 func TestColors(t *testing.T) {
 	p := Page{Style: Style{Width: 30, Color: true}}
 	p.Line(Bold, "NODES\x1b[31m")
@@ -159,7 +159,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// Who cannot be written to is an error.
+// An output that cannot be written to is an error.
 func TestFlushFails(t *testing.T) {
 	full := errors.New("disk full")
 	if err := new(Page).Flush(failing{full}); !errors.Is(err, full) {

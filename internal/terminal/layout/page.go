@@ -25,7 +25,7 @@ type Page struct {
 	less []string // what was left out
 }
 
-// Line prints a line as it is.
+// Line prints a line unwrapped.
 func (p *Page) Line(color Color, text string) { p.put(p.Paint(color, Printable(text))) }
 
 func (p *Page) put(line string) { p.text.WriteString(strings.TrimRight(line, " ") + "\n") }

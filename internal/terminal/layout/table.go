@@ -35,7 +35,7 @@ func (c *Column) Add(text string) {
 	c.Paint(color, text)
 }
 
-// Paint adds a cell of a color.
+// Paint adds a cell in a color.
 func (c *Column) Paint(color Color, text string) {
 	c.cells, c.colors = append(c.cells, Printable(text)), append(c.colors, color)
 }
