@@ -28,8 +28,9 @@ RACE := $(if $(shell command -v gcc),-race)
 # needs a browser that is not kept waiting to test-browser.
 NEEDS_CLUSTER := /test/cluster(/e2e.*|/cmd/demo|/cmd/throughput|/browser)?$$
 
-# What go test vets by itself, dependencies included, vet has vetted.
-TEST_FLAGS ?= -shuffle=on -vet=off
+# What go test vets by itself, dependencies included, vet has vetted. Parallel tests
+# wait for usage or for the network more than for a processor.
+TEST_FLAGS ?= -shuffle=on -vet=off -parallel=8
 # Which end-to-end cases are run, and how; see `go run ./cmd/e2e --help`.
 E2E_TIER ?= test
 E2E_FLAGS ?=

@@ -13,10 +13,7 @@ import (
 // For every random cluster and sequence of moves, undone moves and syncs, each
 // result equals that of the plugins over a snapshot built from scratch.
 func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
-	clusters := 150
-	if testing.Short() {
-		clusters = 20
-	}
+	const clusters = 40
 	o := newOracle(t)
 	for seed := range uint64(clusters) {
 		w := newRandomWalk(t, seed, o)

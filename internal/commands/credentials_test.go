@@ -20,6 +20,7 @@ import (
 // A policy from elsewhere can name a file or Secret that only the caller may read.
 // Commands that look send it to the policy's server only if asked to.
 func TestCredentialsAreNotSentUnasked(t *testing.T) {
+	t.Parallel()
 	commands := map[string]func(context.Context, flags.Options, io.Writer) error{
 		"doctor": func(ctx context.Context, o flags.Options, out io.Writer) error {
 			return Doctor(ctx, o, DoctorOptions{Format: "json", Mode: "serve"}, out)
@@ -79,6 +80,7 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 
 // Without any usage the reason for that is the error.
 func TestPlanNamesWhatWasNotSent(t *testing.T) {
+	t.Parallel()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := strings.Replace(quick, "{type: MetricsServer}", "{type: Prometheus, prometheus: {address: 'https://stranger.example', bearerTokenSecret: {namespace: kube-system, name: admin, key: token}}}", 1)
 	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
@@ -95,6 +97,7 @@ func TestPlanNamesWhatWasNotSent(t *testing.T) {
 // A plan is made by real usage alone, so it does not read the token that the policy
 // names for upstream's plugins.
 func TestPlanReadsNoTokenForOtherPlugins(t *testing.T) {
+	t.Parallel()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := `apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,37 +94,45 @@ profiles:
 // What is shown of a policy that moves nothing by real usage is that, and no move of
 // another policy.
 func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(file, []byte(duplicatesOnly), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	options := flags.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: file}
-	for _, format := range []string{"table", "json"} {
-		var out bytes.Buffer
-		if err := Plan(t.Context(), options, PlanOptions{Format: format, Progress: io.Discard}, &out); err != nil {
-			t.Fatal(err)
+	plan := func(format string) func(context.Context, io.Writer) error {
+		return func(ctx context.Context, out io.Writer) error {
+			return Plan(ctx, options, PlanOptions{Format: format, Progress: io.Discard}, out)
 		}
-		want := []string{"Nothing is planned: " + status.NothingByUsage[:60], "Hot nodes:      1 of 2\n", "Moves:          none"}
-		if format == "json" {
-			want = []string{`"closed": "` + status.NothingByUsage + `"`, `"moves": []`, `"hotNodes": 1`}
-		}
-		for _, want := range want {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s: want %q in\n%s", format, want, out.String())
+	}
+	for name, tc := range map[string]struct {
+		command func(context.Context, io.Writer) error
+		want    []string
+	}{
+		"a table": {plan("table"), []string{"Nothing is planned: " + status.NothingByUsage[:60], "Hot nodes:      1 of 2\n", "Moves:          none"}},
+		"JSON":    {plan("json"), []string{`"closed": "` + status.NothingByUsage + `"`, `"moves": []`, `"hotNodes": 1`}},
+		"explain": {func(ctx context.Context, out io.Writer) error {
+			return Explain(ctx, options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"node", "n0"}, out)
+		}, []string{"This policy's profiles plan no moves by real usage"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := tc.command(t.Context(), &out); err != nil {
+				t.Fatal(err)
 			}
-		}
-	}
-	var out bytes.Buffer
-	if err := Explain(t.Context(), options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"node", "n0"}, &out); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "This policy's profiles plan no moves by real usage") {
-		t.Errorf("explain says\n%s", out.String())
+			for _, want := range tc.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("want %q in\n%s", want, out.String())
+				}
+			}
+		})
 	}
 }
 
 // Beside a node that is measured above its evict line a plan says why it is not hot.
 func TestPlanWhilePodsStart(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(file, []byte(strings.Replace(quick, "startup: 0s", "startup: 3m", 1)), 0o600); err != nil {
 		t.Fatal(err)

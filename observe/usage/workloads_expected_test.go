@@ -87,7 +87,7 @@ func TestAWorkloadIsWatchedOnceThereIsRoom(t *testing.T) {
 	part := store.config.Recurs.Part(at(3600).Unix())
 	store.owners.part = part
 	for i := range mostWorkloads {
-		store.owners.known[Workload(i)] = &workload{}
+		store.owners.known[Workload(i)] = &workload{without: partsWithout - 2} // soon forgotten
 	}
 	hours(t, store, 1, 5, "a")
 	if n := len(store.owners.known); n > 1 {
