@@ -28,7 +28,7 @@ type user struct {
 	master bool
 }
 
-// newUsers gives each part its own identity, so that the audit log
+// newUsers gives each part a separate identity, so that the audit log
 // distinguishes them. kube-scheduler has only the role that Kubernetes ships
 // for it; the others are in system:masters.
 func newUsers() map[Part]user {

@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Age makes the pods of a namespace that much older, in etcd, because an API server lets
-// no client set the time at which an object was created. Watches see the pods change.
+// Age makes the pods of a namespace older, directly in etcd, because an API
+// server does not let clients set an object's creation time. Watches see the
+// pods change.
 func (c *Cluster) Age(ctx context.Context, namespace string, by time.Duration) error {
 	prefix := []byte("/registry/pods/" + namespace + "/")
 	end := bytes.Clone(prefix)

@@ -14,8 +14,8 @@ const (
 	metricResolution = "10s"
 	// apiQPS and apiBurst keep the parts' own throttling out of tests.
 	apiQPS, apiBurst = "500", "1000"
-	// nodeMonitorGrace is long: a loaded machine may delay kwok's Leases, or a
-	// measurement may skip their renewals, and neither must make the nodes
+	// nodeMonitorGrace is long, because a loaded machine may delay kwok's Leases,
+	// or a measurement may skip their renewals, and neither must make the nodes
 	// count as lost.
 	nodeMonitorGrace = 24 * time.Hour
 )
@@ -25,7 +25,7 @@ const (
 func (c *Cluster) URL(part Part) string { return c.urlOf(part) }
 
 // UsageURL returns where kwok serves the usage of a node: as a kubelet's
-// resource metrics and, in the same answer, under node-exporter's names.
+// resource metrics and, in the same response, under node-exporter's names.
 func (c *Cluster) UsageURL(node string) string { return c.urlOf(Kwok) + usagePath(node) }
 
 // urlOf returns where a part listens.
@@ -122,8 +122,8 @@ func (c *Cluster) apiServerArguments() []string {
 		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(c.ports[APIServer]),
 		"--tls-cert-file=" + c.file("serving.crt"), "--tls-private-key-file=" + c.file("serving.key"),
-		// No client has such a certificate, but every part looks for this
-		// authority and complains without it.
+		// No client has such a certificate, but every part looks for this authority
+		// and logs warnings without it.
 		"--client-ca-file=" + c.file("ca.crt"),
 		// The kubernetes Service must not point to loopback, and no pod runs
 		// that would use it.

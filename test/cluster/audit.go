@@ -16,7 +16,7 @@ import (
 type AuditMark int64
 
 // Request is a request that the API server has answered, or a watch that it has
-// begun to serve.
+// started serving.
 type Request struct {
 	// User of a ServiceAccount is "system:serviceaccount:<namespace>:<name>".
 	User, Verb string
@@ -25,11 +25,11 @@ type Request struct {
 	Group, Resource, Namespace, Name string
 	// Code is the HTTP status.
 	Code int
-	// DryRun means that nothing was to be stored.
+	// DryRun means that nothing was stored.
 	DryRun bool
 }
 
-// Requests are ordered by their answers.
+// Requests are ordered by their responses.
 type Requests []Request
 
 // auditEvent is the part of audit.k8s.io/v1 Event that Request needs.
@@ -68,7 +68,7 @@ func (c *Cluster) AuditMark() (AuditMark, error) {
 }
 
 // Audit lists the requests that the API server has answered since the mark; 0
-// is its first start.
+// means since its first start.
 func (c *Cluster) Audit(since AuditMark) (Requests, error) {
 	log, err := os.Open(c.auditLog())
 	if err != nil {
@@ -98,8 +98,7 @@ func readAudit(log io.Reader) (Requests, error) {
 		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, fmt.Errorf("reading a line of the audit log: %w", err)
 		}
-		// A watch is logged when it begins and when it ends; one of them
-		// counts.
+		// A watch is logged when it begins and when it ends; only one of them counts.
 		if watching[event.AuditID] {
 			delete(watching, event.AuditID)
 			continue
@@ -158,7 +157,7 @@ func (r Requests) Forbidden() Requests {
 	return r.Where(func(request Request) bool { return request.Code == http.StatusForbidden })
 }
 
-// RequestKind is what Tally counts by.
+// RequestKind is the key of Tally.
 type RequestKind struct{ User, Verb, Resource string }
 
 // Tally counts requests by user, verb and resource.

@@ -35,8 +35,8 @@ func ModuleDir(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// DefaultBinDir returns the folder of the binaries that tests and the cluster
-// command share.
+// DefaultBinDir returns the folder of the binaries shared by tests and the
+// cluster command.
 func DefaultBinDir(ctx context.Context) (string, error) { return DefaultRelease.BinDir(ctx) }
 
 // Build compiles the parts of a cluster of the default release into binDir.
@@ -80,16 +80,17 @@ func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (
 
 // compilation is one run of `go build`.
 type compilation struct {
-	// what is compiled, in lines of progress.
+	// what is the name of what is compiled, for progress messages.
 	what      string
 	binDir    string
 	arguments []string
 	packages  []string
 }
 
-// compilations returns how the parts are compiled. kwok and metrics-server are
-// of no release and have the module's own requirements, as the default release
-// does; in one run, packages that several need are compiled once.
+// compilations returns how the parts are compiled. kwok and metrics-server
+// belong to no release and use the module's own requirements, as the default
+// release does; in a single run, packages that several parts need are compiled
+// once.
 func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]compilation, error) {
 	run := func(of Release, packages ...string) (compilation, error) {
 		version, err := of.version(ctx, moduleDir)
@@ -148,8 +149,8 @@ func (c *compilation) binaries() []string {
 	return paths
 }
 
-// built reports whether the binaries exist: the go command may have them only
-// in its cache.
+// built reports whether the binaries exist, because the go command may have
+// them only in its cache.
 func (c *compilation) built() bool {
 	for _, binary := range c.binaries() {
 		if info, err := os.Lstat(binary); err != nil || !info.Mode().IsRegular() {
@@ -159,8 +160,8 @@ func (c *compilation) built() bool {
 	return true
 }
 
-// unlink removes links where binaries go: metrics-server was one to the control
-// plane, which the go command would overwrite.
+// unlink removes links at the binaries' paths: metrics-server used to be a link
+// to the control plane, which the go command would overwrite.
 func (c *compilation) unlink() error {
 	for _, binary := range c.binaries() {
 		if _, err := os.Readlink(binary); err != nil {
@@ -178,7 +179,7 @@ func (c *compilation) unlink() error {
 func countStale(ctx context.Context, moduleDir string, arguments []string) (int, error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"build", "-n"}, arguments...)...)
 	command.Dir = moduleDir
-	// Commands and errors both come on standard error.
+	// Both commands and errors are written to standard error.
 	out, err := command.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("counting the packages to build: %w: %s", err, out[max(0, len(out)-tailBytes):])

@@ -24,10 +24,11 @@ type Cluster struct {
 	options Options
 	dir     string
 	ports   map[Part]int
-	// peerPort is etcd's second listener, which is not used.
+	// peerPort is the port of etcd's second listener, which is not used.
 	peerPort int
 	caPEM    []byte
-	// removeDir is set if the state folder is ours to remove.
+	// removeDir is set if the state folder belongs to this Cluster and must be
+	// removed.
 	removeDir bool
 
 	config  *rest.Config
@@ -61,7 +62,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare writes every file that the parts read.
+// prepare writes all files that the parts read.
 func prepare(options Options) (*Cluster, error) {
 	binDir, err := filepath.Abs(options.BinDir)
 	if err != nil {
@@ -150,7 +151,7 @@ func (c *Cluster) Stop() error {
 		for _, part := range slices.Backward(parts()) {
 			switch p := c.processes[part]; {
 			case p == nil:
-			case part == APIServer: // it may drain watches for long, and nothing that it loses is needed
+			case part == APIServer: // draining watches may take it long, and nothing that is lost matters
 				p.StopWithin(drainGrace)
 			default:
 				errs = append(errs, p.Stop())

@@ -9,8 +9,8 @@ import (
 	"net/http"
 )
 
-// Compact drops everything but the newest state from etcd, so that no list or
-// watch can begin at an older revision. The API server still serves watches
+// Compact drops everything except the newest state from etcd, so that no list
+// or watch can start at an older revision. The API server still serves watches
 // from its own memory until it is restarted.
 func (c *Cluster) Compact(ctx context.Context) error {
 	var newest struct {

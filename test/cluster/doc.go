@@ -1,11 +1,11 @@
 // Package cluster builds and runs a real local Kubernetes cluster on loopback,
 // using only Go and its modules: etcd, kube-apiserver, kube-controller-manager
-// and kube-scheduler in one multi-call binary, of any release of Kubernetes that
-// there are modules for, metrics-server, and kwok, which simulates the kubelets
-// of any number of nodes. The real code therefore makes every decision that
-// Evenkeel depends on: admission, RBAC, disruption budgets, scheduling, the
-// metrics pipeline. Only containers do not run; annotations on their pods say
-// what they would use.
+// and kube-scheduler in one multi-call binary, of any release of Kubernetes
+// with modules here, metrics-server, and kwok, which simulates the kubelets of
+// any number of nodes. Every decision that Evenkeel depends on is therefore
+// made by the real code: admission, RBAC, disruption budgets, scheduling, the
+// metrics pipeline. Only containers do not run; annotations on their pods set
+// the usage they would have.
 //
 // Callers decide what to put on the cluster and what to expect of it (package
 // scenario has shared scenarios). Invariants: nothing listens outside loopback;

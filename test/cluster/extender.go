@@ -6,9 +6,9 @@ import (
 )
 
 // ExtenderScored reports whether kube-scheduler has asked an extender for
-// scores since its start: only then does this series of its metrics exist.
-// There is none for filter requests, and kube-scheduler asks for no scores when
-// filtering left one node.
+// scores since its start: this series of its metrics exists only then. There is
+// no such series for filter requests, and kube-scheduler does not ask for
+// scores if filtering left one node.
 func (c *Cluster) ExtenderScored(ctx context.Context) (bool, error) {
 	metrics, err := c.Metrics(ctx, Scheduler)
 	if err != nil {

@@ -26,8 +26,8 @@ func (c *Cluster) Kill(part Part) error {
 	return nil
 }
 
-// Shutdown stops a part gracefully and leaves it down until Restart. It is fine
-// if the part is down already.
+// Shutdown stops a part gracefully and leaves it down until Restart. It is not
+// an error if the part is already down.
 func (c *Cluster) Shutdown(part Part) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,8 +45,8 @@ func (c *Cluster) Running(part Part) bool {
 	return p != nil && !p.Ended()
 }
 
-// Restart stops a part if it runs, starts it again on the same port and waits
-// until it is ready.
+// Restart stops a part if it is running, starts it again on the same port and
+// waits until it is ready.
 func (c *Cluster) Restart(ctx context.Context, part Part) error {
 	if err := c.Shutdown(part); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *Cluster) Restart(ctx context.Context, part Part) error {
 		return fmt.Errorf("restarting %s: %w", part, err)
 	}
 	if part == Kwok {
-		// A new kwok would wait until the Leases that the old one held have
+		// Otherwise a new kwok would wait until the Leases held by the old one have
 		// expired.
 		if err := c.removeNodeLeases(ctx); err != nil {
 			return fmt.Errorf("restarting %s: %w", part, err)

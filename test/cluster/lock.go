@@ -9,7 +9,7 @@ import (
 )
 
 // Lock keeps other processes from building into binDir until it is released or
-// the process ends: test binaries run at the same time and share what they
+// the process ends, because test binaries run concurrently and share what they
 // build.
 func Lock(binDir string) (release func() error, err error) {
 	if err := os.MkdirAll(binDir, 0o755); err != nil {

@@ -73,9 +73,9 @@ func (c *Cluster) WaitMetrics(ctx context.Context) error {
 	return nil
 }
 
-// wakeKwok reads the usage of one node that has a pod. kwok begins to watch
-// pods for their usage when it is first asked, and misses all of them in that
-// first answer. Without this call, metrics-server's first reading would get it.
+// wakeKwok reads the usage of one node that has a pod. kwok starts watching
+// pods for their usage when it is first asked, and that first response lacks
+// all of them. Without this call, that would be metrics-server's first reading.
 func (c *Cluster) wakeKwok(ctx context.Context) error {
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running", Limit: 1})
 	if err != nil {
@@ -158,8 +158,8 @@ func (c *Cluster) MeasuredUsage(ctx context.Context) (map[string]NodeLoad, error
 	return loads, nil
 }
 
-// usagePath returns the path under which kwok serves a node's usage, all nodes
-// being on one port.
+// usagePath returns the path under which kwok serves a node's usage; all nodes
+// share one port.
 func usagePath(node string) string { return "/metrics/nodes/" + node + "/metrics/resource" }
 
 func percent(part, whole int64) float64 {

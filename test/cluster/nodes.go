@@ -29,16 +29,17 @@ type NodeTemplate struct {
 	NamePrefix string
 	// CPU and Memory are quantities. Empty: 32 cores, 256Gi.
 	CPU, Memory string
-	// Allocatable is what of them pods may request; an empty quantity is all.
+	// Allocatable is the part of CPU and Memory that pods may request; an empty
+	// quantity means all of it.
 	Allocatable Resources
 	// Pods the node may hold; 0: 110.
 	Pods        int
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
-	// OwnAddresses gives each node its own InternalIP, which no other process
-	// with a cluster uses. All of 127.0.0.0/8 is loopback on Linux without
-	// configuration. kwok keeps its address, which such a node has as its
+	// OwnAddresses gives each node its own InternalIP, which no other process with
+	// a cluster uses. On Linux all of 127.0.0.0/8 is loopback without
+	// configuration. kwok keeps its own address, which such a node has as its
 	// ExternalIP; package exporters listens at the InternalIP and the kubelet's
 	// port.
 	OwnAddresses bool

@@ -9,7 +9,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// Options says what to start. The zero value plus BinDir is a whole cluster
+// Options sets what to start. The zero value plus BinDir is a whole cluster
 // whose scheduler calls no extender.
 type Options struct {
 	// BinDir is where Build put the binaries.
@@ -22,8 +22,8 @@ type Options struct {
 	// PercentageOfNodesToScore of kube-scheduler; 0 leaves its adaptive
 	// default.
 	PercentageOfNodesToScore int32
-	// SchedulerVerbosity is kube-scheduler's -v; from 10 on it logs what each
-	// extender scored.
+	// SchedulerVerbosity is kube-scheduler's -v; from 10 it logs the scores of
+	// each extender.
 	SchedulerVerbosity int
 	// WithoutMetricsServer leaves metrics-server stopped; Restart(ctx,
 	// MetricsServer) starts it later.
@@ -32,8 +32,8 @@ type Options struct {
 	// that, which on a thousand nodes is noticeable work. 0: 40 seconds, as on
 	// a kubelet.
 	NodeLease time.Duration
-	// PodPorts are ports of pods that can be forwarded, each with the port of
-	// this machine that it leads to, in whichever pod it is.
+	// PodPorts are pod ports that can be forwarded, each with the port of this
+	// machine to which it leads, in any pod.
 	PodPorts map[int]int
 }
 
@@ -55,8 +55,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Extender returns the configuration that Evenkeel ships for its extender, at
-// the given URL.
+// Extender returns the shipped kube-scheduler configuration for Evenkeel's
+// extender, at the given URL.
 func Extender(url string) schedulerv1.Extender {
 	return schedulerv1.Extender{
 		URLPrefix:        url,

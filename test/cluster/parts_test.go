@@ -21,8 +21,8 @@ import (
 )
 
 // What tests do to a running cluster: crash and restart its parts, give the
-// scheduler an extender, speak as a ServiceAccount and find its requests in the
-// audit log, hold a deleted pod for its grace period.
+// scheduler an extender, act as a ServiceAccount and find its requests in the
+// audit log, and keep a deleted pod for its grace period.
 func TestPartsCanBeKilledRestartedAndWatched(t *testing.T) {
 	c := start(t, cluster.Options{})
 	if _, err := c.AddNodes(t.Context(), 3, cluster.NodeTemplate{}); err != nil {
@@ -173,7 +173,7 @@ func holdGrace(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// A cluster whose context ends stops all by itself.
+// A cluster whose context ends stops completely without further calls.
 func TestEndOfContextStopsEverything(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := startWith(ctx, t, cluster.Options{})
@@ -188,7 +188,7 @@ func TestEndOfContextStopsEverything(t *testing.T) {
 	}
 }
 
-// A cluster that cannot start says which part and why.
+// The error of a cluster that cannot start names the part and the reason.
 func TestStartWithoutBinariesNamesThePart(t *testing.T) {
 	_, err := cluster.Start(t.Context(), cluster.Options{BinDir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "starting etcd") {

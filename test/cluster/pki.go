@@ -88,8 +88,8 @@ func writePKI(dir string) ([]byte, error) {
 		return nil, err
 	}
 
-	// A separate authority: whoever holds a certificate of it may act as any
-	// user.
+	// A separate authority, because whoever holds a certificate from it may act as
+	// any user.
 	proxyCA, err := newAuthority("evenkeel-test-front-proxy-ca")
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ type Placement struct {
 // Place creates workloads with an exact initial placement and waits until their
 // pods are ready. Nothing pins the pods: Place stops kube-scheduler and binds
 // them through the same API, so replacements go wherever kube-scheduler sends
-// them. A scheduler that was down before stays down.
+// them. If the scheduler was already down, it stays down.
 func (c *Cluster) Place(ctx context.Context, placements ...Placement) error {
 	restart := c.Running(Scheduler)
 	if restart {
@@ -69,7 +69,7 @@ func (c *Cluster) bindAll(ctx context.Context, p Placement) error {
 	return group.Wait()
 }
 
-// slots lists a node once per pod that it gets, in order.
+// slots lists each node once per pod placed on it, in order.
 func (p Placement) slots() []string {
 	var slots []string
 	for node, pods := range p.On {

@@ -22,15 +22,15 @@ const (
 	pollEvery = 50 * time.Millisecond
 
 	// firstPort to firstPort + blocks*blockPorts are below the ports that Linux
-	// gives to outgoing connections, so that none of those occupies a part's
-	// port while it restarts.
+	// uses for outgoing connections, so that none of those occupies a part's port
+	// while it restarts.
 	firstPort, blockPorts, blocks = 20000, 200, 60
 )
 
 // block is the range of ports that belongs to this process until it ends.
 var block struct {
 	mu sync.Mutex
-	// lock is open for as long as the process lives.
+	// lock stays open as long as the process lives.
 	lock *os.File
 	// number counts from 0; next is the offset within the block to try next.
 	number, next int

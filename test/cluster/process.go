@@ -27,8 +27,8 @@ type Process struct {
 	err  error
 }
 
-// StartProcess runs a program that ends with us; errors use the name. The log
-// is appended to.
+// StartProcess runs a program that ends when this process does; errors contain
+// the name. The log is appended to.
 func StartProcess(name, path string, args []string, logPath string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Process) StopWithin(grace time.Duration) bool {
 	if p.Ended() {
 		return true
 	}
-	// An error means that it has just ended, which the wait below notices.
+	// An error means that it has just ended, which the wait below detects.
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	_ = p.command.Process.Signal(syscall.SIGCONT) // a paused process would not get SIGTERM
 	select {

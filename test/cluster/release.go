@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Release is a minor version of Kubernetes that a control plane is built of,
+// Release is a minor version of Kubernetes from which a control plane is built,
 // such as 1.36.
 type Release string
 
-// DefaultRelease is the one that this module itself requires.
+// DefaultRelease is the release that this module itself requires.
 const DefaultRelease Release = "1.36"
 
-// versions is the folder of the module files of other releases: each requires
-// what the control plane alone needs.
+// versions is the folder of module files for other releases: each requires only
+// what the control plane needs.
 const versions = "versions"
 
-// Releases returns those that there are modules for, the oldest first.
+// Releases returns the releases for which there are modules, oldest first.
 func Releases(ctx context.Context) ([]Release, error) {
 	dir, err := ModuleDir(ctx)
 	if err != nil {
@@ -34,11 +34,11 @@ func Releases(ctx context.Context) ([]Release, error) {
 	for _, file := range files {
 		releases = append(releases, Release(strings.TrimSuffix(filepath.Base(file), ".mod")))
 	}
-	slices.Sort(releases) // as text, which is their order from 1.10 to 1.99
+	slices.Sort(releases) // sorted as text, which is the right order from 1.10 to 1.99
 	return releases, nil
 }
 
-// ParseRelease returns a release that there are modules for.
+// ParseRelease returns a release for which there are modules.
 func ParseRelease(ctx context.Context, name string) (Release, error) {
 	releases, err := Releases(ctx)
 	if err != nil {

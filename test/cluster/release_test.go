@@ -49,7 +49,8 @@ func TestReleases(t *testing.T) {
 
 var replaced = regexp.MustCompile(`(?m)^\tk8s\.io/[a-z-]+ => (k8s\.io/[a-z-]+) (v0\.[0-9]+\.[0-9]+)$`)
 
-// wantParts wants a module file to have the parts of Kubernetes at a version.
+// wantParts checks that a module file requires the parts of Kubernetes at a
+// version.
 func wantParts(t *testing.T, file, version string) {
 	t.Helper()
 	content, err := os.ReadFile(file)

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Reset empties the cluster between two cases and waits until all is gone:
-// workloads, pods, disruption budgets, ConfigMaps, Leases and Events outside
-// the system's namespaces, every node, and every other namespace except those
-// in keep. RBAC and priority classes stay: they do no harm.
+// Reset empties the cluster between two cases and waits until everything is
+// gone: workloads, pods, disruption budgets, ConfigMaps, Leases and Events
+// outside the system's namespaces, every node, and every other namespace except
+// those in keep. RBAC and priority classes stay: they do no harm.
 func (c *Cluster) Reset(ctx context.Context, keep ...string) error {
 	namespaces, err := c.userNamespaces(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Cluster) waitEmpty(ctx context.Context, keep []string) error {
 }
 
 // leftover names something that a reset should have removed, or returns "". It
-// deletes again pods that their owner created meanwhile.
+// also deletes pods that their owner has created meanwhile.
 func (c *Cluster) leftover(ctx context.Context, keep []string) (string, error) {
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {

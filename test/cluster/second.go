@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Second is another API server on the same etcd, beside the one that the parts
+// Second is another API server on the same etcd, next to the one that the parts
 // use.
 type Second struct {
 	process *Process
 	url     string
 }
 
-// StartSecond starts one and waits until it is ready. It takes the same
+// StartSecond starts one and waits until it is ready. It accepts the same
 // credentials and has the same certificate.
 func (c *Cluster) StartSecond(ctx context.Context) (*Second, error) {
 	const name = "second-kube-apiserver"
@@ -56,5 +56,5 @@ func (c *Cluster) StartSecond(ctx context.Context) (*Second, error) {
 // URL is where it listens.
 func (s *Second) URL() string { return s.url }
 
-// Stop ends it; nothing that it loses is needed.
+// Stop ends it; nothing that is lost matters.
 func (s *Second) Stop() { s.process.StopWithin(drainGrace) }

@@ -50,9 +50,9 @@ func startWith(ctx context.Context, t *testing.T, options cluster.Options) *clus
 	return c
 }
 
-// A cluster starts, request-skew is placed exactly, metrics-server measures
-// what the pods use, and Reset leaves nothing, so that the next case can be the
-// same.
+// A cluster starts, request-skew is placed exactly, metrics-server measures the
+// pods' usage, and Reset leaves nothing, so that the next case can be
+// identical.
 func TestRequestSkewStandsOnARealCluster(t *testing.T) {
 	c := start(t, cluster.Options{StateDir: filepath.Join(t.TempDir(), "state")})
 	ctx := t.Context()
@@ -73,8 +73,8 @@ func TestRequestSkewStandsOnARealCluster(t *testing.T) {
 	checkUsage(t, story, "measured", 1.5, func() (map[string]cluster.NodeLoad, error) { return c.MeasuredUsage(ctx) })
 
 	reset(t, c)
-	// The same again: nothing of the first case may be left in the way, neither
-	// on the API server nor in a part's memory.
+	// The same again: nothing from the first case may be left, neither on the API
+	// server nor in a part's memory.
 	if _, err := scenario.RequestSkew(ctx, c); err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func reset(t *testing.T, c *cluster.Cluster, keep ...string) {
 	}
 }
 
-// settleTime is how long measured usage may take to be right: it is a rate
-// between two readings, and on a busy machine one of them comes late.
+// settleTime is how long it may take until measured usage is right: it is a
+// rate between two readings, one of which may be late on a busy machine.
 const settleTime = 45 * time.Second
 
-// checkUsage wants each node's usage to be the story's, at once or, if it is
-// measured, in a while.
+// checkUsage checks that each node's usage equals the story's, immediately or,
+// if it is measured, after a while.
 func checkUsage(t *testing.T, story *scenario.Story, kind string, tolerance float64, read func() (map[string]cluster.NodeLoad, error)) {
 	t.Helper()
 	for until := time.Now().Add(settleTime); ; time.Sleep(time.Second) {
@@ -122,7 +122,7 @@ func checkUsage(t *testing.T, story *scenario.Story, kind string, tolerance floa
 	}
 }
 
-// wrongUsage says what is wrong with the usage of nodes; empty if nothing is.
+// wrongUsage describes deviations of nodes' usage; empty if there are none.
 func wrongUsage(story *scenario.Story, tolerance float64, loads map[string]cluster.NodeLoad) string {
 	if len(loads) != len(story.Nodes) {
 		return fmt.Sprintf("that of %d nodes, want %d", len(loads), len(story.Nodes))

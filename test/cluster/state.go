@@ -77,7 +77,7 @@ func (c *Cluster) writeFiles() error {
 	return c.writeSchedulerConfig()
 }
 
-// forwards has kwok forward ports of pods.
+// forwards makes kwok forward ports of pods.
 func forwards(ports map[int]int) (document string) {
 	if len(ports) == 0 {
 		return ""

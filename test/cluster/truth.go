@@ -15,7 +15,7 @@ import (
 // Amounts are CPU in milli-cores and memory in bytes.
 type Amounts struct{ CPUMilli, MemoryBytes int64 }
 
-// NodeTruth is a node and everything that runs on it at one moment, whether or
+// NodeTruth is a node and everything running on it at one moment, whether or
 // not it has been measured.
 type NodeTruth struct {
 	Name string
@@ -35,12 +35,12 @@ type PodTruth struct {
 	Namespace, Name, UID string
 	Started              time.Time
 	Containers           []string
-	// Used is the sum of the containers, each of which has an equal share.
+	// Used is the sum of the containers, which have equal shares.
 	Used Amounts
 }
 
-// Truth returns what every node and pod really uses, as scrapes of kwok show
-// it, sorted by name.
+// Truth returns the real usage of every node and pod according to scrapes of
+// kwok, sorted by name.
 func (c *Cluster) Truth(ctx context.Context) ([]NodeTruth, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

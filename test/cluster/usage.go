@@ -19,8 +19,8 @@ const stolenCPUAnnotation = "evenkeel.io/test-stolen-cpu"
 type NodeLoad struct {
 	CPUPercent    float64
 	MemoryPercent float64
-	// Pods run on the node; the percentages leave out Terminating ones, which
-	// are being deleted.
+	// Pods is the number of pods on the node; the percentages exclude Terminating
+	// ones, which are being deleted.
 	Pods, Terminating int
 }
 
@@ -37,8 +37,8 @@ func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Res
 	return nil
 }
 
-// StealCPU denies a node CPU, as a quantity, as if from its creation on. Only
-// Prometheus with node-exporter's names shows it.
+// StealCPU denies a node an amount of CPU, as if since its creation. Only
+// Prometheus, with node-exporter's metric names, shows it.
 func (c *Cluster) StealCPU(ctx context.Context, node, cpu string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{stolenCPUAnnotation: cpu}}})
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *Cluster) StealCPU(ctx context.Context, node, cpu string) error {
 	return nil
 }
 
-// NodeUsage returns the current true usage of every node: what its bound pods
-// use by their annotations, whether or not it has been measured.
+// NodeUsage returns the current true usage of every node: that of its bound
+// pods according to their annotations, whether or not it has been measured.
 func (c *Cluster) NodeUsage(ctx context.Context) (map[string]NodeLoad, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

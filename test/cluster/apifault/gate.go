@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// gate holds back the bytes of all connections while it is shut, in both
-// directions, as a network does that drops packets: connections stay, new ones
-// are accepted by the kernel and hear nothing, and what was held back arrives
-// once the gate opens.
+// gate holds back the bytes of all connections in both directions while it is
+// shut, like a network that drops packets: connections stay open, new ones are
+// accepted by the kernel but receive nothing, and held bytes arrive once the
+// gate opens.
 type gate struct {
 	mu sync.Mutex
 	// open is closed while bytes may pass.

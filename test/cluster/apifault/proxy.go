@@ -1,10 +1,10 @@
-// Package apifault stands between one process and the API server and has
-// requests go wrong: by rules about verbs and resources, by closing watches,
-// and as a whole, by refusing connections or by holding all bytes back. It ends
-// TLS with the cluster's serving certificate and passes on whatever the client
-// sends to authenticate itself, so the process needs nothing but a kubeconfig
-// file with another address. What goes wrong is the caller's to say; Seen
-// reports what did, for a case that would otherwise prove nothing.
+// Package apifault is a proxy between one process and the API server that makes
+// requests fail: by rules about verbs and resources, by closing watches, and as
+// a whole by refusing connections or holding back all bytes. It ends TLS with
+// the cluster's serving certificate and passes on whatever the client sends to
+// authenticate itself, so the process needs nothing but a kubeconfig file with
+// another address. The caller decides what fails; Seen reports what did,
+// because a case without failures would prove nothing.
 package apifault
 
 import (
@@ -28,12 +28,12 @@ import (
 
 // Config is what a Proxy needs.
 type Config struct {
-	// Target says where the API server is and how its certificate is verified;
-	// its credentials are not used.
+	// Target is the API server's address and how its certificate is verified; its
+	// credentials are not used.
 	Target *rest.Config
 	// CertFile and KeyFile are the serving certificate for loopback.
 	CertFile, KeyFile string
-	// Seed of the lots that rules with a Percent draw.
+	// Seed of the random draws for rules with a Percent.
 	Seed uint64
 }
 
@@ -77,7 +77,7 @@ func Start(ctx context.Context, config Config) (*Proxy, error) {
 		Transport:      transport,
 		FlushInterval:  -1, // watches are streams
 		ModifyResponse: p.listen,
-		ErrorLog:       log.New(io.Discard, "", 0), // an API server that is down is a case, answered with 502
+		ErrorLog:       log.New(io.Discard, "", 0), // an API server that is down is a valid case, answered with 502
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *Proxy) CloseWatches() int {
 	return len(p.watches)
 }
 
-// Seen returns how many requests each kind of effect has met.
+// Seen returns how many requests each kind of effect has affected.
 func (p *Proxy) Seen(kind Kind) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

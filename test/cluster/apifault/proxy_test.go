@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The first rule that matches decides, for as many requests as it says.
+// The first matching rule decides, for the set number of requests.
 func TestRules(t *testing.T) {
 	get := func(verb, resource, subresource string) *request.RequestInfo {
 		return &request.RequestInfo{Verb: verb, Resource: resource, Subresource: subresource}
@@ -142,7 +142,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// answer is what a client gets; its code is 0 if there is none.
+// answer is a client's response; its code is 0 if there is none.
 type answer struct {
 	code, http       int
 	body, retryAfter string
@@ -164,8 +164,8 @@ func (s *site) ask(ctx context.Context, t *testing.T, method, path string) answe
 	return answer{code: response.StatusCode, http: response.ProtoMajor, body: string(body), retryAfter: response.Header.Get("Retry-After")}
 }
 
-// What a rule says happens to a request, over HTTP/2; the client's credentials
-// reach the API server.
+// Rules affect requests as set, over HTTP/2; the client's credentials reach the
+// API server.
 func TestEffects(t *testing.T) {
 	const nodes, eviction = "/api/v1/nodes", "/api/v1/namespaces/shop/pods/hog/eviction"
 	tests := map[string]struct {
@@ -207,8 +207,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// A watch streams until it is closed, and an answer of "too old resource
-// version" is noticed.
+// A watch streams until it is closed, and a "too old resource version" response
+// is detected.
 func TestWatches(t *testing.T) {
 	s := newSite(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/api/v1/nodes?watch=1", nil)
@@ -236,8 +236,8 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// A partition holds a request back until it ends; refused connections fail at
-// once, and the address is the same afterwards.
+// A partition holds a request until it ends; refused connections fail at once,
+// and the address stays the same afterwards.
 func TestPartitionAndRefusal(t *testing.T) {
 	s := newSite(t)
 	s.Partition(true)

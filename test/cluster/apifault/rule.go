@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Kind is one way in which a request to the API server goes wrong.
+// Kind is a way in which a request to the API server fails.
 type Kind string
 
 // The kinds of effects.
@@ -22,7 +22,7 @@ const (
 	Slow Kind = "slow"
 	// Status answers with an HTTP error; the API server never sees the request.
 	Status Kind = "status"
-	// Lost has the API server do what is asked and resets its answer.
+	// Lost lets the API server do what is requested but resets its response.
 	Lost Kind = "lost"
 )
 
@@ -31,8 +31,8 @@ type Effect struct {
 	Kind Kind
 	// Delay is how late Slow passes a request on.
 	Delay time.Duration
-	// Code is the HTTP status of Status. 429 comes as priority and fairness
-	// sends it, 410 as "too old resource version".
+	// Code is the HTTP status of Status. 429 has the form sent by priority and
+	// fairness, 410 that of "too old resource version".
 	Code int
 	// RetryAfter is sent with Status, in whole seconds; 0 is not sent.
 	RetryAfter time.Duration
@@ -49,18 +49,18 @@ func WithStatus(code int, retryAfter time.Duration) Effect {
 	return Effect{Kind: Status, Code: code, RetryAfter: retryAfter}
 }
 
-// Rule is what happens to which requests.
+// Rule sets what happens to which requests.
 type Rule struct {
 	// Verbs are those of RBAC, such as "list" and "watch"; none: all.
 	Verbs []string
 	// Resources include the subresource: "pods", "pods/eviction"; none: all.
 	Resources []string
-	// Namespaces are those of the objects; none: all. Except are the names of
-	// objects that the rule is not about.
+	// Namespaces are the objects' namespaces; none means all. Except are the names
+	// of objects to which the rule does not apply.
 	Namespaces, Except []string
 	// Percent of the matching requests, drawn by lot; 0: all of them.
 	Percent int
-	// Times is for how many requests the rule holds; 0: for all.
+	// Times is the number of requests to which the rule applies; 0 means all.
 	Times  int
 	Effect Effect
 }
@@ -76,7 +76,7 @@ func (r *Rule) matches(info *request.RequestInfo) bool {
 		(len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, info.Namespace)) && !slices.Contains(r.Except, info.Name)
 }
 
-// rules are what holds now; the first that matches decides.
+// rules are the current rules; the first match decides.
 type rules struct {
 	all []Rule
 	// roll returns a number from 0 to 99.
@@ -94,7 +94,7 @@ func (r *rules) effect(info *request.RequestInfo) Effect {
 			continue
 		}
 		if rule.Times == 1 {
-			rule.Times = -1 // it has held for the last time
+			rule.Times = -1 // it has applied for the last time
 		} else if rule.Times > 1 {
 			rule.Times--
 		}

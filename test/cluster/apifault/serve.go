@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// ServeHTTP passes a request on, or has it go wrong.
+// ServeHTTP passes a request on, or makes it fail.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, err := p.infos.NewRequestInfo(r)
 	if err != nil {
@@ -31,7 +31,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Status:
 		refuse(w, effect)
 	case Lost:
-		_ = fault.Record(p.reverse, r) // done and never told
+		_ = fault.Record(p.reverse, r) // done, but the response is lost
 		reset()
 	case Slow:
 		if waited(r.Context(), effect.Delay) {
@@ -73,7 +73,7 @@ func reset() {
 	panic(http.ErrAbortHandler) //nolint:forbidigo // it is net/http's way to end one stream of HTTP/2
 }
 
-// refuse answers with an HTTP error, in the API server's words.
+// refuse answers with an HTTP error in the API server's format.
 func refuse(w http.ResponseWriter, effect Effect) {
 	if effect.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(effect.RetryAfter.Seconds())))
@@ -111,11 +111,11 @@ func waited(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// tooOldWords are in the API server's answer to a watch from a revision that it
-// no longer has, whichever encoding was asked for.
+// tooOldWords occur in the API server's response to a watch from a revision
+// that it no longer has, in every encoding.
 var tooOldWords = []byte("too old resource version")
 
-// listen has the answers to watches searched for tooOldWords.
+// listen searches responses to watches for tooOldWords.
 func (p *Proxy) listen(response *http.Response) error {
 	if response.Request.URL.Query().Has("watch") {
 		response.Body = &listener{ReadCloser: response.Body, proxy: p}

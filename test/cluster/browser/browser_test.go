@@ -27,13 +27,13 @@ var shots = os.Getenv("EVENKEEL_SCREENSHOTS")
 
 // tab is a tab of a browser.
 type tab struct {
-	// t is the test, or the part of it, that uses it.
+	// t is the test, or the part of it, that is using the tab.
 	t   *testing.T
 	ctx context.Context
 
 	mu sync.Mutex
-	// said is what the page wrote to the console, and what the browser reports of
-	// it.
+	// said is what the page wrote to the console, and what the browser reports
+	// about it.
 	said []string
 }
 
@@ -60,7 +60,7 @@ func open(t *testing.T) *tab {
 	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	b := &tab{t: t}
 	var leave context.CancelFunc
-	b.ctx, leave = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // of events that are newer than the library
+	b.ctx, leave = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // about events that are newer than the library
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(b.ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("closing the browser: %v", err)
@@ -112,11 +112,11 @@ func (b *tab) part(t *testing.T, name string, run func(t *testing.T)) {
 
 func (b *tab) do(actions ...chromedp.Action) {
 	b.t.Helper()
-	const patience = time.Minute // of a machine that is busy
+	const patience = time.Minute // for a busy machine
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if b.ctx.Err() == nil && chromedp.FromContext(b.ctx).Target == nil {
-		ctx = b.ctx // the first starts the browser, which a timeout would end
+		ctx = b.ctx // the first call starts the browser, which a timeout would end
 	}
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		b.t.Fatalf("in the browser: %v", err)

@@ -1,3 +1,3 @@
 // Package browser holds the tests of the page in a real browser, against a
-// process of this test that observes as many nodes as it is told.
+// process of this test that observes the given number of nodes.
 package browser

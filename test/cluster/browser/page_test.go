@@ -18,17 +18,17 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// many is as many nodes as the map draws.
+// many is the number of nodes that the map draws.
 const many = 5000
 
-// patience is how long an answer to a click may take on a machine that is busy.
+// patience is how long the response to a click may take on a busy machine.
 const patience = 20 * time.Second
 
-// The page with 5,000 nodes in a real browser. Each part leaves it as it found
-// it; none may write to the console.
+// The page with 5,000 nodes in a real browser. Each part leaves the page as it
+// found it; none may write to the console.
 func TestPage(t *testing.T) {
 	b := open(t)
-	p := start(t, many, time.Minute) // which stops first, while the page is open
+	p := start(t, many, time.Minute) // it stops first, while the page is open
 	p.move("web-0007", name(7), name(1), false)
 	p.move("web-0008", name(8), name(2), true)
 	b.do(chromedp.Navigate(p.url + "/"))
@@ -53,7 +53,7 @@ func TestPage(t *testing.T) {
 func firstScreen(t *testing.T, p *process, b *tab) {
 	const loads = 10
 	var paints [loads]float64
-	for i := range paints { // the first pays for the browser's start
+	for i := range paints { // the first one includes the browser's start
 		b.until("performance.getEntriesByName('first-contentful-paint').length > 0", patience)
 		b.read("performance.getEntriesByName('first-contentful-paint')[0].startTime", &paints[i])
 		if i < loads-1 {
@@ -166,7 +166,7 @@ func click(t *testing.T, _ *process, b *tab) {
 func keyboard(t *testing.T, _ *process, b *tab) {
 	const label, on = "document.getElementById('cursor').getAttribute('aria-label')", "document.activeElement.id === 'cursor'"
 	b.do(chromedp.Evaluate("document.querySelector('.skip').focus()", nil))
-	for n := 0; ; n++ { // it is reached by Tab alone
+	for n := 0; ; n++ { // it can be reached with Tab alone
 		var is bool
 		if b.read(on, &is); is {
 			break
@@ -212,7 +212,8 @@ func phone(t *testing.T, _ *process, b *tab) {
 	b.explained(t, name(i))
 }
 
-// contrasts are how far texts stand out from the page, as WCAG counts it.
+// contrasts are the contrast ratios of texts against the page, as defined by
+// WCAG.
 const contrasts = `(() => {
 	const luminance = text => text.match(/[\d.]+/g).slice(0, 3).map(v => v / 255)
 		.map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
@@ -245,8 +246,8 @@ func contrast(t *testing.T, _ *process, b *tab) {
 	}
 }
 
-// liveUpdate has another node become hot, moves begin and end, and the process
-// go away for a client: the page says each within two seconds.
+// liveUpdate makes another node hot, begins and ends moves, and makes the
+// process unavailable to a client: the page shows each within two seconds.
 func liveUpdate(t *testing.T, p *process, b *tab) {
 	const soon = 2 * time.Second
 	p.set(name(4000), 9900)
@@ -257,11 +258,11 @@ func liveUpdate(t *testing.T, p *process, b *tab) {
 	if b.read("document.title", &title); !strings.HasPrefix(title, "node-4000 is the hottest") {
 		t.Errorf("the title is %q", title)
 	}
-	time.Sleep(time.Second) // moves are said once a second
+	time.Sleep(time.Second) // moves are announced once a second
 	p.move("web-4000", name(4000), name(3), false)
 	took = b.until("document.querySelector('.action').textContent.includes('shop/web-4000 to node-0003')", soon)
 	t.Logf("%d nodes: a move is shown after %v", p.nodes, took.Round(time.Millisecond))
-	// What has the focus keeps it.
+	// The focused element keeps the focus.
 	b.do(chromedp.Evaluate("document.getElementById('cursor').focus()", nil))
 	p.set(name(4000), 3000)
 	p.observer.Sample(t.Context())
@@ -269,7 +270,8 @@ func liveUpdate(t *testing.T, p *process, b *tab) {
 	b.until("document.activeElement.id === 'cursor'", patience)
 }
 
-// withoutScript has the browser run no script: all nodes are there page by page.
+// withoutScript disables scripts in the browser: all nodes are shown, page by
+// page.
 func withoutScript(t *testing.T, p *process, b *tab) {
 	b.do(emulation.SetScriptExecutionDisabled(true))
 	defer b.do(emulation.SetScriptExecutionDisabled(false))
@@ -293,8 +295,8 @@ func withoutScript(t *testing.T, p *process, b *tab) {
 	}
 }
 
-// A small cluster in the states that people see: hot, paused, cooled, and with a
-// source that fails. Each is said without a reload.
+// A small cluster in the states that users see: hot, paused, cooled, and with a
+// failing source. Each is shown without a reload.
 func TestStates(t *testing.T) {
 	const maxAge = 3 * time.Second
 	b := open(t)

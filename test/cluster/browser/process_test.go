@@ -32,8 +32,8 @@ import (
 
 const gib = 1 << 30
 
-// fleet is a source of nodes of 10 cores and 100 GiB, by what a test says that
-// they use.
+// fleet is a source of nodes with 10 cores and 100 GiB and the usage that a
+// test sets.
 type fleet struct {
 	mu     sync.Mutex
 	used   map[string]usagecluster.Amounts
@@ -58,14 +58,14 @@ func (f *fleet) Sample(context.Context, *usagecluster.Snapshot) (usage.Batch, er
 	return batch, f.failed
 }
 
-// set says what a node uses of its 10,000m.
+// set sets a node's usage of its 10,000m.
 func (f *fleet) set(node string, cpu int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used[node] = usagecluster.Amounts{cpu, 40 * gib}
 }
 
-// fail has the source fail.
+// fail makes the source fail.
 func (f *fleet) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,8 +85,8 @@ type process struct {
 
 func name(i int) string { return fmt.Sprintf("node-%04d", i) }
 
-// start serves so many nodes, node-0007 of them hot, whose readings count for
-// maxAge.
+// start serves the given number of nodes, of which node-0007 is hot, with
+// readings that are valid for maxAge.
 func start(t *testing.T, nodes int, maxAge time.Duration) *process {
 	t.Helper()
 	p := &process{fleet: &fleet{used: map[string]usagecluster.Amounts{}}, nodes: nodes, client: fake.NewClientset()}
@@ -190,7 +190,7 @@ func (p *process) ask(t *testing.T, path string, into any) {
 	}
 }
 
-// move records a move and, if it has, ends it.
+// move records a move and, if cancelled, ends it.
 func (p *process) move(pod, from, to string, cancelled bool) {
 	p.observer.Ledger().Record(time.Now(), ledger.Intent{
 		Namespace: "shop", Pod: pod, PodUID: pod, From: from, To: to, TTL: time.Hour,
@@ -201,7 +201,7 @@ func (p *process) move(pod, from, to string, cancelled bool) {
 	}
 }
 
-// setPaused sets or lifts the kill switch, and has the process read it.
+// setPaused sets or lifts the kill switch, and makes the process read it.
 func (p *process) setPaused(t *testing.T, paused bool) {
 	t.Helper()
 	configs := p.client.CoreV1().ConfigMaps("evenkeel")

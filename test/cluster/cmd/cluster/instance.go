@@ -29,7 +29,7 @@ func (i instance) log() string     { return filepath.Join(i.home, "log") }
 func (i instance) upFile() string { return filepath.Join(i.home, "up") }
 
 // running returns the process id of the cluster's process, or 0. The lock on
-// its file, not the number, shows whether it lives: the kernel drops the lock
+// its file shows whether it lives, not the number: the kernel drops the lock
 // with the process and may reuse the number.
 func (i instance) running() int {
 	file, err := os.Open(i.pidFile())

@@ -13,14 +13,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// board is what watches the demo as a dashboard does: a Prometheus, and an
-// extender that only observes, so that it has something to compare.
+// board watches the demo like a dashboard does: with a Prometheus and an
+// extender that only observes.
 type board struct {
 	prometheus *prometheus.Server
 	observer   *evenkeel.Process
 	// extender and metrics are the addresses of the observer.
 	extender, metrics string
-	// empty are the dashboard's queries without data.
+	// empty are the dashboard's queries that have no data.
 	empty []monitoring.Query
 }
 
@@ -36,7 +36,7 @@ const (
 
 func newBoard() (b *board, err error) {
 	b = &board{}
-	if err := os.Setenv("GOMEMLIMIT", memoryLimit); err != nil { // of the processes that are started from here on
+	if err := os.Setenv("GOMEMLIMIT", memoryLimit); err != nil { // for the processes started from here on
 		return nil, err
 	}
 	if b.extender, err = evenkeel.FreeAddress(); err != nil {
@@ -74,8 +74,8 @@ func (b *board) stop() (err error) {
 	return err
 }
 
-// panels lists the queries of the dashboard that had no data since the start,
-// once all that the story did has been scraped, and its moves were judged.
+// panels lists the dashboard's queries without data since the start, after
+// everything in the story has been scraped and its moves were judged.
 func (s *show) panels(ctx context.Context) (err error) {
 	if s.board == nil {
 		return nil
@@ -96,7 +96,7 @@ func (s *show) panels(ctx context.Context) (err error) {
 }
 
 // judged waits until a move has been judged, and for two more scrapes, which a
-// rate takes.
+// rate requires.
 func (b *board) judged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, judgedWithin, fmt.Errorf("no move was judged within %v", judgedWithin))
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// missing are the queries of the dashboard that have no data in a demo, by panel and
-// series, with what it takes that this demo has not.
+// missing are the dashboard's queries that have no data in a demo, by panel and
+// series, with what this demo lacks for them.
 var missing = map[string]map[string]string{
 	byExtender: {
 		"Webhook responses: evenkeel_webhook_responses_total":                            "there is no webhook",
@@ -31,8 +31,8 @@ var missing = map[string]map[string]string{
 	},
 }
 
-// While a demo runs, every query of the dashboard has data, but for those about
-// what this demo does not have, and each has data in one of the demos.
+// While a demo runs, every query of the dashboard has data, except those about
+// what this demo lacks, and each has data in one of the demos.
 //
 //e2e:tier all
 func TestEveryPanelHasData(t *testing.T) {

@@ -84,8 +84,8 @@ func (s *show) close() {
 	}
 }
 
-// raise starts the cluster, with a kube-scheduler that calls Evenkeel or one as
-// it comes, and Evenkeel with only its shipped rights.
+// raise starts the cluster, with a kube-scheduler that calls Evenkeel or a
+// default one, and Evenkeel with only its shipped rights.
 func (s *show) raise(ctx context.Context) (err error) {
 	if s.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (s *show) cool(ctx context.Context) error {
 	}
 }
 
-// newPods shows the other half: new pods are kept off hot nodes as well.
+// newPods shows the other half: new pods are kept off hot nodes, too.
 func (s *show) newPods(ctx context.Context) error {
 	if s.steering != byExtender { // it steers replacements alone
 		return nil
@@ -216,7 +216,7 @@ func (s *show) after(ctx context.Context) error {
 	return s.watch.compare(ctx, evenkeel.Reports(s.listen)+"/status")
 }
 
-// verdict prints a summary, and returns an error if the demo did not end well.
+// verdict prints a summary, and returns an error if the demo failed.
 func (s *show) verdict() error {
 	usage, err := s.cluster.NodeUsage(context.Background())
 	if err != nil {

@@ -17,11 +17,11 @@ const (
 	byWebhook   = "webhook"
 )
 
-// components are the shipped manifests that the API server steers by.
+// components are the shipped manifests for steering through the API server.
 var components = map[string]string{byAdmission: "admission-steering", byWebhook: "admission-steering-webhook"}
 
-// letSteer has the API server steer, where kube-scheduler asks nobody, and
-// returns what `evenkeel serve` is told besides.
+// letSteer makes the API server steer, with a kube-scheduler that calls no
+// extender, and returns additional arguments for `evenkeel serve`.
 func (s *show) letSteer(ctx context.Context) (args []string, err error) {
 	component, is := components[s.steering]
 	if !is {
@@ -42,7 +42,7 @@ func (s *show) letSteer(ctx context.Context) (args []string, err error) {
 	return s.answer(ctx)
 }
 
-// answer makes certificates and has the API server ask the webhook. The
+// answer makes certificates and makes the API server call the webhook. The
 // extender has the same certificate, as the shipped Deployment does.
 func (s *show) answer(ctx context.Context) ([]string, error) {
 	made := filepath.Join(s.dir, "pki")

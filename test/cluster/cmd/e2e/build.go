@@ -19,13 +19,13 @@ import (
 // workplace holds the folders in use.
 type workplace struct {
 	release cluster.Release
-	// module is the folder of this module, binDir that of the binaries, temp
+	// module is the folder of this module, binDir that of the binaries, temp the
 	// one for temporary files.
 	module, binDir, temp string
 }
 
 // build compiles everything before the first case, so that no case waits for a
-// compiler or runs at the same time as one.
+// compiler or runs concurrently with one.
 func build(ctx context.Context, module string, release cluster.Release, tasks []tiers.Case, progress io.Writer) (w workplace, err error) {
 	w.release, w.module = release, module
 	if w.binDir, err = release.BinDir(ctx); err != nil {
@@ -40,7 +40,7 @@ func build(ctx context.Context, module string, release cluster.Release, tasks []
 	if err := evenkeel.BuildSimulator(ctx, w.binDir); err != nil {
 		return w, err
 	}
-	// The plugin is compiled into the default release's kube-scheduler alone.
+	// The plugin is only compiled into the default release's kube-scheduler.
 	if release == cluster.DefaultRelease {
 		if _, err := evenkeel.BuildScheduler(ctx, w.binDir); err != nil {
 			return w, err
@@ -96,7 +96,7 @@ func (w *workplace) compile(ctx context.Context, tasks []tiers.Case, progress io
 
 func (w *workplace) tests() string { return filepath.Join(w.module, "_build", "e2e") }
 
-// summary returns the file for what came of the cases.
+// summary returns the file for the results of the cases.
 func (w *workplace) summary() string {
 	name := "summary.json"
 	if w.release != cluster.DefaultRelease {

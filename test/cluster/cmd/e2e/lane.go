@@ -52,7 +52,7 @@ func (r *runner) hand(ctx context.Context, task tiers.Case) (output []byte, code
 		return r.single(ctx, task)
 	}
 	if r.with != task.Package {
-		_ = r.close() // how another package's control plane ends does not concern this case
+		_ = r.close() // how another package's control plane ends is irrelevant to this case
 	}
 	if r.worker == nil {
 		if r.worker, err = lane.Start(ctx, r.binary(task), r.folder(task), r.binDir, r.temp, testFlags...); err != nil {
@@ -99,7 +99,7 @@ type outcome struct {
 	// ran, failed and skipped are as in the output.
 	ran, failed bool
 	skipped     []string
-	// problems are those that the case itself does not report.
+	// problems are those not reported by the case itself.
 	problems []string
 }
 

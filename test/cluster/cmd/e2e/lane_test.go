@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Of what a failed case wrote, its own messages are repeated in the end, and
-// none of a process's log.
+// The messages of a failed case are repeated at the end, without any process
+// logs.
 func TestComplaints(t *testing.T) {
 	o := outcome{problems: []string{"TestA/b did not run"}, output: `=== RUN   TestA
     crowd_test.go:56: no cycle planned twenty moves

@@ -2,8 +2,8 @@
 // test binary once and hands the cases to several lanes, each with its own
 // control plane, because cases mostly wait. Package tiers finds the cases of a
 // tier; one that does not run is a failure. The control planes can be of any
-// release of Kubernetes that has its modules in versions; cases do not depend
-// on which.
+// Kubernetes release that has modules in versions; cases do not depend on the
+// release.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// The matrix runs the same cases on each release, but for those that it leaves
+// The matrix runs the same cases on each release, except those that it leaves
 // out, and --run narrows both.
 func TestChoose(t *testing.T) {
 	cases, err := tiers.Cases("../..")
@@ -56,7 +56,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// What a release leaves out is on the list of cases that would run, and why.
+// The list of cases that would run includes what a release leaves out, and why.
 func TestListNamesWhatIsLeftOut(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), options{tier: "matrix", kubernetes: "1.35", list: true}, &out); err != nil {

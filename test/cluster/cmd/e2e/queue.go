@@ -23,7 +23,7 @@ type queued struct {
 	seconds float64
 }
 
-// typicalSeconds is what a case is expected to take that has not run before.
+// typicalSeconds is the expected duration of a case that has not run before.
 const typicalSeconds = 40
 
 // newQueue returns a queue of cases. took has the seconds of the last run, by
@@ -43,8 +43,8 @@ func newQueue(cases []tiers.Case, took map[[2]string]float64) *queue {
 	return q
 }
 
-// next returns the next case for a lane that is with a package, or "" at first;
-// false if there are no more.
+// next returns the next case for a lane that is working on a package, or "" at
+// first; false if there are no more.
 func (q *queue) next(with string) (tiers.Case, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// queueOf returns a queue of cases that took so many seconds in the last run; a
-// negative number stands for a case that is new.
+// queueOf returns a queue of cases that took the given seconds in the last run;
+// a negative number means a new case.
 func queueOf(seconds map[string]float64) *queue {
 	var cases []tiers.Case
 	took := map[[2]string]float64{}
@@ -27,7 +27,7 @@ func queueOf(seconds map[string]float64) *queue {
 }
 
 // Two lanes begin with the packages that have most to do, take the longest case
-// first, stay where they are, and in the end help where most is left.
+// first, stay with their package, and finally help where most is left.
 func TestQueue(t *testing.T) {
 	q := queueOf(map[string]float64{"a TestShort": 10, "a TestLong": 100, "b TestB": 90, "c TestC": 30, "a TestNew": -1})
 	var got []string

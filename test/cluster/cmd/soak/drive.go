@@ -26,7 +26,7 @@ const (
 // driver updates the usage on pods.
 type driver struct {
 	stage *stage
-	// nudge makes it check at once, because a pod has come.
+	// nudge makes it check at once because a new pod has arrived.
 	nudge chan struct{}
 	// ready is closed once every pod has its first usage.
 	ready chan struct{}
@@ -77,7 +77,7 @@ func (d *driver) look(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = group.Wait() // no function returns one
+	_ = group.Wait() // the functions return no errors
 }
 
 func (d *driver) patch(ctx context.Context, change soak.Change, late time.Duration) {

@@ -1,7 +1,7 @@
-// Command soak runs Evenkeel for long on a real local cluster whose pods' usage
-// changes continuously, and measures what it does and whether it stays as small
-// as it began. Package soak decides what is counted and when a run has failed;
-// docs/soak.md explains how to read it.
+// Command soak runs Evenkeel for a long time on a real local cluster whose
+// pods' usage changes continuously, and measures what it does and whether its
+// resource usage stays as low as at the start. Package soak decides what is
+// counted and when a run has failed; docs/soak.md explains how to read it.
 package main
 
 import (

@@ -27,7 +27,7 @@ type tally struct {
 	moves      soak.Moves
 	report     *soak.Report
 	now        soak.Now
-	patched    int // up to the minute before
+	patched    int // until the previous minute
 	ledger     int
 	stuck      map[string]bool
 	complaints int
@@ -36,7 +36,8 @@ type tally struct {
 // play starts everything and runs until the time is over or the context ends.
 // The report is nil if the clock never started.
 func (s *stage) play(ctx context.Context) (*soak.Report, error) {
-	// An interrupt ends the run, not the cluster, which the report still needs.
+	// An interrupt ends the run, but not the cluster, which the report still
+	// needs.
 	alive := context.WithoutCancel(ctx)
 	if err := s.raise(alive); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 	return report, errors.Join(err, failed, unknown)
 }
 
-// settle waits until every pod uses what its series says and metrics-server has
+// settle waits until every pod has its series' usage and metrics-server has
 // measured it.
 func (s *stage) settle(ctx context.Context, d *driver) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)

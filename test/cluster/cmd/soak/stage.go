@@ -39,7 +39,7 @@ type stage struct {
 
 	nodes     []string
 	processes []*replica
-	// proxies stand before the API server, one for each process, with --faults.
+	// proxies are in front of the API server, one for each process, with --faults.
 	proxies []*apifault.Proxy
 	// started is when usage began to change.
 	started time.Time
@@ -131,7 +131,7 @@ func (s *stage) raise(ctx context.Context) error {
 	return s.startEvenkeel(ctx, listen)
 }
 
-// furnish adds the nodes and the fleet, exactly where soak.Place puts it.
+// furnish adds the nodes and the fleet, exactly as placed by soak.Place.
 func (s *stage) furnish(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()

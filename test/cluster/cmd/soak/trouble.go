@@ -22,8 +22,8 @@ import (
 const (
 	// elsewhere is the address that the hostile client connects from.
 	elsewhere = "127.0.0.66"
-	// calm is the shortest time between two faults, and storm that of a fault;
-	// both are up to three times as long.
+	// calm is the shortest time between two faults, storm the shortest duration of
+	// one; both are up to three times as long.
 	calm, storm = 20 * time.Second, 7 * time.Second
 )
 
@@ -31,7 +31,7 @@ const (
 type fault struct {
 	name  string
 	rules []apifault.Rule
-	// silent holds all bytes back, refused closes connections and accepts none,
+	// silent holds back all bytes, refused closes connections and accepts none,
 	// blind closes the watches.
 	silent, refused, blind bool
 }
@@ -73,8 +73,8 @@ func (s *stage) wayToAPIServer(ctx context.Context, kubeconfig string, number in
 	return through, p.Kubeconfig(kubeconfig, through)
 }
 
-// makeTrouble starts what the flags ask for and returns how to end it and learn
-// what it was; nil if it was nothing.
+// makeTrouble starts what the flags request and returns a function that ends it
+// and reports what it was; nil if nothing was requested.
 func (s *stage) makeTrouble(ctx context.Context) (end func() (*soak.Trouble, error), err error) {
 	if !s.flags.hostile && !s.flags.faults {
 		return func() (*soak.Trouble, error) { return nil, nil }, nil
@@ -116,8 +116,8 @@ func (s *stage) makeTrouble(ctx context.Context) (end func() (*soak.Trouble, err
 	}, nil
 }
 
-// strike has one process after the other fail, drawn by lot, until the context
-// ends.
+// strike makes one randomly chosen process after another fail, until the
+// context ends.
 func (s *stage) strike(ctx context.Context, made map[string]int) error {
 	lots, all := rand.New(rand.NewPCG(s.flags.shape.Seed, 1)), faults()
 	length := func(least time.Duration) time.Duration { return least + time.Duration(lots.Int64N(int64(2*least))) }
@@ -155,7 +155,7 @@ func end(ctx context.Context, p *apifault.Proxy) error {
 	return p.Accept(ctx)
 }
 
-// pause reports whether the context is still good after so long.
+// pause reports whether the context is still valid after the duration.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

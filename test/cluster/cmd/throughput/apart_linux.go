@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlPlane are what stands on the machines of a control plane, by the names
-// that the kernel keeps 15 characters of.
+// controlPlane are the processes that run on control plane machines, by the
+// names of which the kernel keeps 15 characters.
 var controlPlane = []string{"etcd", "kube-apiserver", "kube-controller", "kube-scheduler"}
 
-// apart has the control plane and kube-schedulers run on the first processor,
-// and this process with all else that it started on the others. Threads that
-// begin later stay where those are that begin them.
+// apart runs the control plane and kube-schedulers on the first processor, and
+// this process with everything else it has started on the others. Threads that
+// start later stay with the threads that start them.
 func apart() error {
 	var first, others unix.CPUSet
 	first.Set(0)

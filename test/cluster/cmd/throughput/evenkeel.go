@@ -56,7 +56,7 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 }
 
 // secure makes certificates and returns the flags to serve with them: one
-// process answers both ways, so that what it does besides is the same.
+// process answers both ways, so that its other work is the same.
 func (s *stage) secure(ctx context.Context, h *handler) (flags []string, err error) {
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {

@@ -63,7 +63,7 @@ func (s *stage) furnish(ctx context.Context) error {
 	return s.Cluster.EnsureNamespace(ctx, wave)
 }
 
-// pods returns the Deployment of the pods that a variant is to place: about 6
+// pods returns the Deployment of the pods that a variant has to place: about 6
 // kB each in kube-scheduler's requests to an extender. Once bound they stay
 // pending, so that the simulated kubelets, which would run elsewhere, use no
 // processor time.

@@ -12,15 +12,15 @@ import (
 
 // handler is an extender of kube-scheduler.
 type handler struct {
-	// url is by plain HTTP, secureURL over mutual TLS if it is needed, with the
+	// url uses plain HTTP; secureURL uses mutual TLS, if needed, with the
 	// certificates in the folder files.
 	url, secureURL, files string
-	// page is its metrics page, where the metric with the label counts its
+	// page is its metrics page, on which the metric with the label counts its
 	// answers.
 	page, metric, label string
 }
 
-// reading holds what the processes report about themselves at one moment.
+// reading holds what the processes report about themselves at a moment.
 type reading struct {
 	asked int
 	// scheduler and handler are their processor time.

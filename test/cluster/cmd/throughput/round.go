@@ -37,7 +37,8 @@ func (s *stage) round(ctx context.Context, v throughput.Variant) (throughput.Fig
 	return figure, errors.Join(err, scheduler.process.Stop(), s.removePods(ctx))
 }
 
-// measure lets kube-scheduler begin and waits until so many pods are bound.
+// measure lets kube-scheduler begin and waits until the given number of pods is
+// bound.
 func (s *stage) measure(ctx context.Context, scheduler *scheduler, pods int, begin func(context.Context) error) (figure throughput.Figure, err error) {
 	if s.flags.apart {
 		if err := apart(); err != nil {
@@ -88,7 +89,7 @@ func (s *stage) bind(ctx context.Context, pods int, begin func(context.Context) 
 	return bindings, nil
 }
 
-// openAudit opens the audit log at its present end.
+// openAudit opens the audit log at its current end.
 func (s *stage) openAudit() (*os.File, error) {
 	mark, err := s.Cluster.AuditMark()
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *stage) openAudit() (*os.File, error) {
 	return log, nil
 }
 
-// holdLease takes the Lease for long, so that no kube-scheduler begins.
+// holdLease takes the Lease for a long time, so that no kube-scheduler begins.
 func (s *stage) holdLease(ctx context.Context) error {
 	if err := s.releaseLease(ctx); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 const (
 	// turns is how many waves a side-by-side variant places per round.
 	turns = 4
-	// catchUp is how long all have before a wave to process the previous one's
-	// removal.
+	// catchUp is how long every process has before a wave to process the removal
+	// of the previous one.
 	catchUp = 500 * time.Millisecond
 )
 

@@ -79,7 +79,7 @@ func (s *stage) needs(what func(throughput.Variant) bool) bool {
 }
 
 // play starts the stage and runs the rounds. The report covers what was
-// finished, whatever the error.
+// finished, even in case of an error.
 func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, error) {
 	report := &throughput.Report{Nodes: s.flags.nodes, Pods: s.flags.pods}
 	if err := s.raise(ctx); err != nil {

@@ -1,6 +1,6 @@
 // Command transcript does what a new user does, on a local cluster with two hot
-// nodes, and writes down what was typed, what came out and how long it took:
-// building, seeing which nodes are hot, a plan with metrics-server and one with
+// nodes, and records what was typed, the output and how long it took: building,
+// seeing which nodes are hot, a plan with metrics-server and one with
 // Prometheus, and relief. It fails if one of them takes too long.
 package main
 

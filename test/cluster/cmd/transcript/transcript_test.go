@@ -81,7 +81,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// What took too long is named, and nothing else: no limit is none.
+// Steps that took too long are named, and nothing else; without a limit no step
+// takes too long.
 func TestLate(t *testing.T) {
 	if err := example.late(); err == nil || err.Error() != "a plan took 2m30s, at most 2m0s" {
 		t.Errorf("got %v", err)
@@ -112,7 +113,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A node is shown if a line has its whole name, and the word that is wanted.
+// A node is shown if a line contains its whole name and the wanted word.
 func TestRowsOf(t *testing.T) {
 	const output = "2 nodes: 1 hot now\nnode-1  97%  hot now\nnode-12: cool now\n"
 	for name, tc := range map[string]struct {
@@ -138,8 +139,8 @@ func TestRowsOf(t *testing.T) {
 	}
 }
 
-// What is typed is run in the user's folder with the kubeconfig, and what comes
-// out is shown and kept, whether it works or not.
+// Typed commands run in the user's folder with the kubeconfig, and their output
+// is shown and kept, whether or not they succeed.
 func TestTypist(t *testing.T) {
 	var echo bytes.Buffer
 	y := typist{dir: t.TempDir(), kubeconfig: "a-kubeconfig", echo: &echo}
@@ -153,8 +154,8 @@ func TestTypist(t *testing.T) {
 	}
 }
 
-// What runs in the background ends when it is stopped, again if need be. That it
-// ended by itself is noticed.
+// A background command ends when it is stopped, and may be stopped again. If it
+// ends on its own, that is detected.
 func TestStart(t *testing.T) {
 	y := typist{dir: t.TempDir(), echo: new(bytes.Buffer)}
 	log := filepath.Join(t.TempDir(), "serve.log")

@@ -18,16 +18,16 @@ import (
 // typist types commands in a folder, with a kubeconfig in the environment.
 type typist struct {
 	dir, kubeconfig string
-	// echo receives what is typed and what comes out.
+	// echo receives what is typed and the output.
 	echo io.Writer
 }
 
-// shell returns a shell that will run what is typed, in a process group of its
-// own.
+// shell returns a shell that will run what is typed, in a separate process
+// group.
 func (y *typist) shell(ctx context.Context, typed string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "bash", "-c", typed)
 	c.Dir = y.dir
-	// Nobody types below a make, which would say so.
+	// A user does not type commands under make, which would set these variables.
 	inherited := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") })
 	c.Env = append(inherited, "KUBECONFIG="+y.kubeconfig)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -78,7 +78,7 @@ func (y *typist) start(ctx context.Context, typed, log string) (*process, error)
 	return p, nil
 }
 
-// failure returns an error if the command has ended, which nobody asked for.
+// failure returns an error if the command has ended without being stopped.
 func (p *process) failure() error {
 	select {
 	case <-p.ended:

@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// listen is where kube-scheduler asks, and reports where serve reports by
-	// default: as in the documents, so that what is typed can be typed again.
+	// listen is the address that kube-scheduler asks, and reports the one where
+	// serve reports by default: the same as in the documentation, so that typed
+	// commands can be repeated.
 	listen, reports = "127.0.0.1:8888", "127.0.0.1:8889"
 	// evictPercent is the evict line of CPU in the policies below.
 	evictPercent = 70
@@ -46,7 +47,7 @@ lines:
   memory: {evict: 80}
 `
 
-// visit is a new user's, on a cluster that has been there before.
+// visit is a new user's session on a cluster that has existed for some time.
 type visit struct {
 	*workshop.Workshop
 	root   string
@@ -57,7 +58,7 @@ type visit struct {
 	log    string // of serve
 }
 
-// open builds the control plane, which a user has.
+// open builds the control plane, which a user already has.
 func open(ctx context.Context, root string, out, progress io.Writer) (*visit, error) {
 	for _, address := range []string{listen, reports} {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
@@ -72,7 +73,7 @@ func open(ctx context.Context, root string, out, progress io.Writer) (*visit, er
 	return &visit{Workshop: w, root: root, typist: typist{echo: out}}, err
 }
 
-// play does all that a new user does.
+// play does everything that a new user does.
 func (v *visit) play(ctx context.Context, settle time.Duration) (*written, error) {
 	if err := v.furnish(ctx, settle); err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (v *visit) play(ctx context.Context, settle time.Duration) (*written, error
 }
 
 // furnish starts the cluster with its hot nodes, metrics-server, Prometheus and
-// Evenkeel's rights, and waits until nothing on it is new.
+// Evenkeel's rights, and waits until nothing in it is new.
 func (v *visit) furnish(ctx context.Context, settle time.Duration) (err error) {
 	if err := v.Start(ctx, cluster.Options{Extenders: []schedulerv1.Extender{cluster.Extender("http://" + listen)}}); err != nil {
 		return err
@@ -126,7 +127,7 @@ func (v *visit) furnish(ctx context.Context, settle time.Duration) (err error) {
 	return v.count(ctx)
 }
 
-// count notes what is on the cluster.
+// count records what is on the cluster.
 func (v *visit) count(ctx context.Context) error {
 	version, err := v.Cluster.Client().Discovery().ServerVersion()
 	if err != nil {
@@ -149,7 +150,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// do types a command and notes the step, with the time that it took.
+// do types a command and records the step and its duration.
 func (v *visit) do(ctx context.Context, s step) (output string, err error) {
 	began := time.Now()
 	s.Output, err = v.typist.run(ctx, s.Typed)
@@ -195,7 +196,8 @@ func (v *visit) planByPrometheus(ctx context.Context) error {
 	})
 }
 
-// planned types a plan, which has to name the hot nodes and a pod to move.
+// planned types a plan command, whose output must name the hot nodes and a pod
+// to move.
 func (v *visit) planned(ctx context.Context, s step) error {
 	output, err := v.do(ctx, s)
 	if err != nil {
@@ -207,8 +209,7 @@ func (v *visit) planned(ctx context.Context, s step) error {
 	return errors.Join(err, rowsOf(output, v.story.Hot))
 }
 
-// relieve serves until no node is above the evict line any more, by what is
-// really used.
+// relieve serves until no node's real usage is above the evict line.
 func (v *visit) relieve(ctx context.Context) error {
 	s := step{
 		Title: "Have it done", Before: "kube-scheduler asks this process as its extender. It runs until no node is above the evict line any more.",
@@ -217,7 +218,7 @@ func (v *visit) relieve(ctx context.Context) error {
 		AtMost: reliefWithin, What: "relief, after the plan",
 	}
 	began := time.Now()
-	serve, err := v.typist.start(context.WithoutCancel(ctx), s.Typed, v.log) // it goes on after the step
+	serve, err := v.typist.start(context.WithoutCancel(ctx), s.Typed, v.log) // it continues after the step
 	if err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func hottest(usage map[string]cluster.NodeLoad) (percent float64) {
 	return percent
 }
 
-// evictions leaves of a log the lines that report evictions.
+// evictions keeps only the lines of a log that report evictions.
 func evictions(log string) string {
 	var b strings.Builder
 	for line := range strings.Lines(log) {
@@ -263,7 +264,7 @@ func evictions(log string) string {
 	return b.String()
 }
 
-// after looks at what came of it.
+// after shows the results.
 func (v *visit) after(ctx context.Context) error {
 	output, err := v.do(ctx, step{
 		Title: "See what became of it", Before: "What the process that serves has watched, and what it did.",

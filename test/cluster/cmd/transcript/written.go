@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The longest that a new user has to wait.
+// The longest times that a new user should have to wait.
 const (
 	hotWithin        = 15 * time.Second // from the build to the hot nodes
 	planWithin       = 2 * time.Minute  // from there to a plan, with metrics-server
@@ -18,7 +18,8 @@ const (
 
 // written is what was typed and seen.
 type written struct {
-	// Release is of Kubernetes, Nodes and Pods what the cluster has.
+	// Release is the Kubernetes release; Nodes and Pods are the numbers in the
+	// cluster.
 	Release     string
 	Nodes, Pods int
 	Steps       []step
@@ -27,16 +28,17 @@ type written struct {
 // step is something typed, what came out, and how long it took.
 type step struct {
 	Title, Before string
-	// File is shown before, if it is set, as a YAML file of that name.
+	// File, if set, is shown before the step as a YAML file with that name.
 	File, Content string
 	Typed, Output string
 	Took          time.Duration
-	// AtMost is the limit for Took; 0 is none. What says what it is the time of.
+	// AtMost is the limit for Took; 0 is none. What describes what the time is
+	// for.
 	AtMost time.Duration
 	What   string
 }
 
-// late returns an error that names each step which took too long.
+// late returns an error that names each step that took too long.
 func (w *written) late() error {
 	var errs []error
 	for _, s := range w.Steps {
@@ -76,8 +78,8 @@ came out, and how long it took. Do not edit it: run that command again.
 // mostLines is how many lines of an output are shown.
 const mostLines = 60
 
-// fold shortens an output, says by how much, and ends it with a line break if it
-// is not empty.
+// fold shortens an output, adds by how much, and ends it with a line break
+// unless it is empty.
 func fold(output string) string {
 	output = strings.TrimRight(output, "\n")
 	if output == "" {
@@ -115,7 +117,7 @@ func rowsOf(output string, nodes []string, words ...string) error {
 // ends are what may follow a name.
 var ends = strings.NewReplacer(":", " ", ",", " ", ".", " ", "\n", " ")
 
-// hasWord reports whether a line has a name that does not go on.
+// hasWord reports whether a line contains a complete name.
 func hasWord(line, name string) bool { return strings.Contains(" "+ends.Replace(line), " "+name+" ") }
 
 func containsAny(line string, words []string) bool {

@@ -1,6 +1,6 @@
 // Package workshop is shared by commands that start a cluster on this machine
-// and try something on it: how they end, where they build and log, and that
-// nothing is left running. What they try is up to them.
+// and run something on it: how they end, where they build and log, and that
+// nothing is left running. What they run is up to them.
 package workshop
 
 import (

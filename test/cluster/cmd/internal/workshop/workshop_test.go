@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What began last ends first, and what cannot be stopped keeps nothing else
-// running.
+// What started last ends first, and something that cannot be stopped does not
+// keep anything else running.
 func TestClose(t *testing.T) {
 	stuck := errors.New("stuck")
 	var w Workshop
@@ -75,7 +75,7 @@ func TestCleanUp(t *testing.T) {
 	}
 }
 
-// Without a folder of logs there is nothing to remove, and none to name.
+// Without a log folder there is nothing to remove and no path to print.
 func TestCleanUpBeforeStart(t *testing.T) {
 	failed := errors.New("failed")
 	var w Workshop
