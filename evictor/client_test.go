@@ -120,12 +120,14 @@ func planned(t *testing.T, gate *gate, move Move) error {
 }
 
 // through has a move made that is in the ledger.
-func through(ctx context.Context, gate *gate, move Move) error { return made(ctx, gate, move, nil) }
+func through(ctx context.Context, gate *gate, move Move) error {
+	return made(ctx, gate, move, anyProfile)
+}
 
 // made has a move made as a cycle for a profile does.
 func made(ctx context.Context, gate *gate, move Move, profile *strategies.Profile) error {
 	e, pod := gate.evictor, aPod(move.Pod, func(p *v1.Pod) { p.Namespace = move.Namespace })
-	return e.evict(ctx, &question{e: e, at: callPhase, cycle: &Cycle{e: e, profile: profile}, move: &move, pod: pod}, e.request(&move, profile))
+	return e.evict(ctx, &question{e: e, at: callPhase, profile: profile, move: &move, pod: pod, eviction: e.request(&move, profile)})
 }
 
 // A move is evicted under its pod's UID, recorded before and in flight after.

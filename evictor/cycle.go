@@ -257,7 +257,9 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool
 	if wait || reason != "" {
 		return Outcome{Move: move, Reason: reason}, wait
 	}
-	err := c.e.evict(ctx, &question{e: c.e, at: callPhase, cycle: c, move: &move, pod: pod}, c.e.request(&move, c.profile))
+	err := c.e.evict(ctx, &question{
+		e: c.e, at: callPhase, cycle: c, profile: c.profile, move: &move, pod: pod, eviction: c.e.request(&move, c.profile),
+	})
 	switch {
 	case err == nil:
 		c.startProbe(pod)
@@ -273,7 +275,7 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool
 
 // check returns why a move must not be made, or that it has to wait.
 func (c *Cycle) check(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
-	q := question{e: c.e, at: recheckPhase, cycle: c, move: move, pod: pod}
+	q := question{e: c.e, at: recheckPhase, cycle: c, profile: c.profile, move: move, pod: pod}
 	a := q.ask(ctx, checks)
 	return a.reason, a.wait || passes(a.reason)
 }

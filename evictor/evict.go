@@ -24,24 +24,24 @@ func (e *Evictor) evictHosted(ctx context.Context, eviction *policyv1.Eviction) 
 	if q.pod != nil {
 		q.move.From = q.pod.Spec.NodeName
 	}
-	return e.evict(ctx, q, eviction)
+	return e.evict(ctx, q)
 }
 
 // evict asks the gate a last time, and has the client make the call. It is the only
 // way to an eviction.
-func (e *Evictor) evict(ctx context.Context, q *question, eviction *policyv1.Eviction) error {
+func (e *Evictor) evict(ctx context.Context, q *question) error {
 	err := q.ask(ctx, checks).error()
 	if err == nil {
 		if e.config.Evictions.DryRun() {
 			e.trial.Add(&q.move.Intent, e.config.Clock.Now())
 		}
-		err = e.config.Evictions.Evict(ctx, q.pod, q.move, eviction)
+		err = e.config.Evictions.Evict(ctx, q.pod, q.move, q.eviction)
 	}
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter}, reason) {
 		return err // the policy rules it out, so it is no attempt that failed
 	}
-	e.config.Metrics.Evicted(eviction.Namespace, eviction.Annotations["reason"], reason)
+	e.config.Metrics.Evicted(q.eviction.Namespace, q.eviction.Annotations["reason"], reason)
 	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does it for upstream's plugins
 		e.config.Evictions.NotifyFailure(q.pod, err)
 	}
@@ -49,11 +49,7 @@ func (e *Evictor) evict(ctx context.Context, q *question, eviction *policyv1.Evi
 }
 
 // request returns the eviction of a planned move in the framework's form and words.
-func (e *Evictor) request(move *Move, profile *strategies.Profile) *policyv1.Eviction {
-	by := strategies.Profile{}
-	if profile != nil {
-		by = *profile
-	}
+func (e *Evictor) request(move *Move, by *strategies.Profile) *policyv1.Eviction {
 	return &policyv1.Eviction{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: move.Namespace, Name: move.Pod, Annotations: map[string]string{
@@ -103,21 +99,17 @@ func (q *question) changed(ctx context.Context) ruling {
 	return unchanged(object, q.move)
 }
 
-// filtered asks the filters of the profile, as the pod is now.
+// filtered asks the filters of the profile.
 func (q *question) filtered(context.Context) ruling {
-	profile := q.cycle.profile
-	if profile == nil {
+	if q.profile.Filter(q.pod) {
 		return ruling{}
 	}
-	if !profile.Filter(q.pod) {
-		return refusing(reasons.ProtectedByDefaultEvictor)
-	}
-	return ruling{}
+	return refusing(reasons.ProtectedByDefaultEvictor)
 }
 
 // filteredLate asks the profile's pre-eviction filters.
 func (q *question) filteredLate(context.Context) ruling {
-	if profile := q.cycle.profile; profile == nil || profile.PreEvictionFilter(q.pod) {
+	if q.profile.PreEvictionFilter(q.pod) {
 		return ruling{}
 	}
 	return refusing(reasons.PreEvictionFilter)

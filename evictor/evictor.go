@@ -75,7 +75,11 @@ type Settings struct {
 	// Recreating are further controllers that start another pod in place of an
 	// evicted one.
 	Recreating []schema.GroupKind
-	Limits     Limits
+	// EvictJobs allows planning to move pods of Jobs. SchedulerNames are the schedulers
+	// whose pods may be moved, because they are steered.
+	EvictJobs      bool
+	SchedulerNames []string
+	Limits         Limits
 	// NotifyFailures: an Event reports each eviction that failed.
 	NotifyFailures bool
 	// Calendar says when evicting is allowed; nil means always.

@@ -9,6 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // The gate answers one question: may this pod go now? It is an ordered list of
@@ -53,6 +54,14 @@ var checks = []check{
 	{"a pod moved ahead of time is quiet", recheckPhase, (*question).busy},
 	{"the destination stays below its line", recheckPhase, (*question).tooHot},
 	{"the safeguards allow the eviction", recheckPhase | callPhase | hostedPhase, (*question).unsafe},
+	{"nothing empties the pod's node", planPhase, (*question).emptied},
+	{"it is no static pod", planPhase, (*question).static},
+	{"it is no pod of a DaemonSet", planPhase, (*question).ofDaemonSet},
+	{"it has a controller", planPhase, (*question).uncontrolled},
+	{"the policy lets pods of its kind go", planPhase, (*question).ofJob},
+	{"its scheduler is steered", planPhase, (*question).scheduledByOthers},
+	{"the strategy is about its namespace", planPhase, (*question).spared},
+	{"what it uses is known", planPhase, (*question).unread},
 	{"the pod is not leaving already", planPhase | recheckPhase, (*question).leaving},
 	{"nothing protects the pod", planPhase | recheckPhase | callPhase, (*question).protected},
 	{"its budget has room", planPhase | recheckPhase, (*question).overBudget},
@@ -64,8 +73,8 @@ var checks = []check{
 	{"earlier moves have settled", planPhase, (*question).unsettled},
 	{"the API server may be asked again", recheckPhase, (*question).backingOff},
 	{"the destination accepts the pod", recheckPhase, (*question).rejected},
-	{"the profile's filters let the pod go", callPhase, (*question).filtered},
-	{"its pre-eviction filters let the pod go", callPhase, (*question).filteredLate},
+	{"the profile's filters let the pod go", planPhase | callPhase, (*question).filtered},
+	{"its pre-eviction filters let the pod go", planPhase | callPhase, (*question).filteredLate},
 }
 
 // ruling is the result of a check; the zero value lets the pod go.
@@ -96,10 +105,15 @@ type question struct {
 	at phase
 	// pod is the pod in the watch, nil if it is gone. Before a call it is read again.
 	pod *v1.Pod
+	// candidate is what a strategy asks about; nil in later phases.
+	candidate *strategies.Candidate
+	// profile is the one that the pod is moved for; nil for an upstream plugin, whose own
+	// has let it go.
+	profile *strategies.Profile
 	// move and cycle are nil while planning, and cycle for an upstream plugin.
 	move  *Move
 	cycle *Cycle
-	// eviction is what an upstream plugin asks for.
+	// eviction is what the API server would be asked for; nil before the call.
 	eviction *policyv1.Eviction
 
 	known    bool // whether owner is
@@ -150,9 +164,8 @@ func (q *question) tally() owners.Tally {
 	return q.e.rememberedTally(q.pod)
 }
 
-// Refuse returns why a pod must not be moved: it is protected, or its owner, a
-// budget or a safeguard forbids it. It is empty for a pod that may be moved.
-func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
-	q := question{e: e, at: planPhase, pod: pod}
+// Refuse returns why no plan of a profile may move a pod; empty if it may.
+func (e *Evictor) Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
+	q := question{e: e, at: planPhase, pod: pod.Object, candidate: pod, profile: profile}
 	return q.ask(context.Background(), checks).reason //nolint:forbidigo // no check of this phase waits for anything
 }

@@ -6,9 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // Of the checks of a phase the first one that refuses, or has the move wait, gives
@@ -82,10 +87,10 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 					change(p)
 				}
 				e, got := p.evictor(), kept{}
-				cycle := e.begin(t.Context(), []Move{moveOf("a")}, nil)
+				cycle := e.begin(t.Context(), []Move{moveOf("a")}, anyProfile)
 				for _, at := range []phase{planPhase, recheckPhase, callPhase, hostedPhase} {
 					move := cycle.left[0]
-					q := question{e: e, at: at, pod: p.pods["a"], move: &move, cycle: cycle, eviction: evictionOf("a")}
+					q := question{e: e, at: at, pod: p.pods["a"], candidate: candidateOf(p.pods["a"]), profile: anyProfile, move: &move, cycle: cycle, eviction: evictionOf("a")}
 					if reason := q.ask(t.Context(), checks).reason; reason != "" {
 						got[at] = reason
 					}
@@ -93,6 +98,71 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 				cycle.closeSession()
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("refused (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// What keeps a pod of a hot node out of every plan, and which reason is given where
+// there are two: the one that says most.
+func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
+	type asked struct {
+		*strategies.Candidate
+		profile strategies.Profile
+		*Settings
+	}
+	ofKind := func(version, kind string) func(*asked) {
+		return func(a *asked) {
+			ref := &a.Object.OwnerReferences[0]
+			ref.APIVersion, ref.Kind = version, kind
+			a.Record = informed.Pod(a.Object)
+		}
+	}
+	refuses := func(*v1.Pod) bool { return false }
+	mirror := func(a *asked) { a.Object.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"} }
+	filter := func(a *asked) { a.profile.Filter = refuses }
+	late := func(a *asked) { a.profile.PreEvictionFilter = refuses }
+	spare := func(a *asked) { a.profile.Spares = func(namespace string) bool { return namespace == "ns" } }
+	protect := func(a *asked) { a.Object.Annotations = map[string]string{"evenkeel.io/evict": "false"} }
+	job := ofKind("batch/v1", "Job")
+	noJobs := func(a *asked) { a.EvictJobs = false }
+	for name, tc := range map[string]struct {
+		change []func(*asked)
+		want   reasons.Reason
+	}{
+		"nothing":                         {nil, ""},
+		"others empty its node":           {[]func(*asked){func(a *asked) { a.Leaving = "ToBeDeletedByClusterAutoscaler" }, mirror}, reasons.NodeLeaving},
+		"a mirror pod":                    {[]func(*asked){mirror, filter}, reasons.MirrorPod},
+		"a pod from a file":               {[]func(*asked){func(a *asked) { a.Object.Annotations = map[string]string{configSource: "file"} }}, reasons.MirrorPod},
+		"a pod from the API server":       {[]func(*asked){func(a *asked) { a.Object.Annotations = map[string]string{configSource: "api"} }}, ""},
+		"a pod of a DaemonSet":            {[]func(*asked){ofKind("apps/v1", "DaemonSet"), filter}, reasons.DaemonSetPod},
+		"a pod without a controller":      {[]func(*asked){func(a *asked) { a.Object.OwnerReferences, a.Record = nil, &cluster.Pod{} }, filter}, reasons.NoController},
+		"a pod of a Job":                  {[]func(*asked){job, noJobs, spare}, reasons.JobPod},
+		"a pod of a Job that may go":      {[]func(*asked){job}, ""},
+		"a pod of a Job of another group": {[]func(*asked){ofKind("batch.volcano.sh/v1alpha1", "Job"), noJobs}, reasons.ControllerUnknown},
+		"one that the policy names": {[]func(*asked){ofKind("batch.volcano.sh/v1alpha1", "Job"), noJobs, func(a *asked) {
+			a.Recreating = []schema.GroupKind{{Group: "batch.volcano.sh", Kind: "Job"}}
+		}}, ""},
+		"another scheduler's pod":        {[]func(*asked){func(a *asked) { a.Object.Spec.SchedulerName = "volcano" }, spare}, reasons.SchedulerNotSteered},
+		"a namespace that is spared":     {[]func(*asked){spare, protect}, reasons.NamespaceExcluded},
+		"a pod that starts":              {[]func(*asked){func(a *asked) { a.Read.Starting = true }, protect}, reasons.PodStarting},
+		"a pod without usage":            {[]func(*asked){func(a *asked) { a.Read.Measured = false }, protect}, reasons.PodUsageUnknown},
+		"a pod that is protected":        {[]func(*asked){protect, filter}, reasons.EvictionDeclined},
+		"a pod that a filter keeps":      {[]func(*asked){filter, late}, reasons.ProtectedByDefaultEvictor},
+		"a pod that a late filter keeps": {[]func(*asked){late}, reasons.PreEvictionFilter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				pod := aPod("a")
+				p.pods["a"] = pod
+				e := p.evictor()
+				a := &asked{candidateOf(pod), *anyProfile, &e.config.Settings}
+				for _, change := range tc.change {
+					change(a)
+				}
+				if got := e.Refuse(a.Candidate, &a.profile); got != tc.want {
+					t.Errorf("refused for %q, want %q", got, tc.want)
 				}
 			})
 		})
@@ -107,7 +177,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 
 // Allow asks what is asked before a call, except what needs the API server.
 func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
-	q := question{e: e, at: callPhase, cycle: &Cycle{}, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
+	q := question{e: e, at: callPhase, cycle: &Cycle{}, profile: anyProfile, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
 	if intent.To == "" || q.pod == nil {
 		q.at = hostedPhase
 	}

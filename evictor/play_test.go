@@ -159,6 +159,7 @@ func (p *play) evictor() *Evictor {
 	config := Config{
 		Observer: p, Cluster: p, Evictions: playClient{client, p}, Clock: p, Progress: p.config.progress,
 		Settings: Settings{
+			EvictJobs: true, SchedulerNames: []string{""},
 			Interval: p.config.interval, Deadline: p.config.deadline, ProbeTimeout: p.config.probeTimeout,
 			OwnerPercent: p.config.ownerPercent, Limits: p.config.limits, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}),
 		},
@@ -473,7 +474,7 @@ func (p *play) runWith(executor *Evictor, names ...string) []string {
 		}
 	}
 	var got []string
-	for _, outcome := range executor.begin(p.t.Context(), moves, nil).run(p.t.Context()) {
+	for _, outcome := range executor.begin(p.t.Context(), moves, anyProfile).run(p.t.Context()) {
 		if outcome.Reason == "" {
 			got = append(got, outcome.Move.Pod)
 			continue

@@ -81,7 +81,7 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 					})
 				}
 				var got []string
-				for _, o := range p.evictor().begin(t.Context(), moves, nil).run(t.Context()) {
+				for _, o := range p.evictor().begin(t.Context(), moves, anyProfile).run(t.Context()) {
 					got = append(got, strings.TrimSuffix(o.Move.Pod+": "+string(o.Reason), ": "))
 				}
 				if diff := cmp.Diff(tc.want, ordered(got)); diff != "" {

@@ -85,11 +85,11 @@ func TestASlowNamespaceHoldsNobodyElseUp(t *testing.T) {
 					for _, name := range []string{"a1", "a2", "b1"} {
 						pod := p.pods[name]
 						hot := name != "b1" || time.Since(p.start) > 10*time.Second
-						if hot && pod != nil && e.Refuse(pod) == "" {
+						if hot && pod != nil && refuse(e, pod) == "" {
 							planned = append(planned, name)
 						}
 					}
-					e.begin(t.Context(), p.tenants(planned...), nil).run(t.Context())
+					e.begin(t.Context(), p.tenants(planned...), anyProfile).run(t.Context())
 					time.Sleep(interval)
 				}
 				i := slices.IndexFunc(p.evicted, func(note string) bool { return strings.HasPrefix(note, "b1@") })

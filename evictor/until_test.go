@@ -66,7 +66,7 @@ func TestDryRunSaysWouldEvict(t *testing.T) {
 			From: move.From, To: move.To,
 		}}
 		ctx, log := logging(t)
-		p.evictor().Make(ctx, &plan, nil)
+		p.evictor().Make(ctx, &plan, anyProfile)
 		if said := log.String(); !strings.Contains(said, "wouldEvict=1") || strings.Contains(said, "evicted=") {
 			t.Errorf("the log of a dry run:\n%s", said)
 		}

@@ -17,8 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -33,6 +35,20 @@ type estate struct {
 	factory informers.SharedInformerFactory
 	ledger  *ledger.Ledger
 	client  *Client
+}
+
+// Refuse asks whether a pod may be moved whose usage is known.
+func (e *estate) Refuse(pod *v1.Pod) reasons.Reason { return refuse(e.Evictor, pod) }
+
+func refuse(e *Evictor, pod *v1.Pod) reasons.Reason { return e.Refuse(candidateOf(pod), anyProfile) }
+
+func candidateOf(pod *v1.Pod) *strategies.Candidate {
+	return &strategies.Candidate{Object: pod, Record: informed.Pod(pod), Read: &usage.PodUsage{Measured: true}}
+}
+
+// anyProfile is one whose filters and strategy let every pod go.
+var anyProfile = &strategies.Profile{
+	Filter: func(*v1.Pod) bool { return true }, PreEvictionFilter: func(*v1.Pod) bool { return true }, Spares: func(string) bool { return false },
 }
 
 // at is a clock that stands.
@@ -66,7 +82,7 @@ func newEstate(t testing.TB, pods ...*v1.Pod) *estate {
 	}
 	e.Evictor, err = New(Config{
 		Observer: p, Cluster: e.watched, Evictions: e.client, Clock: at(noon),
-		Settings: Settings{Recreating: []schema.GroupKind{{Group: "apps", Kind: "CloneSet"}}, OwnerSettle: 3 * time.Minute, Deadline: time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
+		Settings: Settings{EvictJobs: true, SchedulerNames: []string{""}, Recreating: []schema.GroupKind{{Group: "apps", Kind: "CloneSet"}}, OwnerSettle: 3 * time.Minute, Deadline: time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/evictor"
@@ -50,7 +52,8 @@ func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.D
 		},
 		Strategies: []plugin.Strategy{&realusage.Args{}},
 		Evicting: evictor.Settings{
-			Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}), OwnerPercent: 10, MoveTTL: ttl,
+			SchedulerNames: []string{v1.DefaultSchedulerName},
+			Safeguards:     safeguards.New(safeguards.Config{Breaker: lenient}), OwnerPercent: 10, MoveTTL: ttl,
 			Interval: 10 * time.Second, Deadline: 4 * time.Minute, OwnerSettle: settle,
 		},
 	}, newTally())
@@ -86,6 +89,12 @@ func (e *evenkeel) planned(replica int, to string) strategies.Move {
 		Pod:  strategies.Pod{Pod: informed.Pod(pod), Usage: cluster.Amounts{500, 64 << 20}},
 		From: pod.Spec.NodeName, To: to,
 	}
+}
+
+// refuses returns why a pod must not be moved.
+func (e *evenkeel) refuses(pod *v1.Pod) reasons.Reason {
+	of := &strategies.Candidate{Object: pod, Record: informed.Pod(pod), Read: &usage.PodUsage{Measured: true}}
+	return e.evictor.Refuse(of, e.plugins[0].Profile())
 }
 
 // A deploy of a moving pod's owner leaves nothing behind: no move in flight, no
@@ -147,10 +156,10 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.clock = at
-		if got := e.evictor.Refuse(w.replicas[0].pod); got != tc.want {
+		if got := e.refuses(w.replicas[0].pod); got != tc.want {
 			t.Errorf("after %v: refused by %q, want %q", tc.after, got, tc.want)
 		}
-		if got := e.evictor.Refuse(w.replicas[15].pod); got != "" {
+		if got := e.refuses(w.replicas[15].pod); got != "" {
 			t.Errorf("after %v: a pod of another owner is refused by %q", tc.after, got)
 		}
 	}

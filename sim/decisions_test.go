@@ -253,8 +253,8 @@ func shipped(t testing.TB) *Policy {
 			Hot:         thresholds.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
 			MinCoverage: 80, SampleInterval: 15 * time.Second, Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute},
 		},
-		Strategies: []plugin.Strategy{&realusage.Args{}}, Options: plugin.Options{MaxMoves: 100, MinGainPercent: 0.5, SchedulerNames: []string{"default-scheduler"}},
-		Evicting: evictor.Settings{Safeguards: safeguards.New(safeguards.Config{
+		Strategies: []plugin.Strategy{&realusage.Args{}}, Options: plugin.Options{MaxMoves: 100, MinGainPercent: 0.5},
+		Evicting: evictor.Settings{SchedulerNames: []string{v1.DefaultSchedulerName}, Safeguards: safeguards.New(safeguards.Config{
 			MaxPerHour: 300, NodeSettle: time.Minute, MoveTTL: 5 * time.Minute, Cooldown: safeguards.Cooldown{Base: 10 * time.Minute, Max: 6 * time.Hour},
 			Breaker: safeguards.Breaker{MaxPending: 3, PendingAfter: time.Minute, MaxUnready: 3, UnreadyAfter: 5 * time.Minute,
 				MaxRefusedPercent: 50, MaxErrors: 5, Rest: 5 * time.Minute, MaxNotReadyPercent: 33},

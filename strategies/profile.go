@@ -1,6 +1,11 @@
 package strategies
 
-import v1 "k8s.io/api/core/v1"
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/usage"
+)
 
 // Profile is the profile of the DeschedulerPolicy that a strategy plans for.
 type Profile struct {
@@ -9,4 +14,16 @@ type Profile struct {
 	// Filter and PreEvictionFilter are the profile's filters; pods that they refuse
 	// stay.
 	Filter, PreEvictionFilter func(*v1.Pod) bool
+	// Spares reports whether the strategy's arguments exclude the pods of a namespace.
+	Spares func(namespace string) bool
+}
+
+// Candidate is a pod that a strategy would move if it may be moved.
+type Candidate struct {
+	// Object is the pod as the watch has it, Record and Read what was observed of it.
+	Object *v1.Pod
+	Record *cluster.Pod
+	Read   *usage.PodUsage
+	// Leaving is why its node is being emptied by others; empty if it is not.
+	Leaving string
 }

@@ -33,7 +33,7 @@ func Evicting(e *policy.Eviction) (evictor.Settings, error) {
 		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
 		ProbeTimeout: probeTimeout, OwnerSettle: e.OwnerSettle.Duration, OutcomeAfter: e.OutcomeAfter.Duration,
 		OwnerPercent: e.MaxInFlightPercentOfOwner, Safeguards: rules, Calendar: calendar,
-		Recreating: recreating,
+		Recreating: recreating, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
 	}, nil
 }
 

@@ -52,9 +52,8 @@ type Half interface {
 	Observe() strategies.Observed
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
-	// Refuse returns why a pod may not be moved, for reasons outside this
-	// package; empty if it may.
-	Refuse(pod *v1.Pod) reasons.Reason
+	// Refuse returns why a pod may not be moved for a profile; empty if it may.
+	Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
 	// Protection returns why a pod is protected whatever else is moved, and what
 	// says so, such as the key of an annotation; empty if nothing does.
 	Protection(pod *v1.Pod) (reasons.Reason, string)
@@ -83,9 +82,7 @@ type Options struct {
 	// before its node is hot.
 	Recurs forecast.Clock
 	// Unforeseen: nothing is expected, so moves have to save nothing.
-	Unforeseen     bool
-	EvictJobs      bool
-	SchedulerNames []string
+	Unforeseen bool
 	// AcrossZones and AcrossCapacityTypes allow moves to nodes of another zone,
 	// and between spot and other nodes.
 	AcrossZones, AcrossCapacityTypes bool
@@ -94,7 +91,7 @@ type Options struct {
 // OptionsOf returns what a policy says of pods and plans.
 func OptionsOf(e *policy.Eviction) Options {
 	options := Options{
-		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, MinHotTimeSaved: e.MinHotTimeSaved.Duration, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
+		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, MinHotTimeSaved: e.MinHotTimeSaved.Duration,
 		AcrossZones: e.AcrossZones, AcrossCapacityTypes: e.AcrossCapacityTypes,
 		Recurs: forecast.Clock{Period: e.Recurs()}, Unforeseen: e.Forecast == policy.ForecastNone,
 	}
@@ -174,7 +171,9 @@ func (p *Plugin) Is(args policy.Strategy) bool { return policy.Strategy(p.strate
 // Profile returns the profile that the plugin plans for.
 func (p *Plugin) Profile() *strategies.Profile {
 	filters := p.handle.Evictor()
-	return &strategies.Profile{Name: p.deps.Profile, Strategy: p.Name(), Filter: filters.Filter, PreEvictionFilter: filters.PreEvictionFilter}
+	return &strategies.Profile{
+		Name: p.deps.Profile, Strategy: p.Name(), Filter: filters.Filter, PreEvictionFilter: filters.PreEvictionFilter, Spares: p.is.Spares,
+	}
 }
 
 // Balance makes a strategy a plugin that a profile may enable for balancing. The

@@ -5,14 +5,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
-	"sigs.k8s.io/descheduler/pkg/utils"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/observe/usage"
@@ -104,13 +99,7 @@ func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*clu
 		if about != nil && !about(record, object) {
 			continue
 		}
-		pod.Refused = g.plugin.refuse(object, record, &read.Pods[j])
-		if pod.Refused == "" && !g.passes(object, record) {
-			pod.Refused = reasons.PreEvictionFilter
-		}
-		if info.Node.Leaving != "" {
-			pod.Refused = reasons.NodeLeaving
-		}
+		pod.Refused = g.refuse(&strategies.Candidate{Object: object, Record: record, Read: &read.Pods[j], Leaving: info.Node.Leaving})
 		if pod.Refused == "" {
 			pod.Disruption = g.plugin.deps.Half.Disruption(object)
 			g.objects[record] = object
@@ -120,16 +109,21 @@ func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*clu
 	return pods, left, nil
 }
 
-// passes asks the pre-eviction filters, once for pods that are alike: they may
-// look at every node for an answer, and they log it.
-func (g *Pods) passes(object *v1.Pod, record *cluster.Pod) bool {
-	like := template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID)}
-	passes, asked := g.passing[like]
-	if !asked {
-		passes = g.plugin.handle.Evictor().PreEvictionFilter(object)
-		g.passing[like] = passes
+// refuse asks the gate about a pod. It asks the pre-eviction filters once for pods that
+// are alike: they may look at every node for an answer, and they log it.
+func (g *Pods) refuse(pod *strategies.Candidate) reasons.Reason {
+	profile := *g.plugin.Profile()
+	late := profile.PreEvictionFilter
+	profile.PreEvictionFilter = func(object *v1.Pod) bool {
+		like := template{pod.Record.Namespace, pod.Record.Owner.UID, cmp.Or(pod.Record.TemplateHash, pod.Record.UID)}
+		passes, asked := g.passing[like]
+		if !asked {
+			passes = late(object)
+			g.passing[like] = passes
+		}
+		return passes
 	}
-	return passes
+	return g.plugin.deps.Half.Refuse(pod, &profile)
 }
 
 // list looks up the objects of the pods on a node, which becomes the current one.
@@ -145,52 +139,6 @@ func (g *Pods) list(node string) error {
 	}
 	return nil
 }
-
-// refuse returns the most informative reason why a pod may not be moved.
-func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsage) reasons.Reason {
-	switch {
-	case utils.IsMirrorPod(object) || isStatic(object):
-		return reasons.MirrorPod
-	case record.Owner.Kind == "DaemonSet":
-		return reasons.DaemonSetPod
-	case record.Owner.UID == "":
-		return reasons.NoController
-	case record.Owner.Kind == "Job" && !p.deps.Options.EvictJobs && !foreign(object):
-		return reasons.JobPod
-	case !slices.Contains(p.deps.Options.SchedulerNames, object.Spec.SchedulerName):
-		return reasons.SchedulerNotSteered
-	case p.is.Spares(object.Namespace):
-		return reasons.NamespaceExcluded
-	case read.Starting:
-		return reasons.PodStarting
-	case !read.Measured:
-		return reasons.PodUsageUnknown
-	}
-	if reason := p.deps.Half.Refuse(object); reason != "" {
-		return reason
-	}
-	if !p.handle.Evictor().Filter(object) {
-		return reasons.ProtectedByDefaultEvictor
-	}
-	return ""
-}
-
-// foreign reports whether a pod's controller is of a custom resource. Volcano's Job,
-// for one, is among the policy's recreatingControllers or not moved at all.
-func foreign(object *v1.Pod) bool {
-	ref := metav1.GetControllerOfNoCopy(object)
-	return ref != nil && strings.Contains(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group, ".")
-}
-
-// isStatic is upstream's IsStaticPod without its error for every pod that does
-// not state its source.
-func isStatic(object *v1.Pod) bool {
-	source, ok := object.Annotations[configSource]
-	return ok && source != "api"
-}
-
-// configSource is the annotation in which a kubelet states a pod's source.
-const configSource = "kubernetes.io/config.source"
 
 // Placement says which nodes would take pods, given the moves that it was told. It
 // holds a what-if session on the cluster.

@@ -108,12 +108,8 @@ func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strat
 		return nil
 	}
 	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern}
-	pod.Refused = p.refuse(object, asked.Pod, read)
-	switch {
-	case pod.Refused != "":
-	case !p.handle.Evictor().PreEvictionFilter(object):
-		pod.Refused = reasons.PreEvictionFilter
-	default:
+	pod.Refused = p.deps.Half.Refuse(&strategies.Candidate{Object: object, Record: asked.Pod, Read: read}, p.Profile())
+	if pod.Refused == "" {
 		pod.Disruption = p.deps.Half.Disruption(object)
 	}
 	study.Protection = p.protection(ctx, pod.Refused, asked.Protection, object)

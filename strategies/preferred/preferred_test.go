@@ -47,7 +47,7 @@ const (
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{options: plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}, AcrossZones: true}}
+	f := &fleet{options: plugin.Options{AcrossZones: true}}
 	f.args.SetDefaults()
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
 	f.observed = strategies.Observed{View: view, States: map[string]thresholds.NodeState{}, MaxMoves: -1}
@@ -138,6 +138,14 @@ func (f *fleet) study(t *testing.T, about int) strategies.Study {
 	return study
 }
 
+// Refuse refuses the namespaces that the strategy spares.
+func (h half) Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
+	if profile.Spares(pod.Object.Namespace) {
+		return reasons.NamespaceExcluded
+	}
+	return h.refused
+}
+
 // half is the evicting half of a fleet.
 type half struct {
 	*fleet
@@ -146,7 +154,6 @@ type half struct {
 
 func (h half) Observe() strategies.Observed                        { return h.observed }
 func (h half) Session(context.Context) (*placement.Session, error) { return h.filters.Begin(), nil }
-func (h half) Refuse(*v1.Pod) reasons.Reason                       { return h.refused }
 func (h half) Protection(*v1.Pod) (reasons.Reason, string)         { return "", "" }
 func (h half) Disruption(*v1.Pod) strategies.Disruption            { return strategies.Disruption{} }
 func (h half) Moving(string) bool                                  { return false }

@@ -136,7 +136,7 @@ func (f *fleet) store(tb testing.TB) {
 // plugin returns Evenkeel's strategy on the fleet.
 func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), change ...func(*plugin.Options)) *plugin.Plugin {
 	tb.Helper()
-	options := plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}}
+	options := plugin.Options{}
 	for _, c := range change {
 		c(&options)
 	}
@@ -212,7 +212,7 @@ func benchPod(node, k, nodes int) *v1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: fmt.Sprintf("%s-%05d", app, node), UID: types.UID(fmt.Sprintf("uid-%05d-%02d", node, k)), ResourceVersion: "1",
 			Labels:          map[string]string{"app": app, "pod-template-hash": app},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: app, UID: types.UID(app), Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app, UID: types.UID(app), Controller: new(true)}},
 		},
 		Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%05d", node), SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
 			Name: "main", Resources: v1.ResourceRequirements{

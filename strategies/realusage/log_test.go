@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/reasons"
@@ -23,8 +22,7 @@ func TestPodsThatStayAreSummedUp(t *testing.T) {
 	}
 	cycle := func(verbosity int) (lines []string) {
 		p, err := plugin.New(&Args{}, f.handle(t, false), plugin.Deps{
-			Half:    &benchHalf{fakeHalf{observed: &f.observed, refused: refused}, f.begin},
-			Options: plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
+			Half: &benchHalf{fakeHalf{observed: &f.observed, refused: refused}, f.begin},
 		})
 		if err != nil {
 			t.Fatal(err)

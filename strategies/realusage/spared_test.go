@@ -40,9 +40,10 @@ func TestPodsThatThePolicySparesStay(t *testing.T) {
 	}
 }
 
-// A Job of another API group is not one of those that evictJobs is about.
+// A Job of another API group is not one of those that evictJobs is about: recreatingControllers
+// has to name it.
 func TestJobsOfOthers(t *testing.T) {
-	for apiVersion, want := range map[string]reasons.Reason{"batch/v1": reasons.JobPod, "batch.volcano.sh/v1alpha1": ""} {
+	for apiVersion, want := range map[string]reasons.Reason{"batch/v1": reasons.JobPod, "batch.volcano.sh/v1alpha1": reasons.ControllerUnknown} {
 		y := newYard(t, func(pod *v1.Pod) {
 			if pod.Name == biggest {
 				pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = apiVersion, "Job"

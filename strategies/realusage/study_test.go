@@ -18,6 +18,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
@@ -112,16 +113,15 @@ func (y *yard) build(t *testing.T, filters *placement.Filters) {
 			return y.pods[node], nil
 		},
 	}
-	evictor, err := defaultevictor.New(t.Context(), y.protection, handle)
+	filter, err := defaultevictor.New(t.Context(), y.protection, handle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.before = &preEviction{EvictorPlugin: evictor.(frameworktypes.EvictorPlugin)}
+	y.before = &preEviction{EvictorPlugin: filter.(frameworktypes.EvictorPlugin)}
 	handle.EvictorFilterImpl = y.before
 	y.args, y.handle = &Args{}, handle
 	y.deps = plugin.Deps{
-		Half:    &fakeHalf{observed: &y.observed, session: filters.Begin, refused: y.refused},
-		Options: plugin.Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
+		Half: &fakeHalf{observed: &y.observed, session: filters.Begin, refused: y.refused, gate: newGate(t)},
 	}
 }
 
@@ -262,6 +262,7 @@ type fakeHalf struct {
 	session    func() *placement.Session
 	disruption func(*v1.Pod) int64
 	refused    map[string]reasons.Reason // by pod
+	gate       *evictor.Evictor          // nil: only filters refuse
 }
 
 var _ plugin.Half = (*fakeHalf)(nil)
@@ -275,7 +276,20 @@ func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
 	return h.session(), nil
 }
 
-func (h *fakeHalf) Refuse(pod *v1.Pod) reasons.Reason { return h.refused[pod.Name] }
+// Refuse asks the gate or, where there is none, the filters alone.
+func (h *fakeHalf) Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
+	switch {
+	case h.refused[pod.Object.Name] != "":
+		return h.refused[pod.Object.Name]
+	case h.gate != nil:
+		return h.gate.Refuse(pod, profile)
+	case !profile.Filter(pod.Object):
+		return reasons.ProtectedByDefaultEvictor
+	case !profile.PreEvictionFilter(pod.Object):
+		return reasons.PreEvictionFilter
+	}
+	return ""
+}
 
 func (h *fakeHalf) Protection(*v1.Pod) (reasons.Reason, string) { return "", "" }
 
