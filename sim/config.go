@@ -14,7 +14,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/sim/contest"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
-	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // Policy is a policy in the form that Evenkeel's packages require.
@@ -27,18 +26,13 @@ type Policy struct {
 	Evicting   evictor.Settings
 }
 
-// NewPolicy converts a LoadPolicy, and strategies with default arguments, into
-// what a replay needs.
-func NewPolicy(load *policy.LoadPolicy, names ...string) (*Policy, error) {
-	var strategies []plugin.Strategy
-	for _, name := range names {
-		strategy, err := registry.New(name)
-		if err != nil {
-			return nil, err
-		}
-		strategies = append(strategies, strategy)
+// NewPolicy converts a LoadPolicy and strategies into what a replay needs.
+func NewPolicy(load *policy.LoadPolicy, strategies ...plugin.Strategy) (*Policy, error) {
+	given := make([]policy.Strategy, len(strategies))
+	for i := range strategies {
+		given[i] = strategies[i]
 	}
-	observing, err := settings.Observing(load, nil)
+	observing, err := settings.Observing(load, given)
 	if err != nil {
 		return nil, fmt.Errorf("resolving the lines: %w", err)
 	}
@@ -62,8 +56,8 @@ type Variant struct {
 	// Rival uses another project's rules; empty for none.
 	Rival contest.Name
 	// Lines are the usages in percent above which pods are moved off a node; 0 for
-	// a resource without such a line. Koordinator uses them; the others have them
-	// in their own settings.
+	// a resource without such a line, +Inf for one that a rival must not judge.
+	// Koordinator uses them; the others have them in their own settings.
 	Lines cluster.Percents
 	// Oracle moves pods every hour to the nodes that suit the coming hour's usage
 	// best.

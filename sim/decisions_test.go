@@ -41,6 +41,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 var update = flag.Bool("update", false, "rewrite the decisions in test/decisions")
@@ -182,7 +183,11 @@ func written(t *testing.T, name string) *Policy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPolicy(&file.Load, policy.DefaultStrategy)
+	shipped, err := registry.New(policy.DefaultStrategy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPolicy(&file.Load, shipped)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func (t *tally) result(c *Config, v *Variant) Result {
 
 // line returns nil for no line.
 func line(percent float64) *float64 {
-	if percent == 0 {
+	if percent == 0 || math.IsInf(percent, 1) {
 		return nil
 	}
 	return &percent

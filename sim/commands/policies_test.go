@@ -60,16 +60,47 @@ func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 	}
 }
 
-// A replay refuses a policy that no process would start with, thresholds included,
-// although it does not apply these.
-func TestSimulateRefusesWhatRunRefuses(t *testing.T) {
+// withArgs is a policy that gives RealUsageLowNodeUtilization arguments.
+func withArgs(args string) string {
 	moves := strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "RealUsageLowNodeUtilization")
+	return strings.ReplaceAll(moves, "{name: RealUsageLowNodeUtilization}", "{name: RealUsageLowNodeUtilization, args: "+args+"}")
+}
+
+// A replay plays the arguments that a policy gives its strategies: thresholds, and what
+// else a strategy plans by.
+func TestSimulatePlaysTheArguments(t *testing.T) {
+	evictions := func(args string) int {
+		file := filepath.Join(t.TempDir(), "p.yaml")
+		writeText(t, file, withArgs(args))
+		return simulated(t, func(o *SimulateOptions) {
+			o.Generate, o.Compare, o.Policies, o.Run.Steps, o.Run.WarmUp = "dense", nil, []string{file}, 24, 0
+			o.Dense.Pods, o.Dense.LoadPercent = 30, 72
+		})["p.yaml"].Evictions
+	}
+	shipped := evictions("{}")
+	if shipped == 0 {
+		t.Fatal("nothing is evicted without arguments")
+	}
+	if got := evictions("{thresholds: {cpu: 30}, targetThresholds: {cpu: 50}}"); got <= shipped {
+		t.Errorf("%d evictions at a threshold of 50%%, %d at the policy's", got, shipped)
+	}
+	for _, args := range []string{
+		"{targetThresholds: {cpu: 90}}", "{numberOfNodes: 100}", "{evictableNamespaces: {exclude: [fleet]}}",
+	} {
+		if got := evictions(args); got != 0 {
+			t.Errorf("%d evictions with %s", got, args)
+		}
+	}
+}
+
+// A replay refuses a policy that no process would start with.
+func TestSimulateRefusesWhatRunRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"{targetThresholds: {cpu: 30}}": "lines[cpu].low: Invalid value: 45: must be below the reject line (27)",
 		"{thresholds: {memor: 30}}":     "thresholds[memor]",
 	} {
 		file := filepath.Join(t.TempDir(), "policy.yaml")
-		writeText(t, file, strings.ReplaceAll(moves, "{name: RealUsageLowNodeUtilization}", "{name: RealUsageLowNodeUtilization, args: "+args+"}"))
+		writeText(t, file, withArgs(args))
 		o := SimulateOptions{Policies: []string{file}, Notes: &bytes.Buffer{}}
 		if _, err := o.variants(); exit.Code(err) != exit.Misuse || !strings.HasPrefix(err.Error(), file+": ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: exit code %d for %v, want one that names %s", args, exit.Code(err), err, want)

@@ -29,6 +29,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/report"
 	"github.com/evenkeel/evenkeel/sim/rivals"
 	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
 // Simulate is `evenkeel simulate`: it replays usage in virtual time and reports
@@ -98,7 +100,11 @@ func (o *SimulateOptions) heading() report.Heading {
 // variants returns the comparisons in the given order, then the policies.
 func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	load := policy.Default(kinds.All)
-	own, err := sim.NewPolicy(&load, policy.DefaultStrategy)
+	shipped, err := registry.New(policy.DefaultStrategy)
+	if err != nil {
+		return nil, err
+	}
+	own, err := sim.NewPolicy(&load, shipped)
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +116,9 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 		"koordinator":       {Rival: contest.Koordinator, Lines: rivals.KoordinatorHigh},
 		"trimaran":          onMetrics(contest.Trimaran),
 		"trimaran-risk":     onMetrics(contest.TrimaranRisk),
-		"evict-only":        {Policy: own, Evicts: true, Lines: evictLines(&load)},
+		"evict-only":        {Policy: own, Evicts: true, Lines: evictLines(load.Lines)},
 		"extender-only":     {Policy: own, Steers: true},
-		"evenkeel":          {Policy: own, Evicts: true, Steers: true, Lines: evictLines(&load)},
+		"evenkeel":          {Policy: own, Evicts: true, Steers: true, Lines: evictLines(load.Lines)},
 		"oracle":            {Oracle: true},
 	}
 	policies, err := o.policyVariants()
@@ -156,8 +162,8 @@ func (o *SimulateOptions) policyVariants() ([]sim.Variant, error) {
 	return all, nil
 }
 
-// policyVariant is a policy file as both halves apply it. It ignores thresholds
-// in a DeschedulerPolicy.
+// policyVariant is a policy file as both halves apply it, with the arguments that its
+// DeschedulerPolicy gives the strategies.
 func policyVariant(path string) (_ sim.Variant, err error) {
 	defer policyfile.Recover(path, &err)
 	file, _, err := policyfile.Read(path, compat.Convert)
@@ -172,19 +178,31 @@ func policyVariant(path string) (_ sim.Variant, err error) {
 	if err != nil {
 		return sim.Variant{}, exit.Usagef("%s: %w", path, err)
 	}
-	evicts := len(strategies) > 0
-	variant := sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: evicts, Steers: true}
-	if evicts {
-		variant.Lines = evictLines(&file.Load)
+	variant := sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: len(strategies) > 0, Steers: true}
+	if !variant.Evicts {
+		return variant, nil
+	}
+	variant.Lines = evictLines(file.Load.Lines)
+	for _, strategy := range strategies {
+		if strategy.Describe().Thresholds == nil {
+			continue
+		}
+		lines, err := policy.Overlay(&file.Load, strategy)
+		if err != nil {
+			return sim.Variant{}, exit.Usagef("%s: %w", path, err)
+		}
+		variant.Lines = evictLines(lines)
 	}
 	return variant, nil
 }
 
-// strategiesOf returns the names of the strategies that a policy runs.
-func strategiesOf(file *policy.File) (names []string, err error) {
+// strategiesOf returns the strategies that a policy runs, those of its first profile
+// that has any.
+func strategiesOf(file *policy.File) (strategies []plugin.Strategy, err error) {
 	switch {
 	case file.Descheduler == nil && file.DefaultProfile:
-		return []string{policy.DefaultStrategy}, nil
+		shipped, err := registry.New(policy.DefaultStrategy)
+		return []plugin.Strategy{shipped}, err
 	case file.Descheduler == nil:
 		return nil, nil
 	}
@@ -196,10 +214,14 @@ func strategiesOf(file *policy.File) (names []string, err error) {
 	if _, err := settings.Lines(&file.Load, policy.Strategies(profiles)); err != nil { // no process would start with them
 		return nil, policyfile.Invalid(policyfile.NameOf(file), err.Error())
 	}
-	for _, strategy := range policyfile.Planned(profiles) {
-		names = append(names, strategy.Describe().Name)
+	for _, given := range policyfile.Planned(profiles) {
+		strategy, ok := given.(plugin.Strategy)
+		if !ok {
+			return nil, fmt.Errorf("%s: strategy %s cannot be replayed", policyfile.NameOf(file), given.Describe().Name)
+		}
+		strategies = append(strategies, strategy)
 	}
-	return names, nil
+	return strategies, nil
 }
 
 func (o *SimulateOptions) print(out io.Writer, heading report.Heading, results []sim.Result) error {

@@ -1,15 +1,18 @@
 package commands
 
 import (
+	"math"
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/likely"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/sim"
@@ -48,7 +51,8 @@ func (o *SimulateOptions) rivalLines(evenkeels []sim.Variant) (rivalLines, error
 		return r, nil
 	}
 	model := evenkeels[slices.IndexFunc(evenkeels, func(v sim.Variant) bool { return v.Evicts })]
-	if r.lines, r.memory = model.Lines, o.Run.Fleet.Memory; r.lines == (cluster.Percents{}) {
+	r.lines, r.memory = model.Lines, o.Run.Fleet.Memory
+	if given := func(line float64) bool { return line > 0 && !math.IsInf(line, 1) }; !slices.ContainsFunc(r.lines[:], given) {
 		return rivalLines{}, exit.Usagef("--rival-lines equal: %s has no evict line of cpu or memory in percent that others could take", model.Name)
 	}
 	return r, nil
@@ -67,8 +71,8 @@ func (r rivalLines) of(v sim.Variant) []sim.Variant {
 	return []sim.Variant{v, at}
 }
 
-// at returns a rival that plays by the policy's lines, and reports whether what is
-// replayed can show a difference.
+// at returns a rival that plays by the policy's lines, without a line where the policy
+// has none, and reports whether what is replayed can show a difference.
 func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
 	if v.Policy != nil || v.Lines == (cluster.Percents{}) {
 		return v, false
@@ -86,12 +90,20 @@ func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
 	return v, differs
 }
 
-// evictLines returns the evict lines of a policy that are percentages of nodes, of all
-// nodes but those of its pools.
-func evictLines(load *policy.LoadPolicy) (lines cluster.Percents) {
-	for resource, metric := range map[cluster.Resource]usage.Metric{cluster.CPU: usage.CPU, cluster.Memory: usage.Memory} {
-		if line, judged := load.Lines[metric]; judged && !line.Deviation && line.Evict != nil {
-			lines[resource] = *line.Evict
+// evictLines returns a policy's evict lines that are percentages of nodes, of all nodes
+// but those of its pools: 0 for a resource that has another kind of line, +Inf for one
+// that has none.
+func evictLines(of policy.Lines) (lines cluster.Percents) {
+	for resource, metrics := range map[cluster.Resource][]usage.Metric{cluster.CPU: {usage.CPU}, cluster.Memory: {usage.Memory, thresholds.MemoryAvailable}} {
+		lines[resource] = math.Inf(1)
+		for _, metric := range metrics {
+			switch line, judged := of[metric]; {
+			case !judged || line.Evict == nil && !line.Deviation:
+			case !line.Deviation && metric != thresholds.MemoryAvailable:
+				lines[resource] = *line.Evict
+			case math.IsInf(lines[resource], 1):
+				lines[resource] = 0
+			}
 		}
 	}
 	return lines
@@ -107,7 +119,9 @@ func onMetrics(beside contest.Name) sim.Variant {
 func metricsArgs(high cluster.Percents) *nodeutilization.LowNodeUtilizationArgs {
 	low := high
 	for resource := range low {
-		low[resource] = min(45, high[resource])
+		if !math.IsInf(high[resource], 1) {
+			low[resource] = min(45, high[resource])
+		}
 	}
 	return upstreamArgs(low, high, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})
 }
@@ -118,6 +132,13 @@ func upstreamArgs(low, high cluster.Percents, metrics *nodeutilization.MetricsUt
 	}
 }
 
+// thresholdsOf leaves out resources without a line.
 func thresholdsOf(percents cluster.Percents) api.ResourceThresholds {
-	return api.ResourceThresholds{"cpu": api.Percentage(percents[cluster.CPU]), "memory": api.Percentage(percents[cluster.Memory])}
+	of := api.ResourceThresholds{}
+	for resource, percent := range percents {
+		if !math.IsInf(percent, 1) {
+			of[v1.ResourceName(cluster.Resource(resource).String())] = api.Percentage(percent)
+		}
+	}
+	return of
 }

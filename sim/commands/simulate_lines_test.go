@@ -44,6 +44,9 @@ func TestSimulateRivalLines(t *testing.T) {
 	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 	writeText(t, tighter, load+"lines: {cpu: {low: 20, reject: 30, evict: 40, leave: 35}}\n")
 	writeText(t, relative, load+"lines: {cpu: {deviation: true}, memory: {evict: 85}}\n")
+	targets, available := filepath.Join(t.TempDir(), "targets.yaml"), filepath.Join(t.TempDir(), "available.yaml")
+	writeText(t, targets, withArgs("{thresholds: {cpu: 30}, targetThresholds: {cpu: 50, memory: 70}}"))
+	writeText(t, available, load+"lines: {cpu: {low: 20, reject: 30, evict: 40, leave: 35}, memory.available: {low: 30, reject: 20, evict: 10, leave: 15}}\n")
 	both := []string{"own", "equal"}
 	for name, tc := range map[string]struct {
 		lines, compare, policies []string
@@ -66,7 +69,13 @@ func TestSimulateRivalLines(t *testing.T) {
 			"koordinator-equal 65/80", "openshift /", "evenkeel 65/80",
 		}},
 		"a policy's": {both, []string{"koordinator", "upstream-metrics", "evenkeel"}, []string{tighter}, false, []string{
-			"koordinator 75/80", "koordinator-equal 40/80", "upstream-metrics 65/65", "upstream-metrics-equal 40/65", "evenkeel 65/80", "tighter.yaml 40/",
+			"koordinator 75/80", "koordinator-equal 40/", "upstream-metrics 65/65", "upstream-metrics-equal 40/", "evenkeel 65/80", "tighter.yaml 40/",
+		}},
+		"a policy's arguments": {both, []string{"koordinator", "upstream-metrics"}, []string{targets}, false, []string{
+			"koordinator 75/80", "koordinator-equal 50/70", "upstream-metrics 65/65", "upstream-metrics-equal 50/70", "targets.yaml 50/70",
+		}},
+		"another measure of memory": {both, []string{"koordinator"}, []string{available}, false, []string{
+			"koordinator 75/80", "koordinator-equal 40/80", "available.yaml 40/",
 		}},
 		"distances from the mean are no lines for others": {both, []string{"koordinator"}, []string{relative}, false, []string{
 			"koordinator 75/80", "koordinator-equal 75/85", "relative.yaml /85",
@@ -104,6 +113,16 @@ func TestSimulatePlaysTheLines(t *testing.T) {
 		return simulated(t, func(o *SimulateOptions) {
 			o.Compare, o.Policies, o.RivalLines = []string{"upstream-metrics"}, []string{file}, []string{"equal"}
 		})["upstream-metrics-equal"]
+	}
+	without := filepath.Join(t.TempDir(), "without.yaml")
+	writeText(t, without, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {evict: 65}}\n")
+	for name, result := range simulated(t, func(o *SimulateOptions) {
+		o.Compare, o.Policies, o.RivalLines = []string{"upstream-metrics", "koordinator"}, []string{without}, []string{"equal"}
+		o.Shape.MeanCPUPercent, o.Shape.MeanMemoryPercent = 15, 85
+	}) {
+		if result.Evictions > 0 {
+			t.Errorf("%s evicts %d pods, although it has no line of memory", name, result.Evictions)
+		}
 	}
 	if tight, loose := memory("50"), memory("95"); tight.Evictions <= loose.Evictions {
 		t.Errorf("upstream evicts %d pods at a line of 50%% of memory and %d at one of 95%%", tight.Evictions, loose.Evictions)

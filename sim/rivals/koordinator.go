@@ -2,6 +2,7 @@ package rivals
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -23,10 +24,14 @@ var (
 	KoordinatorHigh = cluster.Percents{cluster.CPU: 75, cluster.Memory: 80}
 )
 
+// unjudged is a threshold in percent that no node comes near.
+const unjudged = 100_000
+
 // Koordinator is LowNodeLoad with the MigrationController: what it wants to
 // evict waits as a job until there is a reservation elsewhere.
 type Koordinator struct {
-	// High is the usage in percent above which a node is a source.
+	// High is the usage in percent above which a node is a source; +Inf for a resource
+	// that it does not judge.
 	High cluster.Percents
 
 	detectors map[string]*detector
@@ -102,8 +107,11 @@ func classify(nodes []Node, highThresholds cluster.Percents) (low, high []*loade
 			n.requested = n.requested.Plus(nodes[i].Pods[k].Requests)
 		}
 		for r, capacity := range n.Capacity {
-			n.low[r] = int64(min(lowThresholds[r], highThresholds[r]) / 100 * float64(capacity))
-			n.high[r] = int64(highThresholds[r] / 100 * float64(capacity))
+			low, high := min(lowThresholds[r], highThresholds[r]), highThresholds[r]
+			if math.IsInf(high, 1) {
+				low, high = unjudged, unjudged
+			}
+			n.low[r], n.high[r] = int64(low/100*float64(capacity)), int64(high/100*float64(capacity))
 		}
 		switch {
 		case !n.used.Exceeds(n.low):
