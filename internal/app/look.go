@@ -56,7 +56,7 @@ func Open(ctx context.Context, options flags.Options) (*Look, error) {
 // openPublishing makes a process that observes as `evenkeel nodesync` does.
 func openPublishing(ctx context.Context, options flags.Options) (*Look, error) {
 	options.DryRun = true
-	s, err := open(options, func(g *generation) error { return decodePublishing(g, options.NodeSync) })
+	s, err := open(options, decodePublishing)
 	if err != nil {
 		return nil, err
 	}

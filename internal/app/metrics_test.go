@@ -85,7 +85,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 			t.Fatal(err)
 		}
 	}
-	s, err := open(optionsApart(t, server, byUsage), func(g *generation) error { return decodePublishing(g, &flags.NodeSync{}) })
+	s, err := open(optionsApart(t, server, byUsage), decodePublishing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
 func NodeSync(ctx context.Context, options flags.Options) error {
-	s, err := open(options, func(g *generation) error { return decodePublishing(g, options.NodeSync) })
+	s, err := open(options, decodePublishing)
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
@@ -47,12 +47,8 @@ type publishing struct {
 
 var _ policyUser = (*publishing)(nil)
 
-// decodePublishing applies the flags to the policy, and reads which nodes are
-// published.
-func decodePublishing(g *generation, given *flags.NodeSync) error {
-	if err := given.Amend(g.file); err != nil {
-		return err
-	}
+// decodePublishing reads which nodes are published.
+func decodePublishing(g *generation) error {
 	g.signalsOnly = !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled
 	return decodeGiven(g)
 }

@@ -7,7 +7,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/evenkeel/evenkeel/compat"
-	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
@@ -20,7 +19,6 @@ const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
 // unmeasured usage for zero.
 func TestSignalsOnly(t *testing.T) {
 	policyfile.SetupPlugins()
-	marks := func(g *generation) error { return decodePublishing(g, &flags.NodeSync{}) }
 	const figures = "\nnodesync: {annotations: {enabled: true}}\n"
 	own := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n" +
 		"  sources: [{type: Prometheus, prometheus: {address: 'http://p', queries: {nodes: {busy: {expr: busy}}}}}]\n" +
@@ -30,13 +28,13 @@ func TestSignalsOnly(t *testing.T) {
 		file   string
 		want   bool
 	}{
-		"rules":                      {marks, ruleFile, true},
+		"rules":                      {decodePublishing, ruleFile, true},
 		"a metric, evicting":         {decodeProfiles, strings.TrimSuffix(byDuplicates, loadPolicyHead) + own + "lines: {busy: {evict: 1}}", false},
 		"rules, answering":           {decodeGiven, ruleFile, false},
-		"a metric of its own":        {marks, own + "lines: {busy: {evict: 1}}", true},
-		"cpu as well":                {marks, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
-		"figures as well":            {marks, own + "lines: {busy: {evict: 1}}" + figures, false},
-		"the policy that is shipped": {marks, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
+		"a metric of its own":        {decodePublishing, own + "lines: {busy: {evict: 1}}", true},
+		"cpu as well":                {decodePublishing, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
+		"figures as well":            {decodePublishing, own + "lines: {busy: {evict: 1}}" + figures, false},
+		"the policy that is shipped": {decodePublishing, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

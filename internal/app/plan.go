@@ -49,7 +49,6 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	p := &Planning{progress: progress}
 	s, err := open(options, func(g *generation) error {
-		p.ShortOf = options.Shorten(g.load)
 		if err := decodeGiven(g); err != nil {
 			return err
 		}
@@ -59,6 +58,7 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 	if err != nil {
 		return nil, err
 	}
+	wanted := s.file.Load.Hot.MinWindow.Duration
 	s.notes, s.withholdCredentials, s.onlyOurs = progress, !options.SendCredentials, true
 	e, err := newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), false)
 	if err != nil {
@@ -70,6 +70,9 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 		return nil, err
 	}
 	p.evicting, p.Look, p.Cluster, p.Explainer = e, lookInto(e.process), e.cluster, e.explainer
+	if p.Load.Hot.MinWindow.Duration < wanted { // by a flag
+		p.ShortOf = wanted
+	}
 	p.Nodes = e.informers.Core().V1().Nodes().Lister()
 	return p, nil
 }

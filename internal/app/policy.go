@@ -55,6 +55,9 @@ type decoder func(*generation) error
 // read makes the generation of a policy, which is complete once the kind of
 // process has completed it.
 func (s *setup) read(file *policy.File, content []byte, number int) (*generation, error) {
+	if err := s.options.Override(file); err != nil {
+		return nil, err
+	}
 	g := &generation{load: &file.Load, file: file, content: content, number: number, retired: make(chan struct{})}
 	if err := s.decode(g); err != nil {
 		return nil, err

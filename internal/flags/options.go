@@ -335,21 +335,3 @@ func (o *Options) Connect() (*kube.Connection, error) {
 	}
 	return kube.Connect(config)
 }
-
-// Shorten limits how long usage without history is watched to o.WatchAtMost, if
-// a node can be called hot by then. It returns the policy's hot.minWindow if
-// that is longer, otherwise 0.
-func (o *Options) Shorten(load *policy.LoadPolicy) (shortOf time.Duration) {
-	past := func(s policy.Source) bool { return s.Config.Describe().GivesWindows }
-	u, h := &load.Usage, &load.Hot
-	if o.WatchAtMost <= 0 || slices.ContainsFunc(u.Sources, past) {
-		return 0
-	}
-	least := time.Duration(h.ConsecutiveSamples) * u.SampleInterval.Duration
-	u.ObservationPeriod.Duration = min(u.ObservationPeriod.Duration, max(o.WatchAtMost, least))
-	if wanted := h.MinWindow.Duration; u.ObservationPeriod.Duration < wanted {
-		h.MinWindow.Duration = u.ObservationPeriod.Duration
-		return wanted
-	}
-	return 0
-}

@@ -16,7 +16,7 @@ import (
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
 
-func TestAmend(t *testing.T) {
+func TestFlagsOverrideThePolicy(t *testing.T) {
 	type amended struct {
 		Address          string
 		Interval, MaxAge time.Duration
@@ -46,7 +46,7 @@ func TestAmend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = tc.marking.Amend(file)
+			err = (&Options{NodeSync: tc.marking}).Override(file)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) || exit.Code(err) != exit.Misuse {
 					t.Errorf("error %v, want %q", err, tc.err)
@@ -67,25 +67,25 @@ func TestAmend(t *testing.T) {
 
 // A plan waits for less than the policy's time only if waiting is all that
 // fills windows, and never too briefly to call a node hot.
-func TestShorten(t *testing.T) {
+func TestPlansWatchForLess(t *testing.T) {
 	const prometheusOnly = "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}\n"
-	type watched struct{ Period, MinWindow, ShortOf time.Duration }
-	whole := watched{150 * time.Second, 150 * time.Second, 0}
+	type watched struct{ Period, MinWindow time.Duration }
+	whole := watched{150 * time.Second, 150 * time.Second}
 	for name, tc := range map[string]struct {
 		atMost time.Duration
 		policy string
 		want   watched
 	}{
 		"not asked for":      {want: whole},
-		"shorter":            {atMost: 105 * time.Second, want: watched{105 * time.Second, 105 * time.Second, 150 * time.Second}},
+		"shorter":            {atMost: 105 * time.Second, want: watched{105 * time.Second, 105 * time.Second}},
 		"longer":             {atMost: time.Hour, want: whole},
 		"just as long":       {atMost: 150 * time.Second, want: whole},
 		"a source remembers": {atMost: 105 * time.Second, policy: prometheusOnly, want: whole},
 		"too short for the samples in a row": {
-			atMost: time.Second, policy: "hot: {consecutiveSamples: 4}\n", want: watched{time.Minute, time.Minute, 150 * time.Second},
+			atMost: time.Second, policy: "hot: {consecutiveSamples: 4}\n", want: watched{time.Minute, time.Minute},
 		},
 		"windows count earlier": {
-			atMost: 105 * time.Second, policy: "hot: {minWindow: 60s}\n", want: watched{105 * time.Second, time.Minute, 0},
+			atMost: 105 * time.Second, policy: "hot: {minWindow: 60s}\n", want: watched{105 * time.Second, time.Minute},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,10 @@ func TestShorten(t *testing.T) {
 				t.Fatal(err)
 			}
 			options := Options{WatchAtMost: tc.atMost}
-			shortOf := options.Shorten(&file.Load)
-			got := watched{file.Load.Usage.ObservationPeriod.Duration, file.Load.Hot.MinWindow.Duration, shortOf}
+			if err := options.Override(file); err != nil {
+				t.Fatal(err)
+			}
+			got := watched{file.Load.Usage.ObservationPeriod.Duration, file.Load.Hot.MinWindow.Duration}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("watched (-want +got):\n%s", diff)
 			}
