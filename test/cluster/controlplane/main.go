@@ -1,9 +1,9 @@
 // Command controlplane is a whole Kubernetes control plane in one binary:
-// called as (argv[0]) etcd, kube-apiserver, kube-controller-manager or
-// kube-scheduler, it runs that. This takes one link step instead of four, and
-// the binary is small because they share their libraries. It imports nothing
-// whose version does not follow Kubernetes', because it is built of several
-// releases.
+// depending on its name (argv[0]), it runs etcd, kube-apiserver,
+// kube-controller-manager or kube-scheduler. This takes one link step instead
+// of four, and the binary is small because they share their libraries. It
+// imports nothing whose version does not follow Kubernetes', because it is
+// built from several releases.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Package documented chooses the documented command lines that can be run on a
-// local cluster, says why the others cannot, and fills in what documents leave
-// to the reader. All of them are parsed elsewhere: those of Evenkeel in
-// cmd/evenkeel, the others in hack/documents.
+// Package documented selects the documented command lines that can be run on a
+// local cluster, states why the others cannot, and fills in the placeholders.
+// All of them are parsed elsewhere: Evenkeel's in cmd/evenkeel, the others in
+// hack/documents.
 package documented
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/documents"
 )
 
-// Run is a documented command line to run, or the part of it that can be.
+// Run is a documented command line to run, or the part of it that can be run.
 type Run struct {
 	// Where is the document and the line.
 	Where string
@@ -21,11 +21,11 @@ type Run struct {
 	Pipelines []Pipeline
 }
 
-// Pipeline is a command with what it is piped into.
+// Pipeline is a command with the commands that it is piped into.
 type Pipeline struct {
 	// Text is what to type.
 	Text string
-	// Command is the command of Evenkeel's, such as top.
+	// Command is Evenkeel's subcommand, such as top.
 	Command string
 	// Args are its arguments.
 	Args []string
@@ -34,7 +34,7 @@ type Pipeline struct {
 // Left is a documented command that is not run, with the reason.
 type Left struct{ Where, Text, Why string }
 
-// untried says why commands of other programs are not run.
+// untried states why commands of other programs are not run.
 var untried = map[documents.Program]string{
 	documents.Unknown: Unexplained,
 	documents.Make:    "targets and variables are checked; each takes minutes, and those of tests would run this one",
@@ -43,13 +43,14 @@ var untried = map[documents.Program]string{
 	documents.Tool:    "it is somebody else's, and need not be installed here; the files that it names are checked",
 }
 
-// usable are programs that command lines of Evenkeel's are piped into.
+// usable are programs into which Evenkeel's command lines are piped.
 var usable = []string{"head", "source", "xargs"}
 
-// lasting are the commands that keep running; each has cases of its own.
+// lasting are the commands that keep running; separate cases cover each of
+// them.
 var lasting = []string{"run", "serve", "extender", "nodesync"}
 
-// except are command lines of Evenkeel's that are not run, and why.
+// except are command lines of Evenkeel's that are not run, with the reason.
 var except = []struct {
 	pattern *regexp.Regexp
 	why     string
@@ -58,8 +59,8 @@ var except = []struct {
 	{regexp.MustCompile(`evenkeel ui\b`), "it forwards a port of a pod, and no pod runs here; it keeps running, too"},
 }
 
-// Choose splits command lines that are shown in blocks into those to run, each
-// once, and those that are left out. Those that clean up come last.
+// Choose splits command lines shown in blocks into those to run, each once, and
+// those that are left out. Those that clean up come last.
 func Choose(lines []documents.Line) (runs []Run, left []Left) {
 	seen := map[string]bool{}
 	for _, line := range lines {
@@ -84,10 +85,10 @@ func Choose(lines []documents.Line) (runs []Run, left []Left) {
 	return runs, left
 }
 
-// Cleans reports whether the run removes what others look at.
+// Cleans reports whether the run removes what other runs look at.
 func (r *Run) Cleans() bool { return r.order() > 0 }
 
-// order is 0 for a run that only looks, more for one that removes something.
+// order is 0 for a run that only reads, higher for one that removes something.
 func (r *Run) order() int {
 	for _, p := range r.Pipelines {
 		switch {
@@ -128,13 +129,13 @@ func choose(p documents.Pipeline) (chosen Pipeline, why string) {
 	return chosen, ""
 }
 
-// Unexplained is the reason of commands that nobody gave one for.
+// Unexplained is the reason for commands without a stated one.
 const Unexplained = "no reason is known"
 
 // Lasts reports whether the pipeline runs until it is interrupted.
 func (p *Pipeline) Lasts() bool { return slices.Contains(p.Args, "--watch") }
 
-// Codes are the exit codes that the documents give for a command that worked.
+// Codes are the documented exit codes of a command that worked.
 func (p *Pipeline) Codes() []int {
 	switch {
 	case p.Lasts():
@@ -145,7 +146,7 @@ func (p *Pipeline) Codes() []int {
 	return []int{0}
 }
 
-// Offline reports whether the command asks no cluster.
+// Offline reports whether the command uses no cluster.
 func (p *Pipeline) Offline() bool {
 	return slices.Contains([]string{"certificates", "completion", "convert", "lint", "simulate"}, p.Command)
 }
@@ -160,24 +161,24 @@ func (p *Pipeline) Writes(name string) bool {
 	return false
 }
 
-// Place is what a cluster has for what documents leave to the reader.
+// Place holds a cluster's values for the placeholders in documents.
 type Place struct {
 	// Node is a hot node, Pod a pod on it as NAMESPACE/NAME.
 	Node, Pod string
-	// Reports is the address of the reports of a process that serves, Extender
-	// that where kube-scheduler asks it.
+	// Reports is the address of a serving process's reports, Extender the address
+	// that kube-scheduler asks.
 	Reports, Extender string
 	// Kubeconfig is the file that kubectl would use.
 	Kubeconfig string
 }
 
-// fills replace what is for the reader to fill in, and times that would take a
-// day. In what they put, a word in braces is of the place.
+// fills replace placeholders, and durations that would take a day. In the
+// replacement, a word in braces is a field of the place.
 var fills = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`^kubectl evenkeel `), "kubectl-evenkeel "}, // which is what kubectl runs
+	{regexp.MustCompile(`^kubectl evenkeel `), "kubectl-evenkeel "}, // this is what kubectl runs
 	{regexp.MustCompile(`\bnode (NAME|worker-\d+)\b`), "node {node}"},
 	{regexp.MustCompile(`\bpod (NAMESPACE/NAME|shop/[a-z0-9-]+)`), "pod {pod}"},
 	{regexp.MustCompile(`127\.0\.0\.1:8889\b`), "{reports}"},
@@ -186,9 +187,9 @@ var fills = []struct {
 	{regexp.MustCompile(` --interval 5m\b`), ""},
 	{regexp.MustCompile(`--for 24h\b`), "--for 25s --interval 5s"},
 	{regexp.MustCompile(`--observe 3m\b`), "--observe 20s"},
-	// What was recorded within seconds is no day.
+	// A recording of some seconds does not cover a day.
 	{regexp.MustCompile(`--recording (\S+)`), "--recording $1 --stretch --warm-up 0"},
-	// One pod of a plan is enough: each takes as long as a plan.
+	// One pod of a plan is enough, because each takes as long as a plan.
 	{regexp.MustCompile(`\| xargs -n 1 `), "| head -n 1 | xargs -n 1 "},
 }
 

@@ -24,14 +24,14 @@ func read(t *testing.T) []documents.Line {
 	return lines
 }
 
-// place has values that no document has.
+// place has values that occur in no document.
 var place = Place{Node: "a-node", Pod: "a/pod", Reports: "127.0.0.1:1", Extender: "127.0.0.1:2", Kubeconfig: "a-kubeconfig"}
 
-// readers are words that documents leave to the reader.
+// readers are placeholders in documents.
 var readers = regexp.MustCompile(`\b[A-Z]{2,}\b|…|\.\.\.`)
 
-// Each command that looks at a cluster or cleans it up is run in some form, and
-// nothing that is for the reader to fill in is left in what is run.
+// Each command that reads from a cluster or cleans it up is run in some form,
+// and no placeholder is left in what is run.
 func TestWhatIsRun(t *testing.T) {
 	runs, _ := Choose(read(t))
 	commands := map[string]bool{}
@@ -79,8 +79,8 @@ func TestFillsAreNeeded(t *testing.T) {
 	}
 }
 
-// Commands are chosen once, in an order in which what is looked at is still
-// there, and filled in.
+// Commands are chosen once, in an order in which what they look at still
+// exists, and filled in.
 func TestChoose(t *testing.T) {
 	lines, err := documents.Parse("x.md", strings.Join([]string{
 		"```", "evenkeel cleanup --ledger", "bin/evenkeel top", "bin/evenkeel top", "evenkeel certificates --directory pki && kubectl apply -f pki/a.yaml",
@@ -117,8 +117,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Each folder that a document applies or deletes with kubectl -k is one that
-// kustomize renders.
+// Each folder that a document applies or deletes with kubectl -k can be
+// rendered by kustomize.
 func TestKustomizationsRender(t *testing.T) {
 	rendered := map[string]bool{}
 	for _, line := range read(t) {

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// watched is how long a command that lasts is left running.
+// watched is how long a lasting command is left running.
 const watched = 5 * time.Second
 
-// Execute types a command in a furnished folder, in a shell that has the program
-// on its PATH and the kubeconfig in its environment, and nothing else of the
-// machine's. It returns what was printed, and an error if the exit code is not
-// one that the documents give.
+// Execute types a command in a furnished folder, in a shell with the program on
+// its PATH and the kubeconfig in its environment, and nothing else from the
+// machine. It returns what was printed, and an error if the exit code is not a
+// documented one.
 func (p *Pipeline) Execute(ctx context.Context, dir string, place Place) (printed string, err error) {
 	typed := p.Fill(place)
 	shell := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", typed)
@@ -27,7 +27,7 @@ func (p *Pipeline) Execute(ctx context.Context, dir string, place Place) (printe
 	shell.Env = []string{
 		"HOME=" + dir, "PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "KUBECONFIG=" + place.Kubeconfig,
 	}
-	// A group of its own, so that what the shell started is interrupted too.
+	// A separate group, so that what the shell has started is interrupted, too.
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
 	shell.WaitDelay = time.Second

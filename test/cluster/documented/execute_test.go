@@ -10,7 +10,7 @@ import (
 )
 
 // standIn is a program that prints how it was called and what it finds, and
-// ends with the code that it is told.
+// ends with a given exit code.
 const standIn = `#!/bin/sh
 echo "called $* with $KUBECONFIG in $HOME"
 cat policy.yaml
@@ -20,8 +20,8 @@ case "$*" in *--watch*) trap 'exit 130' INT; while :; do sleep 0.1; done ;; esac
 exit ${CODE:-0}
 `
 
-// A command is typed in a folder of its own, with what a reader has at hand and
-// none of what it writes itself, and its exit code is one of the documents'.
+// A command is typed in a separate folder with a reader's files but without
+// those that it writes itself, and its exit code is a documented one.
 func TestExecute(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "stand-in")
 	if err := os.WriteFile(program, []byte(standIn), 0o700); err != nil {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Furnish puts into an empty folder what a reader has at hand: the checkout's
-// documents and manifests, the program in bin, and files of the reader's own,
-// but those that the run writes. Commands that ask a cluster find the given
-// policy under its name and that of each example: by the defaults they would
-// watch for minutes. Others find those of the checkout.
+// Furnish puts a reader's files into an empty folder: the checkout's documents
+// and manifests, the program in bin, and the reader's own files except those
+// that the run writes. Commands that use a cluster find the given policy under
+// its name and those of the examples, because with the defaults they would
+// watch for minutes. Others find the checkout's files.
 func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -97,8 +97,8 @@ const (
 	traceSteps  = 288
 )
 
-// writeTrace writes a trace as docs/simulate.md describes it: series with a
-// wave of a day, each at another time.
+// writeTrace writes a trace in the format of docs/simulate.md: series with a
+// daily wave, each with a different phase.
 func writeTrace(path string) error {
 	var b strings.Builder
 	b.WriteString("id")

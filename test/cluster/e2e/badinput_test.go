@@ -27,8 +27,8 @@ profiles:
 	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 )
 
-// kubeconfigOf is a kubeconfig file that leads to an address with a token
-// nobody knows.
+// kubeconfigOf is a kubeconfig file for an address, with a token that is valid
+// nowhere.
 func kubeconfigOf(server string) string {
 	return `
 apiVersion: v1
@@ -40,8 +40,8 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 `
 }
 
-// badInputFiles are the files that the cases below name, in a folder of their
-// own.
+// badInputFiles writes the files named in the cases below into a separate
+// folder.
 func badInputFiles(t *testing.T) string {
 	t.Helper()
 	closed, err := evenkeel.FreeAddress()
@@ -104,9 +104,9 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// Whoever makes a mistake gets a line that names the file or flag and what is
-// wrong there, and exit code 2 when it is in what they typed, 1 when it is in
-// the world around.
+// A user who makes an error gets one line that names the file or flag and what
+// is wrong with it, and exit code 2 if the error is in what was typed, 1 if it
+// is in the environment.
 func TestBadInputIsToldInOneLine(t *testing.T) {
 	const usage, environment = 2, 1
 	policyFile := func(name string) []string {

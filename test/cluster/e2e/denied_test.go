@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// The evictions of one namespace are denied by an admission policy. The owner
-// there is asked once, and the node of the other namespace is relieved
+// An admission policy denies the evictions in one namespace. An eviction is
+// requested there only once, and the node of the other namespace is relieved
 // meanwhile.
 //
 //	node-0: 5 × 3 of namespace vault, node-1: 5 × 2.8 of shop, of 20 cores each = 75 and 70 %; under 65 % takes one of each
@@ -119,7 +119,7 @@ func (f *fixture) denyEvictionsIn(namespace string) {
 	})
 }
 
-// evictDry asks for an eviction that changes nothing.
+// evictDry requests an eviction as a dry run.
 func (f *fixture) evictDry(ctx context.Context, namespace, pod string) error {
 	return f.Client().PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: namespace, Name: pod},

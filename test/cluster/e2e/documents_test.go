@@ -16,14 +16,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// perLine bounds the commands of one line: some watch for as long as the policy
-// says, twice.
+// perLine bounds the commands of one line, some of which watch twice for as
+// long as the policy sets.
 const perLine = 3 * time.Minute
 
-// Every command line of Evenkeel's that a document shows and that ends is typed
-// as it is there, with names and addresses filled in, on a cluster with two hot
-// nodes: it ends as the documents say, and shows what is hot. What cleans up
-// comes last, once nothing runs any more.
+// Every documented command line of Evenkeel that ends is typed as documented,
+// with names and addresses filled in, on a cluster with two hot nodes: it ends
+// as documented, and shows what is hot. Commands that clean up come last, once
+// nothing is running.
 //
 //e2e:tier all
 func TestDocumentedCommandsOnACluster(t *testing.T) {
@@ -77,13 +77,13 @@ type typist struct {
 	f            *fixture
 	root, policy string
 	place        documented.Place
-	// asking is held while the process that serves is asked: it makes one plan
-	// to explain by at a time.
+	// asking is held while the serving process is queried, because it makes only
+	// one plan to explain at a time.
 	asking sync.Mutex
 }
 
-// typeLine types one line in a folder of its own, and fails the case if a
-// command does not end or show what it should.
+// typeLine types one line in a separate folder, and fails the case if a command
+// does not end or does not show what it should.
 func (y *typist) typeLine(run *documented.Run) {
 	t, dir := y.f.T, y.f.T.TempDir()
 	policy, err := os.ReadFile(y.policy)
@@ -119,7 +119,7 @@ func (y *typist) execute(ctx context.Context, dir string, p *documented.Pipeline
 	return printed, time.Since(began).Round(100 * time.Millisecond), err
 }
 
-// missing returns what a command should have shown and did not: the hot node, a
+// missing returns what a command should have shown but did not: the hot node, a
 // pod that would move, or anything at all.
 func (y *typist) missing(p *documented.Pipeline, printed string) string {
 	wanted := map[string][]string{

@@ -29,16 +29,16 @@ func (f *fixture) cycles(address string) float64 {
 	return f.Metric(address, `evenkeel_cycles_total{result="success"}`)
 }
 
-// waitCycles waits until so many more cycles have ended.
+// waitCycles waits until n more cycles have ended.
 func (f *fixture) waitCycles(address string, n float64) {
 	f.T.Helper()
 	begin := f.cycles(address)
 	f.Eventually(2*time.Minute, fmt.Sprintf("%v more cycles", n), func(context.Context) bool { return f.cycles(address) >= begin+n })
 }
 
-// podsPerSecond has kube-scheduler, started anew with the extenders, bind pods
-// that wait for it, and returns how many it bound per second from the first to
-// the last. All of them being bound is part of every case.
+// podsPerSecond restarts kube-scheduler with the extenders, lets it bind
+// waiting pods, and returns how many it bound per second from the first to the
+// last. Every case requires all of them to be bound.
 func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.Extender) float64 {
 	f.T.Helper()
 	if err := f.Shutdown(cluster.Scheduler); err != nil {
@@ -68,8 +68,8 @@ func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.E
 // bindings.
 func (f *fixture) watchBindings(name string, pods int) <-chan time.Duration {
 	f.T.Helper()
-	// Not a bare watch: the API server ends one that falls behind in such a
-	// burst.
+	// Not a bare watch, because the API server ends one that falls behind in such
+	// a burst.
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=" + name }))
 	informer := factory.Core().V1().Pods().Informer()

@@ -16,9 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// kube-scheduler is configured without the extender. One pod is evicted, the
-// probe, and none in the cycles after it: by requests the hot nodes look
-// emptiest, so every further one would come straight back. Once kube-scheduler
+// kube-scheduler is configured without the extender. One pod is evicted, as a
+// probe, and none in the following cycles: by requests the hot nodes look
+// emptiest, so every further pod would come straight back. Once kube-scheduler
 // asks, the nodes are cooled.
 func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	f := newFixture(t)
@@ -53,9 +53,9 @@ func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	}
 }
 
-// metrics-server is down before anything could be decided: nothing is evicted,
-// the extender neither filters nor prefers, and pods are scheduled. It comes
-// back: the hot nodes are cooled.
+// metrics-server is down before anything can be decided: nothing is evicted,
+// the extender neither filters nor prefers, and pods are scheduled. When it
+// comes back, the hot nodes are cooled.
 func TestMetricsServerStopped(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -85,8 +85,8 @@ func TestMetricsServerStopped(t *testing.T) {
 	f.Eventually(10*time.Second, "an Event that it is over", func(ctx context.Context) bool { return f.gateEvent(ctx, "UsageGateOpened") })
 }
 
-// gateEvent reports whether there is an Event with this reason on the ConfigMap
-// by which Evenkeel is paused.
+// gateEvent reports whether an Event with this reason exists on the ConfigMap
+// that pauses Evenkeel.
 func (f *fixture) gateEvent(ctx context.Context, reason string) bool {
 	f.T.Helper()
 	events, err := f.Client().EventsV1().Events(evenkeel.Namespace).List(ctx, metav1.ListOptions{})
@@ -98,17 +98,17 @@ func (f *fixture) gateEvent(ctx context.Context, reason string) bool {
 	})
 }
 
-// New pods are scheduled whether Evenkeel answers, does not answer any more or
-// is not there. A frozen process is the dearest: it costs every pod the
-// extender's whole httpTimeout of 200 ms for filter and again for prioritize,
-// so at most 2.5 pods a second.
+// New pods are scheduled whether Evenkeel answers, no longer answers or is not
+// there. A frozen process is the most expensive: it costs every pod the
+// extender's whole httpTimeout of 200 ms, for filter and again for prioritize,
+// which limits scheduling to 2.5 pods per second.
 func TestSchedulingWithoutAnswer(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.AddNodes(t.Context(), 12, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"}); err != nil {
 		t.Fatal(err)
 	}
 	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast))
-	t.Cleanup(func() { _ = p.Thaw() }) // else it could not be stopped; fails when it has ended
+	t.Cleanup(func() { _ = p.Thaw() }) // otherwise it could not be stopped; fails if it has ended
 	f.RestoreScheduler()
 	with, without := []schedulerv1.Extender{stage.ShippedExtender()}, []schedulerv1.Extender(nil)
 
@@ -134,9 +134,9 @@ func TestSchedulingWithoutAnswer(t *testing.T) {
 	t.Logf("%6.1f pods/s with Evenkeel stopped", f.podsPerSecond("stopped", 150, with))
 }
 
-// All nodes are hot: there is nowhere to go, so nothing is evicted, and the
-// extender rejects none of them, because a pod that runs on a hot node beats
-// one that does not run.
+// All nodes are hot: there is no destination, so nothing is evicted, and the
+// extender rejects none of them, because a pod running on a hot node is better
+// than one not running.
 func TestAllNodesHot(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Where all nodes are busy, a node that is asked for all of its CPU gives pods to those
-// that are asked for less, though only pods that have run for hours.
+// If all nodes are busy, a node with requests for all of its CPU gives pods to
+// nodes with fewer requests, but only pods that have run for hours.
 //
 //	full node: 22 × 1440m = 31.7 of 32 cores = 99 %
 //	busy node: 10 × 2300m = 23 of 32 cores = 71.9 %, above the evict line of 65 %; with a pod more 76.4 %, under 90 %
@@ -32,7 +32,8 @@ func TestFullNodeAmongBusyOnes(t *testing.T) {
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Usage that never changed shows no peaks, so little is known of what pods do not get.
+	// Usage that never changed shows no peaks, so little is known about what pods
+	// do not get.
 	cheap := strings.Replace(stage.Fast, "eviction: {", "eviction: {minHotTimeSaved: 1m, ", 1)
 	policy := f.Policy(stage.RealUsage, cheap)
 	if young := f.Plan(t.Context(), policy); len(young.Moves) > 0 {

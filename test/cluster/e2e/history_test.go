@@ -14,10 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// numbersOfAMove are what a move is explained with.
+// numbersOfAMove matches the figures in the explanation of a move.
 var numbersOfAMove = regexp.MustCompile(`cpu (\d+\.\d to )?\d+\.\d% \(avg_5m.*\) is above the 65% evict line\. Pod uses \d+m cpu, .*\. Planned destination: \S+ \(cpu \d+\.\d% → \d+\.\d%\)\.`)
 
-// told is an eviction that `evenkeel history` tells of.
+// told is an eviction reported by `evenkeel history`.
 type told struct {
 	PodUID, Pod, Node, Policy, Cycle, Message string
 	DryRun                                    bool
@@ -27,7 +27,7 @@ type told struct {
 	}
 }
 
-// history asks `evenkeel history`.
+// history runs `evenkeel history`.
 func history(t *testing.T, args ...string) []told {
 	t.Helper()
 	out := stage.Run(t.Context(), t, t.TempDir(), append([]string{"history", "-o", "json"}, args...)...)
@@ -38,7 +38,7 @@ func history(t *testing.T, args ...string) []told {
 	return report.Evictions
 }
 
-// historyOfLog asks it about a process's log.
+// historyOfLog runs it on a process's log.
 func historyOfLog(t *testing.T, p *evenkeel.Process) []told {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "evenkeel.log")
@@ -48,8 +48,8 @@ func historyOfLog(t *testing.T, p *evenkeel.Process) []told {
 	return history(t, "--from-logs", log)
 }
 
-// checkHistory wants every evicted pod named, and why: by the ledger, and by the
-// log of the process that evicted it.
+// checkHistory checks that every evicted pod is listed with the reason, both
+// from the ledger and from the log of the process that evicted it.
 func (f *fixture) checkHistory(serve *evenkeel.Process, before map[string]v1.Pod, evictions int) {
 	f.T.Helper()
 	for source, all := range map[string][]told{
@@ -68,8 +68,8 @@ func (f *fixture) checkHistory(serve *evenkeel.Process, before map[string]v1.Pod
 	}
 }
 
-// historyOfDryRun counts by workload the pods that history says would have been
-// evicted, each with a reason.
+// historyOfDryRun counts, by workload, the pods that history reports as
+// would-be evictions, each with a reason.
 func historyOfDryRun(t *testing.T, p *evenkeel.Process) map[string]int {
 	t.Helper()
 	count := map[string]int{}

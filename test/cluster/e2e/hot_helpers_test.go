@@ -16,9 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// watchPods calls each with the pods of a Deployment in namespace shop, now and
-// after every single change of one of them, until stop, which waits for the
-// last call, or the end of the case.
+// watchPods calls each with the pods of a Deployment in namespace shop, at once
+// and after every change of one of them, until stop, which waits for the last
+// call, or the end of the case.
 func (f *fixture) watchPods(deployment string, each func(pods map[types.UID]*v1.Pod)) (stop func()) {
 	f.T.Helper()
 	selector := metav1.ListOptions{LabelSelector: "app=" + deployment}
@@ -70,8 +70,8 @@ func (f *fixture) watchPods(deployment string, each func(pods map[types.UID]*v1.
 }
 
 // crowdFirst adds three nodes of 32 cores and 256 GiB and places twelve pods on
-// the first, and one that is idle on each other: metrics-server leaves out
-// nodes that use nothing.
+// the first, and an idle one on each other node, because metrics-server leaves
+// out nodes that use nothing.
 func (f *fixture) crowdFirst(crowd cluster.Workload) (nodes []string) {
 	f.T.Helper()
 	nodes, err := f.AddNodes(f.T.Context(), 3, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
@@ -90,7 +90,7 @@ func (f *fixture) crowdFirst(crowd cluster.Workload) (nodes []string) {
 // explanation is why a pod stays.
 type explanation struct{ Reason, Detail string }
 
-// because reports whether the reason is this one, or the detail contains it.
+// because reports whether this is the reason, or the detail contains it.
 func (e explanation) because(reason string) bool {
 	return e.Reason == reason || strings.Contains(e.Detail, reason)
 }
@@ -134,7 +134,7 @@ func ready(pod *v1.Pod) bool {
 	return false
 }
 
-// boundAfter is how long a pod waited for its node. The API keeps whole
+// boundAfter is how long a pod waited for its node. The API stores whole
 // seconds.
 func boundAfter(t *testing.T, pod *v1.Pod) time.Duration {
 	t.Helper()

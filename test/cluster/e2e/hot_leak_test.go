@@ -19,8 +19,9 @@ var shipped = strings.NewReplacer(
 	"memory: {low: 45, reject: 60, evict: 65, leave: 60}", "memory: {low: 60, reject: 75, evict: 80, leave: 75}",
 ).Replace(stage.Fast)
 
-// A pod leaks 5 % of its node a minute, from 76 % on. By the windows alone the
-// node would be hot after it is full. What leaks is moved before 95 %.
+// A pod leaks 5 % of its node per minute, starting at 76 %. With the windows
+// alone the node would be hot only after it is full. The leaking pod is moved
+// before 95 %.
 //
 //	node-0: 12 × 16.2 = 194.4 of 256 GiB = 76 %
 //

@@ -19,9 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// The hot pods have a disruption budget of one and start slowly, so nearly all
-// the time the budget is used up. It is never overdrawn, and the nodes are
-// cooled all the same.
+// The hot pods have a disruption budget of one and start slowly, so the budget
+// is used up nearly all the time. It is never exceeded, and the nodes are still
+// cooled.
 //
 //	hot node: 12 × 2.2 = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes three pods from each.
 func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
@@ -80,8 +80,8 @@ func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
 	t.Logf("evictions %d, fewest %d; refused by the budget %d", f.Evictions(mark), fewest, f.refusals(mark))
 }
 
-// budget lets as many pods of a Deployment be unavailable, and waits until the
-// controller has counted them.
+// budget lets the given number of a Deployment's pods be unavailable, and waits
+// until the controller has counted them.
 func (f *fixture) budget(deployment string, maxUnavailable int32) {
 	f.T.Helper()
 	budgets := f.Client().PolicyV1().PodDisruptionBudgets("shop")
@@ -101,7 +101,8 @@ func (f *fixture) budget(deployment string, maxUnavailable int32) {
 	})
 }
 
-// refusals counts the evictions that the API server refused for a budget.
+// refusals counts the evictions that the API server refused because of a
+// budget.
 func (f *fixture) refusals(since cluster.AuditMark) int {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -111,7 +112,8 @@ func (f *fixture) refusals(since cluster.AuditMark) int {
 	return len(requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Code == 429 }))
 }
 
-// One critical pod would do, or three best-effort ones: the three go.
+// Either one critical pod or three best-effort ones would suffice: the three
+// are moved.
 //
 //	hot node: 17 + 3 × 4 = 29 of 32 cores = 90.6 %; under 65 % (20.8 cores) takes the pod of 17 or all of 4.
 func TestCriticalPodStays(t *testing.T) {
@@ -162,7 +164,7 @@ func TestCriticalPodStays(t *testing.T) {
 	}
 }
 
-// priorityClass makes a class; those of earlier cases stay.
+// priorityClass creates a class; those of earlier cases stay.
 func (f *fixture) priorityClass(name string, value int32) {
 	f.T.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
@@ -172,16 +174,16 @@ func (f *fixture) priorityClass(name string, value int32) {
 	}
 }
 
-// Hot pods that keep apart by required anti-affinity and take half a minute to
-// end are moved at once, although one of their kind still terminates on what is
-// by usage the best landing.
+// Hot pods with required anti-affinity that take half a minute to end are moved
+// at once, although one of them is still terminating on the destination that is
+// best by usage.
 //
 //	node     db           web
 //	0, 1     10           26 × 0.5  = 23  of 32 cores = 71.9 %; the one db or five web pods cover what has to leave
 //	2, 3, 4   -           10 × 0.5  =  5              = 15.6 %; with a db 46.9 %
 //	5        0.5           1 × 0.5  =  1              =  3.1 %; its db is deleted, and its replacement takes one of 2, 3, 4
 //
-// So the two of 2, 3, 4 that are left are the only landings.
+// So only two of 2, 3 and 4 are left as destinations.
 func TestLandingsRespectTerminatingPods(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
@@ -205,10 +207,10 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	kept := f.watchTogether(last)
 
 	mark := f.Mark()
-	f.PauseAsBefore(true) // until one of the pods terminates
+	f.PauseAsBefore(true) // until one of the pods is terminating
 	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
-	// Nearer to the line a single web pod covers what has to leave, and no db
-	// pod is planned.
+	// Closer to the line, a single web pod covers what has to leave, and no db pod
+	// is planned.
 	f.Eventually(5*time.Minute, "every node known for what it is", func(context.Context) bool {
 		return f.Are("hot", hot...) && f.Are("cool", nodes[2:]...) && f.Measured(67.5, hot...)
 	})
@@ -242,14 +244,14 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	}
 }
 
-// together is what a watch has seen of pods that are to keep apart.
+// together is what a watch has seen of pods that must be kept apart.
 type together struct {
 	stop func()
-	// together names the nodes that had two pods at a time, terminating ones
-	// included.
+	// together lists the nodes that had two pods at a time, including terminating
+	// ones.
 	together []string
-	// besideTerminating counts the pods that were bound while one terminated on
-	// the given node.
+	// besideTerminating counts the pods that were bound while another was
+	// terminating on the given node.
 	besideTerminating int
 
 	mu    sync.Mutex
@@ -293,8 +295,8 @@ func (f *fixture) watchTogether(terminatingOn string) *together {
 	return w
 }
 
-// spreadDB is a workload that has at most one pod on a node and takes half a
-// minute to end.
+// spreadDB is a workload with at most one pod per node that takes half a minute
+// to end.
 func spreadDB() cluster.Workload {
 	db := stage.Workload("db", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "10"})
 	db.Grace = 30 * time.Second

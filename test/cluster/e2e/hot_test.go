@@ -16,7 +16,7 @@ import (
 )
 
 // Two nodes are above 65 % of memory through pods that request little. They are
-// cooled with at most one eviction above the fewest, and nothing goes back.
+// cooled with at most one eviction more than necessary, and nothing goes back.
 //
 //	hot node: 12 × 15 GiB + 6 × 1 GiB = 186 of 256 GiB = 72.7 %; under 65 % (166.4 GiB) takes two pods of 15 GiB from each.
 func TestMemoryHotIsCooled(t *testing.T) {
@@ -41,7 +41,7 @@ func TestMemoryHotIsCooled(t *testing.T) {
 	mark := f.Mark()
 	metrics := f.FreeAddress()
 	serve := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
-	f.flood(stage.Listen()) // strangers, all the while, who change nothing
+	f.flood(stage.Listen()) // strangers, throughout, without any effect
 	f.Eventually(2*time.Minute, "no node above 65 % of memory", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	const fewest = 4
 	if got := f.Evictions(mark); got > fewest+1 {
@@ -64,11 +64,11 @@ func TestMemoryHotIsCooled(t *testing.T) {
 }
 
 // The case that requests hide: kube-scheduler alone would send every evicted
-// pod, and every new one, straight to the two nodes that burn.
+// pod, and every new one, straight to the two overloaded nodes.
 //
-// It is the shipped Deployment that answers, in the middle of an upgrade:
-// kube-scheduler asks by plain HTTP at first, then over mutual TLS with the
-// shipped entry, and all certificates are renewed while it asks.
+// The shipped Deployment answers, in the middle of an upgrade: kube-scheduler
+// asks by plain HTTP at first, then over mutual TLS with the shipped entry, and
+// all certificates are renewed while it asks.
 func TestRequestSkewIsCooled(t *testing.T) {
 	f := newFixture(t)
 	f.RestoreScheduler()
@@ -76,14 +76,14 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A mean that begins while pods still come is below the truth for a while,
-	// on one node and not on the other.
+	// A mean that begins while pods are still arriving is below the truth for a
+	// while, on one node but not on the other.
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	before := f.PodsByUID(t.Context())
 	mark := f.Mark()
-	asShipped := strings.Replace(stage.Fast, "maxMovesPerHourOfOwner: 0, ", "", 1) // the moves of an owner's hour suffice
+	asShipped := strings.Replace(stage.Fast, "maxMovesPerHourOfOwner: 0, ", "", 1) // an owner's hourly moves suffice
 	secure := f.serveShipped(f.Policy(stage.RealUsage, asShipped))
 	metrics := secure.metrics
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
@@ -125,8 +125,8 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	f.checkNoFailures(secure)
 }
 
-// checkLandings holds the replacements that the API server shows against the
-// moves in Evenkeel's ledger.
+// checkLandings compares the replacements in the API server with the moves in
+// Evenkeel's ledger.
 func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, before, after map[string]v1.Pod, evictions int) {
 	t.Helper()
 	if len(moves) != evictions {
@@ -156,7 +156,7 @@ func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, befo
 	}
 }
 
-// checkBecameHot wants an Event on every node that is hot, with numbers in it.
+// checkBecameHot checks that there is an Event with figures on every hot node.
 func (f *fixture) checkBecameHot(hot []string) {
 	f.T.Helper()
 	f.Eventually(20*time.Second, "an Event on every hot node", func(ctx context.Context) bool {
@@ -174,8 +174,8 @@ func (f *fixture) checkBecameHot(hot []string) {
 	})
 }
 
-// checkEvents wants one Event of Evenkeel on every evicted pod, with numbers in
-// it.
+// checkEvents checks that there is one Event of Evenkeel with figures on every
+// evicted pod.
 func (f *fixture) checkEvents(before map[string]v1.Pod, evictions int) {
 	f.T.Helper()
 	f.Eventually(20*time.Second, "an Event on every evicted pod", func(ctx context.Context) bool {

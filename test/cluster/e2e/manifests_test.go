@@ -30,7 +30,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// deployDir is the folder of the shipped manifests.
+// deployDir returns the folder of the shipped manifests.
 func deployDir(t *testing.T) string {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())
@@ -55,7 +55,7 @@ func shippedFiles(t *testing.T, dir string) []string {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".yaml" {
-			relative, _ := filepath.Rel(dir, path) // path lies below dir
+			relative, _ := filepath.Rel(dir, path) // path is below dir
 			files = append(files, relative)
 		}
 		return err
@@ -66,8 +66,8 @@ func shippedFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// shippedObjects decodes every object of the shipped manifests, with unknown
-// fields refused, by file.
+// shippedObjects decodes every object of the shipped manifests by file, and
+// rejects unknown fields.
 func shippedObjects(t *testing.T) map[string][]runtime.Object {
 	t.Helper()
 	files, err := evenkeel.Manifests(t.Context())
@@ -96,8 +96,8 @@ func shippedObjects(t *testing.T) map[string][]runtime.Object {
 	return objects
 }
 
-// templates are the pods that the shipped workloads run, by the workload's kind
-// and name.
+// templates returns the pod templates of the shipped workloads, by the
+// workload's kind and name.
 func templates(t *testing.T) map[string]v1.PodTemplateSpec {
 	t.Helper()
 	pods := map[string]v1.PodTemplateSpec{}
@@ -119,7 +119,7 @@ func chartTemplates(t *testing.T) map[string]v1.PodTemplateSpec {
 	for _, file := range files {
 		var known []runtime.Object
 		for document := range strings.SplitSeq("\n"+string(readFile(t, file)), "\n---\n") {
-			// Kinds of operators are not known here, and have no pods.
+			// Kinds of operators are unknown here, and have no pods.
 			if object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil); err == nil {
 				known = append(known, object)
 			}
@@ -142,10 +142,10 @@ func addTemplates(pods map[string]v1.PodTemplateSpec, prefix string, objects []r
 	}
 }
 
-// prometheusRule is a manifest of a kind of the Prometheus Operator's.
+// prometheusRule is a manifest with a kind of the Prometheus Operator.
 var prometheusRule = filepath.Join("components", "alerts", "prometheusrule.yaml")
 
-// The real API server accepts every shipped manifest as it stands in the file.
+// The real API server accepts every shipped manifest unchanged.
 func TestManifestsAreAccepted(t *testing.T) {
 	f := newFixture(t)
 	files, err := evenkeel.Manifests(t.Context())
@@ -159,15 +159,15 @@ func TestManifestsAreAccepted(t *testing.T) {
 	files = append(files, components...)
 	for _, file := range files {
 		if strings.HasSuffix(file, certManager) || strings.HasSuffix(file, prometheusRule) {
-			continue // its kinds are those of operators that are not there
+			continue // its kinds belong to operators that are not installed
 		}
-		dryRun := filepath.Base(file) != "namespace.yaml" // what follows is to be in it
+		dryRun := filepath.Base(file) != "namespace.yaml" // the following objects are in it
 		if err := evenkeel.Apply(t.Context(), f.Cluster, file, dryRun); err != nil {
 			t.Error(err)
 		}
 	}
-	// Manifests lists what is applied; the rest tells kustomize or
-	// kube-scheduler something.
+	// Manifests are what is applied; the other files configure kustomize or
+	// kube-scheduler.
 	dir := deployDir(t)
 	for _, file := range shippedFiles(t, dir) {
 		path := filepath.Join(dir, file)
@@ -200,7 +200,7 @@ func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	maps.Copy(shipped, rendered)
 	for name, template := range shipped {
 		t.Run(name, func(t *testing.T) {
-			template.Spec.ServiceAccountName = "" // not all of the chart's are there
+			template.Spec.ServiceAccountName = "" // some of the chart's do not exist
 			if err := create(template); err != nil {
 				t.Error(err)
 			}
@@ -212,8 +212,8 @@ func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	}
 }
 
-// Each shipped container says what it needs, cannot write to its image, and
-// reads the policy that is mounted; those that run on are probed.
+// Each shipped container states its resources, cannot write to its image, and
+// reads the mounted policy; lasting ones have probes.
 func TestContainersAreWellBehaved(t *testing.T) {
 	for name, template := range templates(t) {
 		t.Run(name, func(t *testing.T) {
@@ -243,8 +243,8 @@ func TestContainersAreWellBehaved(t *testing.T) {
 	}
 }
 
-// checkMounts makes sure that the files named on the command line are those
-// that the ConfigMap and the Secret put there; who answers kube-scheduler needs
+// checkMounts checks that the files on the command line are those that the
+// ConfigMap and the Secret provide; a process that answers kube-scheduler needs
 // the latter.
 func checkMounts(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
@@ -274,8 +274,8 @@ func checkMounts(t *testing.T, spec v1.PodSpec) {
 	}
 }
 
-// checkSchedulerMounts makes sure that the second scheduler finds its
-// configuration, and the policy that is named there.
+// checkSchedulerMounts checks that the second scheduler finds its configuration
+// and the policy named in it.
 func checkSchedulerMounts(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
 	mounted := map[string]string{}
@@ -304,8 +304,8 @@ func checkSchedulerMounts(t *testing.T, spec v1.PodSpec) {
 	}
 }
 
-// checkFlags runs the binary with the shipped arguments as far as it gets
-// without the mounted file: they have to be known.
+// checkFlags runs the binary with the shipped arguments as far as possible
+// without the mounted file, to check that it knows them.
 func checkFlags(t *testing.T, args []string) {
 	t.Helper()
 	got := stage.Run(t.Context(), t, t.TempDir(), args...)
@@ -314,7 +314,7 @@ func checkFlags(t *testing.T, args []string) {
 	}
 }
 
-// The shipped ConfigMap holds policy.yaml to the letter.
+// The shipped ConfigMap contains policy.yaml verbatim.
 func TestShippedConfigMapHoldsThePolicy(t *testing.T) {
 	dir := deployDir(t)
 	var shipped v1.ConfigMap
@@ -327,8 +327,8 @@ func TestShippedConfigMapHoldsThePolicy(t *testing.T) {
 	}
 }
 
-// Every kustomization names files that are there, and every shipped file is
-// named by one.
+// Every kustomization names existing files, and every shipped file is named by
+// one.
 func TestKustomizationsAreComplete(t *testing.T) {
 	dir := deployDir(t)
 	named := map[string]bool{"kube-scheduler.yaml": true} // for the control plane, not for kustomize
@@ -374,8 +374,8 @@ func TestKustomizationsAreComplete(t *testing.T) {
 	}
 }
 
-// kube-scheduler understands the shipped configuration, and it is the one that
-// these tests and the demo run with.
+// kube-scheduler understands the shipped configuration, which these tests and
+// the demo use, too.
 func TestShippedSchedulerConfiguration(t *testing.T) {
 	content := readFile(t, filepath.Join(deployDir(t), "kube-scheduler.yaml"))
 	var config schedulerv1.KubeSchedulerConfiguration
@@ -399,8 +399,8 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 	}
 }
 
-// grantedRights lists what the shipped roles grant, by user: roles and
-// ServiceAccounts have the same names, but for what serve needs besides.
+// grantedRights lists the permissions in the shipped roles, by user: roles and
+// ServiceAccounts have the same names, except for what serve needs in addition.
 func grantedRights(t *testing.T) map[string][]stage.Right {
 	t.Helper()
 	users := map[string]string{"evenkeel": evenkeelUser, "evenkeel-serve": evenkeelUser, "evenkeel-extender": extenderUser}
@@ -415,7 +415,7 @@ func grantedRights(t *testing.T) map[string][]stage.Right {
 			}
 		}
 	}
-	delete(rules, "") // the overlays that run other programs have cases of their own
+	delete(rules, "") // other cases cover the overlays that run other programs
 	granted := map[string][]stage.Right{}
 	for user, all := range rules {
 		granted[user] = stage.Rights(all)
@@ -423,8 +423,8 @@ func grantedRights(t *testing.T) map[string][]stage.Right {
 	return granted
 }
 
-// checkRights makes sure that no request of either ServiceAccount was refused
-// for want of rights since the mark.
+// checkRights checks that no request of either ServiceAccount was denied for
+// lack of permission since the mark.
 func (f *fixture) checkRights(since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -438,9 +438,9 @@ func (f *fixture) checkRights(since cluster.AuditMark) {
 	}
 }
 
-// checkRightsAreUsed makes sure that the roles grant nothing that nobody needs.
-// It is for a run of both ServiceAccounts that did all of its work: leading,
-// evicting, telling.
+// checkRightsAreUsed checks that the roles grant nothing unnecessary. It is for
+// a run of both ServiceAccounts that did all of its work: leading, evicting and
+// reporting.
 func (f *fixture) checkRightsAreUsed(since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)

@@ -22,11 +22,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// certManager is a manifest of kinds that the API server of these tests does
+// certManager is a manifest with kinds that the API server of these tests does
 // not know.
 var certManager = filepath.Join("components", "cert-manager", "certificates.yaml")
 
-// issued is what a certificate says, and what is asked of cert-manager.
+// issued describes a certificate, or what is requested from cert-manager.
 type issued struct {
 	DNSNames, IPAddresses, Usages []string
 	IsCA                          bool
@@ -34,8 +34,8 @@ type issued struct {
 	Days int
 }
 
-// With cert-manager the same Secrets hold certificates of the same names, uses
-// and lifetimes as those that `evenkeel certificates` makes.
+// With cert-manager the same Secrets hold certificates with the same names,
+// uses and lifetimes as those from `evenkeel certificates`.
 func TestCertManagerMakesTheSame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	if got := stage.Run(t.Context(), t, t.TempDir(), "certificates", "--directory", dir); got.Code != 0 {
@@ -78,7 +78,7 @@ func issuedFile(t *testing.T, path string) issued {
 	}
 	got := issued{DNSNames: cert.DNSNames, IsCA: cert.IsCA, Days: days(cert.NotAfter.Sub(cert.NotBefore))}
 	if cert.IsCA {
-		got.Days = got.Days / 3650 * 3650 // ten years, with the days of leap years or without
+		got.Days = got.Days / 3650 * 3650 // ten years, with or without leap days
 	}
 	for _, ip := range cert.IPAddresses {
 		got.IPAddresses = append(got.IPAddresses, ip.String())
@@ -95,13 +95,13 @@ func issuedFile(t *testing.T, path string) issued {
 
 func days(d time.Duration) int { return int(d / (24 * time.Hour)) }
 
-// patch changes objects of a kind and a name.
+// patch changes objects of one kind and name.
 type patch struct {
 	Target struct{ Kind, Name string }
 	Patch  string
 }
 
-// fits reports whether the patch is for an object.
+// fits reports whether the patch applies to an object.
 func (p *patch) fits(object runtime.Object) bool {
 	meta, ok := object.(metav1.Object)
 	return ok && object.GetObjectKind().GroupVersionKind().Kind == p.Target.Kind &&
@@ -138,8 +138,8 @@ func patchesOf(t *testing.T, name string) []patch {
 	return component.Patches
 }
 
-// The component of the webhook has `serve` answer, with flags that it knows, at a
-// port that the Service leads to and the NetworkPolicy lets come.
+// The webhook component makes `serve` answer, with flags that it knows, at a
+// port to which the Service leads and that the NetworkPolicy allows.
 func TestWebhookComponentFits(t *testing.T) {
 	var changed []string
 	for _, object := range slices.Concat(slices.Collect(maps.Values(shippedObjects(t)))...) {
@@ -171,8 +171,8 @@ func TestWebhookComponentFits(t *testing.T) {
 	}
 }
 
-// The component for upgrades adds the port of plain HTTP to the Deployments,
-// Services and NetworkPolicies of what answers kube-scheduler, and to no others.
+// The component for upgrades adds the plain HTTP port to the Deployments,
+// Services and NetworkPolicies that answer kube-scheduler, and to no others.
 func TestUpgradeComponentFits(t *testing.T) {
 	var changed []string
 	for _, object := range slices.Concat(slices.Collect(maps.Values(shippedObjects(t)))...) {

@@ -21,8 +21,8 @@ import (
 )
 
 // `evenkeel run` as a Job runs it: one cycle, then exit code 0. kube-scheduler
-// asks an `evenkeel extender` of its own, which does not know the plan and
-// sends every replacement to a cool node all the same.
+// asks a separate `evenkeel extender`, which does not know the plan but still
+// sends every replacement to a cool node.
 func TestRunAsJob(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -43,9 +43,9 @@ func TestRunAsJob(t *testing.T) {
 	}
 }
 
-// `evenkeel run --schedule` runs a cycle when the schedule says so, stays, and
-// ends with exit code 0 when it is stopped. The policy grants one eviction a
-// cycle, so each cycle is seen in the cluster.
+// `evenkeel run --schedule` runs a cycle when the schedule is due, keeps
+// running, and ends with exit code 0 when it is stopped. The policy allows one
+// eviction per cycle, so each cycle is visible in the cluster.
 func TestRunOnSchedule(t *testing.T) {
 	const every = 6 * time.Second
 	f := newFixture(t)
@@ -77,8 +77,9 @@ func TestRunOnSchedule(t *testing.T) {
 }
 
 // Two replicas of `evenkeel serve` behind one address: both answer
-// kube-scheduler, one evicts. It is killed in the middle of its work: the other
-// takes the Lease over and goes on, without losing or repeating a move.
+// kube-scheduler, one evicts. The evicting one is killed in the middle of its
+// work: the other takes over the Lease and continues, without losing or
+// repeating a move.
 func TestTwoReplicas(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -129,9 +130,9 @@ func TestTwoReplicas(t *testing.T) {
 	t.Logf("evictions %d by the first leader, %d by the second, fewest %d", before, after-before, skew.Fewest)
 }
 
-// The probes and the metrics page of the processes that stay. An extender is
-// ready without usage data: kube-scheduler is better answered neutrally than
-// not at all.
+// The probes and the metrics page of the lasting processes. An extender is
+// ready even without usage data, because kube-scheduler is better answered
+// neutrally than not at all.
 func TestProbesAndMetrics(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{})
@@ -177,7 +178,8 @@ func TestProbesAndMetrics(t *testing.T) {
 	}
 }
 
-// wantDocumented wants all of Evenkeel's metrics on a page in docs/metrics.md.
+// wantDocumented checks that docs/metrics.md lists all of Evenkeel's metrics on
+// a page.
 func wantDocumented(t *testing.T, page string) {
 	t.Helper()
 	reference, err := os.ReadFile("../../../docs/metrics.md")
@@ -192,8 +194,8 @@ func wantDocumented(t *testing.T, page string) {
 	}
 }
 
-// checkAuthorized starts a process as the manifests do: its /metrics are for
-// those whom the API server lets get them, its probes for everyone.
+// checkAuthorized starts a process as in the manifests: its /metrics can be
+// read by those whom the API server allows, its probes by everyone.
 func (f *fixture) checkAuthorized(policy string) {
 	f.T.Helper()
 	f.letReadMetrics()
@@ -217,8 +219,8 @@ func (f *fixture) checkAuthorized(policy string) {
 	}
 }
 
-// extender runs `evenkeel extender` where kube-scheduler asks, and waits until
-// it answers.
+// extender runs `evenkeel extender` at the address that kube-scheduler asks,
+// and waits until it answers.
 func (f *fixture) extender(policy, metricsAddress string) {
 	f.T.Helper()
 	p := f.Start("extender", "--policy-config-file", policy, "--listen-address", stage.Listen(), "--metrics-address", metricsAddress)
@@ -255,7 +257,7 @@ func (f *fixture) wantLeft(skew stage.Skewed, evicted int) {
 	}
 }
 
-// evictionsBy counts the evictions that a process says it has made.
+// evictionsBy counts the evictions that a process reports.
 func evictionsBy(p *evenkeel.Process) (n int) {
 	for line := range strings.Lines(p.Log()) {
 		if strings.Contains(line, `"Evicted pod"`) && strings.Contains(line, " destination=") {
@@ -265,7 +267,7 @@ func evictionsBy(p *evenkeel.Process) (n int) {
 	return n
 }
 
-// leader is who holds Evenkeel's Lease, "" when nobody does.
+// leader returns the holder of Evenkeel's Lease, or "".
 func (f *fixture) leader(ctx context.Context) string {
 	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(ctx, "evenkeel", metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
@@ -274,8 +276,8 @@ func (f *fixture) leader(ctx context.Context) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// service is to kube-scheduler what a Service is: one address, and behind it
-// the first of the backends that is there.
+// service acts for kube-scheduler like a Service: one address, with the first
+// available backend behind it.
 func (f *fixture) service(address string, backends ...string) {
 	f.T.Helper()
 	listener, err := new(net.ListenConfig).Listen(f.T.Context(), "tcp", address)
@@ -300,7 +302,8 @@ func (f *fixture) service(address string, backends ...string) {
 	})
 }
 
-// reportsOf returns where processes report, by where they serve.
+// reportsOf returns the addresses of processes' reports, given those where they
+// serve.
 func reportsOf(addresses ...string) (reports []string) {
 	for _, address := range addresses {
 		reports = append(reports, strings.TrimPrefix(evenkeel.Reports(address), "http://"))
@@ -308,7 +311,7 @@ func reportsOf(addresses ...string) (reports []string) {
 	return reports
 }
 
-// forward carries one connection to the first backend that takes it, until one
+// forward relays one connection to the first backend that accepts it, until one
 // side closes it or the context ends.
 func forward(ctx context.Context, client net.Conn, backends []string) {
 	defer client.Close()

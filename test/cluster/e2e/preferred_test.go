@@ -25,8 +25,8 @@ profiles:
       enabled: [ReturnPodsToPreferredNodes]
 `
 
-// Pods that landed on dear nodes return to the cheap ones that they prefer, as many as
-// these take, and stay there.
+// Pods that landed on expensive nodes return to the cheap ones that they
+// prefer, as many as these accept, and stay there.
 //
 //	cheap: 2 × 8 of 32 cores = 50 %; a third pod would take it to 75 %, above the reject line of 60 %
 //

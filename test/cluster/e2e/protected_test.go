@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// cluster-autoscaler's taint of candidates is soft, and on nodes that look
+// cluster-autoscaler's soft taint for deletion candidates is on nodes that look
 // empty by requests: here on both hot nodes and on the coolest one. The hot
-// ones are relieved all the same, and nothing lands on the cool one.
+// ones are still relieved, and nothing lands on the cool one.
 func TestCandidatesForDeletionAreRelieved(t *testing.T) {
 	f := newFixture(t)
 	skewed := f.Skew()
@@ -46,8 +46,9 @@ func TestCandidatesForDeletionAreRelieved(t *testing.T) {
 	}
 }
 
-// Each of these pods alone would cool the node, so the fewest moves would be
-// one of them. What protects each keeps it, and two others go.
+// Each of these pods alone would cool the node, so the smallest plan would move
+// one of them. All are protected, each in a different way, and two others are
+// moved.
 //
 //	node-0: 7 × 1750m that are protected + 2 × 1200m = 14.65 of 20 cores = 73 %; under 65 % (13) takes one of 1750m or two of 1200m
 func TestProtectedPodsAreNeverEvicted(t *testing.T) {
@@ -69,8 +70,8 @@ func TestProtectedPodsAreNeverEvicted(t *testing.T) {
 	}
 }
 
-// wantOnlyHogsTried wants so many evictions to have been tried, of pods of the
-// Deployment hog alone.
+// wantOnlyHogsTried checks that the given number of evictions was attempted,
+// only for pods of the Deployment hog.
 func (f *fixture) wantOnlyHogsTried(since cluster.AuditMark, want int) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -88,7 +89,7 @@ func (f *fixture) wantOnlyHogsTried(since cluster.AuditMark, want int) {
 	}
 }
 
-// checkExplained wants every pod of a workload to stay for a reason.
+// checkExplained checks that every pod of a workload stays for a reason.
 func (f *fixture) checkExplained(workload, reason string) {
 	f.T.Helper()
 	found := 0
@@ -97,7 +98,7 @@ func (f *fixture) checkExplained(workload, reason string) {
 			continue
 		}
 		found++
-		// What is not measured yet stays for that.
+		// A pod that is not measured yet stays for that reason.
 		f.Eventually(30*time.Second, "pod "+key+" stays for "+reason, func(context.Context) bool {
 			return f.explained(key).Reason == reason
 		})
@@ -156,8 +157,8 @@ func (f *fixture) forbid() {
 	})
 }
 
-// ofConfigMap runs a pod whose controller is a ConfigMap: an object that is
-// there, of a kind that starts no pods.
+// ofConfigMap runs a pod whose controller is a ConfigMap: an existing object of
+// a kind that starts no pods.
 func (f *fixture) ofConfigMap(name, node, cpu string) {
 	f.T.Helper()
 	owner, err := f.Client().CoreV1().ConfigMaps("shop").Create(f.T.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

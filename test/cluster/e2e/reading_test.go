@@ -10,7 +10,7 @@ import (
 )
 
 // Usage is read with one LIST of nodes and one of pods per sample, however many
-// nodes there are: never node by node.
+// nodes there are, and never node by node.
 func TestUsageIsReadByTwoListsPerSample(t *testing.T) {
 	const sampleInterval = 5 * time.Second // stage.Fast
 	f := newFixture(t)
@@ -47,8 +47,8 @@ func TestUsageIsReadByTwoListsPerSample(t *testing.T) {
 	t.Logf("%v in %v", listed, time.Since(start).Round(time.Second))
 }
 
-// usageRequests counts what Evenkeel has asked of metrics.k8s.io since the
-// mark, by verb and resource.
+// usageRequests counts Evenkeel's requests to metrics.k8s.io since the mark, by
+// verb and resource.
 func usageRequests(f *fixture, mark cluster.AuditMark) map[string]int {
 	f.T.Helper()
 	requests, err := f.Audit(mark)

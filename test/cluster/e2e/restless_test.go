@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Two of six nodes are cordoned, as for a drain: evicting stands back, and says
-// why. Once they are open again the hot node is relieved.
+// Two of six nodes are cordoned, as for a drain: evicting stands back and gives
+// the reason. Once they are open again, the hot node is relieved.
 //
 //	node-0: 5 × 2.8 of 20 cores = 70 %; under 65 % takes one
 //
@@ -50,9 +50,10 @@ func TestStandsBackWhileNodesAreDrained(t *testing.T) {
 	}
 }
 
-// A ReplicaSet creates a replacement while the old pod counts in the quota of
-// its namespace. Where that is full nothing is evicted, the node of the other
-// namespace is relieved, and room in the quota is enough to go on.
+// A ReplicaSet creates a replacement while the old pod still counts in its
+// namespace's quota. If the quota is full, nothing is evicted there, the node
+// of the other namespace is relieved, and space in the quota is enough to
+// continue.
 //
 //	node-0: 5 × 2.8 of namespace vault, node-1: 5 × 2.8 of shop, of 20 cores each = 70 %; under 65 % takes one of each
 //
@@ -111,8 +112,8 @@ func (f *fixture) cordon(closed bool, nodes ...string) {
 	}
 }
 
-// quota allows a namespace so many pods, and waits until as many as it has are
-// counted.
+// quota allows a namespace the given number of pods, and waits until its
+// existing pods are counted.
 func (f *fixture) quota(namespace, pods, counted string) {
 	f.T.Helper()
 	quotas := f.Client().CoreV1().ResourceQuotas(namespace)

@@ -23,14 +23,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The users of the shipped ServiceAccounts, as the audit log names them.
+// The users of the shipped ServiceAccounts as named in the audit log.
 const (
 	evenkeelUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel"
 	extenderUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel-extender"
 )
 
-// mixed runs our plugin beside three of upstream's, which look at other
-// namespaces than ours or cannot concern its pods.
+// mixed runs our plugin next to three upstream ones, which cover other
+// namespaces or cannot affect its pods.
 const mixed = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -51,8 +51,8 @@ profiles:
       enabled: [RemoveDuplicates, LowNodeUtilization, RealUsageLowNodeUtilization]
 `
 
-// agents puts a small pod on each of the nodes that nobody may move, as every
-// real node has: metrics-server tells nothing of a node that uses nothing.
+// agents puts a small pod that must not be moved on each of the nodes, as every
+// real node has: metrics-server omits nodes that use nothing.
 func agents(nodes ...string) cluster.Placement {
 	agent := stage.Workload("agent", cluster.Resources{CPU: "10m"}, cluster.Resources{CPU: "10m", Memory: "16Mi"})
 	agent.Adjust = func(template *v1.PodTemplateSpec) {
@@ -62,7 +62,7 @@ func agents(nodes ...string) cluster.Placement {
 	return cluster.Placement{Workload: agent, On: stage.On(1, nodes...)}
 }
 
-// placeMixed gives each plugin of mixed work on a node of its own:
+// placeMixed gives each plugin of mixed work on a separate node:
 //
 //	node-0  10 × hog   use 1200m, request 100m:  12 of 16 cores used = 75 %, RealUsageLowNodeUtilization
 //	node-1   7 × twin  of one ReplicaSet:        RemoveDuplicates
@@ -89,7 +89,7 @@ func (f *fixture) placeMixed() {
 	f.taint(nodes[3], noNewPods)
 }
 
-// noNewPods keeps new pods off a node; those that are there stay.
+// noNewPods keeps new pods off a node; existing ones stay.
 var noNewPods = v1.Taint{Key: "maintenance", Effect: v1.TaintEffectNoSchedule}
 
 // taint gives a node its only taint.
@@ -105,7 +105,7 @@ func (f *fixture) taint(node string, taint v1.Taint) {
 	}
 }
 
-// podNodes is every pod by its UID, with its node.
+// podNodes returns the node of every pod, by UID.
 func (f *fixture) podNodes() map[types.UID]string {
 	f.T.Helper()
 	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.T.Context(), metav1.ListOptions{})
@@ -119,13 +119,13 @@ func (f *fixture) podNodes() map[types.UID]string {
 	return nodes
 }
 
-// infoLine is a line of the log of level Info.
+// infoLine matches a log line of level Info.
 var infoLine = regexp.MustCompile(`(?m)^I\d{4} .*$`)
 
 var wouldEvict = regexp.MustCompile(`"Would evict pod" .*\bpod="([^/"]+/([a-z]+)-[^"]*)"`)
 
-// toldEvictions counts by workload the pods that a dry run says it would have
-// evicted, each once.
+// toldEvictions counts, by workload, the pods that a dry run reports as
+// would-be evictions, each once.
 func toldEvictions(log string) map[string]int {
 	seen, told := map[string]bool{}, map[string]int{}
 	for _, match := range wouldEvict.FindAllStringSubmatch(log, -1) {
@@ -137,8 +137,8 @@ func toldEvictions(log string) map[string]int {
 	return told
 }
 
-// What a dry run and a plan tell, they do not do: not one request of theirs was
-// meant to change anything, whichever plugin wanted the eviction.
+// A dry run and a plan do not do what they report: none of their requests was
+// meant to change anything, whichever plugin requested the eviction.
 func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	f := newFixture(t)
 	f.placeMixed()
@@ -157,9 +157,9 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	}
 	f.endsWell(running, time.Minute)
 	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes
-	// without the taint one node keeps two, rounded up. LowNodeUtilization
-	// takes big pods until node-2 is at or under 60 % of 16 cores, 9.6: four
-	// stay, three go.
+	// without the taint, one node keeps two, rounded up. LowNodeUtilization takes
+	// big pods until node-2 is at or under 60 % of 16 cores, 9.6: four stay, three
+	// go.
 	want := map[string]int{"hog": 2, "twin": 5, "big": 3, "stray": 2}
 	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
 		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
@@ -168,7 +168,7 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 		t.Errorf("evictions that history tells of (-want +got):\n%s", diff)
 	}
 	f.Eventually(time.Minute, "cycles of serve that would evict as much", func(context.Context) bool {
-		told := toldEvictions(serving.Log()) // each cycle tells again, and RemoveDuplicates takes twins as they come
+		told := toldEvictions(serving.Log()) // each cycle reports them again, and RemoveDuplicates takes twins in arbitrary order
 		return told["hog"] >= want["hog"] && told["twin"] >= want["twin"] && told["big"] >= want["big"] && told["stray"] >= want["stray"]
 	})
 
@@ -190,7 +190,7 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	f.checkRights(mark)
 }
 
-// checkPlannedMoves reads what `plan -o json` printed.
+// checkPlannedMoves reads the output of `plan -o json`.
 func (f *fixture) checkPlannedMoves(printed, podPrefix, from string, moves int) {
 	f.T.Helper()
 	var plan struct {
@@ -209,7 +209,7 @@ func (f *fixture) checkPlannedMoves(printed, podPrefix, from string, moves int) 
 	}
 }
 
-// endsWell waits until a process has ended by itself, with exit code 0.
+// endsWell waits until a process has ended on its own, with exit code 0.
 func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), within)
@@ -223,8 +223,8 @@ func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
 	}
 }
 
-// placeHot makes node-0 of four hot with pods of one Deployment; six of them
-// have to go.
+// placeHot makes node-0 of four hot with pods of one Deployment, six of which
+// have to leave.
 //
 //	12 × 1200m = 14.4 of 16 cores = 90 %; under 65 % (10.4 cores) takes four, under 52 % (the policy below) six.
 func (f *fixture) placeHot() {
@@ -252,8 +252,8 @@ eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, nodeSettle: 0s, interval:
 `
 
 // The kill switch and a SIGTERM both stop a cycle between two of its evictions;
-// when the switch is taken back a later cycle goes on where the other stopped.
-// A ledger that is deleted meanwhile comes back and changes nothing about it.
+// when the switch is lifted, a later cycle continues where the first stopped. A
+// ledger that is deleted meanwhile is recreated and has no effect on this.
 func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f := newFixture(t)
 	f.placeHot()
@@ -310,9 +310,9 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f.checkRights(mark)
 }
 
-// silent accepts connections and never answers, as an API server behind a
-// broken load balancer does. It returns its URL and a channel that hears of the
-// first connection.
+// silent accepts connections and never answers, like an API server behind a
+// broken load balancer. It returns its URL and a channel that is notified of
+// the first connection.
 func silent(t *testing.T) (url string, connected <-chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -337,8 +337,8 @@ func silent(t *testing.T) (url string, connected <-chan struct{}) {
 	return "http://" + listener.Addr().String(), first
 }
 
-// A process that is told to stop while it waits for its surroundings ends at
-// once and in good order.
+// A process that is stopped while it waits for its environment ends at once,
+// without an error.
 func TestStopWhileStarting(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{}); err != nil {
@@ -375,7 +375,7 @@ func TestStopWhileStarting(t *testing.T) {
 	})
 }
 
-// granted counts Evenkeel's requests of one kind that the API server granted.
+// granted counts Evenkeel's requests of one kind that the API server allowed.
 func (f *fixture) granted(since cluster.AuditMark, verb, resource string) int {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -385,8 +385,8 @@ func (f *fixture) granted(since cluster.AuditMark, verb, resource string) int {
 	return len(requests.By(evenkeelUser).To(verb, resource).Where(func(r cluster.Request) bool { return r.Code < 300 }))
 }
 
-// stopsWell tells a process to stop; it has to end within three seconds, with
-// exit code 0.
+// stopsWell stops a process, which must end within three seconds with exit code
+// 0.
 func stopsWell(t *testing.T, p *evenkeel.Process) {
 	t.Helper()
 	asked := time.Now()
@@ -402,23 +402,23 @@ func stopsWell(t *testing.T, p *evenkeel.Process) {
 	}
 }
 
-// limited is stage.RealUsage with every limit of the DeschedulerPolicy.
+// limited is stage.RealUsage with all limits of the DeschedulerPolicy.
 const limited = stage.RealUsage + `
 maxNoOfPodsToEvictPerNode: 2
 maxNoOfPodsToEvictPerNamespace: 3
 maxNoOfPodsToEvictTotal: 4
 `
 
-// unhurried moves as many pods of an owner at once as it likes, so that only
-// the limits hold it back.
+// unhurried moves any number of an owner's pods at once, so that only the
+// limits restrict it.
 var unhurried = strings.Replace(stage.Fast, "eviction: {", "eviction: {maxInFlightPercentOfOwner: 100, ", 1)
 
-// The limits of the DeschedulerPolicy hold for our plugin as for any other.
+// The limits of the DeschedulerPolicy apply to our plugin like to any other.
 // Four nodes need four evictions each:
 //
 //	10 × 1200m = 12 of 16 cores = 75 %; with a target of 50 % (8 cores) four have to go.
 //
-// Two may leave a node, three a namespace, four the cluster, in one cycle.
+// Per cycle, two may leave a node, three a namespace, and four the cluster.
 func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 8, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
@@ -477,7 +477,7 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 	f.checkRightsAreUsed(mark)
 }
 
-// podHomes is every pod's node by namespace and name.
+// podHomes returns every pod's node by namespace and name.
 func (f *fixture) podHomes() map[string]string {
 	f.T.Helper()
 	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.T.Context(), metav1.ListOptions{})

@@ -15,14 +15,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// secured is a serving Evenkeel, started as the shipped Deployment is during an
-// upgrade: mutual TLS at one address, and plain HTTP where kube-scheduler asked
-// before.
+// secured is a serving Evenkeel, started like the shipped Deployment during an
+// upgrade: mutual TLS at one address, and plain HTTP at the one that
+// kube-scheduler used before.
 type secured struct {
 	*evenkeel.Process
 	certificates    *stage.Certificates
 	listen, metrics string
-	// logged is how long kube-scheduler's log was when it began to use TLS.
+	// logged is the length of kube-scheduler's log when it began to use TLS.
 	logged int
 }
 
@@ -58,7 +58,7 @@ func (f *fixture) serveShipped(policy string) *secured {
 	return s
 }
 
-// filters is how many filter requests ended well.
+// filters counts successful filter requests.
 const filters = `evenkeel_extender_requests_total{result="OK",verb="filter"}`
 
 // upgrade moves kube-scheduler from plain HTTP to mutual TLS.
@@ -88,7 +88,7 @@ func (f *fixture) renew(s *secured) {
 	})
 }
 
-// extenderFailed is what kube-scheduler logs of a failed request.
+// extenderFailed is kube-scheduler's log message for a failed request.
 const extenderFailed = "returned error and has ignorable flag set"
 
 func (f *fixture) schedulerLog() string {
@@ -100,8 +100,8 @@ func (f *fixture) schedulerLog() string {
 	return string(content)
 }
 
-// checkNoFailures makes sure that no request over TLS has failed, by what
-// kube-scheduler says and by what Evenkeel counts.
+// checkNoFailures checks that no request over TLS has failed, according to
+// kube-scheduler and Evenkeel's metrics.
 func (f *fixture) checkNoFailures(s *secured) {
 	f.T.Helper()
 	log := f.schedulerLog()

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// selecting is stage.RealUsage for some pods: by labels, by labels and names of
-// namespaces, and below a priority class.
+// selecting is stage.RealUsage for some pods: selected by labels, by labels and
+// names of namespaces, and by priority below a class.
 const selecting = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -36,7 +36,7 @@ profiles:
 `
 
 // Each of four pods alone would cool the node. The policy selects none of them,
-// each for another reason, so two others go.
+// each for a different reason, so two others are moved.
 //
 //	node-0: 4 × 3000m that are not selected + 2 × 1200m = 14.4 of 20 cores = 72 %; under 65 % (13) takes one of 3000m or two of 1200m
 func TestSelectedPodsAloneAreMoved(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// A node with 200 equal pods, each of which uses less of it than a move has to take off
-// by the shipped policy, is cooled with the fewest moves, beside nodes that are
-// all but empty. The plan says so before, and how long that takes.
+// A node with 200 equal pods, each with less usage than the shipped policy
+// requires of a move, is cooled with the fewest moves, next to nodes that are
+// almost empty. The plan predicts this beforehand, including the duration.
 //
 //	hot node: 200 × 224m = 44.8 of 64 cores = 70 %, 0.35 % each; under 65 % (41.6 cores) it keeps 185
 //
@@ -27,7 +27,7 @@ func TestNodesOfTinyPodsAreCooled(t *testing.T) {
 	}
 	const owners, each, fewest = 8, 25, 15
 	story := &scenario.Story{Nodes: nodes, Hot: nodes[:1], HotPercent: 70, CoolPercent: 0.5, EvictLinePercent: 65, FewestEvictions: fewest}
-	placements := []cluster.Placement{{ // what is empty is not measured
+	placements := []cluster.Placement{{ // empty nodes are not measured
 		Workload: stage.Workload("bg", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "320m", Memory: "64Mi"}),
 		On:       stage.On(1, nodes[1:]...),
 	}}

@@ -11,9 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Four replicas have to leave four hot nodes of two zones. In each zone one
-// cool node is emptier than the others: the replicas come to different nodes
-// all the same, and stay in their zones.
+// Four replicas have to leave four hot nodes in two zones. In each zone one
+// cool node is emptier than the others, but the replicas still land on
+// different nodes and stay in their zones.
 //
 //	hot: 12 × 1500m that nobody may move + 4000m = 22 of 32 cores = 69 %
 func TestReplicasStaySpread(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// topReport is the output of `top -o json`, as far as this case reads it.
+// topReport is the output of `top -o json`, as far as these cases read it.
 type topReport struct {
 	Kind  string
 	Nodes []struct {
@@ -28,8 +28,7 @@ type topReport struct {
 	}
 }
 
-// hottest are the nodes that come first, in order of their names, and their
-// states.
+// hottest returns the first nodes, sorted by name, and their states.
 func (r *topReport) hottest(n int) (names, states, now []string) {
 	for _, node := range r.Nodes[:min(n, len(r.Nodes))] {
 		names, states, now = append(names, node.Name), append(states, node.State), append(now, node.Now)
@@ -65,9 +64,9 @@ func readTop(t *testing.T, args ...string) (report topReport, took time.Duration
 	return report, got.Took
 }
 
-// After one reading of metrics-server, which keeps no history, top has the two
-// nodes that burn first, as hot now and with what they really use. A process
-// that has watched them says that they are hot.
+// After one reading of metrics-server, which keeps no history, top lists the
+// two overloaded nodes first, as hot now and with their real usage. A process
+// that has watched them calls them hot.
 func TestTopAfterOneReading(t *testing.T) {
 	f := newFixture(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -85,7 +84,7 @@ func TestTopAfterOneReading(t *testing.T) {
 	var report topReport
 	var took time.Duration
 	// A reading of metrics-server that a busy machine delays is some percent off;
-	// the next is another chance to tell the truth.
+	// the next one may be right.
 	f.Eventually(time.Minute, "one reading tells the truth of every node", func(context.Context) bool {
 		report, took = readTop(t, access...)
 		return report.isTrue(t, truth)
@@ -117,8 +116,8 @@ func TestTopAfterOneReading(t *testing.T) {
 	}
 }
 
-// watch starts a process that evicts nothing, and waits until it calls the nodes
-// that burn hot.
+// watch starts a process that evicts nothing, and waits until it calls the
+// overloaded nodes hot.
 func (f *fixture) watch(story *scenario.Story) {
 	f.T.Helper()
 	watcher := f.Start("extender", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--listen-address", stage.Listen(), "--metrics-address", "0")

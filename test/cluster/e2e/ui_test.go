@@ -19,9 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// A user with the rights that docs/looking.md names, and no others, sees the page
-// through the API server and the pod's kubelet. Without the right to forward a
-// port they are told so.
+// A user with only the rights named in docs/looking.md sees the page through
+// the API server and the pod's kubelet. Without the right to forward a port,
+// the user gets an error that says so.
 func TestUIForwardsThePage(t *testing.T) {
 	f := newFixture(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -67,8 +67,8 @@ func TestUIForwardsThePage(t *testing.T) {
 	}
 }
 
-// standIn creates a ready pod of a workload of Evenkeel. The ports of its
-// reports lead to the case's process.
+// standIn creates a ready pod of an Evenkeel workload. Its report ports lead to
+// the case's process.
 func (f *fixture) standIn(name, node string) {
 	f.T.Helper()
 	pods := f.Client().CoreV1().Pods(evenkeel.Namespace)
@@ -91,7 +91,7 @@ func (f *fixture) standIn(name, node string) {
 	})
 }
 
-// guest returns the path of a kubeconfig of somebody with rights in Evenkeel's
+// guest returns the path of a kubeconfig for a user with rights in Evenkeel's
 // namespace.
 func (f *fixture) guest(name string, rules ...rbacv1.PolicyRule) string {
 	f.T.Helper()

@@ -14,8 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// upstreamPolicy is a policy file as upstream's users have it, without a
-// LoadPolicy.
+// upstreamPolicy is a policy file as used with upstream, without a LoadPolicy.
 const upstreamPolicy = `
 apiVersion: "descheduler/v1alpha2"
 kind: "DeschedulerPolicy"
@@ -43,8 +42,8 @@ profiles:
           - "RemovePodsViolatingNodeTaints"
 `
 
-// placeForUpstream sets the scene for upstream's two plugins on four nodes, of
-// which the last one is tainted afterwards:
+// placeForUpstream sets the scene for two upstream plugins on four nodes, the
+// last of which is tainted afterwards:
 //
 //	node-0  7 × twin of one ReplicaSet
 //	node-3  stray-a, stray-b, stray-c   tolerate nothing
@@ -73,15 +72,16 @@ func (f *fixture) placeForUpstream() (nodes []string) {
 	for _, name := range []string{"stray-a", "stray-b", "stray-c"} {
 		placements = append(placements, cluster.Placement{Workload: stage.Workload(name, little, little), On: stage.On(1, nodes[3])})
 	}
-	if err := f.Cluster.Place(f.T.Context(), placements...); err != nil { // what is used matters to nobody here
+	if err := f.Cluster.Place(f.T.Context(), placements...); err != nil { // usage is irrelevant here
 		f.T.Fatal(err)
 	}
 	f.taint(nodes[3], noNewPods)
 	return nodes
 }
 
-// A policy file of upstream's runs as it is, at once and without the rights and
-// watches that only our plugin needs, and evicts what upstream's rules give:
+// An upstream policy file runs unchanged, at once and without the permissions
+// and watches that only our plugin needs, and evicts what upstream's rules
+// require:
 //
 //   - RemovePodsViolatingNodeTaints takes every pod off a node whose NoSchedule taints it does not tolerate. DefaultEvictor
 //     protects pods with local storage.
@@ -129,8 +129,8 @@ func TestUpstreamPolicyEvictsWhatUpstreamWould(t *testing.T) {
 	f.checkRights(mark)
 }
 
-// checkOnlyNeeded makes sure that a run without our plugin asks for nothing
-// that only our plugin reads.
+// checkOnlyNeeded checks that a run without our plugin requests nothing that
+// only our plugin reads.
 func (f *fixture) checkOnlyNeeded(requests cluster.Requests) {
 	f.T.Helper()
 	needed := []string{"nodes", "pods", "namespaces"}

@@ -13,7 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// replica is one of two processes, with a way to the API server of its own.
+// replica is one of two processes, with a separate connection to the API
+// server.
 type replica struct {
 	*evenkeel.Process
 	through *stage.Fixture
@@ -44,9 +45,9 @@ func leading(f *stage.Fixture, replicas []*replica) (leader *replica) {
 	return leader
 }
 
-// burning has six hot nodes of sixteen. Five pods must leave each, so that there
-// are more moves than kills, also where the replica that lives is faster than the
-// one that is to be killed.
+// burning has six hot nodes out of sixteen. Five pods must leave each, so that
+// there are more moves than kills even if the surviving replica is faster than
+// the one to be killed.
 func burning(t *testing.T) (f *stage.Fixture, o ours, story *scenario.Story, policy string) {
 	t.Helper()
 	f, o = unasked(t, "admission-steering")
@@ -65,9 +66,9 @@ func burning(t *testing.T) (f *stage.Fixture, o ours, story *scenario.Story, pol
 	return f, o, story, remembered(f, 2*time.Second, nodes...)
 }
 
-// With one of two replicas killed, at whichever step of a move, the other lets
-// pods go: none waits for longer than two seconds. It then leads, and leaves
-// nothing.
+// If one of two replicas is killed, at any step of a move, the other releases
+// pods: none waits for longer than two seconds. It then leads, and leaves
+// nothing behind.
 //
 //e2e:tier all
 func TestKilledBesideAnother(t *testing.T) { killBeside(t, proving, evicting, nominating) }
@@ -75,7 +76,7 @@ func TestKilledBesideAnother(t *testing.T) { killBeside(t, proving, evicting, no
 //e2e:tier all
 func TestKilledBesideAnotherWhileLettingGo(t *testing.T) { killBeside(t, letting, clearing) }
 
-// killBeside kills the replica that leads, several times at each step.
+// killBeside kills the leading replica, several times at each step.
 func killBeside(t *testing.T, steps ...step) {
 	t.Helper()
 	f, o, story, policy := burning(t)
@@ -107,9 +108,9 @@ func killBeside(t *testing.T, steps ...step) {
 	t.Logf("figures: killed %d times; %d pods held, %s; evictions %d, fewest %d", kills*len(steps), len(waits), spread(waits), f.Evictions(mark), story.FewestEvictions)
 }
 
-// stillSteers checks that keys which a dead leader left hold pods. Before the
-// eviction one really comes. After it that would take the place of the replacement,
-// which comes itself.
+// stillSteers checks that keys left by a dead leader hold pods. Before the
+// eviction, a real pod arrives. After it, such a pod would take the place of
+// the replacement, which arrives anyway.
 func stillSteers(f *stage.Fixture, o ours, d *diary, at step) {
 	f.T.Helper()
 	for owner := range openKeys(f.T.Context(), f, o) {
@@ -125,14 +126,14 @@ func stillSteers(f *stage.Fixture, o ours, d *diary, at step) {
 	}
 }
 
-// While another replica starts again and again, which knows neither usage nor
-// moves yet, every replacement lands where it was planned.
+// While another replica, which knows neither usage nor moves yet, restarts
+// again and again, every replacement lands where it was planned.
 //
 //e2e:tier all
 func TestReplicaStartsWhileMoving(t *testing.T) {
 	f, o, story, policy := quick(t, "admission-steering")
 	mark := f.Mark()
-	leads, starts := &replica{through: f, listen: stage.Listen()}, &replica{through: f, listen: f.FreeAddress()} // judge asks the one that leads
+	leads, starts := &replica{through: f, listen: stage.Listen()}, &replica{through: f, listen: f.FreeAddress()} // judge queries the leading one
 	leads.start(policy)
 	leading(f, []*replica{leads})
 	times := 0

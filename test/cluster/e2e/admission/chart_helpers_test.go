@@ -31,7 +31,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// helm runs helm against the case's cluster.
+// helm runs helm in the case's cluster.
 type helm struct {
 	t             *testing.T
 	c             *cluster.Cluster
@@ -52,7 +52,7 @@ func newHelm(t *testing.T, f *stage.Fixture) *helm {
 	return h
 }
 
-// command is helm in Evenkeel's namespace, with nothing of this machine's
+// command runs helm in Evenkeel's namespace, without any of this machine's
 // settings.
 func (h *helm) command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, h.binary, append(args, "--namespace", evenkeel.Namespace, "--kubeconfig", h.c.Kubeconfig())...)
@@ -60,7 +60,7 @@ func (h *helm) command(ctx context.Context, args ...string) *exec.Cmd {
 	return command
 }
 
-// run returns what helm prints, the chart's notes among it.
+// run returns helm's output, including the chart's notes.
 func (h *helm) run(args ...string) string {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
@@ -72,8 +72,8 @@ func (h *helm) run(args ...string) string {
 	return string(out)
 }
 
-// start runs what an installed Deployment runs, at the address where
-// kube-scheduler asks. No kubelet would.
+// start runs the command of an installed Deployment, at the address that
+// kube-scheduler asks. No kubelet here would.
 func (h *helm) start(f *stage.Fixture, deployment string) (stop func()) {
 	h.t.Helper()
 	installed, err := h.c.Client().AppsV1().Deployments(evenkeel.Namespace).Get(h.t.Context(), deployment, metav1.GetOptions{})
@@ -92,7 +92,7 @@ func (h *helm) start(f *stage.Fixture, deployment string) (stop func()) {
 	}
 }
 
-// runPod starts what a pod runs, with its ServiceAccount and what it mounts.
+// runPod starts the command of a pod, with its ServiceAccount and its mounts.
 func (h *helm) runPod(f *stage.Fixture, spec v1.PodSpec) *evenkeel.Process {
 	h.t.Helper()
 	kubeconfig, err := h.c.KubeconfigFor(h.t.Context(), evenkeel.Namespace, spec.ServiceAccountName)
@@ -120,8 +120,8 @@ func (h *helm) runPod(f *stage.Fixture, spec v1.PodSpec) *evenkeel.Process {
 	return f.Start(shipped[0], append(args, "--metrics-address=0")...)
 }
 
-// secret writes the Secret of a volume into a folder of dir, "" if the volume is
-// none.
+// secret writes the Secret of a volume into a folder of dir; "" if there is no
+// such volume.
 func (h *helm) secret(dir string, spec v1.PodSpec, volume string) (folder string) {
 	h.t.Helper()
 	i := slices.IndexFunc(spec.Volumes, func(v v1.Volume) bool { return v.Name == volume })
@@ -166,8 +166,8 @@ func (h *helm) policy(dir string, spec v1.PodSpec) (file string) {
 	return ""
 }
 
-// grants are the rights of a ServiceAccount, in the whole cluster and in its
-// namespace.
+// grants returns the permissions of a ServiceAccount, in the whole cluster and
+// in its namespace.
 func (h *helm) grants(account string) []stage.Right {
 	h.t.Helper()
 	return stage.Rights(h.rules(account))
@@ -211,9 +211,9 @@ func binds(subjects []rbacv1.Subject, account string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Namespace == evenkeel.Namespace && s.Name == account })
 }
 
-// checkRights makes sure that the processes of a ServiceAccount were refused
-// nothing, and may do nothing that they never do, but for what an ordinary run
-// seldom does and what others have done already.
+// checkRights checks that the processes of a ServiceAccount were denied
+// nothing, and have no permission that they never use, except for what an
+// ordinary run rarely does and what others have already done.
 func (h *helm) checkRights(f *stage.Fixture, since cluster.AuditMark, account string, done ...stage.Right) {
 	h.t.Helper()
 	for _, right := range stage.Unused(h.grants(account), h.allowed(f, since, account)) {
@@ -223,7 +223,7 @@ func (h *helm) checkRights(f *stage.Fixture, since cluster.AuditMark, account st
 	}
 }
 
-// allowed returns the requests of a ServiceAccount, of which none was refused.
+// allowed returns the requests of a ServiceAccount, none of which was denied.
 func (h *helm) allowed(f *stage.Fixture, since cluster.AuditMark, account string) cluster.Requests {
 	h.t.Helper()
 	requests, err := f.Audit(since)
@@ -240,8 +240,8 @@ func (h *helm) allowed(f *stage.Fixture, since cluster.AuditMark, account string
 	return mine
 }
 
-// uninstall has helm take the chart away, and runs what its Job runs. No kubelet
-// would.
+// uninstall lets helm remove the chart, and runs the command of its Job. No
+// kubelet here would.
 func (h *helm) uninstall(f *stage.Fixture) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
@@ -275,8 +275,8 @@ func (h *helm) uninstall(f *stage.Fixture) {
 	h.allowed(f, mark, spec.ServiceAccountName)
 }
 
-// fenced wants the API server to refuse what whoever has the token of the Job that
-// cleans up might do with its rights over all pods and nodes. An interrupted
+// fenced checks that the API server refuses what someone with the token of the
+// cleanup Job could do with its rights over all pods and nodes. An interrupted
 // uninstall leaves that token behind.
 func (h *helm) fenced(f *stage.Fixture, kubeconfig string) {
 	h.t.Helper()
@@ -312,8 +312,8 @@ func (h *helm) fenced(f *stage.Fixture, kubeconfig string) {
 	})
 }
 
-// leavesNothing waits until the cluster has what it had before, and the namespace
-// that --create-namespace made: helm leaves it to the user.
+// leavesNothing waits until the cluster has the same content as before plus the
+// namespace made by --create-namespace, which helm leaves to the user.
 func (h *helm) leavesNothing(before map[string]bool) {
 	h.t.Helper()
 	want := slices.Sorted(maps.Keys(before))
@@ -352,11 +352,11 @@ func (h *helm) succeed(f *stage.Fixture, job *batchv1.Job) {
 	})
 }
 
-// passing are kinds whose objects come and go by themselves.
+// passing are kinds whose objects come and go on their own.
 var passing = []string{"events", "pods", "replicasets", "endpoints", "endpointslices", "leases", "nodes", "componentstatuses"}
 
-// inventory lists every object of the cluster as "resource namespace/name", but
-// for those that come and go by themselves.
+// inventory lists every object of the cluster as "resource namespace/name",
+// except those that come and go on their own.
 func (h *helm) inventory() map[string]bool {
 	h.t.Helper()
 	client, err := dynamic.NewForConfig(h.c.Config())

@@ -21,10 +21,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The chart where kube-scheduler is configured to ask: what its Deployment runs
-// answers over mutual TLS and moves pods to their planned nodes, with the rights
-// that the chart makes and no others. It becomes a CronJob beside an extender and
-// makes way again, and uninstalling leaves nothing.
+// The chart with a kube-scheduler that is configured to ask: the command of its
+// Deployment answers over mutual TLS and moves pods to their planned nodes,
+// with only the chart's rights. It is replaced by a CronJob with an extender
+// and back again, and uninstalling leaves nothing.
 //
 //e2e:tier all
 func TestChartServesTheExtender(t *testing.T) {
@@ -65,10 +65,9 @@ func TestChartServesTheExtender(t *testing.T) {
 	h.goes(f, made, before)
 }
 
-// The chart's CronJob beside its extender: Jobs even out request-skew one after
-// the other, the extender sends each replacement to its planned node, each with
-// the rights that the chart makes for it and no others, and uninstalling leaves
-// nothing.
+// The chart's CronJob with its extender: consecutive Jobs even out
+// request-skew, the extender sends each replacement to its planned node, each
+// with only the chart's rights, and uninstalling leaves nothing.
 //
 //e2e:tier all
 func TestChartCronJobs(t *testing.T) {
@@ -89,8 +88,8 @@ func TestChartCronJobs(t *testing.T) {
 	h.goes(f, made, before)
 }
 
-// ask has kube-scheduler ask as the chart's notes say: the Service that they
-// name, which leads to the Deployment, by the shipped configuration.
+// ask makes kube-scheduler ask as described in the chart's notes: through the
+// named Service, which leads to the Deployment, with the shipped configuration.
 func (h *helm) ask(f *stage.Fixture, made *stage.Certificates, notes, deployment string) {
 	h.t.Helper()
 	named := regexp.MustCompile(`(?m)^  kubectl -n evenkeel get service (\S+)$`).FindStringSubmatch(notes)
@@ -120,7 +119,7 @@ func (h *helm) ask(f *stage.Fixture, made *stage.Certificates, notes, deployment
 	}
 }
 
-// cycles runs Jobs one after the other until one evicts nothing and no node is
+// cycles runs one Job after another until one evicts nothing and no node is
 // hot.
 func (h *helm) cycles(f *stage.Fixture, story *scenario.Story) {
 	h.t.Helper()
@@ -144,7 +143,8 @@ func (h *helm) cycles(f *stage.Fixture, story *scenario.Story) {
 	h.t.Logf("figures: evictions of the Jobs %v", evicted)
 }
 
-// cycle runs what a Job of the CronJob runs to its end. No kubelet would.
+// cycle runs the command of a Job of the CronJob to its end. No kubelet here
+// would.
 func (h *helm) cycle(f *stage.Fixture) (evicted int) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 90*time.Second)
@@ -164,7 +164,7 @@ func (h *helm) cycle(f *stage.Fixture) (evicted int) {
 	return f.Evictions(mark)
 }
 
-// allAsked makes sure that kube-scheduler asked about each replacement.
+// allAsked checks that kube-scheduler asked about each replacement.
 func allAsked(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	for _, move := range f.Moves() {
@@ -187,8 +187,8 @@ func (h *helm) lasting() map[string]bool {
 	return all
 }
 
-// goes uninstalls the chart, and takes the certificates away, which are the
-// user's.
+// goes uninstalls the chart, and removes the certificates, which belong to the
+// user.
 func (h *helm) goes(f *stage.Fixture, made *stage.Certificates, before map[string]bool) {
 	h.t.Helper()
 	h.uninstall(f)

@@ -19,10 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The chart as it is installed by default: helm installs it, what its Deployment
-// runs moves pods to their planned nodes with the rights that it makes and no
-// others, another variant takes its place and makes way again, and uninstalling
-// leaves nothing.
+// The chart with its defaults: helm installs it, the command of its Deployment
+// moves pods to their planned nodes with only the chart's rights, another
+// variant replaces it and is replaced again, and uninstalling leaves nothing.
 //
 //e2e:tier all
 func TestChart(t *testing.T) {
@@ -53,10 +52,10 @@ func TestChart(t *testing.T) {
 	h.leavesNothing(before)
 }
 
-// The API server accepts every object of the chart, with the values of each mode
-// and steering, as helm renders it for this release. What needs a
-// MutatingAdmissionPolicy is refused by the chart where the API server has none.
-// Kinds of operators that are not there are left out.
+// The API server accepts every object of the chart, with the values of each
+// mode and way of steering, as helm renders it for this release. The chart
+// refuses what needs a MutatingAdmissionPolicy if the API server does not
+// support these. Kinds of operators that are not installed are left out.
 //
 //e2e:tier all
 func TestChartIsAccepted(t *testing.T) {
@@ -69,7 +68,7 @@ func TestChartIsAccepted(t *testing.T) {
 	if err != nil || len(values) < 8 {
 		t.Fatalf("%d files of values, %v", len(values), err)
 	}
-	for _, namespace := range []string{evenkeel.Namespace, probes} { // what follows is to be in them
+	for _, namespace := range []string{evenkeel.Namespace, probes} { // the following objects are in them
 		object := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 		if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -106,7 +105,8 @@ func TestChartIsAccepted(t *testing.T) {
 	t.Logf("figures: %s accepts the chart with %d of %d files of values", version.GitVersion, accepted, len(values))
 }
 
-// steersItself reports whether the API server has MutatingAdmissionPolicies.
+// steersItself reports whether the API server supports
+// MutatingAdmissionPolicies.
 func (h *helm) steersItself() bool {
 	h.t.Helper()
 	list, err := h.c.Client().Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
@@ -116,7 +116,7 @@ func (h *helm) steersItself() bool {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" })
 }
 
-// accepts makes sure that the API server takes rendered objects.
+// accepts checks that the API server accepts rendered objects.
 func (h *helm) accepts(name, rendered string) {
 	h.t.Helper()
 	operators := []string{"cert-manager.io/v1", "monitoring.coreos.com/v1"}
@@ -135,8 +135,8 @@ func (h *helm) accepts(name, rendered string) {
 	}
 }
 
-// untouched is the story of request-skew on a cluster that has nothing of
-// Evenkeel's, with kube-scheduler as it comes.
+// untouched is the request-skew story on a cluster without anything of
+// Evenkeel's, with a default kube-scheduler.
 func untouched(t *testing.T) (*stage.Fixture, *scenario.Story) {
 	t.Helper()
 	c := stage.Cluster()
@@ -164,7 +164,7 @@ func untouched(t *testing.T) (*stage.Fixture, *scenario.Story) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A Job decides by few samples, of which the first may be far too high.
+	// A Job decides on few samples, of which the first may be far too high.
 	f.Eventually(time.Minute, "the hot nodes to be measured as they are", func(ctx context.Context) bool {
 		measured, err := f.MeasuredUsage(ctx)
 		return err == nil && !slices.ContainsFunc(story.Hot, func(node string) bool {

@@ -19,8 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// litter leaves behind what a process that is killed in the middle of its work
-// does, and none comes back: two pods of three are held, and a node is marked.
+// litter leaves what a process leaves behind that is killed in the middle of
+// its work and never replaced: two of three pods are held, and a node is
+// marked.
 func litter(t *testing.T, f *stage.Fixture, o ours) (node string) {
 	t.Helper()
 	nodes, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{CPU: "8", Memory: "16Gi"})
@@ -82,8 +83,8 @@ func heldPods(ctx context.Context, f *stage.Fixture) (names []string) {
 	return names
 }
 
-// cleans runs the command as an administrator does, and returns what it says was
-// done by kind.
+// cleans runs the command as an administrator would, and returns, by kind, how
+// much it reports as done.
 func cleans(t *testing.T, f *stage.Fixture, args ...string) map[string]int {
 	t.Helper()
 	args = append([]string{"cleanup", "-o", "json", "--kubeconfig", f.Kubeconfig(), "--namespace", evenkeel.Namespace}, args...)
@@ -102,7 +103,7 @@ func cleans(t *testing.T, f *stage.Fixture, args ...string) map[string]int {
 	return kinds
 }
 
-// examined returns what doctor says of steering.
+// examined returns doctor's findings about steering.
 func examined(t *testing.T, f *stage.Fixture) (lines []string) {
 	t.Helper()
 	policy := f.Policy(stage.RealUsage, byAPIServer)
@@ -122,8 +123,8 @@ func examined(t *testing.T, f *stage.Fixture) (lines []string) {
 	return lines
 }
 
-// Where no Evenkeel runs any more, doctor finds what it left and cleanup removes
-// it: pods go on, and the second run has nothing to do.
+// In a cluster in which Evenkeel no longer runs, doctor finds what it left and
+// cleanup removes it: pods continue, and the second run has nothing to do.
 //
 //e2e:tier all
 func TestCleanupLeavesNothing(t *testing.T) {

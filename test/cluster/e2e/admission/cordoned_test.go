@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// variants are the components by the way in which they steer.
+// variants are the components by way of steering.
 var variants = map[string]string{"gate": "admission-steering", "names": "admission-steering-names"}
 
 func cordon(f *stage.Fixture, cordoned bool, nodes ...string) {
@@ -28,7 +28,7 @@ func cordon(f *stage.Fixture, cordoned bool, nodes ...string) {
 	}
 }
 
-// keyedNodes are the nodes of the only key, the planned one first.
+// keyedNodes returns the nodes of the only key, the planned one first.
 func keyedNodes(f *stage.Fixture, o ours) []string {
 	f.T.Helper()
 	list, err := o.keys.Namespace("shop").List(f.T.Context(), metav1.ListOptions{})
@@ -50,8 +50,8 @@ func keyedNodes(f *stage.Fixture, o ours) []string {
 }
 
 // between starts a process and calls closes with the nodes of its first move,
-// when the key is set and the pod not evicted yet. It waits for a pod to come
-// since, and returns what tells of those that did.
+// when the key is set but the pod has not been evicted. It waits for a new pod,
+// and returns a function that reports the new ones.
 func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(nodes []string)) (came func() []life) {
 	f.T.Helper()
 	through, proxy := f.APIProxy()
@@ -64,8 +64,8 @@ func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(node
 	closes(keyedNodes(f, o))
 	came = func() (all []life) {
 		for uid, l := range d.lives() {
-			// The first look may be behind: a pod that had a node when it was
-			// seen first was there.
+			// The first look may be late: a pod that already had a node when it was
+			// first seen existed before.
 			if _, old := before[uid]; !old && (l.bound.IsZero() || l.bound.After(l.came)) {
 				all = append(all, l)
 			}
@@ -77,8 +77,8 @@ func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(node
 	return came
 }
 
-// The planned node is cordoned when the key is set and the pod not created yet.
-// Another cool node takes the replacement within two seconds.
+// The planned node is cordoned when the key is set but the pod has not been
+// created. Another cool node takes the replacement within two seconds.
 //
 //e2e:tier all
 func TestPlannedNodeCloses(t *testing.T) {
@@ -103,9 +103,9 @@ func TestPlannedNodeCloses(t *testing.T) {
 	}
 }
 
-// All nodes are cordoned that are not hot, when the key is set and the pod not
-// created yet. Where steering knows of no landing kube-scheduler goes by its own
-// lights, within a minute.
+// All nodes that are not hot are cordoned when the key is set but the pod has
+// not been created. If steering knows of no destination, kube-scheduler decides
+// on its own, within a minute.
 //
 //e2e:tier all
 func TestAllLandingsClose(t *testing.T) {

@@ -19,27 +19,27 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// diary notes what becomes of the pods and of the keys of namespace shop, as
-// the watch shows them.
+// diary records what happens to the pods and the keys of namespace shop, as the
+// watch shows them.
 type diary struct {
 	mu   sync.Mutex
 	pods map[string]life // by UID
 	keys []opening
-	// opened gets the owner of each key that is set.
+	// opened receives the owner of each key that is set.
 	opened chan string
 }
 
-// life is that of a pod.
+// life is a pod's life.
 type life struct {
 	name, owner, node string
-	// came is when it was seen first. It went free and was bound then; zero
-	// before.
+	// came is when it was first seen. free and bound are when it was released and
+	// bound; zero before.
 	came, free, bound time.Time
-	// held: it had our gate when it was seen first.
+	// held: it had our gate when it was first seen.
 	held bool
 }
 
-// waited is for how long our gate held the pod.
+// waited returns how long our gate held the pod.
 func (l *life) waited(now time.Time) time.Duration {
 	switch {
 	case !l.held:
@@ -50,8 +50,8 @@ func (l *life) waited(now time.Time) time.Duration {
 	return l.free.Sub(l.came)
 }
 
-// opening is the time in which an owner, or a pod of a StatefulSet, had a key for
-// a node. Until then it lasts if it is not renewed any more.
+// opening is the time during which an owner, or a pod of a StatefulSet, had a
+// key for a node. It lasts until then unless it is renewed.
 type opening struct {
 	owner, node, until string
 	set, cleared       time.Time
@@ -130,7 +130,7 @@ func (d *diary) steering(object *unstructured.Unstructured, gone bool) {
 	}
 }
 
-// lives are the pods so far, by UID; openings the keys.
+// lives returns the pods so far, by UID; openings returns the keys.
 func (d *diary) lives() map[string]life {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +143,7 @@ func (d *diary) openings() []opening {
 	return slices.Clone(d.keys)
 }
 
-// waits are for how long our gate has held each pod that it held at all.
+// waits returns how long our gate has held each pod that it held.
 func (d *diary) waits() (all []time.Duration) {
 	now := time.Now()
 	for _, l := range d.lives() {
@@ -154,7 +154,7 @@ func (d *diary) waits() (all []time.Duration) {
 	return all
 }
 
-// ownerOf is the controller of the pods whose names begin so.
+// ownerOf returns the controller of the pods whose names have a prefix.
 func (d *diary) ownerOf(prefix string) string {
 	for _, l := range d.lives() {
 		if strings.HasPrefix(l.name, prefix) {
@@ -164,7 +164,7 @@ func (d *diary) ownerOf(prefix string) string {
 	return ""
 }
 
-// nth waits until an owner has had so many keys, or any if it is empty.
+// nth waits until an owner, or any owner if it is empty, has had n keys.
 func (d *diary) nth(t *testing.T, owner string, n int, within time.Duration) {
 	t.Helper()
 	late := time.NewTimer(within)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// door is where the API server asks, in front of the address where Evenkeel
-// answers.
+// door is the endpoint that the API server asks, in front of the address where
+// Evenkeel answers.
 type door struct {
 	t               *testing.T
 	address, behind string
@@ -27,7 +27,7 @@ func newDoor(t *testing.T, address, behind string) *door {
 	return d
 }
 
-// open leads to what is behind.
+// open leads to the process behind.
 func (d *door) open() {
 	d.t.Helper()
 	d.become(func(conn net.Conn) {
@@ -44,13 +44,13 @@ func (d *door) open() {
 	})
 }
 
-// hang takes connections and lets them wait.
+// hang accepts connections and lets them wait.
 func (d *door) hang() {
 	d.t.Helper()
 	d.become(func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 }
 
-// shut refuses connections, and ends those that are open.
+// shut refuses connections, and ends open ones.
 func (d *door) shut() {
 	d.mu.Lock()
 	if d.listener != nil {
@@ -89,7 +89,7 @@ func (d *door) become(lead func(net.Conn)) {
 	})
 }
 
-// keep has a connection end with the door.
+// keep ends a connection together with the door.
 func (d *door) keep(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

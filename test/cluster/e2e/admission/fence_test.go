@@ -40,8 +40,8 @@ func applyAgain(t *testing.T, f *stage.Fixture) {
 	})
 }
 
-// Evenkeel may nominate a node and take its gate off. RBAC would allow any
-// other change of a pod; the fence does not.
+// Evenkeel may nominate a node and remove its gate. RBAC would allow any other
+// change of a pod, but the fence does not.
 //
 //e2e:tier all
 func TestSteeringIsFenced(t *testing.T) {
@@ -101,7 +101,8 @@ func TestSteeringIsFenced(t *testing.T) {
 	}
 }
 
-// With the names alone, Evenkeel has no right on pods but that of dry runs.
+// With steering by names alone, the only permission that Evenkeel has on pods
+// is for dry runs.
 //
 //e2e:tier all
 func TestSteeringWithNamesAlone(t *testing.T) {

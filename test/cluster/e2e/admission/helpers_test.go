@@ -78,7 +78,7 @@ func (o ours) steer(ctx context.Context, namespace string, targets map[string]an
 	return err
 }
 
-// pod is one that passes the restricted standard, of a controller.
+// pod returns a pod of a controller that passes the restricted standard.
 func pod(kind, uid string) *v1.Pod {
 	yes, user := true, int64(65532)
 	no := false
@@ -95,7 +95,8 @@ func pod(kind, uid string) *v1.Pod {
 	}
 }
 
-// steered waits until a probe's key is seen, by which all earlier keys are.
+// steered waits until a probe's key is seen, which implies that all earlier
+// keys are.
 func steered(t *testing.T, f *stage.Fixture, o ours) {
 	t.Helper()
 	if err := o.steer(t.Context(), probes, map[string]any{"probe": key(time.Now().Add(time.Minute), "", "probed")}); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The first way to install in README, as kubectl renders it: the API server
-// accepts its objects, its command runs with the rights among them, and
-// replacements land as planned.
+// The first way to install in README, as rendered by kubectl: the API server
+// accepts the objects, the command runs with the rights in it, and replacements
+// land as planned.
 //
 //e2e:tier all
 func TestInstallWithoutExtender(t *testing.T) {
@@ -49,8 +49,8 @@ func TestInstallWithoutExtender(t *testing.T) {
 	onPlan(t, f, story, mark)
 }
 
-// rendered writes what kubectl apply -k would apply of a checkout into a file, all
-// but the Deployment, which it returns.
+// rendered writes what kubectl apply -k would apply from a checkout into a
+// file, except the Deployment, which it returns.
 func rendered(t *testing.T, root, overlay string) (file string, deployment *appsv1.Deployment) {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "deploy", "overlays", overlay))

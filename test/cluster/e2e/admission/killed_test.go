@@ -30,8 +30,8 @@ func (r request) rule(effect apifault.Effect, except []string) apifault.Rule {
 	}
 }
 
-// step is a step of a move: the request with which a process gets no further,
-// the first one after another if that is set.
+// step is a step of a move: the request that a process cannot get past; if
+// after is set, the first such request after that one.
 type step struct{ after, at request }
 
 // The steps of a move.
@@ -41,12 +41,12 @@ var (
 	nominating = step{at: request{"patch", "shop", "pods/status"}}
 	letting    = step{at: request{"patch", "shop", "pods"}}
 	// A key is set before the eviction, and cleared as soon as the ledger knows
-	// the replacement, which may be before that is let go.
+	// the replacement, which may be before that is released.
 	clearing = step{after: request{"create", "shop", "pods/eviction"}, at: request{"patch", "shop", "steerings"}}
 )
 
-// catch has the next process behind the proxy get no further than the step, with
-// other pods than these. It returns what waits until it is there.
+// catch stops the next process behind the proxy at the step, for pods other
+// than these. It returns a function that waits until this has happened.
 func (s step) catch(p *apifault.Proxy, except []string) (caught func(f *stage.Fixture)) {
 	silent, slow := p.Seen(apifault.Silent), p.Seen(apifault.Slow)
 	at := s.at.rule(apifault.OfKind(apifault.Silent), except)
@@ -65,7 +65,7 @@ func (s step) catch(p *apifault.Proxy, except []string) (caught func(f *stage.Fi
 	}
 }
 
-// openKeys are the keys of namespace shop, with when they end.
+// openKeys returns the keys of namespace shop, with their expiry.
 func openKeys(ctx context.Context, f *stage.Fixture, o ours) map[string]time.Time {
 	f.T.Helper()
 	list, err := o.keys.Namespace("shop").List(ctx, metav1.ListOptions{})
@@ -87,8 +87,8 @@ func openKeys(ctx context.Context, f *stage.Fixture, o ours) map[string]time.Tim
 	return ends
 }
 
-// another is a further pod of the owner that has a key, as its controller would
-// make it.
+// another returns a further pod of the owner that has a key, as its controller
+// would make it.
 func another(f *stage.Fixture, owner string) *v1.Pod {
 	f.T.Helper()
 	for _, sibling := range f.PodsByUID(f.T.Context()) {
@@ -121,9 +121,9 @@ func (d *diary) make(f *stage.Fixture, owner string) (made life) {
 	return made
 }
 
-// dead checks what the only process leaves behind that was killed at a step: its
-// key steers until it ends, and not longer. While it nominates a pod or lets it go
-// it may have cleared it.
+// dead checks what the only process leaves behind when it is killed at a step:
+// its key steers until it expires, and no longer. While the process nominates
+// or releases a pod, it may have cleared the key.
 func dead(f *stage.Fixture, o ours, d *diary, at step) {
 	f.T.Helper()
 	keys := openKeys(f.T.Context(), f, o)
@@ -143,8 +143,8 @@ func dead(f *stage.Fixture, o ours, d *diary, at step) {
 	}
 }
 
-// tidied checks that the process which began then has let every pod go that was
-// held before, and that every key is its own.
+// tidied checks that the process that began then has released every pod that
+// was held before, and that all keys are its own.
 func tidied(f *stage.Fixture, o ours, began time.Time, held []string) {
 	f.T.Helper()
 	f.Eventually(10*time.Second, "the pods to be free that were held before the start", func(ctx context.Context) bool {
@@ -157,9 +157,9 @@ func tidied(f *stage.Fixture, o ours, began time.Time, held []string) {
 	}
 }
 
-// kill kills the only process at a step of one move after the other. Pods that
-// come when its key has ended are not touched; when it is back, no key and no
-// gate is left and no pod waits.
+// kill kills the only process at a step, for one move after another. Pods that
+// arrive after its key has expired are not touched; when it is back, no key and
+// no gate is left and no pod waits.
 func kill(t *testing.T, at step) {
 	f, o, story, policy := quick(t, "admission-steering")
 	d, mark := follow(t, f), f.Mark()
@@ -195,8 +195,8 @@ func TestKilledWhileAPodIsNominated(t *testing.T) { kill(t, letting) }
 //e2e:tier all
 func TestKilledBeforeTheKeyIsCleared(t *testing.T) { kill(t, clearing) }
 
-// A process may not let a pod go: the pod is held too long, which its metrics
-// report. Once the process may, it is let go.
+// A process is not allowed to release a pod, so the pod is held too long, which
+// its metrics report. Once the process is allowed to, it releases the pod.
 //
 //e2e:tier all
 func TestPodHeldTooLong(t *testing.T) {
@@ -230,8 +230,8 @@ func taints(ctx context.Context, f *stage.Fixture) (ours int) {
 	return ours
 }
 
-// A process that is killed leaves its taints on hot nodes. When it is back and
-// they have cooled meanwhile, none is left.
+// A killed process leaves its taints on hot nodes. When it is back and the
+// nodes have cooled meanwhile, none is left.
 //
 //e2e:tier all
 func TestKilledWithTaints(t *testing.T) {

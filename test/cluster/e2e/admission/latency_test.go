@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// creates measures dry runs of a controller's pods.
+// creates measures the time of dry-run creations of a controller's pods.
 func creates(t *testing.T, f *stage.Fixture, namespace, uid string) []time.Duration {
 	t.Helper()
 	took := make([]time.Duration, 100)
@@ -62,8 +62,8 @@ func crowd(t *testing.T, f *stage.Fixture, o ours) {
 }
 
 // With 20 namespaces of 100 keys, other pods are created as fast as without the
-// policy, but for a millisecond. Both are measured in turns, because a machine
-// has moods.
+// policy, to within a millisecond. Both are measured alternately, because a
+// machine's speed varies.
 //
 //e2e:tier all
 //e2e:alone

@@ -1,6 +1,6 @@
-// Package admission holds the end-to-end tests of what the API server does by
-// itself with the shipped steering components: which pods it changes and how,
-// and what the fences let Evenkeel's ServiceAccount do.
+// Package admission holds the end-to-end tests of what the API server itself
+// does with the shipped steering components: which pods it changes and how, and
+// what the fences allow Evenkeel's ServiceAccount.
 package admission
 
 import (

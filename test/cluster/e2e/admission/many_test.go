@@ -17,15 +17,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// byAPIServerAtOnce is byAPIServer for as many moves as a large cluster needs at
-// once, and without waiting whether heat lasts: a process that has seen little
-// takes a sudden rise for a burst.
+// byAPIServerAtOnce is byAPIServer with as many moves as a large cluster needs
+// at once, and without waiting whether heat lasts, because a process that has
+// observed little takes a sudden rise for a burst.
 var byAPIServerAtOnce = strings.Replace(byAPIServer, "cycleDeadline: 3m",
 	"cycleDeadline: 8m, interval: 0s, minHotTimeSaved: 0s, maxMovesPerCycle: 300, maxMovesPerHour: 1000, cooldown: {base: 0s, max: 0s}", 1)
 
-// A hot node has 14 pods of 2.2 of its 32 cores (96 %) which request a quarter of
-// a core each, so five must go to get under 65 %. A pod of 2.4 cores fills any
-// other node by its requests.
+// A hot node has 14 pods using 2.2 of its 32 cores each (96 %) and requesting a
+// quarter of a core each, so five must leave to get below 65 %. On any other
+// node, a pod of 2.4 cores fills it by requests.
 const (
 	perHotNode, fewestPerNode = 14, 5
 	zoneLabel                 = v1.LabelTopologyZone
@@ -45,7 +45,7 @@ func judge(t *testing.T, f *stage.Fixture, mark cluster.AuditMark, hot []string,
 	landed(t, f)
 	after, exact, made := f.PodsByUID(t.Context()), 0, 0
 	for _, move := range f.Moves() {
-		if move.State == "Cancelled" { // it was planned and not made
+		if move.State == "Cancelled" { // it was planned but not made
 			continue
 		}
 		made++
@@ -76,8 +76,8 @@ func cooledLarge(t *testing.T, f *stage.Fixture, o ours) {
 	f.Eventually(20*time.Second, "no pod held and no key left", func(ctx context.Context) bool { return nothingLeft(ctx, f, o) })
 }
 
-// In a thousand nodes kube-scheduler looks at a sample. Replacements land where
-// they were planned all the same.
+// With a thousand nodes, kube-scheduler looks at a sample. Replacements still
+// land where they were planned.
 //
 //e2e:tier all
 //e2e:alone
@@ -106,9 +106,9 @@ func TestThousandNodesWithoutExtender(t *testing.T) {
 	judge(t, f, mark, hot, burning*fewestPerNode)
 }
 
-// Zones, a spread that must hold, pods that keep apart and pods that may preempt
-// land where they were planned, and nobody is preempted. A steered pod is moved a
-// second time.
+// Pods with zones, a hard spread constraint, anti-affinity or a preempting
+// priority land where they were planned, and no pod is preempted. A steered pod
+// is moved a second time.
 //
 //e2e:tier all
 func TestConstrainedPodsWithoutExtender(t *testing.T) {
@@ -191,8 +191,8 @@ func constrainedPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy s
 	constrained()
 }
 
-// again has the node of a steered pod of the spread get hot, and wants that pod
-// moved once more.
+// again makes the node of a steered pod of the spread hot, and expects that pod
+// to be moved once more.
 func again(t *testing.T, f *stage.Fixture, o ours) {
 	t.Helper()
 	var moved *stage.Move

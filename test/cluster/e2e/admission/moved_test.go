@@ -20,8 +20,7 @@ import (
 // byAPIServer is stage.Fast with the API server steering.
 var byAPIServer = strings.Replace(stage.Fast, "eviction: {", "eviction: {steering: admission, ", 1)
 
-// unasked is a cluster whose kube-scheduler is as it comes, with a shipped
-// component.
+// unasked is a cluster with a default kube-scheduler and a shipped component.
 func unasked(t *testing.T, component string) (*stage.Fixture, ours) {
 	t.Helper()
 	f := stage.New(t)
@@ -32,8 +31,8 @@ func unasked(t *testing.T, component string) (*stage.Fixture, ours) {
 	return f, install(t, f, component)
 }
 
-// nobodyAsks is the story of request-skew with kube-scheduler as it comes, and
-// a shipped component.
+// nobodyAsks is the request-skew story with a default kube-scheduler and a
+// shipped component.
 func nobodyAsks(t *testing.T, component string) (*stage.Fixture, ours, *scenario.Story) {
 	t.Helper()
 	f, o := unasked(t, component)
@@ -47,7 +46,8 @@ func nobodyAsks(t *testing.T, component string) (*stage.Fixture, ours, *scenario
 	return f, o, story
 }
 
-// cooled waits until it is over: no node is hot, no pod is held, no key is left.
+// cooled waits until everything is over: no node is hot, no pod is held, no key
+// is left.
 func cooled(t *testing.T, f *stage.Fixture, o ours, story *scenario.Story) {
 	t.Helper()
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
@@ -70,39 +70,41 @@ func nothingLeft(ctx context.Context, f *stage.Fixture, o ours) bool {
 	return true
 }
 
-// kube-scheduler asks nobody, and every replacement lands where it was planned.
+// kube-scheduler asks no extender, and every replacement lands where it was
+// planned.
 //
 //e2e:tier all
 func TestSkewWithoutExtender(t *testing.T) { exactly(t, serveOn) }
 
-// As TestSkewWithoutExtender, by a Deployment that only evicts.
+// Like TestSkewWithoutExtender, with a Deployment that only evicts.
 //
 //e2e:tier all
 func TestRunWithoutExtender(t *testing.T) { exactly(t, runOn) }
 
-// Without a right on pods, replacements are restricted to their planned nodes and
-// alternates, none of which is hot.
+// Without permissions on pods, replacements are restricted to their planned
+// nodes and alternates, none of which is hot.
 //
 //e2e:tier all
 func TestSkewByNames(t *testing.T) { restricted(t, "admission-steering-names", serveOn) }
 
-// As TestSkewByNames, by a Deployment that only evicts.
+// Like TestSkewByNames, with a Deployment that only evicts.
 //
 //e2e:tier all
 func TestRunByNames(t *testing.T) { restricted(t, "admission-steering-names", runOn) }
 
-// A Job ends before its replacements are well, so it holds none: they are
-// restricted to nodes, whatever it may do with pods.
+// A Job ends before its replacements are ready, so it holds none of them: they
+// are restricted to nodes, whatever its permissions on pods.
 //
 //e2e:tier all
 func TestJobsWithoutExtender(t *testing.T) { restricted(t, "admission-steering", runJobs) }
 
-// As TestJobsWithoutExtender, without a right on pods.
+// Like TestJobsWithoutExtender, without permissions on pods.
 //
 //e2e:tier all
 func TestJobsByNames(t *testing.T) { restricted(t, "admission-steering-names", runJobs) }
 
-// exactly evens out request-skew in one of the ways to run Evenkeel, by gates.
+// exactly evens out request-skew in one of the ways of running Evenkeel, with
+// gates.
 func exactly(t *testing.T, run func(*stage.Fixture, *scenario.Story)) {
 	t.Helper()
 	f, o, story := nobodyAsks(t, "admission-steering")
@@ -112,7 +114,7 @@ func exactly(t *testing.T, run func(*stage.Fixture, *scenario.Story)) {
 	onPlan(t, f, story, mark)
 }
 
-// restricted does so by names.
+// restricted does so with names.
 func restricted(t *testing.T, component string, run func(*stage.Fixture, *scenario.Story)) {
 	t.Helper()
 	f, o, story := nobodyAsks(t, component)
@@ -135,7 +137,7 @@ func runOn(f *stage.Fixture, _ *scenario.Story) {
 		"--leader-elect=false", "--metrics-address", "0")
 }
 
-// runJobs runs Jobs as a CronJob does, one after the other, until no node is hot.
+// runJobs runs Jobs like a CronJob, one after another, until no node is hot.
 func runJobs(f *stage.Fixture, story *scenario.Story) {
 	f.T.Helper()
 	policy := f.Policy(stage.RealUsage, byAPIServer)
@@ -166,7 +168,7 @@ func onPlan(t *testing.T, f *stage.Fixture, story *scenario.Story, since cluster
 	for _, move := range moves {
 		on := after[move.Replacement].Spec.NodeName
 		switch {
-		case move.State == "Cancelled": // it was planned and not made
+		case move.State == "Cancelled": // it was planned but not made
 		case move.State != "Landed" || on != move.To:
 			t.Errorf("%s was to go to %s, is %s, and its replacement on %q", move.Pod, move.To, move.State, on)
 		default:
@@ -193,8 +195,8 @@ func stored(ctx context.Context, t *testing.T, f *stage.Fixture) []stage.Documen
 	return document.Moves
 }
 
-// byNames checks that each pod that came since is on one of the nodes that it
-// was restricted to, which were not hot.
+// byNames checks that each new pod is on one of the nodes to which it was
+// restricted, none of which was hot.
 func byNames(t *testing.T, f *stage.Fixture, story *scenario.Story, before map[string]corev1.Pod, since cluster.AuditMark) {
 	t.Helper()
 	evictions, came, first := f.Evictions(since), 0, 0

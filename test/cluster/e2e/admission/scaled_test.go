@@ -27,10 +27,10 @@ func change(t *testing.T, f *stage.Fixture, deployment, format string, args ...a
 	}
 }
 
-// took is for how long each key was open.
+// took returns how long the key was open.
 func (o opening) took() time.Duration { return o.cleared.Sub(o.set) }
 
-// lasted returns for how long keys were open. All have been cleared by then.
+// lasted returns how long keys were open. All have been cleared by then.
 func lasted(t *testing.T, keys []opening) (all []time.Duration) {
 	t.Helper()
 	for _, k := range keys {
@@ -43,8 +43,8 @@ func lasted(t *testing.T, keys []opening) (all []time.Duration) {
 	return all
 }
 
-// paired checks that each replacement that has landed takes up one move, of its
-// own controller, and is on the planned node. It returns how many there are.
+// paired checks that each landed replacement takes up one move of its own
+// controller and is on the planned node. It returns how many there are.
 func paired(t *testing.T, f *stage.Fixture, d *diary) (pairs int) {
 	t.Helper()
 	lives, owners, taken := d.lives(), map[string]string{}, map[string]string{}
@@ -70,23 +70,23 @@ func paired(t *testing.T, f *stage.Fixture, d *diary) (pairs int) {
 	return pairs
 }
 
-// While 20 pods of a Deployment are moved, it is scaled up by 20 and then rolled
-// out; the pods of three others are moved all along. Nobody waits long, keys are
-// open for a moment, and no pod of the scale-up is taken for a replacement: each
-// pair is a move with its own pod.
+// While 20 pods of a Deployment are moved, it is scaled up by 20 and then
+// rolled out; the pods of three others are moved throughout. No pod waits long,
+// keys are open only briefly, and no pod of the scale-up is taken for a
+// replacement: each pair is a move with its own pod.
 //
 //	hot node:   14 hog × 2200m + filler 100m = 30.9 of 32 cores = 96.6 %; requests 14 × 250m + 26 = 29.5 cores; under 65 % takes 5 hogs off
 //	other node:  1 bg  × 2400m               =  2.4 of 32 cores =  7.5 %; requests                  24.0 cores
 //
-// By requests the others are the emptier ones, so what is not steered goes there
-// too: on no node in particular.
+// By requests the other nodes are the emptier ones, so unsteered pods go there,
+// too, but to no particular node.
 //
 //e2e:tier all
 //e2e:alone
 func TestScaleUpAndRolloutWhileSteering(t *testing.T) {
 	const (
 		owners, burning, cool = 4, 24, 40
-		scaledAt, moved       = 8, 20 // the rollout is when the first owner has had so many keys
+		scaledAt, moved       = 8, 20 // the rollout starts when the first owner has had this many keys
 		more                  = 20
 	)
 	f, o := unasked(t, "admission-steering")
@@ -122,7 +122,8 @@ func TestScaleUpAndRolloutWhileSteering(t *testing.T) {
 	atEase(t, f, d, mark)
 }
 
-// atEase checks what moves have cost everybody, and that they were paired right.
+// atEase checks the cost of the moves for other pods, and that pods were paired
+// correctly.
 func atEase(t *testing.T, f *stage.Fixture, d *diary, mark cluster.AuditMark) {
 	t.Helper()
 	const within, atMost = 300 * time.Millisecond, 5 * time.Second
@@ -142,12 +143,12 @@ func atEase(t *testing.T, f *stage.Fixture, d *diary, mark cluster.AuditMark) {
 		evictions, pairs, len(open), spread(open), len(waits), spread(waits), spread(held), spread(free))
 }
 
-// binding is from when pods were seen first to when they were bound: of those
-// that were held and of the others that came without a node.
+// binding returns the times from when pods were first seen to when they were
+// bound: of those that were held and of the others that arrived without a node.
 func (d *diary) binding() (held, free []time.Duration) {
 	for _, l := range d.lives() {
 		switch took := l.bound.Sub(l.came); {
-		case l.bound.IsZero() || took == 0: // it was there at the beginning
+		case l.bound.IsZero() || took == 0: // it existed at the beginning
 		case l.held:
 			held = append(held, took)
 		default:
@@ -158,14 +159,14 @@ func (d *diary) binding() (held, free []time.Duration) {
 }
 
 // The key of a StatefulSet is open until the pod has ended, which takes its
-// grace period, and no longer than another second.
+// grace period, and at most one second longer.
 //
 //e2e:tier all
 //e2e:alone
 func TestKeysOfStatefulSetsEndWithThePod(t *testing.T) {
 	const grace = 5 * time.Second
 	f, o := unasked(t, "admission-steering")
-	// One node takes all pods while there is no other.
+	// As the only node, it takes all pods.
 	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"})
 	if err != nil {
 		t.Fatal(err)

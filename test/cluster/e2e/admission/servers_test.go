@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// turns gives the connections that it accepts to API servers in turn.
+// turns distributes the connections that it accepts to API servers in turn.
 type turns struct {
 	listener net.Listener
 	servers  []string
@@ -30,7 +30,7 @@ type turns struct {
 	running sync.WaitGroup
 }
 
-// inTurn returns the fixture whose processes reach these API servers in turn,
+// inTurn returns a fixture whose processes reach these API servers in turn,
 // connection by connection.
 func inTurn(t *testing.T, f *stage.Fixture, urls ...string) (*stage.Fixture, *turns) {
 	t.Helper()
@@ -75,8 +75,7 @@ func (p *turns) accept(ctx context.Context) {
 	}
 }
 
-// join copies bytes both ways until one of the two has no more, or the context
-// ends.
+// join copies bytes both ways until one side ends or the context does.
 func join(ctx context.Context, client net.Conn, to string) {
 	defer client.Close()
 	server, err := new(net.Dialer).DialContext(ctx, "tcp", to)
@@ -108,8 +107,8 @@ func (d *diary) noKey(f *stage.Fixture) {
 	})
 }
 
-// made counts the moves whose pods were evicted: each API server has an audit log
-// of its own.
+// made counts the moves whose pods were evicted; each API server has a separate
+// audit log.
 func made(f *stage.Fixture) (n int) {
 	f.T.Helper()
 	for _, move := range f.Moves() {
@@ -120,7 +119,7 @@ func made(f *stage.Fixture) (n int) {
 	return n
 }
 
-// widen adds a field to the schema of the keys' kind.
+// widen adds a field to the schema of the key kind.
 func widen(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(f.Config())
@@ -134,10 +133,10 @@ func widen(t *testing.T, f *stage.Fixture) {
 	}
 }
 
-// Two API servers are side by side, and Evenkeel's connections go to one and the
-// other. The keys' kind is deleted and comes back, and its schema changes:
-// meanwhile nothing is evicted or all is steered, and no replacement lands
-// where it must not.
+// Two API servers run side by side, and Evenkeel's connections alternate
+// between them. The key kind is deleted and recreated, and its schema changes:
+// meanwhile either nothing is evicted or everything is steered, and no
+// replacement lands on a wrong node.
 //
 //e2e:tier all
 func TestTwoAPIServers(t *testing.T) {
@@ -170,7 +169,7 @@ func TestTwoAPIServers(t *testing.T) {
 			t.Errorf("%s", &move)
 		case move.Node == move.To:
 			onPlan++
-		default: // the one that created it did not know the keys' kind again
+		default: // the API server that created it did not know the key kind again yet
 			t.Logf("%s", &move)
 		}
 	}

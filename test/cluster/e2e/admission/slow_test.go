@@ -16,18 +16,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// slow is a StatefulSet whose pods take an hour to terminate, on a hot node, and
-// the process that moves them one at a time.
+// slow is a StatefulSet whose pods take an hour to terminate, on a hot node,
+// with the process that moves them one at a time.
 type slow struct {
 	f       *stage.Fixture
 	keys    ours
 	serve   func() *evenkeel.Process
 	process *evenkeel.Process
-	// untouched are pods that nothing has happened to yet.
+	// untouched are pods to which nothing has happened yet.
 	untouched []string
 }
 
-// leaving waits until a pod is on its way out, and returns it. No more are evicted.
+// leaving waits until a pod is leaving, and returns its name. No more are
+// evicted.
 func (s *slow) leaving() (name string) {
 	s.f.T.Helper()
 	s.f.Eventually(2*time.Minute, "a pod to be evicted", func(ctx context.Context) bool {
@@ -56,7 +57,8 @@ func (s *slow) leaving() (name string) {
 	return name
 }
 
-// remade has a pod made again at once, and returns the new one when it is bound.
+// remade lets a pod be recreated at once, and returns the new one when it is
+// bound.
 func (s *slow) remade(name string) (made v1.Pod) {
 	s.f.T.Helper()
 	pods, none := s.f.Client().CoreV1().Pods("shop"), int64(0)
@@ -78,7 +80,8 @@ func (s *slow) remade(name string) (made v1.Pod) {
 	return made
 }
 
-// unsteered has another pod of the StatefulSet made again, which no key is for.
+// unsteered lets another pod of the StatefulSet be recreated, for which there
+// is no key.
 func (s *slow) unsteered(when string) {
 	s.f.T.Helper()
 	name := s.untouched[0]
@@ -88,7 +91,7 @@ func (s *slow) unsteered(when string) {
 	}
 }
 
-// steers reports whether the key of a pod steers that comes now.
+// steers reports whether the key of a pod steers a pod that arrives now.
 func (s *slow) steers(ctx context.Context, name string) bool {
 	for of, until := range openKeys(ctx, s.f, s.keys) {
 		if strings.HasSuffix(of, "/"+name) && time.Now().Before(until) {
@@ -98,10 +101,10 @@ func (s *slow) steers(ctx context.Context, name string) bool {
 	return false
 }
 
-// steered reports whether pods with a key are steered again: it takes the API server
-// a moment to reach a webhook that was away.
+// steered reports whether pods with a key are steered again: it takes the API
+// server a moment to reach a webhook that was unavailable.
 func (s *slow) steered(ctx context.Context) bool {
-	// The process that leads clears it soon, because no move backs it.
+	// The leading process soon clears it, because no move backs it.
 	_ = s.keys.steer(ctx, "default", map[string]any{"any": key(time.Now().Add(time.Minute), "Gate", "n1")})
 	got, err := s.f.Client().CoreV1().Pods("default").Create(ctx, pod("ReplicaSet", "any"), dryRun)
 	return err == nil && got.Annotations["evenkeel.io/steered"] != ""
@@ -128,8 +131,8 @@ func (s *slow) nodesOf(name string) (nodes []string) {
 	return nodes
 }
 
-// untilMade has a pod that leaves made again at last, and checks that it goes where
-// it was planned, and that its key is gone then.
+// untilMade finally lets a leaving pod be recreated, and checks that it goes
+// where it was planned, and that its key is then gone.
 func (s *slow) untilMade(name string) {
 	s.f.T.Helper()
 	made := s.remade(name)
@@ -148,7 +151,7 @@ func (s *slow) untilMade(name string) {
 
 const (
 	hotNode = "hot-0"
-	// expires is how long a key may steer that nobody renews, and some time for
+	// expires is how long a key may steer without being renewed, plus a margin for
 	// clocks.
 	expires = 12 * time.Second
 )
@@ -156,7 +159,7 @@ const (
 // slowPods places the StatefulSet and has Evenkeel serve.
 func slowPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) *slow {
 	t.Helper()
-	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"}) // it takes all pods while there is no other
+	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"}) // as the only node, it takes all pods
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,9 +180,9 @@ func slowPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) 
 	return s
 }
 
-// slowly kills and stops Evenkeel while a pod takes an hour to terminate. Its key
-// lasts as long as a process lives, and is for that pod alone; without a process it
-// soon steers nothing, and the next one takes it over.
+// slowly kills and stops Evenkeel while a pod takes an hour to terminate. The
+// pod's key lasts as long as a process lives, and applies to that pod alone;
+// without a process it soon steers nothing, and the next process takes it over.
 func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) {
 	t.Helper()
 	s := slowPods(t, f, o, serve)
@@ -208,7 +211,7 @@ func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *e
 	s.untilMade(leaving)
 }
 
-// By the gate.
+// With the gate.
 //
 //e2e:tier all
 func TestSlowPodsByGate(t *testing.T) {
@@ -224,7 +227,7 @@ func TestSlowPodsByNames(t *testing.T) {
 	slowly(t, f, o, func(policy string) *evenkeel.Process { return f.Serve(policy) })
 }
 
-// By the webhook, which is away with its process.
+// With the webhook, which is unavailable without its process.
 //
 //e2e:tier all
 func TestSlowPodsByWebhook(t *testing.T) {
@@ -233,8 +236,8 @@ func TestSlowPodsByWebhook(t *testing.T) {
 	slowly(t, f, o, func(policy string) *evenkeel.Process { return h.serve(policy) })
 }
 
-// A pod whose nodes are all closed when it comes is released, though evicting is
-// paused: its owner makes it again, and nothing restricts that one.
+// A pod whose nodes are all closed when it arrives is released even if evicting
+// is paused: its owner recreates it, and nothing restricts the new one.
 //
 //e2e:tier all
 func TestStrandedPodIsReleasedWhilePaused(t *testing.T) {

@@ -148,7 +148,7 @@ func examples() map[string]example {
 	}
 }
 
-// Each pod is steered as its key says, or left as it came; none is refused.
+// Each pod is steered according to its key, or left unchanged; none is refused.
 //
 //e2e:tier all
 func TestAPIServerSteersPods(t *testing.T) {
@@ -193,7 +193,7 @@ func steersPods(t *testing.T, f *stage.Fixture, o ours) {
 }
 
 // planned checks that a steered pod is planned as its owner wrote it, and that
-// we know which ones names suit.
+// pods that names suit are recognized.
 func planned(t *testing.T, e example, got *v1.Pod) {
 	t.Helper()
 	if e.want.Steered == "" || e.want.Steered == names.Gate {
@@ -212,7 +212,7 @@ func planned(t *testing.T, e example, got *v1.Pod) {
 	}
 }
 
-// Keys that would have pods refused are refused themselves.
+// Keys that would make pods be refused are refused themselves.
 //
 //e2e:tier all
 func TestMalformedKeysAreRefused(t *testing.T) {
@@ -240,8 +240,8 @@ func TestMalformedKeysAreRefused(t *testing.T) {
 	}
 }
 
-// While the keys' kind is gone, pods are created as they come; steering is back
-// with it.
+// While the key kind is gone, pods are created unchanged; steering returns with
+// it.
 //
 //e2e:tier all
 func TestSteeringSurvivesItsKindsDeletion(t *testing.T) {

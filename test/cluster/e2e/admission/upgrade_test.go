@@ -18,19 +18,20 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// beforeTheChart is the commit of a version that was installed by manifests and
-// served kube-scheduler plain HTTP.
+// beforeTheChart is the commit of a version that was installed with manifests
+// and served kube-scheduler by plain HTTP.
 const beforeTheChart = "a5a5f1c"
 
-// unhurried is stage.Fast that moves one pod of an owner at a time and pauses
-// between two, so that there is a middle to change versions in.
+// unhurried is stage.Fast with one move per owner at a time and pauses in
+// between, so that versions can be changed in the middle.
 var unhurried = strings.Replace(stage.Fast, "ownerSettle: 0s", "ownerSettle: 0s, maxInFlightPercentOfOwner: 0, interval: 2s", 1)
 
-// An installation by the manifests of a version before the chart becomes one of
-// the chart, as docs/operations.md says, while a pod that the old version evicted
-// waits for a node: the new version reads the ledger of the old one, sends that
-// pod to its planned node over mutual TLS and goes on. Neither version is refused
-// anything, no move is made twice, and uninstalling leaves what the user made.
+// An installation from the manifests of a version before the chart becomes a
+// chart installation, as described in docs/operations.md, while a pod evicted
+// by the old version waits for a node: the new version reads the old one's
+// ledger, sends that pod to its planned node over mutual TLS and continues.
+// Neither version is denied anything, no move is made twice, and uninstalling
+// leaves the user's objects.
 //
 //e2e:tier all
 func TestManifestsBecomeTheChart(t *testing.T) {
@@ -67,7 +68,7 @@ func TestManifestsBecomeTheChart(t *testing.T) {
 	if writers := witness.Writers(); len(writers) != 2 {
 		t.Errorf("the ledger was written by %v, want by the old version and then by the new one", writers)
 	}
-	// The ledger and the Lease are there from the old version.
+	// The ledger and the Lease exist from the old version.
 	h.checkRights(f, upgraded, "evenkeel", stage.Right{Verb: "create", Resource: "configmaps"}, stage.Right{Verb: "create", Group: "coordination.k8s.io", Resource: "leases"})
 	t.Logf("figures: evictions %d before the upgrade with %d in flight, %d in all, fewest %d",
 		evictionsBy(witness, "old"), len(inFlight), len(witness.Evictions()), story.FewestEvictions)
@@ -76,8 +77,8 @@ func TestManifestsBecomeTheChart(t *testing.T) {
 	h.goes(f, made, before)
 }
 
-// installEarlier applies the manifests of an earlier version, has kube-scheduler
-// ask as its configuration says, and runs what its Deployment would.
+// installEarlier applies the manifests of an earlier version, configures
+// kube-scheduler accordingly, and runs the command of its Deployment.
 func (h *helm) installEarlier(f *stage.Fixture, earlier evenkeel.Earlier) *evenkeel.Process {
 	h.t.Helper()
 	ctx := h.t.Context()
@@ -127,8 +128,9 @@ func (h *helm) installEarlier(f *stage.Fixture, earlier evenkeel.Earlier) *evenk
 	return process
 }
 
-// strandAMove stops kube-scheduler, which is to be configured anew, and then the
-// old version, once it has evicted a pod whose replacement has no node therefore.
+// strandAMove stops kube-scheduler, which is about to be reconfigured, and then
+// the old version, once it has evicted a pod whose replacement therefore has no
+// node.
 func (h *helm) strandAMove(f *stage.Fixture, w *stage.Witness, old *evenkeel.Process) (inFlight []stage.DocumentMove) {
 	h.t.Helper()
 	f.Eventually(2*time.Minute, "a move that landed, and the next one", func(context.Context) bool {
@@ -161,7 +163,7 @@ func (h *helm) strandAMove(f *stage.Fixture, w *stage.Witness, old *evenkeel.Pro
 	return inFlight
 }
 
-// nothingSetAside makes sure that every stored ledger could be read.
+// nothingSetAside checks that every stored ledger could be read.
 func (h *helm) nothingSetAside(f *stage.Fixture) {
 	h.t.Helper()
 	list, err := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace).List(h.t.Context(), metav1.ListOptions{})
@@ -175,7 +177,7 @@ func (h *helm) nothingSetAside(f *stage.Fixture) {
 	}
 }
 
-// evictionsBy counts the evictions that a program asked for.
+// evictionsBy counts the evictions requested by a program.
 func evictionsBy(w *stage.Witness, program string) (n int) {
 	for _, eviction := range w.Evictions() {
 		if eviction.Program == program {

@@ -19,18 +19,18 @@ import (
 
 const byWebhook = "admission-steering-webhook"
 
-// hook is the shipped webhook, as the API server reaches it.
+// hook is the shipped webhook as reached by the API server.
 type hook struct {
 	*door
 	f *stage.Fixture
-	// files are the certificate and its key, which Evenkeel serves with, and
-	// made the folder of `evenkeel certificates`.
+	// files are the certificate and its key with which Evenkeel serves; made is
+	// the folder of `evenkeel certificates`.
 	files [2]string
 	made  string
 }
 
-// asked has the API server ask by the Service's name, with the CA that `evenkeel
-// certificates` writes for it.
+// asked makes the API server ask by the Service's name, with the CA from
+// `evenkeel certificates`.
 func asked(t *testing.T, f *stage.Fixture) *hook {
 	t.Helper()
 	made := f.Certificates()
@@ -57,13 +57,13 @@ func (h *hook) read(file string) []byte {
 	return text
 }
 
-// renew puts the certificate of `evenkeel certificates` in place.
+// renew installs the certificate from `evenkeel certificates`.
 func (h *hook) renew() {
 	h.f.T.Helper()
 	h.serveWith(h.read("server.crt"), h.read("server.key"))
 }
 
-// expire puts a certificate of the same CA in place that has ended.
+// expire installs an expired certificate of the same CA.
 func (h *hook) expire() {
 	h.f.T.Helper()
 	before := time.Now().Add(-48 * time.Hour)
@@ -93,8 +93,8 @@ func (h *hook) serve(policy string, args ...string) *evenkeel.Process {
 	return h.f.Serve(policy, append(args, "--webhook-address", h.behind, "--webhook-cert-file", h.files[0], "--webhook-private-key-file", h.files[1])...)
 }
 
-// Where no policy steers, the webhook does the same to each pod. A dry run answers
-// as well, and leaves the keys alone that no move of its own backs.
+// Without a steering policy, the webhook does the same to each pod. A dry run
+// also answers, and leaves alone keys that no move of its own backs.
 //
 //e2e:tier all
 func TestWebhookSteersPods(t *testing.T) {
@@ -115,9 +115,10 @@ func TestSkewByWebhook(t *testing.T) {
 	judge(t, f, mark, story.Hot, story.FewestEvictions)
 }
 
-// without tries what a webhook that does not answer costs: new pods come as they
-// are, a second later at most, and nothing is evicted, also by default, where an
-// extender could steer as well. When it answers, all goes on.
+// without measures the cost of a webhook that does not answer: new pods arrive
+// unchanged, at most one second later, and nothing is evicted, even by default,
+// where an extender could steer as well. When it answers again, everything
+// continues.
 func without(t *testing.T, away, back func(*hook)) {
 	t.Helper()
 	f, o, story := nobodyAsks(t, byWebhook)
@@ -146,7 +147,7 @@ func without(t *testing.T, away, back func(*hook)) {
 	if evictions := f.Evictions(mark); evictions > 0 {
 		t.Errorf("%d evictions while nothing steers", evictions)
 	}
-	// By now the leader may have cleared it: no move backs it.
+	// The leader may have cleared it by now, because no move backs it.
 	if err := o.keys.Namespace("default").Delete(t.Context(), "evenkeel", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestWebhookWithAnExpiredCertificate(t *testing.T) {
 	without(t, (*hook).expire, (*hook).renew)
 }
 
-// As TestConstrainedPodsWithoutExtender, by the webhook.
+// Like TestConstrainedPodsWithoutExtender, with the webhook.
 //
 //e2e:tier all
 func TestConstrainedPodsByWebhook(t *testing.T) {
