@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
+	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
 // strip removes from a pod what nothing reads. Everything else stays, including

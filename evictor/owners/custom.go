@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
 // resource reads a custom resource by the fields that Kubernetes' own
@@ -54,7 +56,7 @@ func OfCustom(object *unstructured.Unstructured, pod *v1.Pod) Owner {
 	}
 	// A template in the form that Kubernetes' own controllers use describes the
 	// pods in the same way.
-	_, marked, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "metadata", "annotations", steeredAnnotation)
+	_, marked, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "metadata", "annotations", names.Annotation)
 	o.Unsteerable = marked || r.text("spec", "template", "spec", "nodeName") != "" || len(r.list("spec", "template", "spec", "schedulingGates")) > 0
 	return o
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -62,10 +63,6 @@ type Owner struct {
 	Unsteerable bool
 }
 
-// steeredAnnotation is scorer/admission/names.Annotation, which marks pods that
-// were steered: a pod that has it is not steered again.
-const steeredAnnotation = "evenkeel.io/steered"
-
 // unsteerable reports whether no pod of a template can be steered: it names a
 // node, so kube-scheduler never sees its pods; its pods wait for someone to
 // remove their gates; or they look as if they had already been steered.
@@ -73,7 +70,7 @@ func unsteerable(template *v1.PodTemplateSpec) bool {
 	if template == nil {
 		return false
 	}
-	_, steered := template.Annotations[steeredAnnotation]
+	_, steered := template.Annotations[names.Annotation]
 	return steered || template.Spec.NodeName != "" || len(template.Spec.SchedulingGates) > 0
 }
 

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/cluster/slim"
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
 // Whether a template allows steering is known before any of its pods is

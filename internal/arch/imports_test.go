@@ -35,6 +35,7 @@ var pureRooms = []string{
 	"policy/calendar",           // when evicting is allowed
 	"policy/shape",              // whether a document fits the type it is decoded into
 	"cluster",                   // what the cluster looks like
+	"cluster/names",             // what steering by names writes into a pod
 	"internal/jsonscan",         // how JSON is read
 	"internal/quantity",         // how amounts are read
 	"reasons",                   // why something is not done
@@ -95,8 +96,6 @@ var floors = [][]string{
 var upward = map[string]string{
 	// The board is a value, which the observation contains.
 	"observe/observer": "scorer",
-	// It keeps what steering by names has written into a pod.
-	"cluster/slim": "scorer/admission/names",
 	// Tests share what they build of the values of several rooms.
 	"internal/testkit": "",
 }

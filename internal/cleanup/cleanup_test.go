@@ -28,11 +28,11 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
 // plans are the nodes for pods by name.

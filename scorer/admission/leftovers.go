@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
+	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
 // Gate is the scheduling gate of a pod that is held.

@@ -19,9 +19,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
 // apiServer answers a Probe: it steers by the keys of a world from some look on.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
 // Steering is steering by the API server. Its proof comes before the eviction.

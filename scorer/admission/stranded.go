@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/scorer/admission"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
 // add adds to what is there, as all steps here do: a patch that does not apply

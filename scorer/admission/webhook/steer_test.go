@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/scorer/admission"
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
 )
 
 func pod(kind, uid string, changes ...func(*v1.Pod)) *v1.Pod {

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/evenkeel/evenkeel/scorer/admission/names"
+	"github.com/evenkeel/evenkeel/cluster/names"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
