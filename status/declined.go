@@ -32,8 +32,7 @@ type PlanDeclined struct {
 	Passing bool       `json:"passing,omitempty"`
 }
 
-// DeclinedGroup holds the pods of one owner that the last cycle did not move for one
-// reason.
+// DeclinedGroup holds the pods of one owner that are declined for one reason.
 type DeclinedGroup struct {
 	Namespace string `json:"namespace"`
 	// Owner is a kind and a name; for a pod without an owner it is the pod's name.
@@ -44,21 +43,44 @@ type DeclinedGroup struct {
 	Nodes  []string `json:"nodes"`
 }
 
+// GroupDeclined groups pods by owner, reason and detail, in their order. detail returns
+// the detail of a pod.
+func GroupDeclined(all []PlanDeclined, detail func(*PlanDeclined) string) []DeclinedGroup {
+	type key struct{ namespace, owner, reason, detail string }
+	places, listed := map[key]int{}, map[key]map[string]bool{}
+	groups := []DeclinedGroup{}
+	for i := range all {
+		d := &all[i]
+		k := key{d.Namespace, cmp.Or(d.Owner, d.Pod+" (no owner)"), d.Reason, detail(d)}
+		if listed[k] == nil {
+			places[k], listed[k] = len(groups), map[string]bool{}
+			groups = append(groups, DeclinedGroup{Namespace: k.namespace, Owner: k.owner, Reason: k.reason, Detail: k.detail})
+		}
+		g := &groups[places[k]]
+		g.Pods = append(g.Pods, d.Pod)
+		if !listed[k][d.Node] {
+			listed[k][d.Node] = true
+			g.Nodes = append(g.Nodes, d.Node)
+		}
+	}
+	return groups
+}
+
 // declinedOf returns a declined pod with its reason in words.
 func declinedOf(d *strategies.Declined) Declined {
 	return Declined{Namespace: d.Namespace, Pod: d.Name, Reason: string(d.Reason), Detail: cmp.Or(d.Detail, d.Reason.Sentence())}
 }
 
-// ownerOf returns the kind and the name of a pod's owner; empty without one.
-func ownerOf(pod *strategies.Pod) string {
-	if pod.Owner.UID == "" {
-		return ""
+func planDeclinedOf(d *strategies.Declined) PlanDeclined {
+	is := PlanDeclined{Declined: declinedOf(d), Node: d.Node, Passing: slices.Contains(passing, d.Reason)}
+	if d.Owner.UID != "" {
+		is.Owner = d.Owner.Kind + "/" + d.Owner.Name
 	}
-	return pod.Owner.Kind + "/" + pod.Owner.Name
+	return is
 }
 
 func (f *PlanFacts) declined(d *strategies.Declined) PlanDeclined {
-	is := PlanDeclined{Declined: declinedOf(d), Owner: ownerOf(&d.Pod), Node: d.Node, Passing: slices.Contains(passing, d.Reason)}
+	is := planDeclinedOf(d)
 	is.Detail = d.Detail
 	if until := f.Until[d.UID]; until.After(f.At) {
 		is.Until = new(until.UTC())
@@ -78,37 +100,15 @@ var passing = []reasons.Reason{
 	reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour, reasons.MoveLimit, reasons.NotWorthwhile,
 }
 
-// Declined groups the pods that the cycle did not move.
+// Declined returns the pods that the cycle did not move, in groups.
 func (c *Cycle) Declined() []DeclinedGroup {
-	type key struct{ namespace, owner, reason, detail string }
-	groups := map[key]*DeclinedGroup{}
-	for i := range c.Plan.Declined {
-		d := declinedOf(&c.Plan.Declined[i])
-		k := key{d.Namespace, cmp.Or(ownerOf(&c.Plan.Declined[i].Pod), d.Pod+" (no owner)"), d.Reason, d.Detail}
-		g := groups[k]
-		if g == nil {
-			g = &DeclinedGroup{Namespace: k.namespace, Owner: k.owner, Reason: k.reason, Detail: k.detail}
-			groups[k] = g
-		}
-		g.Pods, g.Nodes = append(g.Pods, d.Pod), append(g.Nodes, c.Plan.Declined[i].Node)
+	all := make([]PlanDeclined, len(c.Plan.Declined))
+	for i := range all {
+		all[i] = planDeclinedOf(&c.Plan.Declined[i])
 	}
-	all := make([]DeclinedGroup, 0, len(groups))
-	for _, g := range groups {
-		g.Nodes = distinct(g.Nodes)
-		all = append(all, *g)
-	}
-	slices.SortFunc(all, func(a, b DeclinedGroup) int {
+	groups := GroupDeclined(all, func(d *PlanDeclined) string { return d.Detail })
+	slices.SortFunc(groups, func(a, b DeclinedGroup) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Owner, b.Owner), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Detail, b.Detail))
 	})
-	return all
-}
-
-// distinct returns names in their order, each once.
-func distinct(names []string) []string {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(names, func(name string) bool {
-		known := seen[name]
-		seen[name] = true
-		return known
-	})
+	return groups
 }

@@ -3,7 +3,6 @@ package text
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -348,61 +347,33 @@ func (p *printer) declined(r *status.Plan) {
 		return
 	}
 	p.heading("NOT MOVED")
-	for i, g := range grouped(r) {
-		if i == listed && !p.Wide {
-			p.Line("", "and pods of more owners; -o wide lists all")
-			return
-		}
-		p.Line("", g.owner)
-		for _, item := range g.items {
-			who := reasons.Count(len(item.pods), "pod")
-			if p.Wide {
-				who = strings.Join(item.pods, ", ")
+	groups := status.GroupDeclined(r.Declined, func(d *status.PlanDeclined) string { return why(d, r.Made) })
+	slices.SortStableFunc(groups, func(a, b status.DeclinedGroup) int { return strings.Compare(ownerOf(&a), ownerOf(&b)) })
+	owners, last := 0, ""
+	for i := range groups {
+		g := &groups[i]
+		if owner := ownerOf(g); owner != last {
+			if owners == listed && !p.Wide {
+				p.Line("", "and pods of more owners; -o wide lists all")
+				return
 			}
-			p.Text(indent, "", indent+indent, fmt.Sprintf("%s on %s: %s", who, reasons.Names(item.nodes, 3), item.why))
+			p.Line("", owner)
+			owners, last = owners+1, owner
 		}
-	}
-}
-
-// group holds the declined pods of one owner, item the ones with the same reason.
-type group struct {
-	owner string
-	items []*item
-}
-
-type item struct {
-	why         string
-	pods, nodes []string
-}
-
-func grouped(r *status.Plan) []*group {
-	groups := map[string]*group{}
-	for i := range r.Declined {
-		d := &r.Declined[i]
-		owner := d.Namespace + "/" + d.Pod + " (no owner)"
-		if kind, name, ok := strings.Cut(d.Owner, "/"); ok {
-			owner = fmt.Sprintf("%s/%s (%s)", d.Namespace, name, kind)
+		who := reasons.Count(len(g.Pods), "pod")
+		if p.Wide {
+			who = strings.Join(g.Pods, ", ")
 		}
-		g := groups[owner]
-		if g == nil {
-			g = &group{owner: owner}
-			groups[owner] = g
-		}
-		g.add(d, why(d, r.Made))
+		p.Text(indent, "", indent+indent, fmt.Sprintf("%s on %s: %s", who, reasons.Names(g.Nodes, 3), g.Detail))
 	}
-	return slices.SortedFunc(maps.Values(groups), func(a, b *group) int { return strings.Compare(a.owner, b.owner) })
 }
 
-func (g *group) add(d *status.PlanDeclined, why string) {
-	i := slices.IndexFunc(g.items, func(have *item) bool { return have.why == why })
-	if i < 0 {
-		i, g.items = len(g.items), append(g.items, &item{why: why})
+// ownerOf returns the owner of a group as namespace/name (kind).
+func ownerOf(g *status.DeclinedGroup) string {
+	if kind, name, ok := strings.Cut(g.Owner, "/"); ok {
+		return fmt.Sprintf("%s/%s (%s)", g.Namespace, name, kind)
 	}
-	have := g.items[i]
-	have.pods = append(have.pods, d.Pod)
-	if !slices.Contains(have.nodes, d.Node) {
-		have.nodes = append(have.nodes, d.Node)
-	}
+	return g.Namespace + "/" + g.Owner
 }
 
 // highestOf returns the higher of a node's percentages; 0 if they are unknown.
