@@ -103,15 +103,8 @@ type PlanFacts struct {
 	// At is when it planned.
 	At   time.Time
 	Plan strategies.Plan
-	// Evidence holds the evict lines that nodes are beyond, by node.
-	Evidence map[string][]thresholds.Evidence
-	// CountsFrom is when the samples of nodes that became ready too recently start to
-	// count, by node.
-	CountsFrom map[string]time.Time
-	// NotHot and NotCool are the reasons of NodeState, by node.
-	NotHot, NotCool map[string]*Basis
-	// Measured is the measured usage of the plan's nodes, by node.
-	Measured map[string]cluster.Percents
+	// Nodes is what was observed of nodes, by name.
+	Nodes map[string]*ObservedNode
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
 	HotLeftOut []string
 	// OtherProfiles also move pods by real usage and are not part of the plan.
@@ -128,6 +121,26 @@ type PlanFacts struct {
 	Steering         SteeringEvidence
 }
 
+// ObservedNode is the observation of a node that a plan contains.
+type ObservedNode struct {
+	// NotHot and NotCool are the reasons of NodeState.
+	NotHot, NotCool *Basis
+	// Evidence holds the evict lines that a hot node, or one that became ready too
+	// recently, is beyond. CountsFrom is when the samples of the latter start to count.
+	Evidence   []thresholds.Evidence
+	CountsFrom time.Time
+	// Measured is its usage in the last five minutes.
+	Measured cluster.Percents
+}
+
+// node returns the observation of a node; empty without one.
+func (f *PlanFacts) node(name string) ObservedNode {
+	if n := f.Nodes[name]; n != nil {
+		return *n
+	}
+	return ObservedNode{}
+}
+
 // NewPlan makes a Plan from facts.
 func NewPlan(f *PlanFacts) *Plan {
 	r := &Plan{
@@ -135,23 +148,24 @@ func NewPlan(f *PlanFacts) *Plan {
 		Steering: f.Steering.Conclude(f.At), HotLeftOut: f.HotLeftOut, OtherProfiles: f.OtherProfiles, Moves: []PlanMove{}, Declined: []PlanDeclined{}, Nodes: []PlanNode{},
 	}
 	for i := range f.Plan.Moves {
-		r.Moves = append(r.Moves, planMoveOf(&f.Plan.Moves[i], f.Evidence[f.Plan.Moves[i].From]))
+		r.Moves = append(r.Moves, planMoveOf(&f.Plan.Moves[i], f.node(f.Plan.Moves[i].From).Evidence))
 	}
 	for i := range f.Plan.Declined {
 		r.Declined = append(r.Declined, f.declined(&f.Plan.Declined[i]))
 	}
 	for i := range f.Plan.Nodes {
 		n := &f.Plan.Nodes[i]
+		known := f.node(n.Name)
 		node := PlanNode{
-			NodeState: NodeState{Name: n.Name, State: string(n.State), NotHot: f.NotHot[n.Name], NotCool: f.NotCool[n.Name]},
+			NodeState: NodeState{Name: n.Name, State: string(n.State), NotHot: known.NotHot, NotCool: known.NotCool},
 			Reason:    string(n.Reason), Detail: n.Why(), Relief: ReliefOf(n.Relief),
 		}
 		if n.State != thresholds.Unknown {
-			node.Exceeded = strategies.Exceeded(f.Evidence[n.Name])
-			if from := f.CountsFrom[n.Name]; from.After(f.At) {
-				node.CountsFrom = new(from.UTC())
+			node.Exceeded = strategies.Exceeded(known.Evidence)
+			if known.CountsFrom.After(f.At) {
+				node.CountsFrom = new(known.CountsFrom.UTC())
 			}
-			node.Measured = new(PercentsOf(f.Measured[n.Name]))
+			node.Measured = new(PercentsOf(known.Measured))
 			node.Before, node.After = new(PercentsOf(n.Before)), new(PercentsOf(n.After))
 		}
 		r.Nodes = append(r.Nodes, node)
@@ -180,34 +194,29 @@ func Unplanned(o *strategies.Observed) strategies.Plan {
 	return plan
 }
 
-// Observe adds the observation of the plan's nodes, and the hot nodes that are not part
-// of the plan.
+// Observe adds the observation of nodes, and the hot nodes that are not part of the plan.
 func (f *PlanFacts) Observe(o *strategies.Observed, samplesNeeded int) {
-	f.Evidence, f.CountsFrom, f.Measured = map[string][]thresholds.Evidence{}, map[string]time.Time{}, map[string]cluster.Percents{}
-	for node, state := range o.States {
-		young := state.Metric != "" && !state.Starting.IsZero()
-		if young {
-			f.CountsFrom[node] = state.Starting
-		}
-		if young || state.State == thresholds.Hot {
-			f.Evidence[node] = o.Lines.EvidenceOf(node)
-		}
-	}
-	facts := Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: samplesNeeded}
-	f.NotHot, f.NotCool = map[string]*Basis{}, map[string]*Basis{}
 	planned := map[string]bool{}
 	for i := range f.Plan.Nodes {
-		name := f.Plan.Nodes[i].Name
-		planned[name] = true
-		if k := o.View.Snapshot.Index(name); k >= 0 {
-			f.NotHot[name], f.NotCool[name] = facts.Bases(k)
-			f.Measured[name] = o.View.Nodes[k].Measured[usage.AtAvg5m].PercentOf(o.View.Snapshot.Nodes[k].Node.Allocatable)
-		}
+		planned[f.Plan.Nodes[i].Name] = true
 	}
+	facts := Facts{View: o.View, States: o.States, Lines: o.Lines, SamplesNeeded: samplesNeeded}
+	f.Nodes = make(map[string]*ObservedNode, len(o.View.Nodes))
 	for i := range o.View.Nodes {
-		name := o.View.Snapshot.Nodes[i].Node.Name
-		if len(planned) > 0 && !planned[name] && o.States[name].State == thresholds.Hot {
-			f.HotLeftOut = append(f.HotLeftOut, name)
+		info, read := &o.View.Snapshot.Nodes[i].Node, &o.View.Nodes[i]
+		state, known := o.States[info.Name], &ObservedNode{}
+		f.Nodes[info.Name] = known
+		if young := state.Metric != "" && !state.Starting.IsZero(); young {
+			known.CountsFrom, known.Evidence = state.Starting, o.Lines.Evidence(i)
+		}
+		if state.State == thresholds.Hot {
+			known.Evidence = o.Lines.Evidence(i)
+		}
+		if planned[info.Name] {
+			known.NotHot, known.NotCool = facts.Bases(i)
+			known.Measured = read.Measured[usage.AtAvg5m].PercentOf(info.Allocatable)
+		} else if len(planned) > 0 && state.State == thresholds.Hot {
+			f.HotLeftOut = append(f.HotLeftOut, info.Name)
 		}
 	}
 }

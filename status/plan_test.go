@@ -18,11 +18,12 @@ func TestPlanHasBases(t *testing.T) {
 	h.States[testkit.CalmNode] = thresholds.NodeState{State: thresholds.Hot}
 	f := &PlanFacts{Plan: strategies.Plan{Nodes: []strategies.NodeReport{{Name: testkit.StartingNode}, {Name: testkit.EstimatedNode}, {Name: "gone"}}}}
 	f.Observe(&strategies.Observed{View: h.View, Lines: h.Lines, States: h.States}, 3)
-	if !f.NotHot[testkit.StartingNode].ByMeasure() || f.NotHot[testkit.EstimatedNode] != nil || f.NotCool[testkit.EstimatedNode] == nil {
-		t.Errorf("not hot: %+v, not cool: %+v", f.NotHot, f.NotCool)
+	starting, estimated := f.Nodes[testkit.StartingNode], f.Nodes[testkit.EstimatedNode]
+	if !starting.NotHot.ByMeasure() || estimated.NotHot != nil || estimated.NotCool == nil {
+		t.Errorf("starting: %+v, estimated: %+v", starting, estimated)
 	}
-	if of := f.Measured; len(of) != 2 || math.Round(of[testkit.StartingNode][cluster.CPU]*10) != 966 || of[testkit.EstimatedNode][cluster.CPU] != 10 {
-		t.Errorf("measured: %+v", of)
+	if math.Round(starting.Measured[cluster.CPU]*10) != 966 || estimated.Measured[cluster.CPU] != 10 {
+		t.Errorf("measured: %v, %v", starting.Measured, estimated.Measured)
 	}
 	if len(f.HotLeftOut) != 1 || f.HotLeftOut[0] != testkit.CalmNode {
 		t.Errorf("left out: %v", f.HotLeftOut)

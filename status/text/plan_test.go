@@ -58,18 +58,29 @@ func declined(p strategies.Pod, node string, reason reasons.Reason, detail strin
 	return strategies.Declined{Pod: p, Node: node, Reason: reason, Detail: detail}
 }
 
-// measured adds that what is measured of nodes is what their plan assumes, where a
-// test does not say otherwise.
+// measured sets the measured usage of nodes to what their plan assumes, unless a test has
+// set any.
 func measured(f *status.PlanFacts) *status.PlanFacts {
-	if f.Measured != nil {
-		return f
+	for _, n := range f.Nodes {
+		if n.Measured != (cluster.Percents{}) {
+			return f
+		}
 	}
-	with := *f
-	with.Measured = map[string]cluster.Percents{}
 	for _, n := range f.Plan.Nodes {
-		with.Measured[n.Name] = n.Before
+		observedNode(f, n.Name).Measured = n.Before
 	}
-	return &with
+	return f
+}
+
+// observedNode is a node of the facts, which a test changes.
+func observedNode(f *status.PlanFacts, name string) *status.ObservedNode {
+	if f.Nodes == nil {
+		f.Nodes = map[string]*status.ObservedNode{}
+	}
+	if f.Nodes[name] == nil {
+		f.Nodes[name] = &status.ObservedNode{}
+	}
+	return f.Nodes[name]
 }
 
 func node(name string, state thresholds.State, reason reasons.Reason, before, after cluster.Percents) strategies.NodeReport {
@@ -111,10 +122,10 @@ func busy() *status.PlanFacts {
 				node("node-09", thresholds.Unknown, "", cluster.Percents{}, cluster.Percents{}),
 			},
 		},
-		Evidence: map[string][]thresholds.Evidence{
-			"node-01": {over(usage.CPU, usage.Avg5m, 89.5, 65), over(usage.CPU, p50, 88.13, 65)},
-			"node-02": {over(usage.Memory, usage.Avg5m, 88, 80)},
-			"node-03": {over(usage.CPU, usage.Avg5m, 97, 65), {Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}},
+		Nodes: map[string]*status.ObservedNode{
+			"node-01": {Evidence: []thresholds.Evidence{over(usage.CPU, usage.Avg5m, 89.5, 65), over(usage.CPU, p50, 88.13, 65)}},
+			"node-02": {Evidence: []thresholds.Evidence{over(usage.Memory, usage.Avg5m, 88, 80)}},
+			"node-03": {Evidence: []thresholds.Evidence{over(usage.CPU, usage.Avg5m, 97, 65), {Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}}},
 		},
 		Until:    map[string]time.Time{fresh.UID: noon.Add(2 * time.Minute), agent.UID: noon.Add(-time.Second)},
 		Steering: status.SteeringEvidence{Required: policy.SteeringAuto, Extender: "http://127.0.0.1:8888", Asked: 4711},
@@ -137,12 +148,12 @@ func young() *status.PlanFacts {
 	for _, name := range []string{"node-02", "node-03"} {
 		f.Plan.Nodes = append(f.Plan.Nodes, node(name, thresholds.Warm, "", cluster.Percents{96.6, 40}, cluster.Percents{96.6, 40}))
 	}
-	f.Evidence = map[string][]thresholds.Evidence{"node-02": {over(usage.CPU, usage.Avg5m, 96.6, 65)}, "node-03": {over(usage.CPU, usage.Avg5m, 96.6, 65)}}
-	f.NotHot = map[string]*status.Basis{}
-	for _, name := range []string{"node-02", "node-03"} {
-		f.NotHot[name] = &status.Basis{Text: "cpu avg_5m 96.6% is above the evict line 65%, but it became ready too recently for that to count before 12:03 UTC"}
+	for name, from := range map[string]time.Time{"node-02": noon.Add(150 * time.Second), "node-03": noon.Add(2 * time.Minute)} {
+		n := observedNode(f, name)
+		n.CountsFrom, n.Evidence = from, []thresholds.Evidence{over(usage.CPU, usage.Avg5m, 96.6, 65)}
+		n.NotHot = &status.Basis{Text: "cpu avg_5m 96.6% is above the evict line 65%, but it became ready too recently for that to count before 12:03 UTC"}
 	}
-	f.CountsFrom = map[string]time.Time{"node-02": noon.Add(150 * time.Second), "node-03": noon.Add(2 * time.Minute), "node-01": noon}
+	observedNode(f, "node-01").CountsFrom = noon
 	return f
 }
 
@@ -150,8 +161,8 @@ func young() *status.PlanFacts {
 // available is below its line, not above it.
 func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	facts := young()
-	facts.Plan.Nodes[1].State, facts.NotHot["node-02"] = thresholds.Unknown, nil
-	facts.Evidence["node-03"] = []thresholds.Evidence{{Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}}
+	facts.Plan.Nodes[1].State, facts.Nodes["node-02"].NotHot = thresholds.Unknown, nil
+	facts.Nodes["node-03"].Evidence = []thresholds.Evidence{{Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}}
 	if n := status.NewPlan(facts).Nodes[1]; n.CountsFrom != nil || n.Exceeded != nil || n.Before != nil {
 		t.Errorf("of a node without usage is told %+v", n)
 	}
@@ -166,10 +177,11 @@ func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 func TestUnsettledNodes(t *testing.T) {
 	h := testkit.Unsettled(t)
 	facts, f := status.Facts{View: h.View, Lines: h.Lines, States: h.States, SamplesNeeded: 3}, idle()
-	f.Plan.Nodes, f.NotHot, f.NotCool = nil, map[string]*status.Basis{}, map[string]*status.Basis{}
+	f.Plan.Nodes = nil
 	for i, n := range h.View.Snapshot.Nodes {
 		f.Plan.Nodes = append(f.Plan.Nodes, node(n.Node.Name, h.States[n.Node.Name].State, "", cluster.Percents{50, 10}, cluster.Percents{50, 10}))
-		f.NotHot[n.Node.Name], f.NotCool[n.Node.Name] = facts.Bases(i)
+		known := observedNode(f, n.Node.Name)
+		known.NotHot, known.NotCool = facts.Bases(i)
 	}
 	got := printedPlan(f, layout.Style{Width: 400}, true)
 	for _, want := range []string{
@@ -196,22 +208,21 @@ func TestUnsettledNodes(t *testing.T) {
 func TestHighestIsMeasured(t *testing.T) {
 	between := func() *status.PlanFacts { // above its low line by measure, under its evict line by prediction
 		f := idle()
-		f.Measured = map[string]cluster.Percents{"node-01": {50, 40}}
+		observedNode(f, "node-01").Measured = cluster.Percents{50, 40}
 		return f
 	}
 	ofAnother := func() *status.PlanFacts {
 		f := idle()
 		f.Plan.Nodes = append(f.Plan.Nodes, node("node-02", thresholds.Warm, "", cluster.Percents{12, 20}, cluster.Percents{12, 20}))
-		f.Measured = map[string]cluster.Percents{"node-01": {30, 40}, "node-02": {96.6, 41}}
+		observedNode(f, "node-01").Measured, observedNode(f, "node-02").Measured = cluster.Percents{30, 40}, cluster.Percents{96.6, 41}
 		return f
 	}
 	hot := func() *status.PlanFacts { // a part of what is measured has left with pods that ended
 		f := busy()
-		f.Measured = map[string]cluster.Percents{}
 		for _, n := range f.Plan.Nodes {
-			f.Measured[n.Name] = n.Before
+			observedNode(f, n.Name).Measured = n.Before
 		}
-		f.Measured["node-03"] = cluster.Percents{99, 30}
+		f.Nodes["node-03"].Measured = cluster.Percents{99, 30}
 		return f
 	}
 	for name, tc := range map[string]struct {
@@ -338,7 +349,8 @@ func full() *status.PlanFacts {
 	f.Plan.Moves = []strategies.Move{m}
 	f.Plan.Nodes = append(f.Plan.Nodes,
 		node("node-03", thresholds.Hot, reasons.NoLanding, m.FromBefore, m.FromAfter), node("node-04", thresholds.Hot, reasons.HotThroughImmovable, m.ToBefore, m.ToAfter))
-	f.Evidence = map[string][]thresholds.Evidence{"node-03": {over(usage.CPU, usage.Avg5m, 99, 65)}, "node-04": {over(usage.CPU, usage.Avg5m, 68, 65)}}
+	observedNode(f, "node-03").Evidence = []thresholds.Evidence{over(usage.CPU, usage.Avg5m, 99, 65)}
+	observedNode(f, "node-04").Evidence = []thresholds.Evidence{over(usage.CPU, usage.Avg5m, 68, 65)}
 	return f
 }
 
