@@ -398,3 +398,21 @@ func TestLintOfTheShippedPolicy(t *testing.T) {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
+
+// A retired setting is named with its place: in text, and as a field of its own in
+// JSON.
+func TestLintSaysWhereARetiredSettingIs(t *testing.T) {
+	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nscoring:\n  estimate: {defaultCPU: 1}\n"
+	for format, want := range map[string]string{
+		"text": "  warning: line 4, column 3: scoring.estimate: is no longer documented and goes in two versions: ",
+		"json": `"place": "line 4, column 3"`,
+	} {
+		var out bytes.Buffer
+		if err := Lint(LintOptions{Files: []string{Standard}, Format: format, Formats: earlier}, strings.NewReader(load), &out, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(out.String(), want) != 1 {
+			t.Errorf("%s: want once %q in:\n%s", format, want, out.String())
+		}
+	}
+}
