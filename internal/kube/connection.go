@@ -44,11 +44,7 @@ type Connection struct {
 
 // Connect makes the client, without a request.
 func Connect(config *rest.Config) (*Connection, error) {
-	local, err := servertime.LocalClock(time.Now)
-	if err != nil {
-		return nil, err
-	}
-	c := &Connection{REST: config, Clock: servertime.New(local)}
+	c := &Connection{REST: config, Clock: servertime.New(servertime.Local)}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = clientQPS, clientBurst
 	built := rest.CopyConfig(config)
@@ -56,9 +52,11 @@ func Connect(config *rest.Config) (*Connection, error) {
 	built.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	built.Wrap(c.Clock.Wrap)
 	built.Wrap(c.arrivals.wrap)
-	if c.Client, err = kubernetes.NewForConfig(built); err != nil {
+	client, err := kubernetes.NewForConfig(built)
+	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
+	c.Client = client
 	return c, nil
 }
 

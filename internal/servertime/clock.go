@@ -14,7 +14,6 @@ package servertime
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,25 +22,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/klog/v2"
 )
-
-// offset is a duration that shifts the local clock; tests with processes whose
-// clocks differ set it at link time.
-var offset string
-
-// LocalClock returns now, shifted by the offset that the binary was linked
-// with, if any.
-func LocalClock(now func() time.Time) (func() time.Time, error) { return shifted(now, offset) }
-
-func shifted(now func() time.Time, by string) (func() time.Time, error) {
-	if by == "" {
-		return now, nil
-	}
-	shift, err := time.ParseDuration(by)
-	if err != nil {
-		return nil, fmt.Errorf("reading the linked offset of the clock: %w", err)
-	}
-	return func() time.Time { return now().Add(shift) }, nil
-}
 
 // Clock is the local clock, corrected to the API server's. It is safe for
 // concurrent use.

@@ -257,11 +257,7 @@ func TestAnswersInNoTime(t *testing.T) {
 func TestRealServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
-	behind, err := shifted(time.Now, "-10m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	clock := New(behind)
+	clock := New(func() time.Time { return time.Now().Add(-10 * time.Minute) })
 	client := &http.Client{Transport: clock.Wrap(http.DefaultTransport)}
 	for range Quorum {
 		get(t, client, server.URL)
@@ -284,39 +280,4 @@ func get(t *testing.T, client *http.Client, url string) {
 		return
 	}
 	_ = response.Body.Close()
-}
-
-func TestLinkedOffset(t *testing.T) {
-	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	now := func() time.Time { return noon }
-	cases := map[string]struct {
-		by   string
-		want time.Time
-		err  string
-	}{
-		"none":   {want: noon},
-		"ahead":  {by: "10m", want: noon.Add(10 * time.Minute)},
-		"behind": {by: "-1h30m", want: noon.Add(-90 * time.Minute)},
-		"wrong":  {by: "ten minutes", err: `reading the linked offset of the clock: time: invalid duration "ten minutes"`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			local, err := shifted(now, tc.by)
-			if tc.err != "" {
-				if err == nil || err.Error() != tc.err {
-					t.Errorf("error %v, want %s", err, tc.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := local(); !got.Equal(tc.want) {
-				t.Errorf("it is %v, want %v", got, tc.want)
-			}
-		})
-	}
-	if local, err := LocalClock(now); err != nil || !local().Equal(noon) {
-		t.Errorf("linked without an offset: %v", err)
-	}
 }

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +45,14 @@ func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkee
 	return p
 }
 
+// clockOff is internal/servertime/local.go for a clock that is off.
+const clockOff = `package servertime
+
+import "time"
+
+func Local() time.Time { return time.Now().Add(%d) }
+`
+
 // WithClockOff compiles the program with a clock that is off by an offset, and
 // returns its path.
 func WithClockOff(ctx context.Context, offset time.Duration) (path string, err error) {
@@ -61,13 +70,34 @@ func WithClockOff(ctx context.Context, offset time.Duration) (path string, err e
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	path = filepath.Join(binDir, "evenkeel-off-by-"+offset.String())
-	variable := "github.com/evenkeel/evenkeel/internal/servertime.offset=" + offset.String()
-	command := exec.CommandContext(ctx, "go", "build", "-ldflags", "-X "+variable, "-o", path, "./cmd/evenkeel")
+	overlay, err := overlaid(binDir, filepath.Join(root, "internal", "servertime", "local.go"), fmt.Sprintf(clockOff, offset))
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", path, "./cmd/evenkeel")
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building evenkeel with its clock off by %v: %w\n%s", offset, err, out)
 	}
 	return path, nil
+}
+
+// overlaid writes an overlay for the go command, in which a file has another
+// content, and returns its path.
+func overlaid(dir, file, content string) (overlay string, err error) {
+	other := filepath.Join(dir, "overlaid.go")
+	if err := os.WriteFile(other, []byte(content), 0o600); err != nil {
+		return "", fmt.Errorf("overlaying a file: %w", err)
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: other}})
+	if err != nil {
+		return "", fmt.Errorf("overlaying a file: %w", err)
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
+		return "", fmt.Errorf("overlaying a file: %w", err)
+	}
+	return overlay, nil
 }
 
 // Leads reports whether a process has the Lease, or had it when it ended.
