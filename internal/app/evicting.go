@@ -293,7 +293,7 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 	return err
 }
 
-// executor shows the plans of a policy and has their moves made.
+// executor shows the plans of a policy; its Evictor makes their moves.
 type executor struct {
 	*evictor.Evictor
 	explainer *live.Explainer

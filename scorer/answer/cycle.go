@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Cycle answers for one pod inside kube-scheduler. It decides by the same board
+// Cycle answers for one pod in a scheduling cycle of kube-scheduler. It decides by the same board
 // and ledger as a round, but kube-scheduler asks node by node and reports its
 // choice, so nothing is booked or presumed before Reserve. Once returned by
 // Consider it is safe for concurrent use.
