@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// argument has a program be a client; see Main.
+// argument makes a program a client; see Main.
 const argument = "hostile-client"
 
 // endsWithin is how long a client may take to end and report.
 const endsWithin = 30 * time.Second
 
-// Apart is a client in a process of its own. If it floods, it gets only the
-// processor time that nobody else wants: an attacker has a machine of his own,
-// and what he burns of it is not taken from the one that he attacks.
+// Apart is a client in its own process. If it floods, it gets only the
+// processor time that nobody else wants: a real attacker has his own machine,
+// which takes nothing from the attacked one.
 type Apart struct {
 	command *exec.Cmd
 	input   io.Closer
@@ -34,14 +34,14 @@ type Apart struct {
 	err     error
 }
 
-// order is what such a process is told.
+// order is the input of such a process.
 type order struct {
 	Config     Config
 	Kubeconfig string
 }
 
-// Start starts one, with this program as its own, whose main function must call
-// Main. Config.Kube is made of the kubeconfig file, and must be nil.
+// Start runs this program, whose main function must call Main, as a client.
+// Config.Kube is made from the kubeconfig file, and must be nil.
 func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -68,8 +68,8 @@ func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error
 	return a, nil
 }
 
-// niceness is how much a client leaves to others: those that only forge burn
-// little, and have to be as fast as kube-scheduler.
+// niceness is how much a client yields to others: those that only forge use
+// little, and must be as fast as kube-scheduler.
 func niceness(attacks []Attack) string {
 	if slices.ContainsFunc(attacks, func(a Attack) bool { return a == Bodies || a == Trickle || a == Crowd }) {
 		return "19"
@@ -77,7 +77,7 @@ func niceness(attacks []Attack) string {
 	return "0"
 }
 
-// Stop ends the client, if it goes on still, and returns what it did.
+// Stop ends the client, if it still runs, and returns what it did.
 func (a *Apart) Stop() (Report, error) {
 	a.stop.Do(func() {
 		late := time.AfterFunc(endsWithin, func() { _ = a.command.Process.Kill() })
@@ -91,8 +91,9 @@ func (a *Apart) Stop() (Report, error) {
 	return a.report, a.err
 }
 
-// Main is the process of an Apart: it attacks until its input ends. It reports
-// false, and does nothing, if this program was started for anything else.
+// Main runs the process of an Apart: it attacks until its input ends. It
+// returns false, without doing anything, if this program was started for
+// something else.
 func Main(ctx context.Context) (is bool) {
 	if len(os.Args) != 2 || os.Args[1] != argument {
 		return false
@@ -119,7 +120,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, io.MultiReader(decoder.Buffered(), in)) // its end is the signal
+		_, _ = io.Copy(io.Discard, io.MultiReader(decoder.Buffered(), in)) // the end of the input is the signal
 		cancel()
 	}()
 	report, err := Run(ctx, told.Config)

@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestMain lets the test binary be a client, as which Start starts it.
+// TestMain lets the test binary be the client that Start starts.
 func TestMain(m *testing.M) {
 	if Main(context.Background()) {
 		return
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kubeconfig is a file that names a server.
+// kubeconfig returns a file that names a server.
 func kubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -34,7 +34,8 @@ func kubeconfig(t *testing.T, server string) string {
 	return path
 }
 
-// A client apart attacks until it is stopped, and tells what it did.
+// A client in its own process attacks until it is stopped, and reports what it
+// did.
 func TestApart(t *testing.T) {
 	asked := make(chan struct{})
 	var once sync.Once
@@ -63,7 +64,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// One that cannot do what it is told says so.
+// A client that cannot do what it is told reports that.
 func TestApartFails(t *testing.T) {
 	a, err := Start(t.Context(), Config{Attacks: Attacks()}, filepath.Join(t.TempDir(), "none"))
 	if err != nil {

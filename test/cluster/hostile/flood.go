@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// bodies is how many vast bodies are open at a time, trickles how many slow
+	// bodies is how many large bodies are open at a time, trickles how many slow
 	// ones, crowd how many idle connections.
 	bodies, trickles, crowd = 64, 128, 512
-	// vastBytes is just below what the extender accepts of one body.
+	// vastBytes is just below the extender's limit for a body.
 	vastBytes = 31 << 20
-	// openFor is how long a vast body stays open without its last byte, or an
-	// idle connection without a word.
+	// openFor is how long a large body stays open without its last byte, or an
+	// idle connection without any data.
 	openFor = 10 * time.Second
 	// dripEvery is the time between two bytes of a slow body.
 	dripEvery = 500 * time.Millisecond
-	// again is the pause after one was ended by the other side.
+	// again is the pause after the other side closed a connection.
 	again = 100 * time.Millisecond
 )
 
-// flood keeps n of them going until the context ends.
+// flood keeps n of them running until the context ends.
 func (c *client) flood(ctx context.Context, n int, one func(context.Context)) error {
 	var group errgroup.Group
 	for range n {
@@ -41,7 +41,7 @@ func (c *client) flood(ctx context.Context, n int, one func(context.Context)) er
 	return group.Wait()
 }
 
-// vast sends one vast body.
+// vast sends one large body.
 func (c *client) vast(ctx context.Context, count *counters) {
 	c.post(ctx, &dripping{ctx: ctx, quick: vastBytes, then: openFor, most: vastBytes + 1}, vastBytes+1, count)
 }
@@ -65,7 +65,7 @@ func (c *client) post(ctx context.Context, body io.Reader, length int64, count *
 	flooder.send(request, count)
 }
 
-// idle opens a connection and says nothing.
+// idle opens a connection and sends nothing.
 func (c *client) idle(ctx context.Context, count *counters) {
 	connection, err := c.dialer.DialContext(ctx, "tcp", c.config.Target)
 	if err != nil {
@@ -80,8 +80,8 @@ func (c *client) idle(ctx context.Context, count *counters) {
 	_ = connection.Close()
 }
 
-// dripping is a body that is one long string of JSON: so many bytes at once and
-// then one at a time.
+// dripping is a body that is one long JSON string: a number of bytes at once
+// and then one at a time.
 type dripping struct {
 	ctx   context.Context
 	quick int

@@ -13,7 +13,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// lookEvery is how often the client reads the pods anew.
+// lookEvery is how often the client rereads the pods.
 const lookEvery = 250 * time.Millisecond
 
 // look reads all pods of the namespace.
@@ -44,12 +44,13 @@ func (c *client) keepLooking(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			_ = c.look(ctx) // what was known before will do: the API server may be away
+			_ = c.look(ctx) // otherwise the previous state is used: the API server may be away
 		}
 	}
 }
 
-// question is the n-th of an attack; false if there is nothing to ask.
+// question is the n-th request of an attack; false if there is nothing to ask
+// about.
 func (c *client) question(attack Attack, n int) (extenderv1.ExtenderArgs, bool) {
 	if attack == Heavy {
 		return c.heavy(n), true
@@ -94,7 +95,7 @@ func (c *client) owners() []*v1.Pod {
 	return pods
 }
 
-// heavy asks about a pod that would fill one node, of all but the lair.
+// heavy asks about a pod that would fill one node, any but the lair.
 func (c *client) heavy(n int) extenderv1.ExtenderArgs {
 	others := slices.DeleteFunc(slices.Clone(c.config.Nodes), func(node string) bool { return node == c.config.Lair })
 	pod := &v1.Pod{

@@ -1,10 +1,9 @@
-// Package hostile is a client of the extender's port that means harm, as any
-// pod of the cluster may be that reaches it. It is told all that an attacker
-// could know at best, the UID, owner and node of every pod, and uses it: it asks
-// about pods that do not exist, or exist elsewhere, to take over where moved
-// pods land and to make nodes look full, and it floods the port. What became of
-// it is for the caller to look at in the cluster; Report counts what was sent
-// and what was answered.
+// Package hostile is a malicious client of the extender's port, as any pod of
+// the cluster that reaches it may be. It knows all that an attacker could know
+// at best, the UID, owner and node of every pod, and uses it: it asks about
+// pods that do not exist, or exist elsewhere, to change where moved pods land
+// and to make nodes look full, and it floods the port. The caller must check
+// the effect in the cluster; Report counts requests and responses.
 package hostile
 
 import (
@@ -28,7 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Attack is one way of doing harm.
+// Attack is one kind of attack.
 type Attack string
 
 // The attacks.
@@ -43,11 +42,11 @@ const (
 	Foreign Attack = "another namespace"
 	// Heavy asks, for each node but one, about a pod that would fill it.
 	Heavy Attack = "heavy pods"
-	// Bodies sends vast bodies, all but their last byte, and keeps them open.
+	// Bodies sends large bodies, all but their last byte, and keeps them open.
 	Bodies Attack = "vast bodies"
 	// Trickle sends bodies a byte at a time.
 	Trickle Attack = "slow bodies"
-	// Crowd opens connections and says nothing.
+	// Crowd opens connections and sends nothing.
 	Crowd Attack = "idle connections"
 )
 
@@ -58,23 +57,24 @@ func Attacks() []Attack { return []Attack{MadeUp, Known, Foreign, Heavy, Bodies,
 type Config struct {
 	// Target is the host and port of the extender.
 	Target string
-	// Secure has it speak HTTPS, as anybody can who holds no certificate.
+	// Secure uses HTTPS, without a client certificate.
 	Secure bool
-	// Source is the address that the client connects from; it must be another
-	// one than kube-scheduler's where the extender counts by client.
+	// Source is the address that the client connects from; it must differ from
+	// kube-scheduler's if the extender counts by client.
 	Source string
-	// Kube reads what the client knows: as the administrator, all there is.
+	// Kube reads what the client knows: everything, with the administrator's
+	// rights.
 	Kube kubernetes.Interface `json:"-"`
-	// Namespace is whose pods it is after.
+	// Namespace is the namespace of the attacked pods.
 	Namespace string
-	// Nodes are all nodes, of which Lair is where pods are to be drawn.
+	// Nodes are all nodes; Lair is the one to which pods are to be drawn.
 	Nodes []string
 	Lair  string
 	// Attacks to make.
 	Attacks []Attack
 }
 
-// Count is what became of the requests of one attack.
+// Count counts the responses to the requests of one attack.
 type Count struct {
 	Sent int64
 	// Answered had status 200, Refused another one, Failed none.
@@ -95,7 +95,7 @@ func (r Report) Total() (total Count) {
 	return total
 }
 
-// counters are a Count that grows.
+// counters are the counters of a Count.
 type counters struct{ sent, answered, refused, failed atomic.Int64 }
 
 func (c *counters) count() Count {
@@ -117,7 +117,7 @@ type client struct {
 	dialer net.Dialer
 
 	mu   sync.Mutex
-	seen []*v1.Pod // those that wait for a node first
+	seen []*v1.Pod // pods without a node first
 }
 
 // Run attacks until the context ends.
@@ -128,7 +128,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	}
 	transport := &http.Transport{DialContext: c.dialer.DialContext, MaxIdleConnsPerHost: 64}
 	if config.Secure {
-		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // it takes anybody for the extender
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // it accepts anybody as the extender
 	}
 	defer transport.CloseIdleConnections()
 	c.http = &http.Client{Transport: transport, Timeout: patience}
@@ -174,7 +174,7 @@ func (c *client) url(verb string) string {
 	return scheme + "://" + c.config.Target + "/" + verb
 }
 
-// forge sends the questions of an attack in turn.
+// forge sends the requests of an attack in turn.
 func (c *client) forge(ctx context.Context, attack Attack, count *counters) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -194,7 +194,7 @@ func (c *client) forge(ctx context.Context, attack Attack, count *counters) erro
 	}
 }
 
-// ask sends a question as a filter request, and every fourth as one for scores.
+// ask sends a filter request, and every fourth time one for scores.
 func (c *client) ask(ctx context.Context, question extenderv1.ExtenderArgs, n int, count *counters) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -213,8 +213,8 @@ func (c *client) ask(ctx context.Context, question extenderv1.ExtenderArgs, n in
 	return nil
 }
 
-// send sends a request and counts what became of it, unless the end of the
-// attack cut it off.
+// send sends a request and counts the result, unless the end of the attack cut
+// it off.
 func (c *client) send(request *http.Request, count *counters) {
 	count.sent.Add(1)
 	response, err := c.http.Do(request)
@@ -226,7 +226,7 @@ func (c *client) send(request *http.Request, count *counters) {
 		return
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20)) // what it says does not matter
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20)) // the content does not matter
 	if response.StatusCode == http.StatusOK {
 		count.answered.Add(1)
 	} else {

@@ -18,8 +18,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// victims are a pod that waits and one that runs, of one owner, and a pod of
-// nobody's.
+// victims are a waiting and a running pod of one owner, and a pod without an
+// owner.
 func victims() []v1.Pod {
 	yes := true
 	owner := []metav1.OwnerReference{{UID: "rs", Kind: "ReplicaSet", Name: "hog", Controller: &yes}}
@@ -41,8 +41,8 @@ func newClient(t *testing.T) *client {
 	return c
 }
 
-// Each attack asks what it is meant to: the waiting pod comes first, and what is
-// made up is never a UID that exists.
+// Each attack asks what it should: the waiting pod comes first, and made-up
+// UIDs never exist.
 func TestQuestions(t *testing.T) {
 	type asked struct{ Namespace, UID, Owner, Node string }
 	tests := map[Attack][]asked{
@@ -80,7 +80,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // All attacks reach a server, end with the context, and are counted: answers,
-// refusals and what failed.
+// refusals and failures.
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chosen notes what it would run, and fails the second time.
+// chosen records what it would run, and fails the second time.
 type chosen struct{ all []string }
 
 func (c *chosen) Run() int {
@@ -18,8 +18,8 @@ func (c *chosen) Run() int {
 	return len(c.all) - 1
 }
 
-// Each case that comes in is run with its own pattern, and its end is told
-// with its exit code.
+// Each incoming case is run with its own pattern, and its end is reported with
+// its exit code.
 func TestServe(t *testing.T) {
 	before := flag.Lookup("test.run").Value.String()
 	t.Cleanup(func() { _ = flag.Set("test.run", before) })
@@ -37,10 +37,10 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// asServer is set where the test binary stands for one of end-to-end tests.
+// asServer is set if the test binary stands for one with end-to-end tests.
 const asServer = "EVENKEEL_TEST_LANE_SERVES"
 
-// TestMain lets the test binary serve cases, as which TestWorker starts it.
+// TestMain lets the test binary serve cases for TestWorker, which starts it.
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) == "" {
 		os.Exit(m.Run())
@@ -70,8 +70,8 @@ func TestServedDies(t *testing.T) {
 	}
 }
 
-// A worker's binary runs case after case, tells what each wrote, and one that
-// dies is reported.
+// A worker's binary runs case after case and returns the output of each; a
+// binary that dies is reported.
 func TestWorker(t *testing.T) {
 	t.Setenv(asServer, "yes")
 	w, err := Start(t.Context(), os.Args[0], ".", t.TempDir(), t.TempDir(), "-test.v")

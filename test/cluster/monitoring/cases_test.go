@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Each shipped alert is named by an end-to-end case, in which it fires.
+// Each shipped alert is named by an end-to-end case in which it fires.
 func TestEachAlertHasACase(t *testing.T) {
 	alerts, err := Alerts(t.Context())
 	if err != nil {
@@ -45,7 +45,7 @@ func TestEachAlertHasACase(t *testing.T) {
 }
 
 // wanted adds what a call of a Firing method lists as firing. An alert that
-// only may fire as well stands outside its list.
+// merely may fire as well is not in its list.
 func wanted(call *ast.CallExpr, fires map[string]bool) {
 	if method, is := call.Fun.(*ast.SelectorExpr); !is || !strings.HasPrefix(method.Sel.Name, "Firing") {
 		return

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// lasts is how many minutes a state goes on: longer than any alert waits, and
-// than its expression looks back before that.
+// lasts is how many minutes a state goes on: longer than any alert waits and
+// its expression looks back together.
 const lasts = 4 * 60
 
 // Installed reports whether promtool is on the PATH.
@@ -27,8 +27,8 @@ func Installed() bool {
 }
 
 // CheckFiring returns an error unless exactly these of the shipped alerts fire
-// once processes have gone on for hours as they were recorded. Without a
-// recording there is nothing that Prometheus could scrape.
+// once processes have continued for hours as they were recorded. Without a
+// recording there is nothing for Prometheus to scrape.
 func CheckFiring(ctx context.Context, dir string, want []string, recordings ...Recording) error {
 	rules, err := RulesFile(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func CheckFiring(ctx context.Context, dir string, want []string, recordings ...R
 // metric is a name in an expression.
 var metric = regexp.MustCompile(`\b(evenkeel|process|go|rest_client)_[a-z_]+`)
 
-// named are the metrics that rules name.
+// named returns the names of the metrics in rules.
 func named(rules string) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range metric.FindAllString(rules, -1) {
@@ -67,7 +67,7 @@ func named(rules string) map[string]bool {
 
 type object = map[string]any
 
-// sample is a value in the notation of rule tests, in which _ is none.
+// sample formats a value for rule tests, in which _ is none.
 func sample(value float64) string {
 	if math.IsNaN(value) {
 		return "_"
@@ -75,7 +75,7 @@ func sample(value float64) string {
 	return strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// ruleTest is a test for promtool: at its end the alerts that fire are those.
+// ruleTest returns a test for promtool: at its end exactly these alerts fire.
 func ruleTest(rules string, names map[string]bool, want []string, recordings []Recording) object {
 	series := []object{}
 	for i := range recordings {

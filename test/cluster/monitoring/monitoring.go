@@ -1,10 +1,10 @@
-// Package monitoring reads what Evenkeel ships for those who watch it, the
-// alerts and the dashboard, and evaluates it on what real processes export.
+// Package monitoring reads the shipped alerts and dashboard, and evaluates them
+// on the metrics of real processes.
 //
-// An alert fires when what it is about has lasted for minutes or an hour. No test
-// waits for that: a process is brought into the state, what it exports is
-// recorded, and promtool evaluates the rules on series that go on as these did
-// (Recording, CheckFiring). Where a real Prometheus runs for long enough, it
+// An alert fires when its condition has lasted for minutes or an hour. No test
+// waits that long: a process is brought into the state, its metrics are
+// recorded, and promtool evaluates the rules on series that continue as these
+// did (Recording, CheckFiring). Where a real Prometheus runs long enough, it
 // has the rules as they are (RulesFile).
 package monitoring
 
@@ -27,7 +27,7 @@ import (
 // labels are those of a scrape.
 var labels = map[string]string{"job": "evenkeel", "namespace": evenkeel.Namespace}
 
-// Watch starts a Prometheus that scrapes processes at their addresses of metrics
+// Watch starts a Prometheus that scrapes processes at their metrics addresses
 // and has the shipped alerts.
 func Watch(ctx context.Context, dir string, every time.Duration, processes ...string) (*prometheus.Server, error) {
 	rules, err := RulesFile(ctx)
@@ -39,7 +39,7 @@ func Watch(ctx context.Context, dir string, every time.Duration, processes ...st
 	})
 }
 
-// Fired returns the alerts that fired within the last while.
+// Fired returns the alerts that fired during the last period of this length.
 func Fired(ctx context.Context, server *prometheus.Server, within time.Duration) (alerts []string, err error) {
 	expr := fmt.Sprintf(`group by (alertname) (max_over_time(ALERTS{alertstate="firing"}[%ds]))`, int(within.Seconds())+1)
 	samples, err := server.Query(ctx, expr)
@@ -53,15 +53,15 @@ func Fired(ctx context.Context, server *prometheus.Server, within time.Duration)
 	return alerts, nil
 }
 
-// Empty returns the queries of the dashboard that had no data at any time within
-// the last while: they draw nothing on it.
+// Empty returns the dashboard's queries that had no data at any time during the
+// last period of this length: their panels are empty.
 func Empty(ctx context.Context, server *prometheus.Server, within time.Duration) (empty []Query, err error) {
 	queries, err := Queries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, query := range queries {
-		// Nothing compares with NaN, so that what has no value is left out.
+		// Comparisons with NaN are false, so series without a value are left out.
 		expr := fmt.Sprintf("count_over_time(((%s) > -Inf)[%ds:5s])", query.Expr, int(within.Seconds())+1)
 		samples, err := server.Query(ctx, expr)
 		if err != nil {

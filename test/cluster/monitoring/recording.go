@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// sampleEvery is how often a process is read: several times between two of its
-// cycles, so that what comes and goes is seen to.
+// sampleEvery is how often a process is read: several times per cycle, so that
+// no state is missed that comes and goes.
 const sampleEvery = time.Second
 
 // Recording is what one process exported at two moments or more.
@@ -26,16 +26,16 @@ type Recording struct {
 	pages    []page
 }
 
-// page is what a process exported at a moment: values by series, and the series
-// that only grow.
+// page is what a process exported at one moment: values by series, and the
+// series that only grow.
 type page struct {
 	at     time.Time
 	values map[string]float64
 	counts map[string]bool
 }
 
-// Record reads what the process with this address of metrics exports, every
-// second for so long.
+// Record reads the metrics of the process at this address every second for this
+// long.
 func Record(ctx context.Context, address string, lasting time.Duration) (Recording, error) {
 	r := Recording{instance: address}
 	ticker := time.NewTicker(sampleEvery)
@@ -109,7 +109,7 @@ func parse(text string) (page, error) {
 	return p, nil
 }
 
-// taken are labels of the process that have the name of one of the scrape.
+// taken are labels of the process that have the name of a label of the scrape.
 var taken = regexp.MustCompile(`([{,])(job|namespace|instance)="`)
 
 // labelled returns a series with the labels of the scrape. Prometheus renames
@@ -123,10 +123,10 @@ func (r *Recording) labelled(series string) string {
 	return name + taken.ReplaceAllString("{"+rest[:len(rest)-1], `${1}exported_${2}="`) + "," + own + "}"
 }
 
-// goOn returns the values that a series would have every minute, if it went on
-// as it was recorded: gauges take their values again and again, and what grew
-// grows on. NaN is no value. Times of day count from the last moment, where
-// promtool's clock has its zero.
+// goOn returns the values that a series would have every minute if it continued
+// as recorded: gauges repeat their values, and counters keep growing. NaN is no
+// value. Times of day count from the last moment, where promtool's clock has
+// its zero.
 func (r *Recording) goOn(series string, minutes int) []float64 {
 	first, last := &r.pages[0], &r.pages[len(r.pages)-1]
 	name, _, _ := strings.Cut(series, "{")

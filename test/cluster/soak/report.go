@@ -77,11 +77,11 @@ type Trouble struct {
 	EvictedTwice []string `json:"evictedTwice,omitempty"`
 }
 
-// Alerts is what became of the shipped alerts in a run. None should fire: what a
-// run does to Evenkeel on purpose is over sooner than any of them waits.
+// Alerts is how the shipped alerts behaved in a run. None should fire: what a
+// run does to Evenkeel on purpose ends sooner than any of them waits.
 type Alerts struct {
-	// Watched are those that a run of this length could have had firing, TooLong
-	// those that wait for longer.
+	// Watched are those that could have fired in a run of this length, TooLong
+	// those that wait longer.
 	Watched []string `json:"watched"`
 	TooLong []string `json:"tooLong,omitempty"`
 	Fired   []string `json:"fired,omitempty"`

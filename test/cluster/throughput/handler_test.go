@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// post asks a handler and returns its status and what it answered.
+// post sends a request to a handler and returns its status and body.
 func post(t *testing.T, h http.Handler, path string, body []byte) (int, []byte) {
 	t.Helper()
 	recorder := httptest.NewRecorder()
@@ -37,7 +37,7 @@ func handler(t *testing.T, kind Handler) http.Handler {
 // Both keep every node and give each the same score, as kube-scheduler reads
 // them.
 func TestHandlers(t *testing.T) {
-	// A pod that speaks of NodeNames itself, before the ones that count.
+	// A pod that contains NodeNames itself, before the ones that count.
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": `"NodeNames":["no"]`, "b": "]"}}}
 	for _, kind := range []Handler{Decoding, Echoing} {
 		for _, names := range [][]string{{"a"}, {"node-1", "node-2", "node-3.example"}, {}} {
@@ -99,8 +99,8 @@ func TestHandlersRefuse(t *testing.T) {
 	}
 }
 
-// kube-scheduler reads one JSON value and closes: in chunks the end would be
-// left unread, and the connection closed.
+// kube-scheduler reads one JSON value and closes: with chunks the end would
+// stay unread, and the connection would be closed.
 func TestHandlersKeepTheConnection(t *testing.T) {
 	names := strings.Split(strings.Repeat("a-node-with-a-name ", 500), " ")
 	body, err := json.Marshal(extenderv1.ExtenderArgs{Pod: &v1.Pod{}, NodeNames: &names})

@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// As many pods in each wave, so the slow one takes the longer time.
+// Each wave has the same number of pods, so the slow one takes longer.
 func TestMean(t *testing.T) {
 	got := Mean([]Figure{{PodsPerSecond: 100, SchedulerMilliPerPod: 4, HandlerMilliPerPod: 1}, {PodsPerSecond: 50, SchedulerMilliPerPod: 8, HandlerMilliPerPod: 2}})
 	want := Figure{PodsPerSecond: 200.0 / 3, SchedulerMilliPerPod: 6, HandlerMilliPerPod: 1.5}

@@ -26,7 +26,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A comparison of something that is not run would never be told.
+// A comparison with a variant that is not run would never be shown.
 func TestComparisonsAreOfVariants(t *testing.T) {
 	for _, c := range Comparisons() {
 		if _, err := Choose([]string{c.Of, c.Beside}); err != nil {
@@ -42,7 +42,7 @@ func TestSchedulerConfig(t *testing.T) {
 		NodeCacheCapable bool
 		Secure           bool
 		Plugin           bool
-		// SideBySide is one that needs no Lease and places the pods that name
+		// SideBySide is a variant that needs no Lease and places the pods that name
 		// it.
 		SideBySide bool
 		Verbs      int

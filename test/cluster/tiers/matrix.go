@@ -55,7 +55,7 @@ func parseCore(fields []string) (CoreCase, error) {
 }
 
 // On returns the core cases that run on a release of Kubernetes, and those that
-// it leaves out.
+// do not.
 func On(release string, core []CoreCase, cases []Case) (run []Case, left []CoreCase, err error) {
 	number, err := minor(release)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The matrix names cases that there are, each once, and says why one does not
-// run on the oldest release.
+// The matrix names existing cases, each once, and says why one does not run on
+// the oldest release.
 func TestMatrixIsOfTheList(t *testing.T) {
 	cases, err := Cases(module)
 	if err != nil {
@@ -36,8 +36,8 @@ func TestMatrixIsOfTheList(t *testing.T) {
 	}
 }
 
-// A release runs the cases that run from it or an older one on, of every tier,
-// and names those it leaves out.
+// A release runs the cases, of every tier, whose first release is this or an
+// older one, and lists those that it leaves out.
 func TestOn(t *testing.T) {
 	cases := []Case{
 		{Tier: Test, Package: "e2e", Name: "TestA"}, {Tier: All, Package: "e2e/admission", Name: "TestB"}, {Tier: Test, Package: "e2e", Name: "TestC"},
@@ -90,8 +90,8 @@ func TestMatrixRefuses(t *testing.T) {
 	}
 }
 
-// docs/compatibility.md has each case of the matrix, and as left out on just
-// those releases that leave it out.
+// docs/compatibility.md lists each case of the matrix, as left out for exactly
+// the releases that leave it out.
 func TestCompatibilityHasTheMatrix(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "compatibility.md"))
 	if err != nil {

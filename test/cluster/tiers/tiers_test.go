@@ -10,7 +10,7 @@ import (
 
 const module = ".."
 
-// A case needs no directive. What is no test function is no case.
+// A case needs no directive. Functions that are not tests are not cases.
 func TestDirectives(t *testing.T) {
 	const source = `package p
 import "testing"
@@ -66,7 +66,7 @@ func TestUnknownDirectivesAreRefused(t *testing.T) {
 	}
 }
 
-// The cases of this module are found, those outside e2e included.
+// The cases of this module are found, including those outside e2e.
 func TestCasesOfTheModule(t *testing.T) {
 	cases, err := Cases(module)
 	if err != nil {

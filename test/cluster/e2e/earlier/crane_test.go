@@ -50,9 +50,9 @@ spec:
 // craneWindows are the windows of an annotated node's figures, in their order.
 var craneWindows = []string{"avg_5m", "max_avg_1h", "max_avg_1d"}
 
-// craneNode is what Crane's controller has written about a node, in percent: of
-// CPU and of memory, each over five minutes, an hour and a day; age is how long
-// ago the mean of five minutes of CPU was written.
+// craneNode is what Crane's controller has written about a node, in percent:
+// CPU and memory, each over five minutes, an hour and a day; age is how long
+// ago the five-minute mean of CPU was written.
 type craneNode struct {
 	cpu, memory [3]float64
 	age         time.Duration
@@ -61,9 +61,9 @@ type craneNode struct {
 	score       int64
 }
 
-// craneNodes are worked by Crane's formula: 20, 30 and 50 % of each resource's
-// weight, half of all each. On the wire a tenth of it goes, without the
-// remainder.
+// craneNodes have the scores of Crane's formula: the windows weigh 20, 30 and
+// 50 %, and each resource is half of the score. kube-scheduler receives a tenth
+// of it, rounded down.
 //
 //	score = int( sum of (1-u)*w*100 / 2 ) - 10*hot
 var craneNodes = []craneNode{
@@ -72,25 +72,26 @@ var craneNodes = []craneNode{
 	// CPU 50*0.2 + 40*0.3 + 30*0.5 = 37, memory 60*0.2 + 50*0.3 + 40*0.5 = 47:
 	// 84/2 = 42; seven pods: 42 - 10*floor(7/3) = 22
 	{cpu: [3]float64{50, 60, 70}, memory: [3]float64{40, 50, 60}, kept: true, score: 2},
-	// CPU is above 65 over five minutes. 34*0.2 + 30*0.3 + 28*0.5 = 29.8,
-	// memory 80: 109.8/2 = 54.9
+	// CPU exceeds 65 over five minutes. 34*0.2 + 30*0.3 + 28*0.5 = 29.8, memory
+	// 80: 109.8/2 = 54.9
 	{cpu: [3]float64{66, 70, 72}, memory: [3]float64{20, 20, 20}, score: 5},
-	// Memory is above 75 over an hour. CPU 90, memory 80*0.2 + 24*0.3 + 20*0.5
-	// = 33.2: 123.2/2 = 61.6
+	// Memory exceeds 75 over an hour. CPU 90, memory 80*0.2 + 24*0.3 + 20*0.5 =
+	// 33.2: 123.2/2 = 61.6
 	{cpu: [3]float64{10, 10, 10}, memory: [3]float64{20, 76, 80}, score: 6},
-	// At every limit and above none. 35*0.2 + 25*0.3 + 100*0.5 = 64.5 each:
-	// 129/2 = 64.5
+	// At every limit, but above none. 35*0.2 + 25*0.3 + 100*0.5 = 64.5 each: 129/2
+	// = 64.5
 	{cpu: [3]float64{65, 75, 0}, memory: [3]float64{65, 75, 0}, kept: true, score: 6},
-	// The 90 are from 9 minutes ago and good for 3 + 5: they neither refuse nor
-	// score. CPU 60*0.3 + 60*0.5 = 48, memory 90: 138/2 = 69
+	// The value 90 is nine minutes old and valid for 3 + 5 minutes: it neither
+	// rejects the node nor counts in its score. CPU 60*0.3 + 60*0.5 = 48, memory
+	// 90: 138/2 = 69
 	{cpu: [3]float64{90, 40, 40}, memory: [3]float64{10, 10, 10}, age: 9 * time.Minute, kept: true, score: 6},
-	// Nothing is known: not refused, and scored as if it were full.
+	// Nothing is known: not rejected, and scored as if it were full.
 	{bare: true, kept: true, score: 0},
 }
 
-// Crane's users start Evenkeel on their own policy. Annotations as either of
-// both writers has them drive filter and score to the numbers of Crane's
-// formula, and pods land accordingly.
+// Crane's users start Evenkeel with their own policy. With annotations in the
+// format of either writer, filter and score return the values of Crane's
+// formula, and pods are placed accordingly.
 func TestCranePolicy(t *testing.T) {
 	cases := map[string]struct {
 		limit5m, limit1h string
@@ -125,8 +126,8 @@ func TestCranePolicy(t *testing.T) {
 	}
 }
 
-// annotate writes what Crane's controller does: a clock's time with a Z that
-// means nothing.
+// annotate writes what Crane's controller writes: local time with a meaningless
+// Z.
 func annotate(t *testing.T, f *stage.Fixture, node string, given *craneNode, format func(float64) string, zone *time.Location) {
 	t.Helper()
 	if given.bare {
@@ -150,8 +151,8 @@ func annotate(t *testing.T, f *stage.Fixture, node string, given *craneNode, for
 	}
 }
 
-// serveCrane starts the extender on a policy, and waits until it knows all
-// nodes but the one that nothing is written about.
+// serveCrane starts the extender with a policy, and waits until it knows all
+// nodes except the one without annotations.
 func serveCrane(t *testing.T, f *stage.Fixture, policy string) {
 	t.Helper()
 	p := f.Start("extender", "--policy-config-file", f.Policy(policy), "--listen-address", stage.Listen(), "--metrics-address", "0")
@@ -163,7 +164,7 @@ func serveCrane(t *testing.T, f *stage.Fixture, policy string) {
 	})
 }
 
-// craneAnswers asks by hand.
+// craneAnswers sends the requests itself.
 func craneAnswers(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	var kept []string
@@ -190,8 +191,9 @@ func craneAnswers(t *testing.T, f *stage.Fixture, nodes []string) {
 	}
 }
 
-// craneSchedules has kube-scheduler place pods: the least loaded node gets what
-// may go anywhere, and a node above a limit only what may go nowhere else.
+// craneSchedules lets kube-scheduler place pods: pods that may run anywhere go
+// to the least loaded node, and a node above a limit gets only pods that may
+// run nowhere else.
 func craneSchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	least, above := nodes[0], nodes[2]
@@ -216,8 +218,8 @@ func craneSchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	landed("bound", above, above)
 }
 
-// A policy that cannot be meant is refused before anything starts, by its file,
-// field and value.
+// A policy with contradictory values is rejected before anything starts, with
+// its file, field and value.
 func TestCranePolicyThatContradictsItself(t *testing.T) {
 	f := stage.New(t)
 	path := f.Policy(fmt.Sprintf(craneShipped, "0.65", "75"))

@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// deschedulerUser is who descheduler's Jobs run as.
+// deschedulerUser is the user that descheduler's Jobs run as.
 const deschedulerUser = "system:serviceaccount:kube-system:descheduler-sa"
 
 // deschedulerRBAC grants what descheduler's first versions needed, and no more.
@@ -48,7 +48,7 @@ subjects: [{name: descheduler-sa, kind: ServiceAccount, namespace: kube-system}]
 const deschedulerText = "descheduler.md"
 
 // deschedulerRights returns a kubeconfig file with the rights of the article's
-// RBAC, or where that is not here of one like it.
+// RBAC, or of a similar one if the article is missing.
 func deschedulerRights(f *stage.Fixture) string {
 	f.T.Helper()
 	manifest := deschedulerRBAC
@@ -71,8 +71,8 @@ func deschedulerRights(f *stage.Fixture) string {
 	return kubeconfig
 }
 
-// jobEvicts runs the Job once and compares which pods it has evicted: how many
-// of each workload and node.
+// jobEvicts runs the Job once and compares how many pods it evicted per
+// workload and node.
 func jobEvicts(f *stage.Fixture, args []string, want map[string]int) {
 	f.T.Helper()
 	kubeconfig, homes, mark := deschedulerRights(f), podHomes(f), f.Mark()
@@ -101,8 +101,8 @@ func jobEvicts(f *stage.Fixture, args []string, want map[string]int) {
 	checkJobRequests(f, mark)
 }
 
-// checkJobRequests makes sure that the run watches pods and nodes and nothing
-// else, and that it is forbidden only what it asks for once and can do without.
+// checkJobRequests checks that the run watches only pods and nodes, and that it
+// is denied only what it requests once and does not need.
 func checkJobRequests(f *stage.Fixture, since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -128,7 +128,7 @@ func checkJobRequests(f *stage.Fixture, since cluster.AuditMark) {
 	}
 }
 
-// podHomes is every pod as workload@node.
+// podHomes lists every pod as workload@node.
 func podHomes(f *stage.Fixture) map[string]string {
 	f.T.Helper()
 	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.T.Context(), metav1.ListOptions{})
@@ -152,8 +152,8 @@ func patchNodeTo(t *testing.T, f *stage.Fixture, node, patch string) {
 	}
 }
 
-// placeUnmeasured puts pods where a case wants them; nobody here waits for
-// their usage to be measured.
+// placeUnmeasured places pods as a case wants them; no case here waits until
+// their usage is measured.
 func placeUnmeasured(f *stage.Fixture, placements ...cluster.Placement) {
 	f.T.Helper()
 	if err := f.Cluster.Place(f.T.Context(), placements...); err != nil {
@@ -161,7 +161,7 @@ func placeUnmeasured(f *stage.Fixture, placements ...cluster.Placement) {
 	}
 }
 
-// smallPods is a workload of pods that hardly count by requests or usage.
+// smallPods is a workload of pods with negligible requests and usage.
 func smallPods(name string, pods int, node string, adjust func(*v1.PodTemplateSpec)) cluster.Placement {
 	little := cluster.Resources{CPU: "50m", Memory: "64Mi"}
 	workload := stage.Workload(name, little, little)

@@ -19,7 +19,7 @@ func v1alpha1(strategies string) string {
 	return "apiVersion: \"descheduler/v1alpha1\"\nkind: \"DeschedulerPolicy\"\nstrategies:" + strategies
 }
 
-// tenCoreNodes adds alike nodes of ten cores.
+// tenCoreNodes adds identical nodes of ten cores.
 func tenCoreNodes(f *stage.Fixture, n int, labels map[string]string) []string {
 	f.T.Helper()
 	names, err := f.AddNodes(f.T.Context(), n, cluster.NodeTemplate{CPU: "10", Memory: "100Gi", Pods: 100, Labels: labels})
@@ -29,8 +29,8 @@ func tenCoreNodes(f *stage.Fixture, n int, labels map[string]string) []string {
 	return names
 }
 
-// Seven pods of one owner are spread over three nodes with at most three on
-// each: four of them leave. Pods of several owners on one node are no
+// Seven pods of one owner must spread over three nodes, with at most three on
+// each: four of them are evicted. Pods of different owners on one node are not
 // duplicates.
 func TestV1alpha1RemoveDuplicates(t *testing.T) {
 	f := stage.New(t)
@@ -43,9 +43,9 @@ func TestV1alpha1RemoveDuplicates(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"twin@" + names[0]: 4})
 }
 
-// By requests node-0 has 8 of 10 cores taken, 80 %; the others have 5 %. Three
-// pods of a core each bring it to the target of 50 %. What a pod really uses,
-// which is little here, does not count.
+// By requests, 8 of node-0's 10 cores are taken, 80 %; the others have 5 %.
+// Evicting three pods of one core each brings it to the target of 50 %. The
+// pods' real usage, which is low here, does not count.
 func TestV1alpha1LowNodeUtilization(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -64,8 +64,9 @@ func TestV1alpha1LowNodeUtilization(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"asking@" + names[0]: 3})
 }
 
-// The pod that minds goes, and not the one it minds; of three that mind each
-// other two go. On the other node nobody is there whom a pod minds.
+// The pod with the anti-affinity is evicted, not the one it must avoid; of
+// three that must avoid each other, two are evicted. The other node has no pod
+// that another must avoid.
 func TestV1alpha1RemovePodsViolatingInterPodAntiAffinity(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 4, nil)
@@ -81,8 +82,9 @@ func TestV1alpha1RemovePodsViolatingInterPodAntiAffinity(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"guard@" + names[0]: 1, "rivals@" + names[0]: 2})
 }
 
-// All nodes had a fast disk and a GPU when the pods came; now node-0 has no
-// fast disk, and no node a GPU. A pod goes if there is a node for it.
+// All nodes had a fast disk and a GPU when the pods were scheduled; now node-0
+// has no fast disk, and no node has a GPU. A pod is evicted if another node
+// satisfies its affinity.
 func TestV1alpha1RemovePodsViolatingNodeAffinity(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, map[string]string{"disk": "fast", "gpu": "yes"})
@@ -105,8 +107,8 @@ func TestV1alpha1RemovePodsViolatingNodeAffinity(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"reader@" + names[0]: 1})
 }
 
-// Whoever does not tolerate the new taint goes, except who keeps files on the
-// node.
+// Pods that do not tolerate the new taint are evicted, except one that stores
+// files on the node.
 func TestV1alpha1RemovePodsViolatingNodeTaints(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -127,8 +129,7 @@ func TestV1alpha1RemovePodsViolatingNodeTaints(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"stray@" + names[0]: 2})
 }
 
-// deschedulerPolicy and deschedulerArgs are those of a Job as its users have
-// it.
+// deschedulerPolicy and deschedulerArgs belong to a Job as its users run it.
 var (
 	deschedulerPolicy = v1alpha1(`
   "RemoveDuplicates":
@@ -145,15 +146,16 @@ var (
 	deschedulerArgs = []string{"--policy-config-file", "/policy-dir/policy.yaml", "--v", "3"}
 )
 
-// The article's Job, with nothing changed but the program: its ServiceAccount
-// and rights, its ConfigMap, its arguments. Three strategies work at once:
+// The article's Job, unchanged except for the program: its ServiceAccount and
+// rights, its ConfigMap, its arguments. Three strategies work at the same time:
 //
-//   - four twins on three nodes make two on each at most, so two go;
-//   - the guard goes, which minds the noisy one;
+//   - - four identical pods on three nodes allow at most two on each, so two
+//     are evicted;
+//   - - the guard is evicted, which must avoid the noisy one;
 //   - no node is over 50 % by requests, so LowNodeUtilization has nothing to do.
 //
-// Why pods went is told by Events, which only the core group's API takes from
-// this ServiceAccount.
+// Events explain why pods were evicted; this ServiceAccount may write only
+// those of the core API group.
 func TestV1alpha1Job(t *testing.T) {
 	f := stage.New(t)
 	policy, args := deschedulerJob(f)
@@ -181,8 +183,8 @@ func TestV1alpha1Job(t *testing.T) {
 	}
 }
 
-// All ten strategies at once find nothing to do on a calm cluster, with the
-// article's rights: none of them needs others. With none enabled nothing is
+// All ten strategies together find nothing to do on a calm cluster, with the
+// article's rights: none of them needs more. Without any strategy nothing is
 // done either.
 func TestV1alpha1EveryStrategyAndNone(t *testing.T) {
 	f := stage.New(t)

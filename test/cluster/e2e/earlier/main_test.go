@@ -1,6 +1,6 @@
-// Package earlier holds the end-to-end tests of what users of earlier systems
-// bring along: their own policies, rules and configurations, with the behaviour
-// they know. It has a control plane of its own.
+// Package earlier holds the end-to-end tests of what users of legacy systems
+// bring along: their own policies, rules and configurations must behave as they
+// know them. It has its own control plane.
 package earlier
 
 import (

@@ -26,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// memRealUsage is the configuration of the plugin's article, for when that is
-// not at hand.
+// memRealUsage is the configuration of the plugin's article, used if the
+// article is missing.
 const memRealUsage = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -69,13 +69,12 @@ spec:
       schedulerName: mem-real-usage-scheduler
 `
 
-// recordedMemory is what MemRealUsage asks for, recorded as its users record
-// it.
+// recordedMemory is the query of MemRealUsage as a recording rule of its users.
 const recordedMemory = `avg_over_time(((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes) * 100)[5m:1m])`
 
 // The article's configuration and Deployment, with only addresses changed: by
-// requests the loaded node is the emptiest, so a stock kube-scheduler prefers
-// it; MemRealUsage places none of the thirty pods there.
+// requests the loaded node is the emptiest, so the default kube-scheduler
+// prefers it; MemRealUsage places none of the thirty pods there.
 //
 //	n0: 13 of 16 GiB = 81 % used, 0.5 requested: int(81) is the highest, 100 − (81−12)·100/(81−12) = 0
 //	n1…n3: 2 of 16 GiB = 12.5 % used, 8 requested: int(12.5) is the lowest: 100
@@ -94,8 +93,8 @@ func TestMemRealUsage(t *testing.T) {
 	server := f.Prometheus(prometheus.Config{
 		NodeExporter: true, NodeLabel: true, Rules: map[string]string{"node_mem_usage_avg_5m": recordedMemory},
 	})
-	// The averages begin with the first scrapes: a node that one of these found
-	// without its pod is not like the others at first.
+	// The averages begin with the first scrapes: an idle node that was first
+	// scraped before its pod ran differs from the others for a while.
 	f.Eventually(6*time.Minute, "the rule to be recorded for every node, alike for those that are", func(ctx context.Context) bool {
 		samples, err := server.Query(ctx, "node_mem_usage_avg_5m")
 		alike := map[int]bool{}
@@ -128,8 +127,8 @@ func TestMemRealUsage(t *testing.T) {
 	}
 	t.Logf("pods by node: %v", byNode)
 
-	// Without data MemRealUsage refused every pod; here it is neutral, and pods
-	// are placed.
+	// Without data the original MemRealUsage rejected every pod; here it is
+	// neutral, and pods are placed.
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,9 +143,9 @@ func TestMemRealUsage(t *testing.T) {
 	}
 }
 
-// The case that requests hide, with the scheduling half inside kube-scheduler
-// and no extender: as few evictions as with it, and every replacement on the
-// node that was planned for it.
+// The skew that requests hide, with Evenkeel's plugin in kube-scheduler instead
+// of the extender: as few evictions as with the extender, and every replacement
+// lands on its planned node.
 func TestRequestSkewWithThePlugin(t *testing.T) {
 	f := stage.New(t)
 	ctx := t.Context()
@@ -202,8 +201,8 @@ func TestRequestSkewWithThePlugin(t *testing.T) {
 	}
 }
 
-// shippedScheduler is the configuration of the shipped second scheduler, for
-// the pods of the first.
+// shippedScheduler is the configuration of the shipped second scheduler,
+// applied to the pods of the default scheduler.
 func shippedScheduler(f *stage.Fixture, kubeconfig, policy string) string {
 	f.T.Helper()
 	root, err := evenkeel.Root(f.T.Context())
@@ -224,7 +223,7 @@ func shippedScheduler(f *stage.Fixture, kubeconfig, policy string) string {
 }
 
 // startScheduler runs kube-scheduler with the plugin until the case ends, as
-// the article's Deployment does; its log is shown when the case failed.
+// the article's Deployment does; its log is shown if the case fails.
 func startScheduler(f *stage.Fixture, kubeconfig, config string) *evenkeel.Process {
 	f.T.Helper()
 	binDir, err := cluster.DefaultBinDir(f.T.Context())
@@ -263,7 +262,7 @@ func startScheduler(f *stage.Fixture, kubeconfig, config string) *evenkeel.Proce
 
 var observed = regexp.MustCompile(`"Observed".* fresh=(\d+)`)
 
-// knows reports whether the plugin's newest observation knows the usage of so
+// knows reports whether the plugin's newest observation has the usage of that
 // many nodes.
 func knows(p *evenkeel.Process, nodes int) func(context.Context) bool {
 	return func(context.Context) bool {
@@ -290,7 +289,7 @@ func placed(f *stage.Fixture, deployment string, pods int) map[string]int {
 	return byNode
 }
 
-// stored is the stored ledger.
+// stored returns the stored ledger.
 func stored(ctx context.Context, f *stage.Fixture) stage.Document {
 	f.T.Helper()
 	object, err := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(ctx, stage.LedgerName, metav1.GetOptions{})
@@ -304,8 +303,8 @@ func stored(ctx context.Context, f *stage.Fixture) stage.Document {
 	return document
 }
 
-// article is the block of the plugin's article that begins so, else what stands
-// in for it.
+// article returns the block of the plugin's article with this beginning, or its
+// substitute.
 func article(t *testing.T, begin, otherwise string) string {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())
@@ -325,7 +324,7 @@ func article(t *testing.T, begin, otherwise string) string {
 	return ""
 }
 
-// replaced changes what has to be there.
+// replaced replaces text that must exist.
 func replaced(t *testing.T, text, old, by string) string {
 	t.Helper()
 	if !strings.Contains(text, old) {
@@ -361,8 +360,8 @@ spec:
   priority: [{name: cpu_usage_avg_5m, weight: 1}]
 `
 
-// Crane's plugin, with its own configuration and policy, goes by the
-// annotations that Crane's controller writes.
+// Crane's plugin, with its own configuration and policy, uses the annotations
+// that Crane's controller writes.
 //
 //	n0: 0.70 > 0.65: refused
 //	n1: 0.50: score int((1−0.5)·100) = 50, n2: 0.10: score 90; times 3 that is 120 points apart

@@ -41,7 +41,7 @@ func busyRule(threshold int) string {
 `, threshold)
 }
 
-// availableRule is a rule on what nodes have left of their memory, in percent.
+// availableRule is a rule on the nodes' available memory, in percent.
 const availableRule = `
   memory.available_percent:
     Promsql: node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes * 100
@@ -49,8 +49,8 @@ const availableRule = `
     LowerIsWorse: true
 `
 
-// presser is `evenkeel nodesync` in dynamicScheduler's place, on nodes of which
-// some are under pressure.
+// presser is `evenkeel nodesync` in place of dynamicScheduler, with some nodes
+// under pressure.
 type presser struct {
 	*stage.Fixture
 	rules, web, metrics string
@@ -58,9 +58,9 @@ type presser struct {
 	since               cluster.AuditMark
 }
 
-// press makes the cluster: by requests hot is the emptiest node, by CPU it is
-// at 82 %, as are marked, which has somebody else's label, and the control
-// plane; the others are at 6 %, full at 80 % of its memory.
+// press creates the cluster: by requests hot is the emptiest node, but its CPU
+// is at 82 %, like that of marked, which has somebody else's label, and of the
+// control plane; the others are at 6 %, and full uses 80 % of its memory.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores
 //	other node: 10 bg  ×  200m =  2.0 of 32 cores =  6.3 %; requests 10 × 2    = 20 cores
@@ -98,14 +98,14 @@ func press(t *testing.T, rules string) *presser {
 	p.label(markedNode, retiredValue)
 	p.server = p.Prometheus(prometheus.Config{NodeExporter: true, Instance: prometheus.ByName})
 	p.write(rules)
-	p.Component("nodesync-fence") // as the shipped overlay has it
+	p.Component("nodesync-fence") // as in the shipped overlay
 	p.since = p.Mark()
 	p.start()
 	return p
 }
 
-// start runs the command with dynamicScheduler's own flags, and no other right
-// than the shipped overlay gives.
+// start runs the command with dynamicScheduler's own flags and only the rights
+// of the shipped overlay.
 func (p *presser) start() {
 	p.T.Helper()
 	kubeconfig, err := p.KubeconfigFor(p.T.Context(), evenkeel.Namespace, nodeSyncUser)
@@ -129,7 +129,7 @@ func (p *presser) start() {
 	})
 }
 
-// write replaces the rule file at once.
+// write replaces the rule file atomically.
 func (p *presser) write(rules string) {
 	p.T.Helper()
 	next := p.rules + ".next"
@@ -152,8 +152,8 @@ func (p *presser) label(node, value string) {
 	}
 }
 
-// wantPressed waits until these nodes have the label, and no others; /nodes has
-// to say the same.
+// wantPressed waits until exactly these nodes have the label; /nodes must
+// agree.
 func (p *presser) wantPressed(nodes ...string) {
 	p.T.Helper()
 	names, err := json.Marshal(append([]string{}, nodes...))
@@ -175,7 +175,7 @@ func (p *presser) wantPressed(nodes ...string) {
 	})
 }
 
-// page is what the process answers, if it is of the type.
+// page returns the process's response if it has the content type.
 func (p *presser) page(ctx context.Context, path, contentType string) string {
 	p.T.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.web+path, nil)
@@ -194,8 +194,8 @@ func (p *presser) page(ctx context.Context, path, contentType string) string {
 	return string(body)
 }
 
-// patches counts the patches of each node that the process made, and makes sure
-// that it asked for nothing that it may not.
+// patches counts the process's patches of each node, and checks that it
+// requested nothing that it may not do.
 func (p *presser) patches() map[string]int {
 	p.T.Helper()
 	requests, err := p.Audit(p.since)
@@ -230,9 +230,9 @@ func (p *presser) wantPatches(want map[string]int) {
 	}
 }
 
-// A node above a rule's threshold has the label until it no longer is, and pods
-// with the article's soft affinity go elsewhere meanwhile; others' labels, the
-// control plane and nodes whose label is right are left alone.
+// A node above a rule's threshold keeps the label until it is no longer above
+// it, and meanwhile pods with the article's soft affinity go elsewhere; others'
+// labels, the control plane and nodes with the right label are not touched.
 func TestPressureLabel(t *testing.T) {
 	p := press(t, busyRule(70))
 	p.wantPressed(hotNode)
@@ -257,7 +257,7 @@ func TestPressureLabel(t *testing.T) {
 	p.wantPatches(map[string]int{hotNode: 2})
 }
 
-// The rule file is followed when it changes, "lower is worse" included, and the
+// Changes of the rule file are followed, including "lower is worse", and the
 // last good one is kept.
 func TestPressureRulesChange(t *testing.T) {
 	p := press(t, busyRule(95))
@@ -298,8 +298,8 @@ func (p *presser) on(deployment string) []string {
 	return nodes
 }
 
-// softAffinity is the affinity of dynamicScheduler's article, read from there
-// if it is at hand.
+// softAffinity is the affinity of dynamicScheduler's article, read from the
+// article if it is there.
 func softAffinity(t *testing.T) *v1.Affinity {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())

@@ -41,7 +41,7 @@ func (m *mount) must(err error) {
 	}
 }
 
-// swap puts another version in place with one rename.
+// swap replaces the version with a single rename.
 func (m *mount) swap(documents ...string) {
 	m.T.Helper()
 	m.versions++
@@ -52,7 +52,7 @@ func (m *mount) swap(documents ...string) {
 	m.must(os.Rename(filepath.Join(m.root, "..data_tmp"), filepath.Join(m.root, "..data")))
 }
 
-// waitGeneration waits until a process goes by the policy of that number.
+// waitGeneration waits until a process uses the policy with this number.
 func (m *mount) waitGeneration(metrics string, number float64) {
 	m.T.Helper()
 	m.Eventually(2*time.Minute, fmt.Sprintf("policy %v at work", number), func(context.Context) bool {
@@ -60,7 +60,7 @@ func (m *mount) waitGeneration(metrics string, number float64) {
 	})
 }
 
-// waitCycles waits for as many further cycles.
+// waitCycles waits for that many further cycles.
 func (m *mount) waitCycles(metrics string, n float64) {
 	m.T.Helper()
 	cycles := func() float64 { return m.Metric(metrics, `evenkeel_cycles_total{result="success"}`) }
@@ -68,8 +68,8 @@ func (m *mount) waitCycles(metrics string, n float64) {
 	m.Eventually(time.Minute, "further cycles", func(context.Context) bool { return cycles() >= until })
 }
 
-// waitEvent waits for an Event on the ConfigMap by which evicting is paused,
-// and returns its note.
+// waitEvent waits for an Event on the ConfigMap that pauses evictions, and
+// returns its note.
 func (m *mount) waitEvent(reason string) (note string) {
 	m.T.Helper()
 	m.Eventually(time.Minute, "an Event "+reason, func(ctx context.Context) bool {
@@ -88,21 +88,21 @@ func (m *mount) waitEvent(reason string) (note string) {
 	return note
 }
 
-// fast is stage.Fast with another line of cpu, and perhaps another pace of
-// samples or evictions.
+// fast is stage.Fast with another evict line of CPU, and optionally another
+// pace of samples or evictions.
 func fast(evict int, changes ...string) string {
 	changes = append(changes, "cpu: {low: 45, reject: 60, evict: 65, leave: 60}",
 		fmt.Sprintf("cpu: {low: 45, reject: %d, evict: %d, leave: %d}", evict-5, evict, evict-5))
 	return strings.NewReplacer(changes...).Replace(stage.Fast)
 }
 
-// A running process goes by the policy file as it changes: by lower lines it
-// cools nodes that were not hot before, without a moment in which nothing is
-// known; a file that is wrong is reported and changes nothing.
+// A running process follows changes of the policy file: with lower lines it
+// cools nodes that were not hot before, and there is no moment without data; a
+// wrong file is reported and changes nothing.
 func TestPolicyFileIsReadAgain(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
-	const avg5m, avg1m = "windows: [avg_5m]", "windows: [avg_1m]" // in which a node that is filled is soon hot
+	const avg5m, avg1m = "windows: [avg_5m]", "windows: [avg_1m]" // with which a node that fills up is soon hot
 	m := newMount(f, stage.RealUsage, fast(95, avg5m, avg1m))
 	mark, metrics := f.Mark(), f.FreeAddress()
 	f.Serve(m.path(), "--metrics-address", metrics)
@@ -141,8 +141,8 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 	f.Eventually(5*time.Minute, "no node above 65 % by the policy before", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 }
 
-// Other sources or another pace need other samples. Until there are enough of
-// them kube-scheduler is answered by the old ones, every node known all along,
+// Other sources or another interval require new samples. Until there are enough
+// of them, kube-scheduler is answered from the old ones, all nodes stay known,
 // and nothing is evicted.
 //
 //e2e:tier all
@@ -173,8 +173,8 @@ func TestPolicyFileWithOtherSamples(t *testing.T) {
 	f.Eventually(2*time.Minute, "no node above 65 %", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 }
 
-// A cycle is made by one policy: one that changes while it runs is at work
-// after it.
+// A cycle uses one policy: one that changes during the cycle takes effect after
+// it.
 func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
@@ -194,8 +194,8 @@ func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	}
 }
 
-// duplicates and taints are policies of upstream's plugins, for namespaces with
-// a label.
+// duplicates and taints return policies of upstream's plugins, for namespaces
+// with a label.
 func duplicates(namespaces string) string {
 	return upstream("RemoveDuplicates", "balance", namespaces)
 }
@@ -220,9 +220,9 @@ profiles:
 `, namespaces, plugin, point, plugin)
 }
 
-// The profiles of the framework are built anew on the watches there are:
-// another strategy, another selector of namespaces, and one that reads usage
-// where none did.
+// The framework's profiles are rebuilt on the existing watches: with another
+// strategy, another namespace selector, and one that reads usage where none
+// did.
 //
 //e2e:tier all
 func TestPolicyFileWithOtherProfiles(t *testing.T) {
@@ -280,7 +280,7 @@ func TestPolicyFileWithOtherProfiles(t *testing.T) {
 	m.swap(stage.RealUsage, stage.Impatient)
 	m.waitGeneration(metrics, 5)
 	f.Eventually(3*time.Minute, "usage is observed", func(context.Context) bool {
-		return f.Metric(metrics, `evenkeel_nodes{state="cool"}`) >= 3 // the tainted one is empty by now
+		return f.Metric(metrics, `evenkeel_nodes{state="cool"}`) >= 3 // the tainted node is empty by now
 	})
 }
 
@@ -293,7 +293,7 @@ func taint(f *stage.Fixture, node string) {
 	}
 }
 
-// An extender that runs alone goes by the changed file too.
+// An extender that runs alone also follows the changed file.
 func TestPolicyFileOfAnExtender(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// measureVariable, when set, has the cases run that measure and assert
+	// measureVariable, when set, enables the cases that measure and assert
 	// nothing.
 	measureVariable = "EVENKEEL_MEASURE"
-	// measureUnseen is how long the newcomers are not measured, as where
-	// metrics-server's and the kubelet's periods add up.
+	// measureUnseen is how long the new pods are not measured, as where the
+	// periods of metrics-server and the kubelet add up.
 	measureUnseen = time.Minute
-	// measureFor is how long after the burst it is looked what becomes of it.
+	// measureFor is how long the result of the burst is watched.
 	measureFor = 4 * time.Minute
 )
 
 // lowNodeUtilization is upstream's plugin on the data of metrics-server, with
-// the lines of stage.Fast.
+// the thresholds of stage.Fast.
 const lowNodeUtilization = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -45,7 +45,8 @@ profiles:
       enabled: [LowNodeUtilization]
 `
 
-// The same burst, by others. It takes 20 minutes and asserts nothing:
+// The same burst, handled by other programs. It takes 20 minutes and asserts
+// nothing:
 //
 //	EVENKEEL_MEASURE=1 go test ./e2e/handshake -run MeasureBurst -timeout 40m -v
 //
@@ -105,7 +106,7 @@ func (f *fixture) measureUpstream(string) {
 		"--descheduling-interval", "30s")
 }
 
-// hotNodeSeconds sums up for how long nodes are above the evict line by true
+// hotNodeSeconds adds up how long nodes are above the evict line, by true
 // usage.
 func (f *fixture) hotNodeSeconds(d time.Duration) (seconds float64) {
 	f.T.Helper()

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// followers pods come after the burst, so many at a time and so far apart
-	// that the taints can keep up with them.
+	// followers pods come after the burst, in groups small and slow enough for the
+	// taints to keep up.
 	followers, followersAtATime = 48, 12
 	followEvery                 = 15 * time.Second
-	// calmer is by how many percentage points the highest node has to be lower
-	// with taints, and the nodes closer together. A pod is 1.9 points of a node,
-	// and without taints the followers add four pods to the highest node.
+	// calmer is by how many percentage points the highest node must be lower with
+	// taints, and the spread smaller. A pod is 1.9 points of a node, and without
+	// taints the followers add four pods to the highest node.
 	calmer = 3.0
 )
 
-// graded is stage.Fast for pods that nobody moves, with both taints.
+// graded is stage.Fast with both taints, for pods that may not be moved.
 var graded = strings.Replace(stage.Fast, "eviction: {", "eviction: {schedulerNames: [nobody], ", 1) +
 	"nodesync: {taint: {enabled: true}, rejectTaint: {enabled: true}}\n"
 
-// leveled is how even the nodes are by true usage: how far apart, and the
-// highest one at any time so far.
+// leveled is how even the nodes are by true usage: the spread, and the highest
+// usage of any node so far.
 type leveled struct{ spread, highest float64 }
 
-// The same burst where kube-scheduler asks nobody. While it lasts, taints do
-// nothing: no node is above its reject line before. Once it is over the nodes
-// that it filled are tainted, and those that come afterwards go elsewhere:
+// The same burst where kube-scheduler asks no extender. During the burst taints
+// have no effect: no node exceeds its reject line before it ends. After the
+// burst the nodes that it filled are tainted, and later pods go elsewhere:
 //
 //	48 more × 600m, 4 a node or 7.5 points, put the highest node of nothing from 64 % to 71 %; all others have room up to 60 %
 //
@@ -56,8 +56,8 @@ func TestBurstWithGradedTaints(t *testing.T) {
 	}
 }
 
-// burstAndFollowers runs the burst, and then the followers, with whatever is
-// started before and waited for in between.
+// burstAndFollowers runs the burst and then the followers; start is called
+// before, and settle between them.
 func burstAndFollowers(t *testing.T, start func(f *fixture, serving string), settle func(*fixture)) leveled {
 	fixed := newBurst(t, 15*time.Second)
 	serving := fixed.FreeAddress()
@@ -101,11 +101,11 @@ func (f *fixture) startGrading(serving string) {
 	f.waitKnown()
 }
 
-// waitGraded waits until each node that is clearly above its reject line has
-// its taint, and no other has one.
+// waitGraded waits until exactly the nodes that are clearly above their reject
+// line have its taint.
 func (f *fixture) waitGraded() {
 	f.T.Helper()
-	const clearly = 2.0 // percentage points: a pod may be predicted a little off
+	const clearly = 2.0 // percentage points: the prediction for a pod may be slightly off
 	truth := f.truth()
 	above := 0
 	for _, percent := range truth {
@@ -127,7 +127,7 @@ func (f *fixture) waitGraded() {
 	})
 }
 
-// tainted names the nodes with the taint of those above their reject line.
+// tainted lists the nodes with the taint for usage above the reject line.
 func (f *fixture) tainted(ctx context.Context) map[string]bool {
 	f.T.Helper()
 	nodes, err := f.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})

@@ -13,16 +13,16 @@ import (
 
 const (
 	burstNodes, burstPods = 12, 200
-	// widestSpread is how far apart the nodes may be in the end, in percentage
-	// points.
+	// widestSpread is the largest spread of the nodes allowed in the end, in
+	// percentage points.
 	widestSpread = 10.0
 )
 
 // Two hundred pods come at once, each of which uses more than twice what it
-// requests, onto nodes that differ by 28 percent points and of which the idle
-// ones look full by requests. Nothing measures the newcomers until all of them
-// are placed; of the three that ran before them it is known what they use. In
-// the end the nodes are nearly even.
+// requests, onto nodes whose usage differs by 28 percentage points and of which
+// the idle ones look full by requests. Nothing measures the new pods until all
+// of them are placed; the usage of the three that ran before is known. In the
+// end the nodes are nearly even.
 //
 //e2e:alone
 func TestBurst(t *testing.T) {
@@ -33,8 +33,7 @@ func TestBurst(t *testing.T) {
 	b.waitKnown()
 	before := b.spreadOf(b.truth())
 	b.come()
-	// On a busy machine an answer may come later than kube-scheduler waits for
-	// it.
+	// On a busy machine an answer may come later than kube-scheduler waits for it.
 	if asked := b.asked(); asked < burstPods*95/100 {
 		t.Errorf("kube-scheduler was answered about %d of %d newcomers", asked, burstPods)
 	}
@@ -57,14 +56,14 @@ func TestBurst(t *testing.T) {
 		before, after, predicted, last)
 }
 
-// newBurst sets the scene. A new pod is bound at once and measured only after a
-// while.
+// newBurst sets up the cluster. A new pod is bound at once but measured only
+// after a while.
 //
 //	node i:  2+i bg × 800m, that is 5 % to 32.5 % of 32 cores; requests 50m each
 //	node 0 to 5:  1 filler × 10m; requests 8 cores
 //	node 0 to 2:  1 burst × 600m; requests 250m
 //
-// With the 200 newcomers all of it is 193.9 of 384 cores, 50.5 %.
+// With the 200 new pods the total is 193.9 of 384 cores, 50.5 %.
 func newBurst(t *testing.T, unseen time.Duration) *stage.Fixture {
 	t.Helper()
 	f := stage.New(t)
@@ -92,14 +91,14 @@ func newBurst(t *testing.T, unseen time.Duration) *stage.Fixture {
 	return f
 }
 
-// waitKnown waits until Evenkeel has measured what runs: with the estimate for
-// a single burst pod instead of what it uses, a node's prediction would be 1.2
-// points off.
+// waitKnown waits until Evenkeel has measured the running pods: with the
+// estimate instead of the real usage of a single burst pod, a node's prediction
+// would be off by 1.2 points.
 func (f *fixture) waitKnown() {
 	f.T.Helper()
 	f.Eventually(2*time.Minute, "Evenkeel knowing what runs, on every node", func(ctx context.Context) bool {
 		for _, state := range f.States(ctx) {
-			if state == "unknown" { // which would be neutral, and take its share of pods blindly
+			if state == "unknown" { // which would be neutral, and get its share of pods blindly
 				return false
 			}
 		}
@@ -107,8 +106,8 @@ func (f *fixture) waitKnown() {
 	})
 }
 
-// waitMeasured waits until metrics-server has measured every newcomer, and
-// Evenkeel knows no worse.
+// waitMeasured waits until metrics-server has measured every new pod, and so
+// has Evenkeel.
 func (f *fixture) waitMeasured() {
 	f.T.Helper()
 	var measured, predicted float64
@@ -125,8 +124,8 @@ func (f *fixture) waitMeasured() {
 	f.T.Fatalf("not within 90 s: every newcomer measured; off the truth by up to %.1f points as measured, %.1f as predicted", measured, predicted)
 }
 
-// siblingsMeasured reports whether Evenkeel knows what the pods use that ran
-// before the newcomers.
+// siblingsMeasured reports whether Evenkeel knows the usage of the pods that
+// ran before the new ones.
 func (f *fixture) siblingsMeasured() bool {
 	f.T.Helper()
 	for _, pod := range f.Pods(f.T.Context(), "burst") {
@@ -139,10 +138,10 @@ func (f *fixture) siblingsMeasured() bool {
 	return true
 }
 
-// come has the newcomers created and waits until all of them are bound.
+// come creates the new pods and waits until all of them are bound.
 func (f *fixture) come() { f.arrive(burstPods) }
 
-// arrive has so many more pods created and waits until all that came are bound.
+// arrive creates that many more pods and waits until all so far are bound.
 func (f *fixture) arrive(more int32) {
 	f.T.Helper()
 	want := len(f.history.newcomers()) + int(more)
@@ -160,7 +159,7 @@ func (f *fixture) arrive(more int32) {
 	})
 }
 
-// asked counts the newcomers about which kube-scheduler was answered.
+// asked counts the new pods about which kube-scheduler was answered.
 func (f *fixture) asked() (n int) {
 	for _, came := range f.history.newcomers() {
 		if len(f.balancer.Answers(came.uid)) > 0 {
@@ -170,7 +169,7 @@ func (f *fixture) asked() (n int) {
 	return n
 }
 
-// truth is the CPU usage of every node in percent, measured or not.
+// truth returns the CPU usage of every node in percent, measured or not.
 func (f *fixture) truth() map[string]float64 {
 	f.T.Helper()
 	usage, err := f.NodeUsage(f.T.Context())
@@ -184,7 +183,7 @@ func (f *fixture) truth() map[string]float64 {
 	return percents
 }
 
-// predicted is what Evenkeel reckons with on every node.
+// predicted returns the usage that Evenkeel predicts for every node.
 func (f *fixture) predicted() map[string]float64 {
 	f.T.Helper()
 	var nodes []struct {
@@ -199,8 +198,8 @@ func (f *fixture) predicted() map[string]float64 {
 	return percents
 }
 
-// measured is what metrics-server reports every node; one that it does not know
-// is missing.
+// measured returns what metrics-server reports for every node; nodes that it
+// does not know are missing.
 func (f *fixture) measured() map[string]float64 {
 	f.T.Helper()
 	usage, err := f.MeasuredUsage(f.T.Context())
@@ -214,7 +213,7 @@ func (f *fixture) measured() map[string]float64 {
 	return percents
 }
 
-// spreadOf is how far the highest is above the lowest.
+// spreadOf is the difference between the highest and the lowest.
 func (f *fixture) spreadOf(percents map[string]float64) float64 {
 	f.T.Helper()
 	if len(percents) != burstNodes {
@@ -227,8 +226,8 @@ func (f *fixture) spreadOf(percents map[string]float64) float64 {
 	return highest - lowest
 }
 
-// farthest is how far a figure of any node is from the truth; what is not known
-// is far from it.
+// farthest returns the largest error of any node's figure; an unknown one has a
+// large error.
 func (f *fixture) farthest(figures, truth map[string]float64) (farthest float64) {
 	for node, percent := range truth {
 		figure, known := figures[node]

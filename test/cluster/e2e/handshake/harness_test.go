@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// fixture is one case's cluster with all that is looked at in its end.
+// fixture is one case's cluster with everything that is checked at its end.
 type fixture struct {
 	*stage.Fixture
 	history  *history
@@ -25,8 +25,8 @@ type fixture struct {
 	cooled   time.Duration
 }
 
-// begin watches what happens from here on; the workloads stand, and
-// kube-scheduler asks through the balancer.
+// begin starts watching; the workloads exist, and kube-scheduler asks through
+// the balancer.
 func begin(f *stage.Fixture, backends ...string) *fixture {
 	f.T.Helper()
 	return &fixture{Fixture: f, history: watch(f), balancer: f.Balance(backends...), mark: f.Mark(), begun: time.Now()}
@@ -40,8 +40,8 @@ func (f *fixture) waitCool(within time.Duration) {
 }
 
 // waitSettled waits until all pods of the Deployments run and a process knows
-// of no move in flight, and then for so many more cycles, in which too eager a
-// loop would go on.
+// of no move in flight, and then for that many more cycles, in which an
+// overeager loop would go on.
 func (f *fixture) waitSettled(listen, metrics string, cycles float64, deployments ...string) {
 	f.T.Helper()
 	f.waitReady(deployments...)
@@ -52,7 +52,7 @@ func (f *fixture) waitSettled(listen, metrics string, cycles float64, deployment
 	f.waitCycles(metrics, cycles)
 }
 
-// waitCycles waits for so many more cycles.
+// waitCycles waits for that many more cycles.
 func (f *fixture) waitCycles(metrics string, n float64) {
 	f.T.Helper()
 	done := func() float64 { return f.Metric(metrics, `evenkeel_cycles_total{result="success"}`) }
@@ -71,7 +71,7 @@ func (f *fixture) waitReady(deployments ...string) {
 	}
 }
 
-// leader is who holds Evenkeel's Lease, "" when nobody does.
+// leader returns the holder of Evenkeel's Lease, "" if there is none.
 func (f *fixture) leader(ctx context.Context) string {
 	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(ctx, "evenkeel", metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
@@ -85,7 +85,7 @@ const (
 	rejectLine = 60.0
 )
 
-// figures are what became of a case's moves.
+// figures summarize a case's moves.
 type figures struct {
 	Evictions, Landed, OnPlan, Rebooked, Cancelled, Boomerangs int
 	// Answered counts the landed moves by the backend that answered
@@ -93,8 +93,8 @@ type figures struct {
 	Answered map[string]int
 }
 
-// judge holds what a process reports its moves against what the API server, the
-// pods and kube-scheduler's own questions show, and prints the figures.
+// judge compares the moves that a process reports with the API server's audit
+// log, the pods and kube-scheduler's requests, and prints the figures.
 func (f *fixture) judge(moves []stage.Move) figures {
 	f.T.Helper()
 	result := figures{Evictions: f.Evictions(f.mark), Answered: map[string]int{}}
@@ -128,9 +128,9 @@ func (f *fixture) judge(moves []stage.Move) figures {
 	return result
 }
 
-// judgeLanding looks where a replacement landed: on its planned node, or where
-// that was not among the nodes of kube-scheduler's request, on the one node
-// that it was told instead.
+// judgeLanding checks where a replacement landed: on its planned node, or if
+// that was not in kube-scheduler's request, on the only node that was allowed
+// instead.
 func (f *fixture) judgeLanding(move *stage.Move, result *figures) {
 	f.T.Helper()
 	pod, known := f.history.pod(move.Replacement)
@@ -154,8 +154,8 @@ func (f *fixture) judgeLanding(move *stage.Move, result *figures) {
 	}
 }
 
-// boomerangs counts the pods that came to a node after one of their Deployment
-// was moved from it.
+// boomerangs counts the pods that came to a node after a pod of the same
+// Deployment was moved away from it.
 func (f *fixture) boomerangs(sources map[string]bool) (n int) {
 	for _, pod := range f.history.newcomers() {
 		if sources[pod.node] && strings.HasPrefix(pod.name, "hog-") {
@@ -166,7 +166,7 @@ func (f *fixture) boomerangs(sources map[string]bool) (n int) {
 	return n
 }
 
-// wait lets time pass in which the cluster does something by itself.
+// wait waits while the cluster works on its own.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)

@@ -16,21 +16,21 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// pod is what history keeps of a pod, also after its end.
+// pod is what history stores of a pod, even after it is gone.
 type pod struct {
 	uid, name, node string
 	// bound is when its node was first seen.
 	bound time.Time
-	// old pods were there before the history began.
+	// old pods existed before the history began.
 	old bool
-	// gone is when it was seen to be deleted, or to be about to.
+	// gone is when it was seen to be deleted, or being deleted.
 	gone     time.Time
 	cpuMilli int64
 }
 
 // history follows the pods of namespace shop: where each was bound, and the
-// true usage of every node after every change, so that no peak between two
-// looks is missed.
+// true usage of every node after every change, so that no peak is missed
+// between two looks.
 type history struct {
 	mu   sync.Mutex
 	pods map[string]*pod // by UID
@@ -100,7 +100,7 @@ func (h *history) charge(p *pod, cpuMilli int64) {
 func milli(pod *v1.Pod) int64 {
 	used, err := resource.ParseQuantity(pod.Annotations[cluster.UsageCPUAnnotation])
 	if err != nil {
-		return 0 // no pod of these cases
+		return 0 // not a pod of these cases
 	}
 	return used.MilliValue()
 }
@@ -115,7 +115,7 @@ func (h *history) pod(uid string) (pod, bool) {
 	return *p, true
 }
 
-// newcomers are the pods that came after the history began, by name.
+// newcomers lists the pods that came after the history began, by name.
 func (h *history) newcomers() []pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +129,7 @@ func (h *history) newcomers() []pod {
 	return came
 }
 
-// lastGone is when the newest pod left.
+// lastGone is when the last deleted pod left.
 func (h *history) lastGone() (last time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +141,7 @@ func (h *history) lastGone() (last time.Time) {
 	return last
 }
 
-// bindingTook is the time from the first binding of a newcomer to the last.
+// bindingTook is the time from the first to the last binding of a new pod.
 func (h *history) bindingTook() time.Duration {
 	var first, last time.Time
 	for _, p := range h.newcomers() {
@@ -155,7 +155,8 @@ func (h *history) bindingTook() time.Duration {
 	return last.Sub(first)
 }
 
-// peaks is the highest true CPU usage of each node at any time, in milli-cores.
+// peaks returns the highest true CPU usage that each node ever had, in
+// millicores.
 func (h *history) peaks() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,19 +13,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// elsewhere is where the hostile client connects from: another address than
-// kube-scheduler's, as any other pod has.
+// elsewhere is the address that the hostile client connects from: not
+// kube-scheduler's, as with any other pod.
 const elsewhere = "127.0.0.66"
 
 // A client that reaches the port and knows every UID, owner and node forges
-// requests to draw replacements to its node and to make all others look full,
-// while ten pods have to move. They land on plan all the same.
+// requests to draw replacements to its node and make all others look full,
+// while ten pods must move. They land as planned nevertheless.
 func TestForgersTakeNothing(t *testing.T) {
 	testHostileClient(t, []hostile.Attack{hostile.MadeUp, hostile.Known, hostile.Foreign, hostile.Heavy})
 }
 
-// The same client floods the port too. kube-scheduler is answered, and the
-// process stays within its memory.
+// The same client also floods the port. kube-scheduler is answered, and the
+// process stays within its memory limit.
 //
 //e2e:tier all
 //e2e:alone
@@ -74,8 +74,8 @@ func testHostileClient(t *testing.T, attacks []hostile.Attack) {
 	}
 }
 
-// attack lets a hostile client loose and returns how to stop it and learn what it
-// did. It stops with the case at the latest.
+// attack starts a hostile client and returns a function that stops it and
+// reports what it did. It ends with the case at the latest.
 func attack(f *stage.Fixture, config hostile.Config) (stop func() hostile.Report) {
 	f.T.Helper()
 	config.Source, config.Namespace = elsewhere, "shop"
@@ -99,7 +99,7 @@ func attack(f *stage.Fixture, config hostile.Config) (stop func() hostile.Report
 	return stop
 }
 
-// tellDrawn prints what the client has brought about.
+// tellDrawn prints the client's effects.
 func (f *fixture) tellDrawn(lair string) {
 	late, asked := f.balancer.Late()
 	drawn := 0
@@ -112,8 +112,8 @@ func (f *fixture) tellDrawn(lair string) {
 		f.Evictions(f.mark), drawn, late, asked)
 }
 
-// Over mutual TLS the same client, which holds no certificate, gets no answer at
-// all, and kube-scheduler, which holds one, is answered.
+// With mutual TLS the same client, which has no certificate, gets no response
+// at all, and kube-scheduler, which has one, is answered.
 //
 //e2e:tier all
 //e2e:alone

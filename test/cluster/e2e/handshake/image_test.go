@@ -24,10 +24,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// What `make image` writes is unpacked as a container runtime would, and the
+// The output of `make image` is unpacked as a container runtime would, and the
 // program that its configuration names cools the nodes of request-skew. It
 // reports the version that the image was made with, and so does the simulator
-// beside it.
+// next to it.
 //
 //e2e:tier all
 func TestBinaryOfTheImage(t *testing.T) {
@@ -86,7 +86,7 @@ func makeImage(ctx context.Context, layout, version string) (err error) {
 	if err != nil {
 		return err
 	}
-	release, err := cluster.Lock(binDir) // one that compiles at a time
+	release, err := cluster.Lock(binDir) // one compilation at a time
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func makeImage(ctx context.Context, layout, version string) (err error) {
 	return nil
 }
 
-// descriptor is how OCI's documents refer to each other.
+// descriptor is how OCI documents refer to each other.
 type descriptor struct{ MediaType, Digest string }
 
-// unpackImage writes the files of a layout's image to a folder, and returns what
-// the image runs. It knows of nothing but the OCI specification.
+// unpackImage writes the files of a layout's image to a folder, and returns the
+// image's entrypoint. It relies only on the OCI specification.
 func unpackImage(layout, root string) (entrypoint string, err error) {
 	manifest, err := manifestOf(layout)
 	if err != nil {
@@ -138,14 +138,14 @@ func unpackImage(layout, root string) (entrypoint string, err error) {
 	return config.Config.Entrypoint[0], nil
 }
 
-// manifest is an index, which lists others, or what an image consists of.
+// manifest is an index, which lists others, or the manifest of an image.
 type manifest struct {
 	Config    descriptor
 	Manifests []descriptor
 	Layers    []descriptor
 }
 
-// manifestOf returns the manifest of a layout's only image. Indexes lead to it.
+// manifestOf returns the manifest of a layout's only image. It follows indexes.
 func manifestOf(layout string) (m manifest, err error) {
 	content, err := os.ReadFile(filepath.Join(layout, "index.json"))
 	for err == nil {
@@ -164,7 +164,7 @@ func manifestOf(layout string) (m manifest, err error) {
 	return m, err
 }
 
-// blob reads what a descriptor refers to, which has to have its digest.
+// blob reads what a descriptor refers to and checks its digest.
 func blob(layout string, d descriptor) ([]byte, error) {
 	algorithm, sum, _ := strings.Cut(d.Digest, ":")
 	content, err := os.ReadFile(filepath.Join(layout, "blobs", algorithm, sum))

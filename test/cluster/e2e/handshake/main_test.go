@@ -1,7 +1,7 @@
-// Package handshake holds the end-to-end tests of the two halves as one: every
-// replacement lands where the plan says, whichever process kube-scheduler asks,
-// and pods that nothing has measured yet count all the same. It has a control
-// plane of its own.
+// Package handshake holds the end-to-end tests of evicting and scheduling
+// together: every replacement lands where the plan says, whichever process
+// kube-scheduler asks, and pods that nothing has measured yet count as well. It
+// has its own control plane.
 //
 // Every case prints a line of figures; for more than one of them:
 //

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Nodes burn and everybody knows it, but nothing is evicted before the blackout
-// is over, and then at once.
+// Nodes are hot and all processes know it, but nothing is evicted before the
+// blackout ends, and then at once.
 //
 //e2e:tier all
 func TestBlackout(t *testing.T) {
@@ -56,13 +56,13 @@ func TestBlackout(t *testing.T) {
 	}
 }
 
-// careful evicts slowly, so that it is seen what becomes of one replacement
-// before the next pod goes.
+// careful evicts slowly, so that the fate of a replacement is known before the
+// next pod is evicted.
 var careful = strings.Replace(stage.Fast, "eviction: {",
 	"eviction: {interval: 3s, breaker: {maxUnreadyReplacements: 1}, ", 1)
 
-// Replacements that crash stop evictions in their namespace, although nodes are
-// still hot, and in no other. Evictions resume once the replacements are ready.
+// Replacements that crash stop evictions in their namespace only, although
+// nodes are still hot. Evictions resume once the replacements are ready.
 //
 //	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes 3 hogs off
 //	vault's:    5 vault × 4800m = 24 of 32 cores = 75 %; 1 is to go
@@ -115,8 +115,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// crashNewcomers has every pod that comes from now on crash, until it is told
-// that all are well.
+// crashNewcomers makes every new pod crash from now on, until it is told that
+// all are well.
 func (f *fixture) crashNewcomers() (well *atomic.Bool) {
 	well = &atomic.Bool{}
 	done, ctx := make(chan struct{}), f.T.Context()
@@ -141,8 +141,8 @@ func (f *fixture) crashNewcomers() (well *atomic.Bool) {
 	return well
 }
 
-// setHealth has a pod ready, or crashed three times and not ready. A pod that
-// went meanwhile is of no interest.
+// setHealth makes a pod ready, or crashed three times and not ready. A pod that
+// is gone by now is ignored.
 func (f *fixture) setHealth(ctx context.Context, name string, well bool) {
 	status, restarts := v1.ConditionTrue, int32(0)
 	if !well {

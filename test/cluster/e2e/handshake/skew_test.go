@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// Two replicas of `evenkeel serve` share the requests of kube-scheduler, one by
-// one. One of them evicts; both send every replacement to its planned node.
+// Two replicas of `evenkeel serve` share kube-scheduler's requests in turn. One
+// of them evicts; both send every replacement to its planned node.
 //
 //e2e:tier all
 func TestSkewTwoReplicas(t *testing.T) {
@@ -45,10 +45,11 @@ func TestSkewTwoReplicas(t *testing.T) {
 	t.Logf("the ledger was written %d times", status.Generation)
 }
 
-// `evenkeel run` as a CronJob runs it: again and again, each a new process that
-// remembers nothing, beside an `evenkeel extender` of its own. The one evicts,
-// the other sends every replacement to its planned node; a run that begins
-// before metrics-server has seen what the last one did evicts nothing for it.
+// `evenkeel run` as a CronJob runs it: repeatedly, each time a new process that
+// remembers nothing, beside an `evenkeel extender`. The runs evict, the
+// extender sends every replacement to its planned node; a run that begins
+// before metrics-server has seen the effect of the previous one evicts no
+// further pods because of that.
 //
 //e2e:tier all
 func TestSkewJobs(t *testing.T) {
@@ -115,7 +116,7 @@ func (f *fixture) runOnce(args []string) {
 	}
 }
 
-// wantSkewCooled is what every process layout has to bring about.
+// wantSkewCooled checks what every layout of processes must achieve.
 func wantSkewCooled(f *fixture, story *scenario.Story, result figures) {
 	f.T.Helper()
 	if result.Evictions < story.FewestEvictions || result.Evictions > story.FewestEvictions+1 {
@@ -130,7 +131,7 @@ func wantSkewCooled(f *fixture, story *scenario.Story, result figures) {
 	}
 }
 
-// landings are the moves that landed, each as a line, in no order of time.
+// landings lists the moves that landed, a line each, not ordered by time.
 func landings(moves []stage.Move) (lines []string) {
 	for i := range moves {
 		if moves[i].State == "Landed" {

@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// alarmed is an `evenkeel serve` beside nodes of which none is hot, and what can
+// alarmed is an `evenkeel serve` on a cluster without hot nodes, and what can
 // go wrong with it.
 type alarmed struct {
 	*fixture
@@ -27,7 +27,7 @@ type alarmed struct {
 	policy, metrics string
 }
 
-// start starts the process, in place of the one before.
+// start starts the process, replacing the previous one.
 func (a *alarmed) start(args ...string) {
 	a.T.Helper()
 	a.stop()
@@ -51,7 +51,7 @@ func (a *alarmed) stop() {
 	}
 }
 
-// well waits until the process goes through cycles and nothing holds it back.
+// well waits until the process completes cycles and nothing holds it back.
 func (a *alarmed) well() {
 	a.T.Helper()
 	a.shows(`evenkeel_cycles_total{result="success"}`, 1)
@@ -60,22 +60,22 @@ func (a *alarmed) well() {
 	}
 }
 
-// shows waits until a series has a value or more.
+// shows waits until a series has at least this value.
 func (a *alarmed) shows(series string, least float64) {
 	a.T.Helper()
 	a.Eventually(90*time.Second, series, func(context.Context) bool { return a.Metric(a.metrics, series) >= least })
 }
 
-// met waits until so many requests to the API server met a fault.
+// met waits until that many requests to the API server met a fault.
 func (a *alarmed) met(kind apifault.Kind, requests int) {
 	a.T.Helper()
 	until := a.proxy.Seen(kind) + requests
 	a.Eventually(time.Minute, "requests that meet the fault", func(context.Context) bool { return a.proxy.Seen(kind) >= until })
 }
 
-// Each alert fires in a fault that it is about, and no other alert does, by what
-// a real process exports in that fault; none fires while all is well. Those that
-// take hot nodes are in the cases of these.
+// Each alert fires during a fault that it is for, and no other alert does,
+// based on what a real process exports; none fires while all is well. Alerts
+// that need hot nodes are tested in those cases.
 //
 //e2e:tier all
 func TestAlertsFireInTheirFaults(t *testing.T) {
@@ -97,8 +97,8 @@ func TestAlertsFireInTheirFaults(t *testing.T) {
 	a.atTheStart()
 	a.ofCertificates()
 
-	// Far below what it uses: a heap that does not fit would leave no time for
-	// answers.
+	// Far below what it uses: a limit that the heap itself exceeded would leave no
+	// time for answers.
 	t.Setenv("GOMEMLIMIT", "64MiB")
 	a.start()
 	a.well()
@@ -110,7 +110,7 @@ func TestAlertsFireInTheirFaults(t *testing.T) {
 	a.Firing("nothing runs", []string{"EvenkeelDown"})
 }
 
-// ofTheRunning are faults that come and go while the process runs.
+// ofTheRunning tests faults that come and go while the process runs.
 func (a *alarmed) ofTheRunning() {
 	t := a.T
 	t.Helper()
@@ -153,7 +153,7 @@ func (a *alarmed) ofTheRunning() {
 	}
 }
 
-// atTheStart are faults that a process finds when it starts.
+// atTheStart tests faults that exist when a process starts.
 func (a *alarmed) atTheStart() {
 	t := a.T
 	t.Helper()
@@ -193,7 +193,7 @@ func (a *alarmed) atTheStart() {
 	}
 }
 
-// ofCertificates are faults of the files by which kube-scheduler is answered.
+// ofCertificates tests faults of the files for serving kube-scheduler.
 func (a *alarmed) ofCertificates() {
 	t := a.T
 	t.Helper()
@@ -212,7 +212,7 @@ func (a *alarmed) ofCertificates() {
 	a.Firing("its renewed file is damaged", []string{"EvenkeelCertificateExpiresSoon", "EvenkeelCertificateFilesUnusable"}, a.metrics)
 }
 
-// The API server refuses each eviction with an error, whoever's pods they are,
+// The API server fails each eviction with an error, no matter whose pod it is,
 // until the circuit breaker stops trying.
 //
 //	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %, of four namespaces

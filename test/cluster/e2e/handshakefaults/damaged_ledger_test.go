@@ -19,11 +19,11 @@ import (
 // setAside counts the ledgers that could not be read.
 const setAside = "evenkeel_ledger_set_aside_total"
 
-// Between two evictions of its cycles the leader's ledger is deleted, spoilt in
-// several ways and written to by somebody else. It comes back with all that was
-// evicted; what could not be read is kept beside it and reported; what is
-// others' is left alone. Made immutable, it ends evicting until it can be
-// written again.
+// Between two evictions of a cycle the leader's ledger is deleted, corrupted in
+// several ways and changed by somebody else. It is restored with all evictions;
+// unreadable content is stored beside it and reported; other data is not
+// touched. While it is immutable, nothing is evicted until it can be written
+// again.
 func TestLedgerDamaged(t *testing.T) {
 	f := &fixture{Fixture: stage.New(t)}
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -88,8 +88,7 @@ func TestLedgerDamaged(t *testing.T) {
 	t.Logf("%d evictions, fewest %d", len(f.witness.Evictions()), story.FewestEvictions)
 }
 
-// aside reports whether a ConfigMap for what could not be read holds this
-// content.
+// aside reports whether a ConfigMap for unreadable ledgers has this content.
 func (f *fixture) aside(content []byte) bool {
 	f.T.Helper()
 	list, err := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace).List(f.T.Context(), metav1.ListOptions{})
@@ -101,8 +100,7 @@ func (f *fixture) aside(content []byte) bool {
 	})
 }
 
-// whole waits until the stored ledger can be read and has every pod that was
-// evicted.
+// whole waits until the stored ledger can be read and has every evicted pod.
 func (f *fixture) whole() {
 	f.T.Helper()
 	f.Eventually(10*time.Second, "the ledger to be whole again", func(context.Context) bool {
@@ -131,7 +129,7 @@ func (f *fixture) deletesLedger() {
 	})
 }
 
-// half is the beginning of what is stored now.
+// half returns the first half of the stored content.
 func (f *fixture) half() []byte {
 	whole := f.stored().BinaryData[stage.LedgerKey]
 	return whole[:len(whole)/2]
@@ -146,8 +144,8 @@ func (f *fixture) packed(content string) []byte {
 	return packed
 }
 
-// change writes the ledger's ConfigMap as somebody else does, who read it just
-// before.
+// change writes the ledger's ConfigMap as somebody else would who had just read
+// it.
 func (f *fixture) change(change func(*v1.ConfigMap)) {
 	f.T.Helper()
 	f.Eventually(5*time.Second, "a write that does not conflict", func(ctx context.Context) bool {
@@ -158,8 +156,8 @@ func (f *fixture) change(change func(*v1.ConfigMap)) {
 	})
 }
 
-// spoil writes what is no ledger, and waits until the leader has written it
-// over.
+// spoil writes something that is not a ledger, and waits until the leader has
+// overwritten it.
 func (f *fixture) spoil(garbage []byte) {
 	f.T.Helper()
 	f.change(func(stored *v1.ConfigMap) { stored.BinaryData[stage.LedgerKey] = garbage })
@@ -168,7 +166,7 @@ func (f *fixture) spoil(garbage []byte) {
 	})
 }
 
-// theirs is what others keep in the ConfigMap.
+// theirs is what others store in the ConfigMap.
 var theirs = map[string]string{"team": "storage"}
 
 func (f *fixture) writesBeside() {

@@ -14,10 +14,10 @@ import (
 )
 
 // Four runs in a row on the same hot nodes, beside an extender: the first is
-// killed when its moves are on record and none is made, the second when it has
-// made one and nothing says so, the third is told to stop in the middle. The
-// fourth finds all of that and finishes, with as many evictions in all as one
-// run would have needed.
+// killed when its moves are recorded and none is made, the second when it has
+// made one that is not confirmed yet, the third is told to stop in the middle.
+// The fourth finds all of that and finishes, with as many evictions in total as
+// a single run would have needed.
 func TestRunnersThatDie(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -27,8 +27,8 @@ func TestRunnersThatDie(t *testing.T) {
 		return f.Start("run", append(shortLease(), args...)...)
 	}
 
-	// Not told of the extender, a run gives it half a second to learn of the
-	// moves, which is when this one is killed.
+	// A run without the extender's address waits half a second for the extender to
+	// learn of the moves; that is when this run is killed.
 	recorded := f.killedBeforeEvicting(run())
 	asking := []string{"--extender-url", "http://" + stage.Listen()}
 	f.killedBeforeConfirming(run(asking...), recorded)
@@ -64,8 +64,8 @@ func (f *fixture) killedBeforeEvicting(p *evenkeel.Process) stage.Document {
 	return document
 }
 
-// killedBeforeConfirming has a run take the dead one's moves back, and kills it
-// when its first pod goes.
+// killedBeforeConfirming lets a run cancel the dead one's moves, and kills it
+// when its first pod is evicted.
 func (f *fixture) killedBeforeConfirming(p *evenkeel.Process, dead stage.Document) {
 	f.T.Helper()
 	f.until(time.Minute, "an eviction", f.witness.When(func() bool { return len(f.witness.Left()) > 0 }))
@@ -123,9 +123,8 @@ func (f *fixture) stoppedInTheMiddle(p *evenkeel.Process) {
 	}
 }
 
-// A run records a move and never comes back, and no other run does either: the
-// extender reserves the usage, and gives it back by itself when the time of the
-// move is over.
+// A run records a move and dies, and no other run follows: the extender
+// reserves the usage, and releases it by itself when the move expires.
 func TestReservationOfADeadRunEnds(t *testing.T) {
 	f, skew := newFixture(t)
 	f.extender(f.Policy(stage.RealUsage, paced(0)))
@@ -144,7 +143,7 @@ func TestReservationOfADeadRunEnds(t *testing.T) {
 		return status.InFlight == 1
 	}
 	f.Eventually(5*time.Second, "the extender to reserve", func(context.Context) bool { return reserved() })
-	// Expiry is looked at with each sample, every five seconds.
+	// Expiry is checked with each sample, every five seconds.
 	f.Eventually(wait+ttl+10*time.Second, "the end of the reservation", func(context.Context) bool { return !reserved() })
 	if early := time.Since(recorded); early < wait+ttl {
 		t.Errorf("the reservation ended after %v, want not before %v", early, wait+ttl)

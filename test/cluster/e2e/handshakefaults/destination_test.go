@@ -17,15 +17,15 @@ import (
 )
 
 // pendingAtMost is how long a replacement may wait for a node once
-// kube-scheduler is there.
+// kube-scheduler runs.
 const pendingAtMost = 10 * time.Second
 
-// kube-scheduler is held back between each of four evictions and the scheduling
-// of the replacement. Meanwhile the extender is killed and started again: the
+// kube-scheduler is stopped between each of four evictions and the scheduling
+// of the replacement. Meanwhile the extender is killed and restarted: the
 // replacement lands on its planned node. Then the planned node is cordoned,
-// heated up and deleted: the replacement lands on another one that is not hot.
+// heated up or deleted: the replacement lands on another one that is not hot.
 //
-// Nodes are judged by their newest sample, for the heat to be known within
+// Nodes are judged by their newest sample, so that the heat is known within
 // seconds.
 func TestBetweenEvictionAndScheduling(t *testing.T) {
 	f, skew := newFixture(t)
@@ -70,8 +70,8 @@ func TestBetweenEvictionAndScheduling(t *testing.T) {
 	f.notAgain()
 }
 
-// held has kube-scheduler stopped, and waits for an eviction whose replacement
-// it would have to schedule.
+// held stops kube-scheduler, and waits for an eviction whose replacement it
+// would have to schedule.
 func (f *fixture) held() (held stage.Move) {
 	f.T.Helper()
 	if err := f.Shutdown(cluster.Scheduler); err != nil {
@@ -93,7 +93,7 @@ func (f *fixture) held() (held stage.Move) {
 	return held
 }
 
-// schedule has kube-scheduler run.
+// schedule starts kube-scheduler again.
 func (f *fixture) schedule(ctx context.Context) {
 	f.T.Helper()
 	if f.Running(cluster.Scheduler) {
@@ -115,7 +115,7 @@ func (f *fixture) lands(held stage.Move) (node string) {
 	return node
 }
 
-// landsElsewhere lets kube-scheduler run; the held replacement has to land on a
+// landsElsewhere lets kube-scheduler run; the held replacement must land on a
 // node that is neither the planned one nor hot.
 func (f *fixture) landsElsewhere(held stage.Move, spoilt string) {
 	f.T.Helper()
@@ -139,7 +139,7 @@ func (f *fixture) cordon(node string, cordoned bool) {
 	}
 }
 
-// heat has the pods of bg on a node use so much each.
+// heat sets the usage of each pod of bg on a node.
 func (f *fixture) heat(node, cpu string) {
 	f.T.Helper()
 	pods := slices.DeleteFunc(f.Pods(f.T.Context(), "bg"), func(p v1.Pod) bool { return p.Spec.NodeName != node })
@@ -150,8 +150,7 @@ func (f *fixture) heat(node, cpu string) {
 	}
 }
 
-// bystanders counts the evictions from the node that was heated, which was hot
-// indeed.
+// bystanders counts the evictions from the heated node, which really was hot.
 func (f *fixture) bystanders(heated string) (n int) {
 	document, _ := f.witness.Document()
 	for _, eviction := range f.witness.Evictions() {

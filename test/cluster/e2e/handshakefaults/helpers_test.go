@@ -15,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// paced is stage.Fast that observes as shortly as the policy allows, moves one
-// pod of an owner at a time and leaves so much time between two evictions, for
-// a fault to come in between.
+// paced is stage.Fast with the shortest observation that the policy allows, one
+// move per owner at a time and this interval between evictions, so that a fault
+// fits in between.
 func paced(interval time.Duration) string {
 	return strings.NewReplacer(
 		"observationPeriod: 25s", "observationPeriod: 10s", "minWindow: 15s", "minWindow: 10s",
@@ -25,7 +25,7 @@ func paced(interval time.Duration) string {
 	).Replace(stage.Fast)
 }
 
-// shortLease has an abandoned Lease taken over after seconds.
+// shortLease lets an abandoned Lease be taken over after seconds.
 func shortLease() []string {
 	return []string{
 		"--leader-elect=true", "--leader-elect-lease-duration", "5s",
@@ -33,11 +33,11 @@ func shortLease() []string {
 	}
 }
 
-// leaseOver is when another process may have the Lease of one that stopped
-// renewing it, by shortLease.
+// leaseOver is how long after the last renewal another process may have taken
+// the Lease, with shortLease.
 const leaseOver = 5 * time.Second
 
-// fixture is one case's cluster and what it witnesses.
+// fixture is one case's cluster and its witness.
 type fixture struct {
 	*stage.Fixture
 	witness *stage.Witness
@@ -79,8 +79,8 @@ func (f *fixture) until(within time.Duration, what string, seen <-chan struct{})
 	}
 }
 
-// stays fails the case if there are more evictions than so many at any time of
-// the next while.
+// stays fails the case if there are more than so many evictions at any time
+// during this period.
 func (f *fixture) stays(evictions int, during time.Duration) {
 	f.T.Helper()
 	end := time.NewTimer(during)
@@ -109,8 +109,8 @@ func (f *fixture) cooled(within time.Duration) {
 	}
 }
 
-// allBound reports whether each Deployment has all its pods, each with a node: one
-// that is about to come is not seen.
+// allBound reports whether each Deployment has all its pods, each with a node:
+// it cannot see pods that are yet to be created.
 func (f *fixture) allBound(ctx context.Context) bool {
 	f.T.Helper()
 	deployments, err := f.Client().AppsV1().Deployments("shop").List(ctx, metav1.ListOptions{})
@@ -130,8 +130,8 @@ func (f *fixture) allBound(ctx context.Context) bool {
 }
 
 // released waits until none of the processes holds a reservation: every move
-// has landed, was cancelled or has expired. What the stored ledger still has in
-// flight must not have expired.
+// has landed, was cancelled or has expired. Moves that are still in flight in
+// the stored ledger must not have expired.
 func (f *fixture) released(listen ...string) {
 	f.T.Helper()
 	for _, address := range listen {
@@ -156,7 +156,7 @@ func (f *fixture) onPlan(listen string) {
 	pods := f.PodsByUID(f.T.Context())
 	for _, eviction := range f.witness.Evictions() {
 		var move stage.Move
-		for _, m := range moves { // the newest of a pod that was on the move before
+		for _, m := range moves { // the newest move of a pod, which may have been selected before
 			if m.Pod == eviction.Pod && m.State != "Cancelled" {
 				move = m
 			}
@@ -168,8 +168,7 @@ func (f *fixture) onPlan(listen string) {
 	}
 }
 
-// notAgain fails the case if a pod was evicted that had come instead of an
-// evicted one.
+// notAgain fails the case if the replacement of an evicted pod was evicted.
 func (f *fixture) notAgain() {
 	f.T.Helper()
 	document, _ := f.witness.Document()
@@ -184,7 +183,7 @@ func (f *fixture) notAgain() {
 	}
 }
 
-// stored is the ledger's ConfigMap.
+// stored returns the ledger's ConfigMap.
 func (f *fixture) stored() *v1.ConfigMap {
 	f.T.Helper()
 	stored, err := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(f.T.Context(), stage.LedgerName, metav1.GetOptions{})

@@ -18,14 +18,15 @@ type replica struct {
 	name, listen, metrics string
 }
 
-// replica starts one; requests of kube-scheduler reach it as soon as it says
+// replica starts one; kube-scheduler's requests reach it as soon as it reports
 // that it is ready.
 func (f *fixture) replica(service *service, name, binary, policy string) *replica {
 	f.T.Helper()
 	return f.replicaAt(f.FreeAddress(), service, name, binary, policy)
 }
 
-// replicaBefore is replica for a version that reports where kube-scheduler asks.
+// replicaBefore is replica for a version that serves its reports at
+// kube-scheduler's address.
 func (f *fixture) replicaBefore(service *service, name, binary, policy string) *replica {
 	f.T.Helper()
 	listen := f.FreeAddress()
@@ -51,7 +52,7 @@ func (f *fixture) leads(r *replica) {
 	f.Eventually(30*time.Second, r.name+" to lead", func(context.Context) bool { return stage.Leads(r.Process) })
 }
 
-// by lists the evictions that a replica has asked for.
+// by lists the evictions that a replica requested.
 func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
 	for _, eviction := range f.witness.Evictions() {
 		if eviction.Program == r.name {
@@ -62,9 +63,9 @@ func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
 }
 
 // The leader freezes in the middle of its cycle for longer than its Lease. The
-// other replica takes its moves over, cancels what was not made and goes on;
-// the old leader wakes up, evicts nothing from when its Lease could have been
-// taken, and follows.
+// other replica takes over its moves, cancels those that were not made and goes
+// on; the old leader wakes up, evicts nothing after the time when its Lease
+// could be taken over, and follows.
 func TestLeaderFreezes(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -108,9 +109,9 @@ func TestLeaderFreezes(t *testing.T) {
 }
 
 // The API server dies in the middle of a cycle, between two moves, and comes
-// back, on a fast machine within the Lease. If it takes longer the leader steps
-// down and leads again. (A replacement that it fails to bind twice is a pod like
-// any other, and lands off plan.)
+// back, on a fast machine before the Lease expires. If it takes longer, the
+// leader steps down and leads again. (A replacement whose binding fails twice
+// is like any other pod, and lands elsewhere.)
 func TestAPIServerRestarts(t *testing.T) {
 	f, skew := newFixture(t)
 	f.witness.AllowGaps()

@@ -15,8 +15,8 @@ import (
 
 // A namespace with half of the pods of two hot nodes is deleted between two
 // evictions. None of its pods is evicted any more; without them no node is hot,
-// so none of the others is either; its moves end, and other moves are made
-// after that.
+// so no others are evicted either; its moves end, and other moves are made
+// later.
 //
 //	hot node: 6 hog + 6 doomed, of 2200m = 26.4 of 32 cores = 82.5 %; 6 hog alone = 41.3 %
 //
@@ -38,7 +38,8 @@ func TestNamespaceDeletedMidCycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark, metrics := f.Mark(), f.FreeAddress()
-	// A process that has seen 2200m for a minute takes 5 cores for a burst during three more: that is not what this is about.
+	// A process that has seen 2200m for a minute treats 5 cores as a burst for
+	// three more minutes: that is not tested here.
 	policy := strings.Replace(paced(2*time.Second), "ownerSettle: 0s", "ownerSettle: 0s, minHotTimeSaved: 0s", 1)
 	f.Serve(f.Policy(stage.RealUsage, policy), "--metrics-address", metrics)
 	of := func(namespace string) (evictions []stage.Eviction) {
@@ -61,7 +62,7 @@ func TestNamespaceDeletedMidCycle(t *testing.T) {
 	f.Eventually(time.Minute, "more cycles", func(context.Context) bool {
 		return f.Metric(metrics, `evenkeel_cycles_total{result="success"}`) >= cycles+2
 	})
-	if got := len(of("shop")) - others; got > 1 { // one may have been on its way
+	if got := len(of("shop")) - others; got > 1 { // one may already have been requested
 		t.Errorf("%d pods of the other namespace were evicted, although no node was hot any more", got)
 	}
 

@@ -18,24 +18,26 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// outage is a fault between Evenkeel and the API server, or in what it holds.
+// outage is a fault between Evenkeel and the API server, or in what the API
+// server stores.
 type outage struct {
-	// before has the fault there before the process starts, so that nothing is
-	// evicted until it is healed; nil does nothing.
+	// before causes the fault before the process starts, so that nothing is
+	// evicted until it is healed; may be nil.
 	before func(*scene)
-	// strike begins the fault, and heal ends it so much later; nil does nothing.
+	// strike begins the fault, and heal ends it this much later; either may be
+	// nil.
 	strike, heal func(*scene)
 	lasts        time.Duration
-	// meanwhile is looked at before the fault ends; nil is nothing.
+	// meanwhile checks something before the fault ends; may be nil.
 	meanwhile func(*scene)
 	// dark means that kube-scheduler does not reach the API server either.
 	dark bool
-	// patient leaves the Lease as it is shipped.
+	// patient keeps the shipped Lease settings.
 	patient bool
 }
 
-// scene is a cluster with two hot nodes and an `evenkeel serve` that reaches the
-// API server through a proxy.
+// scene is a cluster with two hot nodes and an `evenkeel serve` that reaches
+// the API server through a proxy.
 type scene struct {
 	*fixture
 	skew    stage.Skewed
@@ -50,11 +52,11 @@ type scene struct {
 }
 
 const (
-	// outageEvictions are made before a fault: it comes in the middle of a
-	// cycle.
+	// outageEvictions is the number of evictions before a fault: it comes in the
+	// middle of a cycle.
 	outageEvictions = 2
-	// normalWithin is how long it may take until a process leads and its cycles
-	// succeed, once a fault is over.
+	// normalWithin is the longest that a process may take after a fault until it
+	// leads and its cycles succeed.
 	normalWithin = time.Minute
 )
 
@@ -82,8 +84,8 @@ func newScene(t *testing.T, o outage) *scene {
 	return s
 }
 
-// prove has a fault come between two moves, and judges what became of the
-// moves, of pods that came meanwhile, and how long it took until all was normal.
+// prove injects a fault between two moves, and checks the moves, the pods
+// created meanwhile, and how long the recovery took.
 func prove(t *testing.T, o outage) {
 	t.Helper()
 	s := newScene(t, o)
@@ -133,9 +135,9 @@ func (s *scene) judge() {
 	}
 }
 
-// accounted fails the case unless every eviction was of a pod on a node that was
-// hot at first, and has exactly one move, which landed: with a replacement of
-// its own, bound where the process has it.
+// accounted fails the case unless every evicted pod was on an initially hot
+// node, and has exactly one move, which landed: with its own replacement, bound
+// where the process says.
 func (f *fixture) accounted(listen string, hot []string) {
 	f.T.Helper()
 	moves, _ := f.Ledger(listen)
@@ -177,7 +179,7 @@ func (s *scene) passes(d time.Duration) {
 	}
 }
 
-// passersby are pods of somebody else that come during a fault.
+// passersby creates somebody else's pods during a fault.
 func (s *scene) passersby() {
 	s.T.Helper()
 	little := cluster.Resources{CPU: "100m", Memory: "64Mi"}
@@ -190,9 +192,9 @@ func (s *scene) passersby() {
 	}
 }
 
-// normal waits until a process has renewed the Lease and ended a cycle well
-// since a time, and returns how long that took. It starts a process again that
-// has ended, as a Deployment would.
+// normal waits until a process has renewed the Lease and completed a cycle
+// successfully since a time, and returns how long that took. It restarts a
+// process that has ended, as a Deployment would.
 func (s *scene) normal(since time.Time) time.Duration {
 	s.T.Helper()
 	cycles := -1.0
@@ -214,7 +216,7 @@ func (s *scene) normal(since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// cycles counts the cycles that succeeded; false if the process does not answer.
+// cycles counts the successful cycles; false if the process does not respond.
 func (s *scene) cycles(ctx context.Context) (float64, bool) {
 	s.T.Helper()
 	if status, _, err := evenkeel.Get(ctx, "http://"+s.metrics+"/livez"); err != nil || status != http.StatusOK {
@@ -280,7 +282,7 @@ func (q *queue) empty() bool {
 	return len(q.since) == 0
 }
 
-// shut says that kube-scheduler can bind nothing, or can again: pods that wait
+// shut says that kube-scheduler can bind nothing, or can again: waiting pods
 // count from now on.
 func (q *queue) shut(dark bool) {
 	q.mu.Lock()
@@ -291,7 +293,7 @@ func (q *queue) shut(dark bool) {
 	}
 }
 
-// longest is how long a pod waited for a node at most.
+// longest is the longest that a pod waited for a node.
 func (q *queue) longest() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()

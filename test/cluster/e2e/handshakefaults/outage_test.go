@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The API server is away for twice as long as the Lease lasts. Nobody evicts
-// meanwhile, kube-scheduler would be answered, and the process goes on
+// The API server is away for twice the duration of the Lease. Nothing is
+// evicted meanwhile, kube-scheduler would be answered, and the process goes on
 // afterwards.
 //
 //e2e:tier all
@@ -37,9 +37,8 @@ func TestAPIServerAway(t *testing.T) {
 			}
 		},
 		heal: func(s *scene) {
-			// kube-scheduler's own watches may take another minute to begin anew
-			// (client-go's backoff); how long a pod waits then is not Evenkeel's
-			// doing.
+			// kube-scheduler's own watches may need another minute to restart
+			// (client-go's backoff); how long a pod waits then is not Evenkeel's fault.
 			for _, part := range []cluster.Part{cluster.APIServer, cluster.Scheduler} {
 				if err := s.Restart(t.Context(), part); err != nil {
 					t.Fatal(err)
@@ -49,7 +48,7 @@ func TestAPIServerAway(t *testing.T) {
 	})
 }
 
-// rules has requests go wrong by these rules from now on.
+// rules applies these fault rules to requests from now on.
 func rules(all ...apifault.Rule) func(*scene) {
 	return func(s *scene) { s.proxy.Apply(all...) }
 }
@@ -63,7 +62,7 @@ func saw(kind apifault.Kind) func(*scene) {
 	}
 }
 
-// Each call takes five seconds, with the Lease as it is shipped.
+// Each call takes five seconds, with the shipped Lease settings.
 //
 //e2e:tier all
 func TestAPIServerSlow(t *testing.T) {
@@ -73,8 +72,8 @@ func TestAPIServerSlow(t *testing.T) {
 	})
 }
 
-// The API server answers 429, the status of a budget that refuses an eviction,
-// to two of three requests, and wants them a second later.
+// The API server answers two of three requests with 429, the status of a budget
+// that refuses an eviction, and asks to retry after a second.
 //
 //e2e:tier all
 func TestAPIServerThrottles(t *testing.T) {
@@ -84,8 +83,8 @@ func TestAPIServerThrottles(t *testing.T) {
 	})
 }
 
-// Three times the API server answers 500 to everything, for longer than it takes
-// to lose the Lease, and then to nothing for a few seconds.
+// Three times the API server answers everything with 500, long enough to lose
+// the Lease, and then works for a few seconds.
 //
 //e2e:tier all
 func TestBurstsOf500(t *testing.T) {
@@ -102,8 +101,8 @@ func TestBurstsOf500(t *testing.T) {
 	})
 }
 
-// The API server does what it is asked, and half of its answers to what changes
-// something are lost.
+// The API server does what it is asked, but half of its responses to writes are
+// lost.
 //
 //e2e:tier all
 func TestAnswersAreLost(t *testing.T) {
@@ -116,8 +115,8 @@ func TestAnswersAreLost(t *testing.T) {
 	})
 }
 
-// All watches are closed, none can go on from where it was, and priority and
-// fairness refuses the lists that are then needed.
+// All watches are closed, none can resume, and priority and fairness rejects
+// the lists that are then needed.
 //
 //e2e:tier all
 func TestListsAreRefused(t *testing.T) {
@@ -136,8 +135,8 @@ func TestListsAreRefused(t *testing.T) {
 }
 
 // The process is cut off; meanwhile etcd is compacted and the API server
-// restarted, so that it has no older state in its memory either. Back again,
-// the process is told that its watches are too old, and lists anew.
+// restarted, so that it has no older state in memory either. Once reconnected,
+// the process is told that its watches are too old, and lists again.
 //
 //e2e:tier all
 func TestWatchesAreTooOld(t *testing.T) {
@@ -171,8 +170,8 @@ func TestWatchesAreTooOld(t *testing.T) {
 	})
 }
 
-// The process is killed between two moves, as by its memory limit, and started
-// again.
+// The process is killed between two moves, as at its memory limit, and
+// restarted.
 //
 //e2e:tier all
 func TestKilledMidCycle(t *testing.T) {
@@ -183,7 +182,7 @@ func TestKilledMidCycle(t *testing.T) {
 }
 
 // A hot node is deleted between two moves from it. None of its pods is evicted
-// any more; they come back elsewhere.
+// any more; they are recreated elsewhere.
 //
 //e2e:tier all
 func TestNodeDeletedMidCycle(t *testing.T) {
@@ -209,8 +208,8 @@ func TestNodeDeletedMidCycle(t *testing.T) {
 	})
 }
 
-// A ResourceQuota has no room for another ConfigMap, and there is no ledger yet.
-// Nothing is evicted that could not be put on record; with room there, it is.
+// A ResourceQuota has no room for another ConfigMap, and there is no ledger
+// yet. Nothing is evicted that cannot be recorded; once there is room, it is.
 //
 //e2e:tier all
 func TestQuotaOfConfigMapsIsFull(t *testing.T) {
@@ -220,7 +219,7 @@ func TestQuotaOfConfigMapsIsFull(t *testing.T) {
 		before: func(s *scene) {
 			s.fillQuota("full")
 			ctx := context.WithoutCancel(t.Context())
-			t.Cleanup(func() { _ = lift(ctx) }) // most often it is gone
+			t.Cleanup(func() { _ = lift(ctx) }) // it is usually gone already
 		},
 		lasts: 25 * time.Second,
 		meanwhile: func(s *scene) {
@@ -236,7 +235,8 @@ func TestQuotaOfConfigMapsIsFull(t *testing.T) {
 	})
 }
 
-// fillQuota allows as many ConfigMaps in Evenkeel's namespace as there are.
+// fillQuota limits the ConfigMaps in Evenkeel's namespace to their present
+// number.
 func (s *scene) fillQuota(name string) {
 	s.T.Helper()
 	const counted = v1.ResourceName("count/configmaps")

@@ -19,13 +19,13 @@ const (
 	// patience is how long a backend may take before the next one is asked: two
 	// fit into kube-scheduler's 200 ms.
 	patience = 90 * time.Millisecond
-	// banned is how long one that did not answer is not asked, as one that
+	// banned is how long a replica that did not respond is skipped, like one that
 	// failed its readiness probe.
 	banned = 5 * time.Second
 )
 
-// service is to kube-scheduler what a Service is: one address, and behind it
-// replicas in turn, without those that do not answer.
+// service is what a Service is to kube-scheduler: one address, behind which
+// replicas respond in turn, without those that do not respond.
 type service struct {
 	client http.Client
 
@@ -36,7 +36,7 @@ type service struct {
 	told     []string
 }
 
-// serve stands where kube-scheduler asks until the case ends.
+// serve listens where kube-scheduler asks, until the case ends.
 func (f *fixture) serve() *service {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
@@ -59,7 +59,7 @@ func (f *fixture) serve() *service {
 	return s
 }
 
-// Add has one more replica asked.
+// Add adds a replica.
 func (s *service) Add(backend string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *service) Only(backend string) {
 	s.backends = []string{backend}
 }
 
-// ServeHTTP hands a request to the next replica that answers.
+// ServeHTTP hands a request to the next replica that responds.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 8<<20))
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *service) turn() []string {
 	return append(turn, last...)
 }
 
-// tell adds to what is shown when the case fails.
+// tell adds to what is shown if the case fails.
 func (s *service) tell(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

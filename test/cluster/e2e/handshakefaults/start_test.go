@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Processes are started while the API server is away. What answers
-// kube-scheduler does so at once, neutrally; a single run fails, and says why.
-// Once the API server is there all nodes are known.
+// Processes are started while the API server is away. Those that answer
+// kube-scheduler do so at once, neutrally; a single run fails with the reason.
+// Once the API server is there, all nodes are known.
 func TestStartsBeforeTheAPIServer(t *testing.T) {
 	f, skew := newFixture(t)
 	f.witness.AllowGaps()

@@ -16,9 +16,9 @@ import (
 )
 
 // A process that starts beside a ledger of a newer version evicts nothing from
-// hot nodes, leaves what is stored as it is, tells of it, with what has to be
-// scaled back, and goes on answering. Once somebody accepts the loss of just
-// that ledger it begins, and all of it is kept.
+// hot nodes, leaves the ledger as it is, reports it and what must be scaled
+// down first, and goes on answering. Once somebody accepts the loss of exactly
+// that ledger, it begins, and the old one is kept.
 func TestLedgerUnreadableAtStart(t *testing.T) {
 	f, skew := newFixture(t)
 	newer := f.packed(`{"format":7,"moves":[]}`)

@@ -7,16 +7,16 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// versionBefore is the commit of the version before, whose ledger this one has
-// to read, and the other way round.
+// versionBefore is the commit of the previous version; each version must read
+// the other's ledger.
 const versionBefore = "7824752"
 
-// A replica of the version before leads and is killed with moves in flight, so
-// that one of this version takes over, as in an upgrade; that one is killed so
-// too, and one of the version before takes over, as in a rollback. Each goes on
-// with what the other has on record: all in all there are as many evictions as
-// one version would have needed, none of a replacement, and each lands as
-// planned.
+// A replica of the previous version leads and is killed with moves in flight,
+// so that one of this version takes over, as in an upgrade; that one is killed
+// in the same way, and one of the previous version takes over, as in a
+// rollback. Each continues what the other recorded: in total there are as many
+// evictions as one version would have needed, no replacement is evicted, and
+// each lands as planned.
 //
 //e2e:tier all
 func TestUpgradeAndRollback(t *testing.T) {

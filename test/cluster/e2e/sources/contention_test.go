@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/exporters"
 )
 
-// The lines of CPU are far above what any node uses: only waiting makes one hot.
+// The lines of CPU are far above what any node uses: only waiting makes a node
+// hot.
 const contentionPolicy = `apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 lines:
@@ -28,8 +29,9 @@ eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, cycleDeadline: 3m, interv
 hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 `
 
-// Containers that wait for each other make their node hot, though its CPU is not;
-// containers that wait for their own limits do not, however long they wait.
+// Containers that wait for each other make their node hot, though its CPU usage
+// is low; containers that wait because of their own limits do not, however long
+// they wait.
 //
 //	node-00:  20 web × 1100m = 22 of 32 cores = 69 %; what is above 50 % waits twice that: 37.5 %
 //	node-01:  20 capped × 200m, each at its limit, waiting 90 % of the time; 4 of 32 cores = 12.5 %
@@ -76,8 +78,8 @@ func TestContentionIsRelieved(t *testing.T) {
 	wantContentionRelieved(t, f, mark, waits)
 }
 
-// wantContentionRelieved wants what was moved to be pods that made others wait, no
-// more than a straight line asks for, and its Events to say why.
+// wantContentionRelieved checks that only pods that made others wait were
+// moved, no more than a linear model requires, and that their Events say why.
 func wantContentionRelieved(t *testing.T, f *stage.Fixture, mark cluster.AuditMark, waits func(cluster.NodeTruth, cluster.PodTruth) float64) {
 	t.Helper()
 	truth, err := f.Truth(t.Context())
@@ -94,7 +96,8 @@ func wantContentionRelieved(t *testing.T, f *stage.Fixture, mark cluster.AuditMa
 			break
 		}
 	}
-	// Below 15 % is below 57.5 % of the CPU, which four pods are; by a straight line from 30 % to 69 % of it seven are.
+	// Below 15 % is below 57.5 % of the CPU, which takes four pods; a straight
+	// line from 30 % to 69 % of it takes seven.
 	if moved < 4 || moved > 8 || web != 20-moved {
 		t.Errorf("%d evictions, and %d of 20 pods are left", moved, web)
 	}

@@ -14,10 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// loadPolicy is a LoadPolicy with these sources, that samples often and lets
-// Deployments that are a minute old be moved. The windows are the shipped ones;
-// with brief, for sources that give none themselves, two samples in a row are
-// enough.
+// loadPolicy is a LoadPolicy with these sources that samples often and may move
+// Deployments that are a minute old. The windows are the shipped ones; with
+// brief, for sources that provide none, two consecutive samples are enough.
 func loadPolicy(sources string, brief bool) string {
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" +
 		"lines: {cpu: {}, memory: {low: 45, reject: 60, evict: 65, leave: 60}}\n" +
@@ -33,8 +32,8 @@ func prometheusSource(url string) string {
 	return fmt.Sprintf("{type: Prometheus, maxAge: 20s, timeout: 3s, prometheus: {address: %q}}", url)
 }
 
-// wantCooled waits until no node is above its line by true usage, and stays
-// with it for a while.
+// wantCooled waits until no node is above its line by true usage, and checks
+// that this lasts for a while.
 func wantCooled(t *testing.T, f *stage.Fixture, story *scenario.Story, mark cluster.AuditMark) (evictions int) {
 	t.Helper()
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
@@ -62,7 +61,7 @@ func settled(ctx context.Context, f *stage.Fixture) bool {
 	return true
 }
 
-// wantLanded wants every move of the serving process to have ended on its
+// wantLanded checks that every move of the serving process landed on its
 // planned node.
 func wantLanded(t *testing.T, f *stage.Fixture, story *scenario.Story, evictions int) {
 	t.Helper()
@@ -81,7 +80,7 @@ func wantLanded(t *testing.T, f *stage.Fixture, story *scenario.Story, evictions
 	}
 }
 
-// chosen counts the nodes by the source that their usage is taken from.
+// chosen counts the nodes by the source of their usage.
 func chosen(f *stage.Fixture) map[string]int {
 	f.T.Helper()
 	var nodes []struct{ Source, State string }
@@ -95,8 +94,8 @@ func chosen(f *stage.Fixture) map[string]int {
 	return counts
 }
 
-// Prometheus has windows at the first second: the shipped windows and queries,
-// and nothing to wait for. The policy is a LoadPolicy alone.
+// Prometheus has windows from the first second: the shipped windows and
+// queries, and no waiting. The policy is a LoadPolicy alone.
 func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -142,8 +141,8 @@ func TestPrometheusInAJob(t *testing.T) {
 	}
 }
 
-// Prometheus goes away in the middle of a cycle and comes back: nodes take
-// metrics-server meanwhile, and nothing is moved twice.
+// Prometheus goes away in the middle of a cycle and comes back: meanwhile nodes
+// use metrics-server, and nothing is moved twice.
 //
 //e2e:tier all
 func TestPrometheusStopsMidway(t *testing.T) {
@@ -181,8 +180,8 @@ func TestPrometheusStopsMidway(t *testing.T) {
 	wantLanded(t, f, story, evictions)
 }
 
-// Each source of nodes cools the same skew: kubelets alone, the others with
-// metrics-server for the pods they know nothing of.
+// Each source of node usage cools the same skew: kubelets alone, the others
+// with metrics-server for the pods, which they do not report.
 //
 //e2e:tier all
 func TestNodeSourcesCoolRequestSkew(t *testing.T) {
@@ -250,8 +249,8 @@ func startStatistics(t *testing.T, f *stage.Fixture) string {
 	return ""
 }
 
-// startAnnotator writes annotations as Crane does: fractions, with stamps of
-// another zone that end in Z.
+// startAnnotator writes annotations as Crane does: fractions, with timestamps
+// of another zone that end in Z.
 func startAnnotator(t *testing.T, f *stage.Fixture) string {
 	t.Helper()
 	annotator, err := exporters.StartAnnotator(t.Context(), exporters.AnnotatorConfig{Cluster: f.Cluster})

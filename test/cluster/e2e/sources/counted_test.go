@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// explainedNode is what GET /explain/node/NAME says of how a node is counted.
+// explainedNode is what GET /explain/node/NAME says about how a node is
+// counted.
 type explainedNode struct {
 	State            string
 	StolenMilliCores int64
@@ -30,8 +31,8 @@ type explainedNode struct {
 	}
 }
 
-// explain fails while usage has not been read, and while another plan is being
-// made to explain with.
+// explain fails if usage has not been read, or if another plan is being made
+// for an explanation.
 func explain(ctx context.Context, node string) (said explainedNode, ok bool) {
 	status, body, err := evenkeel.Get(ctx, stage.Reports()+"/explain/node/"+node)
 	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(body), &said) != nil {
@@ -40,7 +41,7 @@ func explain(ctx context.Context, node string) (said explainedNode, ok bool) {
 	return said, true
 }
 
-// cpu is the five-minute mean of CPU that counts towards hot.
+// cpu is the five-minute mean of CPU that decides whether the node is hot.
 func (n *explainedNode) cpu() float64 {
 	for _, metric := range n.Metrics {
 		for _, window := range metric.Windows {
@@ -52,8 +53,9 @@ func (n *explainedNode) cpu() float64 {
 	return math.NaN()
 }
 
-// A kubelet leaves out five running pods, whose usage is in the node's. The node
-// is as hot as it is measured and is cooled by moving pods that are measured.
+// A kubelet leaves out five running pods, whose usage is part of the node's.
+// The node is as hot as it is measured to be, and is cooled by moving measured
+// pods.
 //
 //	node-0: 6 hog × 2600m + 5 hidden × 2500m = 28.1 of 32 cores = 87.8 %; under 65 % (20.8) takes 3 hogs off.
 //	        Without what the hidden pods are estimated at, 85 % of their requests, it would count as 55 %.
@@ -98,8 +100,9 @@ func TestHiddenPodsStayCounted(t *testing.T) {
 	t.Logf("evictions %d, fewest %d", f.Evictions(mark), fewest)
 }
 
-// What the system uses of a small machine's reserve is not compared with what is
-// left for pods: nothing is evicted, and explain says how full pods make the node.
+// On a small machine, system usage that the reserve covers does not count
+// against the pods' share: nothing is evicted, and explain says how full the
+// pods make the node.
 //
 //	node-0: 5 web × 90m = 450 of 940m = 47.9 %; with the system's 189m 639 of 2000m = 32 %, and 68 % of 940m, above the evict line
 //
@@ -139,7 +142,7 @@ func TestReserveCountsOnce(t *testing.T) {
 	}
 }
 
-// A machine that is denied the CPU it asks for takes no pods, however idle it
+// A machine that is denied the CPU it demands gets no pods, however idle it
 // looks.
 //
 //	node-0:         12 hog × 500m = 6 of 8 cores = 75 %; under 65 % (5.2) takes 2 off

@@ -16,8 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// lyingPage serves node-exporter's series about all nodes of a story: hot nodes
-// are idle by it, and the others run at full load. It returns the page's address.
+// lyingPage serves node-exporter's series for all nodes of a story: they show
+// hot nodes as idle, and the others at full load. It returns the page's
+// address.
 func lyingPage(t *testing.T, story *scenario.Story) string {
 	t.Helper()
 	began := time.Now()
@@ -41,8 +42,8 @@ func lyingPage(t *testing.T, story *scenario.Story) string {
 }
 
 // A tenant's pod exports series about every node. The exporters are scraped at
-// their nodes' addresses, so the hot nodes are cooled as if the page were not
-// there, and the alert tells the administrator about it.
+// their nodes' addresses, so the hot nodes are cooled as if the page did not
+// exist, and the alert tells the administrator about it.
 //
 //e2e:tier all
 func TestDisputedUsageFiresAndHoldsNothingUp(t *testing.T) {

@@ -20,20 +20,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// patient is an Evenkeel in a dry run: it tells each second what it would
-// evict, so that one that is well never stops telling, and nothing on the
-// cluster changes.
+// patient is an Evenkeel in a dry run: it logs each second what it would evict,
+// so a healthy one never falls silent, and the cluster never changes.
 type patient struct {
 	*stage.Fixture
 	skew    stage.Skewed
 	process *evenkeel.Process
-	// policy is its policy's file, listen where it serves, metrics the address
-	// of its metrics page.
+	// policy is the path of its policy, listen where it serves, metrics the
+	// address of its metrics page.
 	policy, listen, metrics string
 }
 
-// spoiltSkew is stage.Skew, but with nodes of which ten times their usage is
-// too much to be true, and a hundredth of it little enough for a fraction.
+// spoiltSkew is stage.Skew, but with nodes for which ten times the usage is
+// implausibly high, and a hundredth of it small enough for a fraction.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores
 //	other node:  8 bg  × 1650m = 13.2 of 32 cores = 41.3 %; requests  8 × 2    = 16 cores; ten times that are 413 %
@@ -54,8 +53,8 @@ func spoiltSkew(t *testing.T, f *stage.Fixture) stage.Skewed {
 	return stage.Skewed{Nodes: nodes, Hot: nodes[:2], Fewest: 6}
 }
 
-// admit starts an Evenkeel with a LoadPolicy for the time of a case. It serves
-// where kube-scheduler does not ask, so that there can be several.
+// admit starts an Evenkeel with a LoadPolicy for the duration of a case. It
+// serves where kube-scheduler does not ask, so there can be several.
 func admit(t *testing.T, f *stage.Fixture, skew stage.Skewed, load string) *patient {
 	t.Helper()
 	own := *f
@@ -71,7 +70,7 @@ func admit(t *testing.T, f *stage.Fixture, skew stage.Skewed, load string) *pati
 	return p
 }
 
-// in is the patient as a case under its own sees it.
+// in returns the patient for a subtest.
 func (p *patient) in(t *testing.T) *patient {
 	own, fixture := *p, *p.Fixture
 	fixture.T = t
@@ -82,7 +81,7 @@ func (p *patient) in(t *testing.T) *patient {
 // moved is an eviction that would have been made.
 type moved struct{ from, to string }
 
-// told is what the log says of a time.
+// told is what the log says about a period.
 type told struct {
 	moves  []moved
 	cycles int
@@ -93,7 +92,7 @@ var (
 	cycleEnded = regexp.MustCompile(`"Cycle ended"`)
 )
 
-// mark is the present end of the log.
+// mark returns the present end of the log.
 func (p *patient) mark() int64 {
 	p.T.Helper()
 	info, err := os.Stat(p.process.LogPath)
@@ -103,8 +102,8 @@ func (p *patient) mark() int64 {
 	return info.Size()
 }
 
-// since reads what was told since a mark; with whole, not of the cycle that may
-// have been under way then.
+// since reads the log since a mark; with whole, without the cycle that may have
+// been running at the mark.
 func (p *patient) since(mark int64, whole bool) told {
 	p.T.Helper()
 	file, err := os.Open(p.process.LogPath)
@@ -132,7 +131,7 @@ func (p *patient) since(mark int64, whole bool) told {
 	return all
 }
 
-// wrongful are moves that do not lead from a node that is truly hot to one that
+// wrongful returns the moves that do not lead from a truly hot node to one that
 // truly is not.
 func (p *patient) wrongful(moves []moved) []moved {
 	return slices.DeleteFunc(slices.Clone(moves), func(m moved) bool {
@@ -155,7 +154,7 @@ func (p *patient) evicts(within time.Duration, nodes ...string) {
 	})
 }
 
-// twoCycles waits for two whole cycles and returns what they would have
+// twoCycles waits for two complete cycles and returns what they would have
 // evicted.
 func (p *patient) twoCycles(mark int64) []moved {
 	p.T.Helper()
@@ -186,7 +185,7 @@ func (p *patient) status() (status patientStatus) {
 	return status
 }
 
-// says is everything in words that the status has of a source.
+// says joins all texts that the status has about a source.
 func (s *patientStatus) says(source int) string {
 	if len(s.Sources) <= source {
 		return ""
@@ -198,7 +197,7 @@ func (s *patientStatus) says(source int) string {
 	return strings.Join(said, "\n")
 }
 
-// unknown are the nodes that are unknown by why they are.
+// unknown groups the unknown nodes by the reason.
 func (p *patient) unknown() map[string][]string {
 	p.T.Helper()
 	var nodes []struct{ Name, UnknownReason string }
@@ -222,8 +221,8 @@ func (p *patient) failed(source string) float64 {
 	return p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_readings_total{result=%q,source=%q}", "error", source))
 }
 
-// until waits until a condition finds nothing to complain of, and shows its
-// last complaint if it always does.
+// until waits until a check has nothing to complain about, and shows its last
+// complaint if it always has.
 func (p *patient) until(within time.Duration, want string, complaint func() string) {
 	p.T.Helper()
 	last := ""
@@ -245,7 +244,7 @@ type doctorReport struct {
 	Findings []struct{ Check, Level, Subject, Says, Mend string }
 }
 
-// tells reports whether a finding that is not fine has a text.
+// tells reports whether a finding that is not OK contains a text.
 func (r *doctorReport) tells(text string) bool {
 	for _, finding := range r.Findings {
 		if finding.Level != "ok" && strings.Contains(finding.Subject+" "+finding.Says, text) {
@@ -255,8 +254,8 @@ func (r *doctorReport) tells(text string) bool {
 	return false
 }
 
-// grownUp waits until doctor no longer puts what is missing down to nodes that
-// have just started, which takes it a minute and a half.
+// grownUp waits until doctor no longer attributes missing data to nodes that
+// have just started, which takes a minute and a half.
 func (p *patient) grownUp() {
 	p.T.Helper()
 	list, err := p.Client().CoreV1().Nodes().List(p.T.Context(), metav1.ListOptions{})

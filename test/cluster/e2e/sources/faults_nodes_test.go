@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// Kubelets that do not answer cost their own nodes alone, whatever each does
+// Kubelets that do not respond affect only their own nodes, whatever each does
 // instead.
 func faultsOfKubelets(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	f.Component("kubelet-source")
@@ -57,13 +57,13 @@ func faultsOfKubelets(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	}
 }
 
-// patientChain has metrics-server behind a source, because that knows no pods.
+// patientChain puts metrics-server behind a source that does not report pods.
 func patientChain(source string) string {
 	return fmt.Sprintf(spoiltLoad, 80, source+", {type: MetricsServer, maxAge: 35s}", "avg_5m")
 }
 
-// Exporters that give fractions for percentages are not believed:
-// metrics-server takes over, until they are mended.
+// Exporters that report fractions as percentages are not believed:
+// metrics-server takes over until they are fixed.
 func faultsOfStatistics(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	statistics, err := exporters.StartStatistics(t.Context(), exporters.StatisticsConfig{Cluster: f.Cluster})
 	if err != nil {
@@ -76,8 +76,8 @@ func faultsOfStatistics(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	}
 }
 
-// Annotations that are eight hours ahead, or a hundredth of the truth, are not
-// believed either.
+// Annotations that are eight hours ahead, or have a hundredth of the true
+// values, are not believed either.
 func faultsOfAnnotations(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	annotator, err := exporters.StartAnnotator(t.Context(), exporters.AnnotatorConfig{Cluster: f.Cluster})
 	if err != nil {
@@ -97,8 +97,8 @@ func faultsOfAnnotations(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	write(fault.OfKind(fault.Missing))
 }
 
-// passed wants the first of two sources to be passed over while it has a fault,
-// and no move but those that the truth asks for.
+// passed checks that the first of two sources is passed over while it has a
+// fault, and that no moves occur except those that true usage requires.
 func (p *patient) passed(set func(fault.Fault), what fault.Fault, cause, says string) {
 	p.T.Helper()
 	chosen := func(place int) func() string {

@@ -20,7 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// spoilable is a Prometheus whose answers can be spoilt.
+// spoilable is a Prometheus whose responses can be corrupted.
 type spoilable struct {
 	url    string
 	server *prometheus.Server
@@ -30,7 +30,7 @@ type spoilable struct {
 	current fault.Fault
 }
 
-// startSpoilable runs a Prometheus that has known the nodes for ten minutes.
+// startSpoilable runs a Prometheus that has data of the nodes for ten minutes.
 func startSpoilable(t *testing.T, f *stage.Fixture) *spoilable {
 	t.Helper()
 	server, err := prometheus.Start(t.Context(), prometheus.Config{
@@ -65,12 +65,12 @@ func (s *spoilable) setFault(f fault.Fault) {
 	s.proxy.SetFault(f)
 }
 
-// ofValues are the faults that would make nonsense of times.
+// ofValues are the faults that would corrupt times.
 var ofValues = []fault.Kind{fault.NaN, fault.Negative, fault.Tenfold, fault.Hundredth, fault.Duplicate}
 
 // handler stands before the proxy because of the queries that ask when nodes
-// were measured: their values are times. Faults of values pass them by, and
-// timestamps that are off are off there.
+// were measured: their values are times. Faults of values are not applied to
+// them; faults of timestamps are.
 func (s *spoilable) handler(t *testing.T) http.Handler {
 	t.Helper()
 	spoilt, truth := passOn(t, s.proxy.URL()), passOn(t, s.server.URL())
@@ -91,7 +91,8 @@ func (s *spoilable) handler(t *testing.T) http.Handler {
 	})
 }
 
-// passOn passes requests on, and hangs up where the server behind does.
+// passOn forwards requests, and closes the connection where the server behind
+// does.
 func passOn(t *testing.T, target string) http.Handler {
 	t.Helper()
 	behind, err := url.Parse(target)

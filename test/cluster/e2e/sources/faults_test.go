@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// spoiltLoad is a LoadPolicy that notices within two samples that its source,
-// whose part is left open, is of no use.
+// spoiltLoad is a LoadPolicy that detects within two samples that its source,
+// which is left open, is useless.
 const spoiltLoad = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -44,8 +44,8 @@ func spoiltPrometheus(url, nodeLabel string) string {
 	return fmt.Sprintf(spoiltLoad, 80, source, "avg_1m")
 }
 
-// No fault of a source costs a wrongful eviction or a rejected node, each says
-// what it is, and all pass without a restart.
+// No fault of a source causes a wrongful eviction or a rejected node; each is
+// reported as what it is, and all pass without a restart.
 func TestFaults(t *testing.T) {
 	f := stage.New(t)
 	skew := spoiltSkew(t, f)
@@ -60,36 +60,34 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// symptoms are what a fault has to lead to.
+// symptoms are what a fault must cause.
 type symptoms struct {
 	fault fault.Fault
-	// gate is why nothing may be evicted; empty where other nodes are still
-	// worked on.
+	// gate is why nothing may be evicted; empty if other nodes are still handled.
 	gate string
-	// unknown is why nodes are unknown, nodes are their places; nil: all.
+	// unknown is why nodes are unknown, nodes are their indexes; nil for all.
 	unknown string
 	nodes   []int
-	// cause is under which samples are skipped; empty where there are none, or
-	// where the reading failed.
+	// cause is the cause of skipped samples; empty if there are none, or if the
+	// reading failed.
 	cause string
-	// says is a part of the source's error or, with a cause, of an example;
-	// doctor a part of what doctor says.
+	// says is part of the source's error or, with a cause, of an example; doctor
+	// is part of doctor's output.
 	says, doctor string
-	// harmless is set where doctor only warns.
+	// harmless is set if doctor only warns.
 	harmless bool
-	// unscraped is the place of a node that Prometheus scrapes no longer,
-	// instead of a fault.
+	// unscraped is the index of a node that Prometheus no longer scrapes, instead
+	// of a fault.
 	unscraped int
 }
 
-// bed is a patient with a Prometheus of its own.
+// bed is a patient with its own Prometheus.
 type bed struct {
 	source  *spoilable
 	patient *patient
 }
 
-// beds is how many cases of Prometheus run at a time: they wait more than they
-// work.
+// beds is how many Prometheus cases run at the same time: they mostly wait.
 const beds = 3
 
 func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
@@ -183,7 +181,7 @@ func suffer(p *patient, source *spoilable, want symptoms) {
 	}
 }
 
-// inject brings a fault about and returns how to fix it.
+// inject causes a fault and returns a function that fixes it.
 func inject(t *testing.T, source *spoilable, want symptoms, nodes []string) (mend func()) {
 	t.Helper()
 	if want.unscraped == 0 {
@@ -219,7 +217,7 @@ func (s *symptoms) unknownNodes(nodes []string) []string {
 	return names
 }
 
-// missing says which symptom does not show yet in status, nodes and metrics.
+// missing says which symptom status, nodes and metrics do not show yet.
 func (s *symptoms) missing(p *patient, before vitals) string {
 	p.T.Helper()
 	status := p.status()
@@ -253,8 +251,8 @@ func (s *symptoms) unmeasured(p *patient, before vitals) string {
 	return ""
 }
 
-// checkMoves wants none where the gate is closed, and else none from or to
-// nodes that are unknown.
+// checkMoves checks that there are no moves if the gate is closed, and
+// otherwise none from or to unknown nodes.
 func (s *symptoms) checkMoves(p *patient, moves []moved) {
 	p.T.Helper()
 	if s.gate != "" {
@@ -274,7 +272,7 @@ func (s *symptoms) checkMoves(p *patient, moves []moved) {
 	}
 }
 
-// checkExtender wants no node rejected for what is not known of it.
+// checkExtender checks that no node is rejected because it is unknown.
 func (s *symptoms) checkExtender(p *patient, well []string) {
 	p.T.Helper()
 	if s.nodes == nil {

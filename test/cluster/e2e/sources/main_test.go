@@ -1,7 +1,7 @@
-// Package sources holds the end-to-end tests of what Evenkeel knows and writes
-// of usage: every usage source, the windows that a spike must not fool, the
-// faults that must not cost an eviction, and what nodesync puts on nodes. It
-// has a control plane of its own, because these cases wait more than they work.
+// Package sources holds the end-to-end tests of the usage that Evenkeel reads
+// and writes: every usage source, the windows that a spike must not fool, the
+// faults that must not cause an eviction, and what nodesync writes to nodes. It
+// has its own control plane, because these cases wait more than they work.
 package sources
 
 import (

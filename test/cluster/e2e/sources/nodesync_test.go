@@ -21,8 +21,8 @@ import (
 
 const evenkeelUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel"
 
-// unmovable is stage.Fast for pods that nobody may move, so that hot nodes stay
-// hot.
+// unmovable is stage.Fast for pods that may not be moved, so that hot nodes
+// stay hot.
 var unmovable = strings.Replace(stage.Fast, "eviction: {", "eviction: {schedulerNames: [nobody], ", 1)
 
 const (
@@ -30,7 +30,7 @@ const (
 	hotTaint, rejectTaint    = "evenkeel.io/hot", "evenkeel.io/above-reject"
 )
 
-// marks turns the label and the taint on; grades both taints; figures the
+// marks enables the label and the taint; grades both taints; figures the
 // annotations, renewed every ten seconds.
 const (
 	marks   = "nodesync: {label: {enabled: true}, taint: {enabled: true}}\n"
@@ -39,8 +39,8 @@ const (
 )
 
 // The label and the taint come when a node gets hot and go when it cools, the
-// annotations tell the truth, nothing is patched while nothing changes, and
-// what somebody else wrote stays.
+// annotations are true, nothing is patched while nothing changes, and what
+// somebody else wrote stays.
 func TestNodeSync(t *testing.T) {
 	f := stage.New(t)
 	f.Component("nodesync")
@@ -94,8 +94,8 @@ func TestNodeSync(t *testing.T) {
 	checkForeign(t, f, foreign)
 }
 
-// A node above its reject line has one taint, a hot one two; what cools loses
-// them, and what is removed leaves none.
+// A node above its reject line has one taint, a hot one two; a node that cools
+// loses them, and what is removed leaves none.
 //
 //	hot:    12 hog  × 2200m = 26.4 of 32 cores = 82.5 %, above evict (65 %)
 //	filled:  9 warm × 2200m = 19.8 of 32 cores = 61.9 %, above reject (60 %)
@@ -213,8 +213,8 @@ func patches(f *stage.Fixture, since cluster.AuditMark) int {
 	return len(requests.By(evenkeelUser).To("patch", "nodes"))
 }
 
-// annotated counts the nodes whose annotations say in Crane's format what the
-// node really uses.
+// annotated counts the nodes whose annotations have the node's true usage in
+// Crane's format.
 func annotated(ctx context.Context, f *stage.Fixture) int {
 	f.T.Helper()
 	truth, err := f.NodeUsage(ctx)
@@ -237,11 +237,11 @@ func annotated(ctx context.Context, f *stage.Fixture) int {
 	return n
 }
 
-// near allows for what differs between two samples.
+// near allows for the difference between two samples.
 func near(a, b float64) bool { return a-b < 3 && b-a < 3 }
 
-// checkTop wants `evenkeel top` to tell the truth about every node with the
-// given sources.
+// checkTop checks that `evenkeel top` is right about every node with the given
+// sources.
 func checkTop(t *testing.T, f *stage.Fixture, load string) {
 	t.Helper()
 	policy := f.Policy("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" + load)

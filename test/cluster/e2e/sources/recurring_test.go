@@ -18,12 +18,12 @@ const (
 	evictLine  = 65.0
 )
 
-// recurring is a Deployment that works hard for a quarter of each period.
+// recurring is a Deployment with high usage during a quarter of each period.
 type recurring struct {
 	*stage.Fixture
 
 	began time.Time
-	busy  map[string]bool // what each pod was told, by name
+	busy  map[string]bool // the usage that each pod was given, by name
 }
 
 // within returns the number of the period, counted from 0, and whether it is time
@@ -35,7 +35,7 @@ func (r *recurring) within(at time.Time) (period int, burst bool) {
 	return period, into >= burstAfter && into < burstAfter+burstLasts
 }
 
-// drive tells each pod what to use now.
+// drive sets the present usage of each pod.
 func (r *recurring) drive(ctx context.Context) {
 	r.T.Helper()
 	_, burst := r.within(time.Now())
@@ -47,14 +47,14 @@ func (r *recurring) drive(ctx context.Context) {
 		if burst {
 			usage.CPU = "11"
 		}
-		if err := r.SetUsage(ctx, "shop", pod.Name, usage); err == nil { // else it has just left
+		if err := r.SetUsage(ctx, "shop", pod.Name, usage); err == nil { // otherwise it has just been deleted
 			r.busy[pod.Name] = burst
 		}
 	}
 }
 
-// newRecurring places so many pods of it on each of some nodes, begins to drive
-// them and starts to serve.
+// newRecurring places that many of its pods on each of some nodes, begins to
+// drive them and starts serve.
 func newRecurring(t *testing.T, on map[string]int) *recurring {
 	r := &recurring{Fixture: stage.New(t), busy: map[string]bool{}}
 	nodes, err := r.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", OwnAddresses: true})
@@ -73,13 +73,14 @@ func newRecurring(t *testing.T, on map[string]int) *recurring {
 	r.Serve(r.Policy(stage.RealUsage, "---\napiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+
 		"usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [{type: Kubelet"+setting+"}]}\n"+
 		"hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}\n"+
-		// What is saved is asked for of the quarter of an hour for which the pattern was seen.
+		// The required saving is for the quarter of an hour in which the pattern was
+		// seen.
 		"eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, cycleDeadline: 3m, minHotTimeSaved: 30s, forecastPeriod: "+recurs.String()+"}\n"))
 	return r
 }
 
-// play drives the pods for so many periods and returns, by period, the highest
-// usage of a node.
+// play drives the pods for that many periods and returns the highest usage of a
+// node in each period.
 func (r *recurring) play(periods int) (highest []float64) {
 	r.T.Helper()
 	highest = make([]float64, periods)
@@ -102,8 +103,9 @@ func (r *recurring) play(periods int) (highest []float64) {
 }
 
 // A burst that two pods of one node have at the same time of each period is
-// relieved before it comes a third time, in a quiet hour: one move, to a node that
-// has room for it then. In no window of five minutes the node is hot.
+// relieved before it comes a third time, in a quiet hour: with one move, to a
+// node that has room for it then. The node is not hot in any five-minute
+// window.
 //
 //	node-0: 2 × 11 + 1 = 23 of 32 cores = 71.9 % in the burst
 //	node-1:     11 + 1 = 12             = 37.5 %, with one more 71.9 %
@@ -138,7 +140,8 @@ func TestRecurringBurstIsRelievedAhead(t *testing.T) {
 	}
 }
 
-// Where all nodes are full at the same time, nothing is moved, before or then.
+// If all nodes are full at the same time, nothing is moved, before or during
+// that time.
 //
 //e2e:tier all
 func TestFleetWidePeakEvictsNothing(t *testing.T) {

@@ -25,10 +25,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/exporters"
 )
 
-// Whoever controls a node has the token that its kubelet is shown: it evicts
-// nothing. Where that token cannot be had, kubelets get no other: the reading says
-// what to do. That holds without the rights (an overlay without the component, or a
-// chart that cannot see the policy), and without the ServiceAccount.
+// Whoever controls a node has the token that its kubelet is shown: it cannot
+// evict anything. If that token cannot be obtained, kubelets are shown no
+// other: the reading's error says what to do. That holds without the rights (an
+// overlay without the component, or a chart that cannot see the policy), and
+// without the ServiceAccount.
 func TestKubeletsGetATokenThatMayNotEvict(t *testing.T) {
 	f := stage.New(t)
 	f.Component("kubelet-source")
@@ -39,7 +40,8 @@ func TestKubeletsGetATokenThatMayNotEvict(t *testing.T) {
 		t.Errorf("whoever controls a node has: %q", got)
 	}
 
-	// The process may still read usage itself, so only the rule keeps its token.
+	// The process may still read usage itself, so only this rule protects its
+	// token.
 	bindings := f.Client().RbacV1()
 	if err := bindings.RoleBindings(evenkeel.Namespace).Delete(t.Context(), "evenkeel-kubelet-source", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -98,8 +100,8 @@ func stolen(t *testing.T, f *stage.Fixture) []string {
 	return found
 }
 
-// power says who has credentials, and whether they may evict: who may is told
-// that there is no such pod.
+// power says whose credentials these are, and whether they may evict: if so,
+// the response is that the pod does not exist.
 func power(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
@@ -116,8 +118,9 @@ func power(t *testing.T, config *rest.Config) string {
 	return fmt.Sprint(err)
 }
 
-// nodesync may write its own label, annotations and taints to nodes; whatever
-// else a stolen token would be used for is refused, though RBAC allows it.
+// nodesync may write its own label, annotations and taints to nodes; anything
+// else that a stolen token could be used for is rejected, though RBAC allows
+// it.
 func TestNodesyncIsFenced(t *testing.T) {
 	f := stage.New(t)
 	f.Component("nodesync")
@@ -180,7 +183,7 @@ func TestNodesyncIsFenced(t *testing.T) {
 			t.Errorf("%s: %v, want it refused by the fence", what, err)
 		}
 	}
-	// Everybody else's patches are none of the fence's business.
+	// The fence ignores everybody else's patches.
 	if _, err := f.Client().CoreV1().Nodes().Patch(t.Context(), nodes[0], types.MergePatchType, []byte(refused["cordoning"]), metav1.PatchOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -188,8 +191,8 @@ func TestNodesyncIsFenced(t *testing.T) {
 	checkDoctor(t, f)
 }
 
-// checkNoWarnings wants the expressions of a fence to pass the API server's own
-// check of types.
+// checkNoWarnings checks that the expressions of a fence pass the API server's
+// type check.
 func checkNoWarnings(t *testing.T, f *stage.Fixture, fence string) {
 	t.Helper()
 	f.Eventually(20*time.Second, "the fence's types to be checked, without a warning", func(ctx context.Context) bool {
@@ -205,7 +208,8 @@ func checkNoWarnings(t *testing.T, f *stage.Fixture, fence string) {
 	})
 }
 
-// checkDoctor wants doctor to see the fence, and to miss it once it is gone.
+// checkDoctor checks that doctor sees the fence, and reports it once it is
+// gone.
 func checkDoctor(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	policy := f.Policy(stage.RealUsage, unmovable+"nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled: true}}\n")

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// shippedPolicy is policy.yaml as users get it, but that these owners, nodes and
-// pods, which are a minute old, count as settled: otherwise their age would
+// shippedPolicy is policy.yaml as users get it, except that these owners, nodes
+// and pods, which are a minute old, count as settled: otherwise their age would
 // protect them, not the windows.
 func shippedPolicy(t *testing.T) string {
 	t.Helper()
@@ -38,8 +38,8 @@ func shippedPolicy(t *testing.T) string {
 	return text
 }
 
-// A spike of 50 s evicts nothing with the shipped policy, neither in a loop nor
-// in a Job that starts 35 s into it; the same load kept up is acted on by both.
+// With the shipped policy a spike of 50 s evicts nothing, neither in a loop nor
+// in a Job that starts 35 s into it; if the same load lasts, both act on it.
 //
 //	node-00, node-01: 20 burst × 800m = 16 of 32 cores = 50 %; four times that for 50 s makes the mean of five minutes
 //	                  50 % × (1 + 3 × 50/300) = 75 %, above the evict line of 65 %: the mean alone would be fooled.
@@ -63,7 +63,7 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	}
 	mark, policy := f.Mark(), f.Policy(shippedPolicy(t))
 	f.Serve(policy)
-	wait(t, 75*time.Second) // the loop knows the calm before the spike, if only for a part of its window
+	wait(t, 75*time.Second) // the loop knows the calm before the spike, if only for part of its window
 
 	undo, err := scenario.Spike(t.Context(), f.Cluster, "shop", "burst", 4)
 	if err != nil {
@@ -78,7 +78,7 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	if code, err := job.Wait(t.Context()); err != nil || code != 0 {
 		t.Fatalf("the Job ended with code %d, %v\n%s", code, err, job.Log())
 	}
-	wait(t, 30*time.Second) // the mean of the loop stays high for long after
+	wait(t, 30*time.Second) // the loop's mean stays high for a long time
 	if n := f.Evictions(mark); n != 0 {
 		t.Fatalf("%d evictions for a spike of 50 s", n)
 	}
@@ -94,7 +94,8 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	if code, err := dry.Wait(t.Context()); err != nil || code != 0 {
 		t.Fatalf("the second Job ended with code %d, %v\n%s", code, err, dry.Log())
 	}
-	// Where the loop was faster, what it has begun settles, and the Job says that it would have acted.
+	// If the loop was faster, its moves are settling, and the Job says that it
+	// would have acted.
 	acts := fmt.Sprintf(`"Node judged" profile="evenkeel" node=%q state="hot"`, nodes[0])
 	if f.Evictions(mark) == 0 {
 		acts = `"Would evict pod"`
@@ -108,7 +109,7 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	t.Logf("evictions: 0 for the spike, %d for the same load kept up", f.Evictions(mark))
 }
 
-// wait lets time pass in which the cluster does something by itself.
+// wait waits while the cluster works on its own.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)
