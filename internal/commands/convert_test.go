@@ -112,7 +112,7 @@ func TestFilesOfLintAndConvert(t *testing.T) {
 		"the standard input":        {[]string{Standard}, ""},
 		"both":                      {[]string{Standard, file}, ""},
 		"none":                      {nil, "name at least one file, or - for the standard input"},
-		"the standard input, twice": {[]string{Standard, file, Standard}, "the standard input can be read once only"},
+		"the standard input, twice": {[]string{Standard, file, Standard}, "(the standard input) may be given only once"},
 		"a folder":                  {[]string{filepath.Dir(file)}, "is a directory"},
 	}
 	for name, tc := range cases {

@@ -29,7 +29,7 @@ func readInputs(command string, paths []string, in io.Reader) ([]input, error) {
 	read := false
 	for _, path := range paths {
 		if path == Standard && read {
-			return nil, exit.Usagef("%s: the standard input can be read once only, but - is there twice", command)
+			return nil, exit.Usagef("%s: - (the standard input) may be given only once", command)
 		}
 		read = read || path == Standard
 		name, data, err := readInput(path, in)

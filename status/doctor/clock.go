@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// skew is how far apart clocks may be before it is reported.
+// skew is the clock difference above which it is reported.
 const skew = 5 * time.Second
 
 // examineClock checks this machine's clock and the age of the nodes' newest
@@ -33,7 +33,7 @@ func examineClock(p *Patient, n *notes) {
 // ownClock is the subject of findings about this machine's clock.
 const ownClock = "this machine"
 
-// fixClock says how to set a clock; a pod has its node's.
+// fixClock explains how to set a clock. A pod uses the clock of its node.
 const fixClock = "Let NTP set the clock of this machine, or of the node if this is a pod:\n  timedatectl set-ntp true     (or start chronyd)\n  timedatectl timesync-status  (or chronyc tracking)"
 
 func (c *Clock) examine(n *notes) {
@@ -83,7 +83,7 @@ func (p *Patient) examineAges(n *notes, i int, ages []time.Duration) {
 	}
 }
 
-// maxAge is how old a sample of a source may be.
+// maxAge is the maximum age of a source's sample.
 func (p *Patient) maxAge(i int) time.Duration {
 	if given := p.Readings.Sources[i].Batch.MaxAge; given > 0 {
 		return given

@@ -25,8 +25,8 @@ func examineCoverage(p *Patient, n *notes) {
 	}
 }
 
-// coverage judges as the observer does, but accepts windows that are too short:
-// one reading cannot fill them. It returns the level of its finding.
+// coverage judges as the observer does, but accepts windows that are too short, because one
+// reading cannot fill them. It returns the level of its finding.
 func (p *Patient) coverage(n *notes) Level {
 	ready := p.Readings.readyNodes()
 	known, coming, unknown := 0, 0, map[reasons.Reason][]string{}
@@ -60,7 +60,7 @@ func (p *Patient) coverage(n *notes) Level {
 	return f.Level
 }
 
-// consequence says what too little usage leads to.
+// consequence describes the effect of too little usage.
 func (p *Patient) consequence() string {
 	if p.Mode == ModeNodeSync {
 		return "Nothing new would be written on most nodes"
@@ -91,7 +91,7 @@ func causes(unknown map[reasons.Reason][]string) string {
 	return strings.Join(summary, "; ")
 }
 
-// fixCoverage says where to look for each cause.
+// fixCoverage explains where to look for each cause.
 func fixCoverage(unknown map[reasons.Reason][]string) string {
 	var fixes []string
 	for _, one := range []struct {
@@ -113,11 +113,11 @@ func fixCoverage(unknown map[reasons.Reason][]string) string {
 	return strings.Join(fixes, "\n")
 }
 
-// refusals are the causes of rejected samples that are reported here; the
-// others belong to matching.
+// refusals are the causes of rejected samples that are reported here. The matching check
+// reports the others.
 var refusals = []usage.Cause{usage.Future, usage.Stale, usage.Absurd, usage.Contradictory, usage.Unreadable, usage.Unreachable}
 
-// refused reports the rejected samples, at the level of what they lead to.
+// refused reports the rejected samples, at the level of their effect.
 func (p *Patient) refused(n *notes, i int, level Level) {
 	if level == OK {
 		level = Warning
@@ -130,7 +130,7 @@ func (p *Patient) refused(n *notes, i int, level Level) {
 	}
 }
 
-// causeWords puts causes into words.
+// causeWords describes the causes.
 var causeWords = map[usage.Cause]string{
 	usage.Future:        "from the future",
 	usage.Stale:         "too old",
@@ -157,7 +157,7 @@ func fixRefused(s *policy.Source, cause usage.Cause) string {
 	}
 }
 
-// fixUnit adds where the unit of a source is set, if it can be.
+// fixUnit adds where the unit of a source is set, if that is possible.
 func fixUnit(s *policy.Source, why string) string {
 	if where := advice(s, source.WrongUnit, ""); where != "" {
 		return why + "\n" + where

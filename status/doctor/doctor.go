@@ -1,10 +1,9 @@
-// Package doctor looks at a policy on a live cluster and says in plain words
-// what is wrong and how to fix it.
+// Package doctor examines a policy on a live cluster and reports in plain words what is
+// wrong and how to fix it.
 //
-// It decides what is a problem and what to do about it: values in, Findings
-// out. doctor/probe and the command gather the values from the API server,
-// usage sources and files. Nothing here changes anything. Text from a server is
-// reduced to one line of printable characters of bounded length.
+// It decides what is a problem and what to do about it. doctor/probe and the command gather
+// the input from the API server, usage sources and files. The package changes nothing. It
+// reduces text from a server to one line of printable characters of bounded length.
 package doctor
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Check is what a Finding is about.
+// Check is the topic of a Finding.
 type Check string
 
 // The checks.
@@ -34,7 +33,7 @@ const (
 	CheckNodeSync    Check = "nodesync"
 )
 
-// Level is how bad a Finding is.
+// Level is the severity of a Finding.
 type Level string
 
 // The levels.
@@ -47,14 +46,14 @@ const (
 	Problem Level = "problem"
 )
 
-// levels are in the order of a report.
+// levels holds the levels in the order of a report.
 var levels = []Level{Problem, Warning, OK}
 
-// Finding is one thing that was checked.
+// Finding is the result of a check.
 type Finding struct {
 	Check Check `json:"check"`
 	Level Level `json:"level"`
-	// Subject is what it is about: a source, a window, a file; may be empty.
+	// Subject is what was checked, such as a source, a window or a file; may be empty.
 	Subject string `json:"subject,omitempty"`
 	// Says describes it in one sentence.
 	Says string `json:"says"`
@@ -69,7 +68,7 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// notes are what one check finds.
+// notes collects the findings of one check.
 type notes struct {
 	check    Check
 	findings []Finding
@@ -96,7 +95,7 @@ func (n *notes) problem(subject, format string, args ...any) *Finding {
 // fix sets how to fix it.
 func (f *Finding) fix(how string) { f.Mend = how }
 
-// maxSays bounds what one Finding says.
+// maxSays is the maximum length of a Finding's text.
 const maxSays = 800
 
 // oneLine makes a text one line of bounded length.
@@ -108,7 +107,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// maxNames bounds the names that are listed.
+// maxNames is the maximum number of listed names.
 const maxNames = 10
 
 // list joins names, at most maxNames of them.

@@ -11,7 +11,7 @@ type examination struct {
 	examine func(*Patient, *notes)
 }
 
-// examinations are in the order in which they are reported.
+// examinations holds all examinations in the order of a report.
 var examinations = []examination{
 	{CheckPolicy, examinePolicy},
 	{CheckPermissions, examinePermissions},

@@ -7,13 +7,13 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// settling is how long after the extender started or was last asked a new pod
-// may be placed without a request, clock skew included.
+// settling is how long after the start of the extender, or after its last request, a new
+// pod may be placed without a request, including clock skew.
 const settling = 15 * time.Second
 
 func examineExtender(p *Patient, n *notes) {
 	switch e := &p.Extender; {
-	case e.URL == "" && p.Mode == ModeNodeSync: // it neither answers nor needs an extender
+	case e.URL == "" && p.Mode == ModeNodeSync: // nodesync neither is an extender nor needs one
 	case e.URL == "" && p.insideScheduler():
 		n.ok("", "Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.")
 	case e.URL == "" && p.Load.Eviction.Steering == policy.SteeringNone:
@@ -30,7 +30,7 @@ func examineExtender(p *Patient, n *notes) {
 	}
 }
 
-// examineStatus checks what an extender reports about itself.
+// examineStatus checks the status of an extender.
 func (p *Patient) examineStatus(n *notes) {
 	e := &p.Extender
 	p.wiring(n)
@@ -82,8 +82,8 @@ func (p *Patient) wiring(n *notes) {
 	}
 }
 
-// boundAfter counts the pods that were created after a time and bound by a
-// scheduler, which static pods are not.
+// boundAfter counts the pods that were created after a time and bound by a scheduler. Static
+// pods are not.
 func (p *Patient) boundAfter(since time.Time) (bound int, known bool) {
 	if p.Readings == nil {
 		return 0, false

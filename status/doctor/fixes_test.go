@@ -126,7 +126,7 @@ func TestFixesOfErrorsPassLint(t *testing.T) {
 
 func TestPastedFindsWhatIsToBePasted(t *testing.T) {
 	documents, rules := pasted("Let it be slower, or:\nusage:\n  sources:\n    - type: Kubelet\nUsageStale: see there\nweight: 15\n" +
-		"- apiGroups: [x]\n  resources: [y]\n  verbs: [get]\n- apiGroups: [z]\n  verbs: [get]\nTo go on: kubectl delete")
+		"- apiGroups: [x]\n  resources: [y]\n  verbs: [get]\n- apiGroups: [z]\n  verbs: [get]\nTo resume: kubectl delete")
 	want := []string{
 		loadHead + "usage:\n  sources:\n    - type: Kubelet\n",
 		schedulerHead + "extenders:\n  - managedResources: []\n    weight: 15\n",

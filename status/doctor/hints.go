@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// fixSource says how to fix a source that gave no reading.
+// fixSource explains how to fix a source without a reading.
 func fixSource(s *policy.Source, err error) string {
 	text, d := strings.ToLower(err.Error()), s.Config.Describe()
 	own := d.Hints
@@ -24,7 +24,7 @@ func fixSource(s *policy.Source, err error) string {
 	return "See the error, then run doctor again."
 }
 
-// textOf is the advice of a hint for a source.
+// textOf returns the advice of a hint for a source.
 func textOf(d *source.Description, hint source.Hint) string {
 	advice := d.Advice[hint.Topic]
 	switch {
@@ -40,7 +40,7 @@ func textOf(d *source.Description, hint source.Hint) string {
 	return strings.ReplaceAll(text, "WITHIN ", source.Snippet(d.Name, ""))
 }
 
-// https is the line that TLS takes where http is the default.
+// https is the setting that enables TLS if http is the default.
 func https(d *source.Description) string {
 	if d.Plain {
 		return "scheme: https\n        "
@@ -48,10 +48,9 @@ func https(d *source.Description) string {
 	return ""
 }
 
-// hints are for sources that are reached over HTTP. The first whose text is in
-// the error applies: the nearer a text is to the cause, the further up it is.
-// BESIDE and WITHIN say where a line goes in the policy: beside a source's
-// settings, or within them.
+// hints apply to sources over HTTP. The first hint whose text is part of the error applies,
+// so more specific texts come first. BESIDE and WITHIN stand for the place of a line in
+// the policy: next to a source's settings, or within them.
 var hints = []source.Hint{
 	{
 		Texts:  []string{"--send-credentials"},

@@ -65,8 +65,8 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	}
 }
 
-// unreported returns the ready nodes without a sample: those whose sample may
-// still come, and the others.
+// unreported returns the ready nodes without a sample: nodes whose sample may still come,
+// and the others.
 func (r *Readings) unreported(ready []int, has map[string]bool, starting bool) (coming, without []string) {
 	for _, k := range ready {
 		switch node := &r.Snapshot.Nodes[k].Node; {
@@ -80,13 +80,13 @@ func (r *Readings) unreported(ready []int, has map[string]bool, starting bool) (
 	return coming, without
 }
 
-// fixUnmatched is for nodes without a sample. Stray samples may be theirs.
+// fixUnmatched explains how to fix nodes without a sample. Unmatched samples may be theirs.
 func fixUnmatched(s *policy.Source, topic source.Topic) string {
 	return advice(s, topic, advice(s, source.Unmatched, "These nodes do not answer: see what is said of them under coverage."))
 }
 
-// mostUnmatchedPercent is the share of pods' series that may belong to pods
-// that have just gone.
+// mostUnmatchedPercent is the maximum share of series that may belong to recently deleted
+// pods.
 const mostUnmatchedPercent = 20
 
 // matchPods finds series that belong to no pod, and running pods without one.
@@ -108,13 +108,13 @@ func (p *Patient) matchPods(n *notes, i int) {
 	}
 }
 
-// noPods reports sources that have only nodes. That is normal, unless no other
-// source has pods.
+// noPods reports sources that have only nodes. That is a problem only if no other source
+// has pods.
 func (p *Patient) noPods(n *notes, i int) {
 	running, _ := p.podsWith(&p.Readings.Sources[i])
 	measures := func(r Reading) bool { return len(r.Batch.Pods) > 0 }
 	if i > 0 || running == 0 || p.starting(i) || slices.ContainsFunc(p.Readings.Sources, measures) {
-		return // of several such sources the first is reported
+		return // report only the first of several such sources
 	}
 	second := "MetricsServer"
 	if p.sourceName(i) == second {
@@ -125,8 +125,8 @@ func (p *Patient) noPods(n *notes, i int) {
 			p.sourceName(i) + "\n    - type: " + second)
 }
 
-// podsWith counts the running pods, and how many of them a source has. Those
-// that have only just started count if it has them.
+// podsWith counts the running pods, and how many of them a source has. Pods that have just
+// started count only if the source has them.
 func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	type key struct{ namespace, name string }
 	has := make(map[key]bool, len(reading.Batch.Pods))
@@ -150,8 +150,8 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	return running, measured
 }
 
-// origins finds series of several clusters, and series that others than a node's
-// exporter or kubelet gave.
+// origins finds series of several clusters, and series that are not from a node's exporter
+// or kubelet.
 func (p *Patient) origins(n *notes, i int) {
 	problems := p.Readings.Sources[i].Problems
 	if several := problems[usage.SeveralClusters]; several.Count > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Process is what the needs of a process depend on.
+// Process holds what the permissions of a process depend on.
 type Process struct {
 	Mode    Mode
 	Load    *policy.LoadPolicy
@@ -17,25 +17,23 @@ type Process struct {
 	// Namespace holds the Lease LeaseName, the ledger ConfigMapName and the
 	// kill switch PauseName.
 	Namespace, LeaseName, ConfigMapName, PauseName string
-	// LeaderElect says that a Lease is taken.
+	// LeaderElect is true if the process uses a Lease.
 	LeaderElect bool
-	// MovesByUsage says that a strategy is enabled that moves pods by usage.
+	// MovesByUsage is true if a strategy that moves pods by usage is enabled.
 	MovesByUsage bool
-	// CollectsMetrics says that upstream's plugins read metrics.k8s.io
-	// themselves.
+	// CollectsMetrics is true if upstream's plugins read metrics.k8s.io.
 	CollectsMetrics bool
-	// PriorityClasses says that a priorityThreshold is named.
+	// PriorityClasses is true if the policy names a priorityThreshold.
 	PriorityClasses bool
-	// DynamicResources says that the API server knows resource claims.
+	// DynamicResources is true if the API server serves resource claims.
 	DynamicResources bool
-	// ByAPIServer says that the API server is to steer.
+	// ByAPIServer is true if the API server steers.
 	ByAPIServer bool
-	// ByWebhook says that it does so by asking this process.
+	// ByWebhook is true if it steers with a webhook of this process.
 	ByWebhook bool
-	// Controllers are the resources of the policy's recreatingControllers, as far as
-	// the API server serves them.
+	// Controllers are the served resources of the policy's recreatingControllers.
 	Controllers []schema.GroupResource
-	// NodesOnly says that the process does not read pods.
+	// NodesOnly is true if the process does not read pods.
 	NodesOnly bool
 }
 
@@ -97,8 +95,8 @@ func (n *needs) watch(purpose, group string, resources ...string) {
 	}
 }
 
-// source adds what one usage source needs from the API server. Credentials that
-// the policy gives it are its own.
+// source adds what one usage source needs from the API server. A source with credentials in
+// the policy needs nothing.
 func (n *needs) source(d source.Description, own string) {
 	for _, right := range d.Rights {
 		if right.OwnNamespace {
@@ -117,7 +115,7 @@ func (p *Process) eviction(n *needs) {
 	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
 	n.add(Need{Resource: "pods", For: forEvicting}, "get")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "update")
-	if p.Mode == ModeServe { // a cycle of run reads it once, what lasts follows it
+	if p.Mode == ModeServe { // serve watches it; a cycle of run only reads it once
 		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
 	}
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
@@ -146,8 +144,8 @@ func (p *Process) eviction(n *needs) {
 	}
 }
 
-// probeNamespace is where pods are created by dry run, to see whether the API
-// server steers.
+// probeNamespace is the namespace in which pods are created by dry run to find out whether
+// the API server steers.
 const probeNamespace = "evenkeel-probe"
 
 // lease adds what leading needs.

@@ -29,15 +29,15 @@ func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender, ModeNodeSy
 // Evicts reports whether the process runs cycles.
 func (m Mode) Evicts() bool { return m == ModeRun || m == ModeServe }
 
-// Patient holds everything that is examined.
+// Patient is the installation that is examined.
 type Patient struct {
 	Mode       Mode
 	PolicyFile string // empty: the defaults apply
 	Load       *policy.LoadPolicy
-	// Sources are those that are asked, in order: the policy's, or upstream's
-	// metricsProviders.
+	// Sources are the sources in the order in which they are asked: the policy's, or
+	// upstream's metricsProviders.
 	Sources []policy.Source
-	// MovesByUsage says that a profile of the policy has a strategy that moves pods by
+	// MovesByUsage is true if a profile of the policy has a strategy that moves pods by
 	// usage.
 	MovesByUsage bool
 
@@ -49,51 +49,50 @@ type Patient struct {
 	Unwatched []string
 
 	Rights Rights
-	// Readings are nil if nodes and pods could not be listed; Unlisted says
-	// why.
+	// Readings is nil if nodes and pods could not be listed; Unlisted is why.
 	Readings *Readings
 	Unlisted string
 	Extender Extender
 	// SchedulerConfig is kube-scheduler's configuration; nil if not given.
 	SchedulerConfig *SchedulerConfig
-	// LegacyPlugins are the names besides EvenkeelLoad by which kube-scheduler
-	// knows Evenkeel's plugin.
+	// LegacyPlugins are the names of Evenkeel's plugin in kube-scheduler besides
+	// EvenkeelLoad.
 	LegacyPlugins []string
 	Pause         Pause
 	Ledger        Ledger
 	Clock         Clock
-	// Fence says whether nodesync may change more of nodes than it does.
+	// Fence is whether nodesync may change more of nodes than it needs.
 	Fence Fence
-	// Steering is what is known of steering by the API server.
+	// Steering is the state of steering by the API server.
 	Steering Steering
 }
 
-// Steering is what is known of steering by the API server.
+// Steering is the state of steering by the API server.
 type Steering struct {
-	// Version is that of Kubernetes, such as v1.36.3; empty if it is not known.
+	// Version is the version of Kubernetes, such as v1.36.3; empty if unknown.
 	Version string
-	// Unserved says that the API server has no MutatingAdmissionPolicies of v1.
+	// Unserved is true if the API server does not serve MutatingAdmissionPolicy v1.
 	Unserved bool
-	// Parts are the shipped objects; none if nothing was looked for.
+	// Parts are the shipped objects; none if they were not checked.
 	Parts []Part
-	// Keys are those of all namespaces, at the API server's time At.
+	// Keys holds the keys of all namespaces at the API server's time At.
 	Keys []Keys
 	At   time.Time
 	// Held are the pods that the gate has held for longer than Overdue.
 	Held    []string
 	Overdue time.Duration
-	// Webhooks are those that see new pods.
+	// Webhooks are the admission webhooks that match pod creation.
 	Webhooks []Webhook
-	// Unread are what could not be read, and why.
+	// Unread lists what could not be read, and why.
 	Unread []string
 }
 
-// PartState is what became of a shipped object.
+// PartState is the state of a shipped object.
 type PartState uint8
 
 // The states of a Part.
 const (
-	PartUnread PartState = iota // it may not be read
+	PartUnread PartState = iota // not readable
 	PartMissing
 	PartOther // its content is not this version's
 	PartShipped
@@ -107,30 +106,30 @@ type Part struct {
 	Where string
 }
 
-// Keys are those of a namespace.
+// Keys holds the keys of a namespace.
 type Keys struct {
 	Namespace string
-	// Ends are when they end.
+	// Ends holds the times at which they end.
 	Ends []time.Time
 }
 
-// Webhook is one that is called for new pods.
+// Webhook is an admission webhook that is called for new pods.
 type Webhook struct {
-	// Name is that of its configuration and its own.
+	// Name is the name of its configuration and its own name.
 	Name, FailurePolicy, ReinvocationPolicy string
 }
 
-// Clock is how this machine's clock compares with the API server's.
+// Clock compares this machine's clock with the API server's.
 type Clock struct {
-	// Known says that the API server has sent its time often enough.
+	// Known is true if the API server has sent its time often enough.
 	Known bool
-	// Skew is the API server's time less this machine's; zero up to
+	// Skew is the API server's time minus this machine's; zero up to
 	// servertime.Tolerance.
 	Skew time.Duration
 }
 
-// Readings are those of all usage sources at one moment. Every source is asked,
-// whatever the others returned.
+// Readings holds the readings of all usage sources at one moment. Every source is asked,
+// regardless of what the others returned.
 type Readings struct {
 	At       time.Time
 	Snapshot *cluster.Snapshot
@@ -140,11 +139,11 @@ type Readings struct {
 	View *usage.View
 }
 
-// Reading is what one usage source returned.
+// Reading is the result of one usage source.
 type Reading struct {
 	Took time.Duration
 	Err  error
-	// Remembers says that the source has history.
+	// Remembers is true if the source has history.
 	Remembers bool
 	Batch     usage.Batch
 	// Problems are the samples that the source itself or the usage store
@@ -152,7 +151,7 @@ type Reading struct {
 	Problems usage.Problems
 }
 
-// sourceName names a source by its type: no policy has two of one type.
+// sourceName names a source by its type, which is unique in a policy.
 func (p *Patient) sourceName(i int) string { return p.Sources[i].Type }
 
 // advice returns a source's own advice on a topic, or the general one.
@@ -171,7 +170,7 @@ func (p *Patient) answered() int {
 	return n
 }
 
-// readyNodes returns the indices of the ready nodes that have to be measured.
+// readyNodes returns the indices of the ready nodes that must be measured.
 func (r *Readings) readyNodes() []int {
 	var ready []int
 	for i, node := range r.Snapshot.Nodes {
@@ -182,7 +181,7 @@ func (r *Readings) readyNodes() []int {
 	return ready
 }
 
-// needed are the resources that the policy judges by: a node without them is
+// needed returns the resources that the policy has lines for. A node without them is
 // unknown.
 func (p *Patient) needed() []usage.Metric {
 	needed := []usage.Metric{}
@@ -195,8 +194,8 @@ func (p *Patient) needed() []usage.Metric {
 	return needed
 }
 
-// Incomplete reports whether a source reported nodes without a resource that
-// the policy judges by, so that a second reading may add it.
+// Incomplete reports whether a source reported nodes without a resource that the policy
+// needs, so that a second reading may add it.
 func (p *Patient) Incomplete() bool {
 	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool {
 		return slices.ContainsFunc(p.needed(), func(metric usage.Metric) bool { return nodesWith(&r.Batch, metric) < len(r.Batch.Nodes) })
@@ -213,7 +212,7 @@ func nodesWith(batch *usage.Batch, metric usage.Metric) int {
 	return n
 }
 
-// judged are the metrics that have lines, in the policy or its pools.
+// judged returns the metrics that have lines in the policy or its pools.
 func (p *Patient) judged() map[usage.Metric]bool {
 	judged := map[usage.Metric]bool{}
 	for _, lines := range p.Load.AllLines() {
@@ -224,18 +223,18 @@ func (p *Patient) judged() map[usage.Metric]bool {
 	return judged
 }
 
-// Extender is what an extender reports about itself.
+// Extender is the status of an extender.
 type Extender struct {
-	// URL is where it was asked; empty if it was not.
+	// URL is the address that was asked; empty if none was.
 	URL string
-	// Err is why it gave no answer.
+	// Err is why it did not answer.
 	Err error
-	// Started is when it started, LastAsked when kube-scheduler last asked;
-	// zero if it does not say.
+	// Started is when it started, LastAsked when kube-scheduler last asked; zero if
+	// unknown.
 	Started, LastAsked time.Time
 	// Asked counts the requests of kube-scheduler since its start.
 	Asked int64
-	// Gate says why it would evict nothing; empty if it would evict.
+	// Gate is why it would evict nothing; empty if it would evict.
 	Gate string
 }
 
@@ -250,8 +249,7 @@ type Need struct {
 	For string
 	// Source is the usage source that needs it; empty if the process does.
 	Source string
-	// Fallback marks a permission that the process can do without, because there
-	// is another way.
+	// Fallback marks a permission that is used only if a preferred one is missing.
 	Fallback bool
 }
 
@@ -260,17 +258,17 @@ type Pause struct {
 	// Reason is Paused, PauseUnreadable or empty; Says puts it into words.
 	Reason reasons.Reason
 	Says   string
-	// ByAnnotation: the Annotation of the ConfigMap Ledger pauses, not the
+	// ByAnnotation is true if the Annotation of the ConfigMap Ledger pauses, and not the
 	// ConfigMap Name.
 	ByAnnotation bool
-	// Namespace is where the ConfigMaps Name and Ledger are.
+	// Namespace is the namespace of the ConfigMaps Name and Ledger.
 	Namespace, Name, Ledger, Annotation string
 }
 
-// Ledger is what is known of the stored ledger.
+// Ledger is the state of the stored ledger.
 type Ledger struct {
-	// Stored reports whether there is one. If there is none, Elsewhere are the
-	// namespaces that have a ledger or a kill switch, as far as listing is allowed.
+	// Stored is true if there is one. If there is none, Elsewhere holds the namespaces that
+	// have a ledger or a kill switch, if listing is allowed.
 	Stored    bool
 	Elsewhere []string
 	// Err is why it cannot be read; nil if it can, or if there is none.
@@ -281,8 +279,7 @@ type Ledger struct {
 	Accepted bool
 }
 
-// Fence is whether the API server lets nodesync change only what is its own on
-// nodes.
+// Fence is whether the API server allows nodesync to change only its own keys on nodes.
 type Fence uint8
 
 // The states of the fence.
@@ -290,12 +287,12 @@ const (
 	FenceUnknown Fence = iota // not asked, or no answer
 	FenceClosed
 	FenceOpen
-	FenceNarrow // it refuses keys of nodesync's own
+	FenceNarrow // it refuses nodesync's own keys
 )
 
-// Rights are the API server's answers about the needs of a process.
+// Rights holds the API server's answers about the permissions of a process.
 type Rights struct {
-	// Identity is the user whose rights were checked.
+	// Identity is the user whose permissions were checked.
 	Identity string
 	Answers  []Answer
 }
@@ -304,13 +301,13 @@ type Rights struct {
 type Answer struct {
 	Need
 	Allowed bool
-	// Err is why it could not be asked.
+	// Err is why there is no answer.
 	Err error
 }
 
 // SchedulerConfig is a file with kube-scheduler's configuration.
 type SchedulerConfig struct {
-	// Name is the file's name as it was given, Data what it holds.
+	// Name is the file's name as given, Data its content.
 	Name string
 	Data []byte
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// examineLedger looks at what is stored. A process that holds the ledger in
-// memory restores it by itself, which takes it a second.
+// examineLedger checks the stored ledger. A process that has the ledger in memory restores
+// it automatically within a second.
 func examineLedger(p *Patient, n *notes) {
 	ledger := &p.Ledger
 	switch {
@@ -29,7 +29,7 @@ func examineLedger(p *Patient, n *notes) {
 	}
 }
 
-// elsewhere says what to do if it was not Evenkeel's namespace that was examined.
+// elsewhere explains what to do if the wrong namespace was examined.
 const elsewhere = "If Evenkeel runs in another namespace, name that with --namespace."
 
 func examinePause(p *Patient, n *notes) {
@@ -41,11 +41,11 @@ func examinePause(p *Patient, n *notes) {
 		n.problem("", "Nothing is evicted: %s.", pause.Says).fix("See under permissions.")
 	case pause.ByAnnotation:
 		n.warning("", "Nothing is evicted: %s. The annotation disappears if the ledger is deleted, and versions after the next two ignore it.", pause.Says).
-			fix(fmt.Sprintf("To pause by the kill switch instead: %s create configmap %s\nTo go on: %s annotate configmap %s %s-",
+			fix(fmt.Sprintf("To pause by the kill switch instead: %s create configmap %s\nTo resume: %s annotate configmap %s %s-",
 				object, pause.Name, object, pause.Ledger, pause.Annotation))
 	case pause.Reason != "":
 		n.warning("", "Nothing is evicted: %s.", pause.Says).
-			fix(fmt.Sprintf("To go on: %s delete configmap %s   # or take it out of what GitOps applies", object, pause.Name))
+			fix(fmt.Sprintf("To resume: %s delete configmap %s   # or remove it from the GitOps source", object, pause.Name))
 	default:
 		n.ok("", "Evicting is not paused in namespace %s.", pause.Namespace)
 	}

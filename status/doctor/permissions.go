@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// serviceAccountPrefix begins the user names of ServiceAccounts.
+// serviceAccountPrefix is the prefix of the user names of ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
 func examinePermissions(p *Patient, n *notes) {
@@ -36,7 +36,7 @@ func (r *Rights) identity() string {
 	return fmt.Sprintf("%q", r.Identity)
 }
 
-// required counts the needs that no fallback is.
+// required counts the needs that are not fallbacks.
 func (r *Rights) required() int {
 	n := 0
 	for i := range r.Answers {
@@ -47,8 +47,8 @@ func (r *Rights) required() int {
 	return n
 }
 
-// PatchesNodes reports whether they are those of a ServiceAccount that needs to
-// patch nodes and may.
+// PatchesNodes reports whether they belong to a ServiceAccount that needs to patch nodes and
+// may do so.
 func (r *Rights) PatchesNodes() bool {
 	return strings.HasPrefix(r.Identity, serviceAccountPrefix) && slices.ContainsFunc(r.Answers, func(a Answer) bool {
 		return a.Allowed && a.Verb == "patch" && a.Resource == "nodes"
@@ -87,11 +87,11 @@ func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 	n.add(level, purpose, "It may not %s.%s", strings.Join(what, ", "), otherwise).fix(ruleText(lacks))
 }
 
-// essential reports whether the process cannot work without it: another usage
-// source can take the place of one that may not be read.
+// essential reports whether the process cannot work without it. A usage source that is not
+// readable can be replaced by another.
 func (p *Patient) essential(need *Need) bool { return need.Source == "" || len(p.Sources) == 1 }
 
-// what describes it: "list pods", "get secrets monitoring/token".
+// what describes the need: "list pods", "get secrets monitoring/token".
 func (n *Need) what() string {
 	text := n.Verb + " " + n.Resource
 	if n.Group != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// examinePolicy finds what a valid policy may not intend.
+// examinePolicy finds likely mistakes in a valid policy.
 func examinePolicy(p *Patient, n *notes) {
 	name := cmp.Or(p.PolicyFile, "the built-in defaults")
 	var types []string
@@ -67,8 +67,8 @@ func exposed(n *notes, d source.Description) {
 	}
 }
 
-// emptyPools finds node pools without nodes: the first that matches a node
-// takes it.
+// emptyPools finds node pools without nodes. A node belongs to the first pool that matches
+// it.
 func (p *Patient) emptyPools(n *notes) {
 	if p.Readings == nil {
 		return

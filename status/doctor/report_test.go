@@ -57,7 +57,7 @@ var toPrint = []doctor.Finding{
 	},
 	{
 		Check: doctor.CheckPause, Level: doctor.Warning, Says: "Nothing is evicted: evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711).",
-		Mend: "To go on: kubectl -n evenkeel delete configmap evenkeel-pause   # or take it out of what GitOps applies",
+		Mend: "To resume: kubectl -n evenkeel delete configmap evenkeel-pause   # or remove it from the GitOps source",
 	},
 	{Check: doctor.CheckSources, Level: doctor.OK, Subject: "Prometheus", Says: "Responded in 1ms with 2 nodes and 6 pods."},
 	{Check: doctor.CheckExtender, Level: doctor.OK, Says: "Not checked: pass --extender-url to verify that kube-scheduler calls the extender."},

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// rule is a rule of a role: needs that differ in their resources only.
+// rule is a rule of a role: needs that differ only in their resources.
 type rule struct {
 	objects
 	resources, verbs []string
 }
 
-// objects are where a rule's resources are.
+// objects is the scope of a rule's resources.
 type objects struct{ namespace, group, name string }
 
-// ruleText says which rules to add to which role.
+// ruleText describes which rules to add to which role.
 func ruleText(lacks []Need) string {
 	var text strings.Builder
 	rules := rulesOf(lacks)

@@ -20,7 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// MaxSchedulerConfigBytes bounds the file: such files have a few kilobytes.
+// MaxSchedulerConfigBytes is the maximum size of the file. Such files have a few kilobytes.
 const MaxSchedulerConfigBytes = 256 << 10
 
 const (
@@ -28,8 +28,8 @@ const (
 	schedulerConfigPrefix = "kubescheduler.config.k8s.io/"
 )
 
-// readSchedulerConfig decodes strictly, as kube-scheduler does: an unknown or
-// repeated field keeps it from starting.
+// readSchedulerConfig decodes strictly, because kube-scheduler does not start with an
+// unknown or repeated field.
 func readSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
 	switch {
 	case len(data) > MaxSchedulerConfigBytes:
@@ -108,9 +108,9 @@ func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Pati
 	examineEntry(n, config, ours[0])
 }
 
-// entries returns the indices of the entries for Evenkeel: those at the
-// address, else those that have its verbs. exact is false if an address was
-// given and no entry has it; one on loopback is that of a port-forward.
+// entries returns the indices of the entries for Evenkeel: entries with the address, or
+// otherwise entries with its verbs. exact is false if no entry has the given address. A
+// loopback address is the address of a port-forward.
 func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ours []int, exact bool) {
 	var alike []int
 	for i := range config.Extenders {
@@ -126,7 +126,7 @@ func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ou
 		return ours, true
 	}
 	if len(alike) > 1 {
-		alike = alike[len(alike)-1:] // many extenders have such verbs, and ours should be the last
+		alike = alike[len(alike)-1:] // many extenders use these verbs, and Evenkeel should be the last
 	}
 	return alike, address == "" || isLoopback(address)
 }
@@ -137,7 +137,7 @@ func sameHost(a, b string) bool {
 	return err == nil && other == nil && left.Host != "" && strings.EqualFold(left.Host, right.Host)
 }
 
-// safeURL hides what could be a password.
+// safeURL hides possible passwords.
 func safeURL(text string) string {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -146,9 +146,9 @@ func safeURL(text string) string {
 	return parsed.Redacted()
 }
 
-// steeredProfiles finds schedulers that the policy expects to be steered and
-// that this configuration does not have. If only plugins are asked, it also
-// finds those without one.
+// steeredProfiles finds schedulers that the policy expects to be steered and that are
+// missing in this configuration. If steering uses only plugins, it also finds schedulers
+// without one.
 func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) {
 	has := []string{v1.DefaultSchedulerName}
 	if len(config.Profiles) > 0 {

@@ -13,23 +13,23 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// What Evenkeel serves, and the values of the shipped configuration.
+// The verbs that Evenkeel serves, and the values of the shipped configuration.
 const (
 	filterVerb     = "filter"
 	prioritizeVerb = "prioritize"
 	shippedWeight  = 15
 	shippedTimeout = "200ms"
 	mostTimeout    = time.Second
-	// Below lightest, the default plugins, whose weights sum up to 12 to 14
-	// times 100, drown a point of Evenkeel's (10 times the weight). Above
-	// heaviest nothing else counts.
+	// Below lightest, the default plugins, whose weights add up to 12 to 14 times 100,
+	// outweigh a point of Evenkeel (10 times the weight). Above heaviest, nothing else
+	// counts.
 	lightest, heaviest = 5, 50
 )
 
-// fixedWeight is the line that fixes a weight that is out of scale.
+// fixedWeight is the line that fixes a weight out of range.
 var fixedWeight = fmt.Sprintf("weight: %d", shippedWeight)
 
-// mistake is one thing that can be wrong with the entry.
+// mistake is a possible mistake in the entry.
 type mistake struct {
 	made    bool
 	level   Level
@@ -37,7 +37,7 @@ type mistake struct {
 	remedy  string
 }
 
-// mistakesOfUse are mistakes in what the extender is asked for.
+// mistakesOfUse returns mistakes in the verbs and their settings.
 func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 	const timeout = "httpTimeout: " + shippedTimeout
 	return []mistake{
@@ -54,14 +54,14 @@ func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 		{e.Weight > 0 && e.Weight < lightest, Warning, "weight is low: the whole range of Evenkeel's scores is worth 100 times the weight, that of the " +
 			"default plugins up to 1400 points.", fixedWeight},
 		{e.Weight > heaviest, Warning, "weight is high: real usage overrules spreading and affinity wherever nodes differ at all.", fixedWeight},
-		{e.PreemptVerb != "", Problem, "preemptVerb is set: Evenkeel does not serve it, so that preemption goes wrong.", "Take preemptVerb out."},
-		{e.BindVerb != "", Problem, "bindVerb is set: Evenkeel does not bind, so that no pod would be.", "Take bindVerb out."},
+		{e.PreemptVerb != "", Problem, "preemptVerb is set: Evenkeel does not implement it, so preemption fails.", "Remove preemptVerb."},
+		{e.BindVerb != "", Problem, "bindVerb is set: Evenkeel does not implement it, so no pod is bound.", "Remove bindVerb."},
 		{len(e.ManagedResources) > 0, Problem, "managedResources is set: kube-scheduler asks about pods only that request these resources.",
-			"Take managedResources out."},
+			"Remove managedResources."},
 	}
 }
 
-// mistakesOfReach are mistakes in how the extender is reached.
+// mistakesOfReach returns mistakes in the connection to the extender.
 func mistakesOfReach(e *schedulerv1.Extender) []mistake {
 	tls := cmp.Or(e.TLSConfig, &schedulerv1.ExtenderTLSConfig{})
 	hasCA, hasCert := tls.CAFile != "" || len(tls.CAData) > 0, tls.CertFile != "" || len(tls.CertData) > 0
@@ -85,7 +85,7 @@ func mistakesOfReach(e *schedulerv1.Extender) []mistake {
 	}
 }
 
-// examineEntry finds what is wrong with the entry for Evenkeel.
+// examineEntry finds mistakes in the entry for Evenkeel.
 func examineEntry(n *notes, config *schedulerv1.KubeSchedulerConfiguration, i int) {
 	entry, name := &config.Extenders[i], entryName(i)
 	for _, m := range append(mistakesOfUse(entry), mistakesOfReach(entry)...) {
@@ -99,8 +99,8 @@ func examineEntry(n *notes, config *schedulerv1.KubeSchedulerConfiguration, i in
 	}
 }
 
-// after returns the extenders that filter after the given one: in their order,
-// those that are ignorable last.
+// after returns the extenders that filter after the given one, in their order, with
+// ignorable ones last.
 func after(config *schedulerv1.KubeSchedulerConfiguration, ours int) []string {
 	var behind []string
 	for i := range config.Extenders {
@@ -145,8 +145,8 @@ func isLoopback(text string) bool {
 	return err == nil && extender.Loopback(net.JoinHostPort(parsed.Hostname(), "0"))
 }
 
-// Block returns the entry that kube-scheduler's configuration needs for an
-// extender at an https URL; with any other, or none, an example takes its place.
+// Block returns the entry that kube-scheduler's configuration needs for an extender at an
+// https URL. It uses an example for any other URL.
 func Block(url string) string {
 	if !strings.HasPrefix(url, "https://") {
 		url = "https://10.96.0.50:8443"

@@ -88,15 +88,15 @@ func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConf
 	}
 }
 
-// doubled finds extenders that count usage again after the plugin: all profiles
-// of a configuration share them.
+// doubled finds extenders that count usage again after the plugin, because all profiles of a
+// configuration share the extenders.
 func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
 		return
 	}
 	level, lead := Problem, "and "+entryName(ours[0])+" asks Evenkeel about the same pods:"
-	if !exact || p.Extender.URL == "" { // many extenders have such verbs
+	if !exact || p.Extender.URL == "" { // many extenders use these verbs
 		level, lead = Warning, "and "+entryName(ours[0])+" has the verbs of Evenkeel's extender: if it is that,"
 	}
 	for i := range profiles {
@@ -106,8 +106,8 @@ func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfigurati
 	}
 }
 
-// examineLoadPlugin finds parts of the plugin that are off, weights that are
-// out of scale, and a ledger in another namespace.
+// examineLoadPlugin finds disabled parts of the plugin, weights out of range, and a ledger
+// in another namespace.
 func (p *Patient) examineLoadPlugin(n *notes, profile *plugged) {
 	warn := func(format string, args ...any) *Finding {
 		return n.warning(profile.name(), loadPlugin+" "+format, args...)
@@ -133,13 +133,13 @@ func (p *Patient) examineLoadPlugin(n *notes, profile *plugged) {
 	}
 }
 
-// weightOf returns a plugin's weight; kube-scheduler reads none as 1.
+// weightOf returns a plugin's weight; 1 if unset, as in kube-scheduler.
 func weightOf(plugin *schedulerv1.Plugin) int32 {
 	return cmp.Or(ptr.Deref(plugin.Weight, 0), 1)
 }
 
-// ledgerNamespace is where the plugin reads moves; empty if its arguments do
-// not say.
+// ledgerNamespace returns the namespace of the plugin's ledger; empty if its arguments do
+// not name one.
 func (p *plugged) ledgerNamespace() string {
 	var args struct {
 		Namespace string `json:"namespace"`

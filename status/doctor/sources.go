@@ -36,8 +36,8 @@ func (p *Patient) examineSource(n *notes, i int) {
 	}
 }
 
-// complete reports whether a source has the judged resources of all its nodes,
-// and notes those that it lacks.
+// complete reports whether a source has the needed resources of all its nodes, and notes
+// the missing ones.
 func (p *Patient) complete(n *notes, i int) bool {
 	reading, complete := &p.Readings.Sources[i], true
 	for _, metric := range p.needed() {
@@ -57,7 +57,7 @@ func (p *Patient) complete(n *notes, i int) bool {
 	return complete
 }
 
-// rounded writes how long an answer took.
+// rounded formats how long an answer took.
 func rounded(d time.Duration) string {
 	return max(d.Round(time.Millisecond), time.Millisecond).String()
 }

@@ -313,7 +313,7 @@ func TestPause(t *testing.T) {
 			mode:  doctor.ModeRun,
 			pause: doctor.Pause{Reason: reasons.Paused, Says: "annotated", ByAnnotation: true},
 			want:  []string{"warning: Nothing is evicted: annotated. The annotation disappears if the ledger is deleted, and versions after the next two ignore it."},
-			mend:  "create configmap evenkeel-pause\nTo go on: kubectl -n evenkeel annotate configmap evenkeel-ledger evenkeel.io/paused-",
+			mend:  "create configmap evenkeel-pause\nTo resume: kubectl -n evenkeel annotate configmap evenkeel-ledger evenkeel.io/paused-",
 		},
 		"unreadable": {
 			mode: doctor.ModeRun, pause: doctor.Pause{Reason: reasons.PauseUnreadable, Says: "no"},

@@ -10,19 +10,19 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// staleAfter is how long after its end a key is left over: the process that set
-// it has not been there to clear it.
+// staleAfter is how long after its end a key counts as left over by a process that is gone.
 const staleAfter = time.Minute
 
-// Installed reports whether any part of it is there.
+// Installed reports whether any part exists.
 func (s *Steering) Installed() bool {
 	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && p.there() })
 }
 
-// essential reports whether nothing is steered without it; the others fence.
+// essential reports whether steering requires the part. The other parts only restrict
+// permissions.
 func (p *Part) essential() bool { return !strings.HasPrefix(p.Kind, "Validating") }
 
-// there reports whether it is installed, in whichever version.
+// there reports whether the part is installed, in any version.
 func (p *Part) there() bool { return p.State == PartShipped || p.State == PartOther }
 
 // WebhookKind is the kind of the part that steers where no policy does, and
@@ -43,7 +43,7 @@ func (s *Steering) ByWebhook() bool {
 
 func (p *Part) name() string { return p.Kind + " " + p.Name }
 
-// ByAPIServer reports whether the API server is to steer by the policy.
+// ByAPIServer reports whether the API server steers with the policy.
 func (p *Patient) ByAPIServer() bool {
 	switch p.Load.Eviction.Steering {
 	case policy.SteeringAdmission:
@@ -62,7 +62,7 @@ func examineSteering(p *Patient, n *notes) {
 	s, auto := &p.Steering, p.Load.Eviction.Steering == policy.SteeringAuto
 	level := Problem
 	if auto {
-		level = Warning // an extender may do it
+		level = Warning // an extender may steer
 	}
 	switch {
 	case p.ByAPIServer():
@@ -80,15 +80,15 @@ func examineSteering(p *Patient, n *notes) {
 	s.examineLeft(n)
 }
 
-// absent says why an extender is to steer.
+// absent explains why only an extender can steer.
 func (s *Steering) absent() string {
 	if slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && p.State == PartUnread }) {
 		return "Not checked whether the API server steers, because it may not be read here: " + list(s.Unread) + "."
 	}
-	return "The API server does not steer, because deploy/components/admission-steering is not installed: an extender is to."
+	return "The API server does not steer, because deploy/components/admission-steering is not installed, so only an extender can."
 }
 
-// examineParts looks at what the API server steers by.
+// examineParts checks the objects that the API server steers with.
 func (s *Steering) examineParts(n *notes, level Level) {
 	byWebhook := s.ByWebhook()
 	if s.Unserved && !byWebhook {
@@ -117,7 +117,7 @@ func (s *Steering) examineParts(n *notes, level Level) {
 const applyAgain = "Apply the manifests of this version again, with deploy/components/admission-steering (or -names, or -webhook) among the\n" +
 	"components of the overlay:\nkubectl apply -k OVERLAY"
 
-// wrong says what is wrong with it.
+// wrong describes what is wrong with the part.
 func (p *Part) wrong() []string {
 	switch p.State {
 	case PartMissing:
@@ -129,10 +129,10 @@ func (p *Part) wrong() []string {
 	return nil
 }
 
-// podsFence is what keeps the right to patch pods to gates and nominations.
+// podsFence restricts the permission to patch pods to gates and nominations.
 const podsFence = "evenkeel-pods"
 
-// examineFences looks at what keeps the rights of steering narrow.
+// examineFences checks the objects that restrict the permissions of steering.
 func (s *Steering) examineFences(n *notes, rights *Rights) {
 	var wrong []string
 	for i := range s.Parts {
@@ -147,7 +147,7 @@ func (s *Steering) examineFences(n *notes, rights *Rights) {
 	}
 }
 
-// holdsPods reports whether held pods can be let go.
+// holdsPods checks whether held pods can be released.
 func (r *Rights) holdsPods() bool {
 	may := func(resource string) bool {
 		return slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Allowed && a.Verb == "patch" && a.Resource == resource })
@@ -155,7 +155,7 @@ func (r *Rights) holdsPods() bool {
 	return may("pods") && may("pods/status")
 }
 
-// steered says what is steered how: with held pods, by a gate.
+// steered describes what is steered and how; held pods are steered with a gate.
 func (s *Steering) steered(holds, auto bool) string {
 	how := "holds replacements by a gate until their planned node is nominated"
 	if !holds {
@@ -200,7 +200,7 @@ func (s *Steering) open() (keys, namespaces int) {
 	return keys, namespaces
 }
 
-// hintWebhooks lists what may change pods after they were steered.
+// hintWebhooks lists webhooks that may change pods after they were steered.
 func (s *Steering) hintWebhooks(n *notes) {
 	var hooks []string
 	for i := range s.Webhooks {
@@ -212,7 +212,7 @@ func (s *Steering) hintWebhooks(n *notes) {
 	}
 }
 
-// examineLeft finds what processes that are gone have left.
+// examineLeft finds what ended processes have left behind.
 func (s *Steering) examineLeft(n *notes) {
 	var namespaces []string
 	stale := 0

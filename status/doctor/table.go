@@ -12,8 +12,8 @@ import (
 // columns are those of the table before what was found: level and check.
 const columns = "%-9s%-13s"
 
-// toPaste matches a line of a fix that is pasted somewhere, and stays whole: YAML,
-// or a command.
+// toPaste matches a line of a fix that users paste, which must not be wrapped: YAML or a
+// command.
 var toPaste = regexp.MustCompile(`^( |- |[A-Za-z.]+:( |$))|(^|[:,] )(kubectl|evenkeel) [a-z-]+`)
 
 // Table prints the report for a person.
