@@ -20,8 +20,8 @@ func comment(lines ...string) string {
 // steps matches the steps of a path: name, [3], [a.key].
 var steps = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 
-// attach puts a comment at the field that path leads to, or at the nearest one
-// that exists; the comment then begins with the rest of the path. It reports
+// attach adds a comment to the field at path, or to its nearest existing
+// ancestor; the comment then begins with the rest of the path. It reports
 // whether it found a place.
 func attach(root *yaml.Node, path, text string) bool {
 	places := steps.FindAllStringIndex(path, -1)

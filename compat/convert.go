@@ -9,7 +9,7 @@ import (
 )
 
 // ConvertFile converts a file. fileName is used in messages only. The error, if
-// any, is a *policy.Error that holds every mistake found.
+// any, is a *policy.Error with every mistake.
 func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*rewritten.File, error) {
 	c := &converter{fileName: fileName, kinds: kinds}
 	text := c.stream("", data)

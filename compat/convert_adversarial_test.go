@@ -21,8 +21,8 @@ func bomb(head string) string {
 	return text.String()
 }
 
-// hostile are mistakes that can be made in any of the forms. %s is a valid
-// document of it.
+// hostile are mistakes that any format can contain. %s is a valid document of
+// the format.
 var hostile = map[string]struct {
 	make func(valid string) string
 	want string // part of the only line
@@ -51,7 +51,7 @@ var hostile = map[string]struct {
 	"a key that is none": {func(valid string) string { return valid + "? [a]\n: b\n" }, "invalid map key"},
 }
 
-// first is the first line of a text, head the lines that say what it is.
+// first is the first line of a text, head the lines that declare its type.
 func first(text string) string { line, _, _ := strings.Cut(text, "\n"); return line + "\n" }
 
 func head(valid string) string {
@@ -62,8 +62,8 @@ func head(valid string) string {
 	return lines[0] + lines[1]
 }
 
-// Every mistake gives one line that names the file, soon and without taking the
-// machine's memory.
+// Every mistake gives one line that names the file, quickly and with little
+// memory.
 func TestHostileVersionsOfEachForm(t *testing.T) {
 	forms := map[string]string{
 		"v1alpha1": v1alpha1, "crane": cranePolicy, "rules": rules, "beta scheduler": schedulerBeta,
@@ -97,8 +97,8 @@ func TestHostileVersionsOfEachForm(t *testing.T) {
 	}
 }
 
-// Mistakes of single forms, each with the one line it gives: field, value and
-// what is allowed.
+// Mistakes of single formats, each with its only line: field, value and what is
+// allowed.
 func TestHostileFields(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"v1alpha1: an unknown strategy": {
@@ -177,7 +177,7 @@ func TestHostileFields(t *testing.T) {
 	}
 }
 
-// A kind Policy of another project is none of ours, however broken.
+// A kind Policy of another project is left alone, however broken it is.
 func TestOtherBrokenTextsStay(t *testing.T) {
 	const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  audit.yaml: |\n    apiVersion: audit.k8s.io/v1\n    kind: Policy\n    rules: [\n"
 	result, err := ConvertFile("p.yaml", []byte(text), kinds.All)
@@ -186,8 +186,7 @@ func TestOtherBrokenTextsStay(t *testing.T) {
 	}
 }
 
-// However much there is, and however much of it is wrong, work and messages
-// end.
+// However large and wrong a file is, work and messages are bounded.
 func TestManyPoliciesAreCutShort(t *testing.T) {
 	cases := map[string]struct {
 		values    int

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// mustConvert returns a file in the current format, and makes sure that
-// converting that once more changes nothing.
+// mustConvert returns a file in the current format, and checks that converting
+// it again changes nothing.
 func mustConvert(t *testing.T, text string) *rewritten.File {
 	t.Helper()
 	result, err := ConvertFile("in.yaml", []byte(text), kinds.All)
@@ -35,8 +35,8 @@ func mustConvert(t *testing.T, text string) *rewritten.File {
 	return result
 }
 
-// mustLoad returns what a policy means, without where it is and the notes on how
-// it came about.
+// mustLoad returns what a policy means, without positions and the converters'
+// notes.
 func mustLoad(t *testing.T, text []byte) *policy.File {
 	t.Helper()
 	file, err := Load("in.yaml", text, kinds.All)
@@ -48,7 +48,7 @@ func mustLoad(t *testing.T, text []byte) *policy.File {
 	}
 	file.Converted, file.DeschedulerAt = nil, 0
 	if file.Descheduler != nil {
-		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // its keys in one order
+		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // its keys in a fixed order
 			t.Fatal(err)
 		}
 	}
@@ -61,8 +61,8 @@ var sameFile = cmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-// Whatever is converted and then loaded means what it means when it is loaded
-// as it is.
+// A policy that is converted and then loaded means the same as when it is
+// loaded as it is.
 func TestConvertedPoliciesMeanTheSame(t *testing.T) {
 	cases := map[string]string{
 		"a DeschedulerPolicy of v1alpha1": v1alpha1,
@@ -96,8 +96,8 @@ func TestConvertedPoliciesMeanTheSame(t *testing.T) {
 	}
 }
 
-// A system that evicted nothing evicts nothing after its policy is taken or
-// converted, until somebody adds a DeschedulerPolicy.
+// After conversion, or loaded as it is, a policy of a system that evicted
+// nothing evicts nothing until somebody adds a DeschedulerPolicy.
 func TestWhatDidNotEvictStillDoesNot(t *testing.T) {
 	for name, text := range map[string]string{"Crane's policy": cranePolicy, "dynamicScheduler's rules": rules} {
 		t.Run(name, func(t *testing.T) {

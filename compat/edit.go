@@ -43,8 +43,8 @@ func apply(part policy.Part, edits []edit) ([]byte, error) {
 	return text, sameTree(want, text)
 }
 
-// isNew reports whether there is anything to do: not for a comment that exists
-// already.
+// isNew reports whether there is anything to do: nothing for a comment that
+// already exists.
 func (e *edit) isNew(text []byte) bool {
 	return e.value != nil || !bytes.Contains(text, []byte(comment(policy.OneLine(e.comment))))
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Policies are also written inside other documents: as values of a chart in a
-// HelmRelease, an Argo CD Application or a HelmChart, as text in a patch, and in
-// Secrets. They are found, and not converted there.
+// Policies also occur inside other documents: as chart values in a HelmRelease,
+// an Argo CD Application or a HelmChart, as text in a patch, and in Secrets.
+// They are found, but not converted there.
 
 // valuesKey is the value of descheduler's chart that holds a policy, versionKey the one
 // that holds its apiVersion, and optionsKey the one that holds flags.
@@ -27,17 +27,18 @@ const (
 	optionsKey = "cmdOptions"
 )
 
-// names are in every text that holds a policy, whatever else is.
+// names occur in every text that contains a policy.
 var names = []string{valuesKey, optionsKey, "-pods", "node-selector", "DeschedulerPolicy", policy.LoadPolicyKind, "DynamicSchedulerPolicy", openshift.Kind, "Rulename"}
 
-// enclosedDepth bounds how deep a policy is looked for. A text counts as perText levels,
-// because reading it takes longer.
+// enclosedDepth bounds how deep policies are searched for. A text counts as
+// perText levels, because reading it takes longer.
 const enclosedDepth, perText = 40, 10
 
-// enclosed is a policy inside another document, or what limits evictions there.
+// enclosed is a policy inside another document, or something there that limits
+// evictions.
 type enclosed struct {
 	path, how string
-	// what says what is found, unless it is a policy.
+	// what says what was found, unless it is a policy.
 	what string
 }
 
@@ -91,7 +92,7 @@ func findEnclosed(value any, path string, depth int) (found []enclosed) {
 	return found
 }
 
-// isPolicyValue tells a policy from the schema of one.
+// isPolicyValue distinguishes a policy from the schema of one.
 func isPolicyValue(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -104,8 +105,8 @@ func isPolicyValue(value any) bool {
 	return false
 }
 
-// versionOf is the apiVersion of a policy among values. Charts that knew no other than
-// v1alpha1 did not name it.
+// versionOf returns the apiVersion of a policy in chart values. Charts that
+// supported only v1alpha1 did not name it.
 func versionOf(values map[string]any) string {
 	if version, _ := values[versionKey].(string); version != "" {
 		return version
@@ -123,8 +124,8 @@ func versionOf(values map[string]any) string {
 	return "descheduler/v1alpha2"
 }
 
-// findSettings finds flags in the values of a chart or a patch of a list, and keys that set
-// parts of values.
+// findSettings finds flags in chart values or a patch of a list, and keys that
+// set parts of values.
 func findSettings(object map[string]any, path string) (found []enclosed) {
 	var words []string
 	policies := ""
@@ -162,7 +163,8 @@ func findSettings(object map[string]any, path string) (found []enclosed) {
 	return append(found, settings(words, policies, path)...)
 }
 
-// settings are the findings for flags, and for the name of a setting that is part of a policy.
+// settings returns the findings for flags, and for the name of a setting that
+// is part of a policy.
 func settings(words []string, policy, path string) (found []enclosed) {
 	limits := slices.ContainsFunc(words, func(word string) bool {
 		flag, _, _ := flagOf(word)
@@ -178,22 +180,22 @@ func settings(words []string, policy, path string) (found []enclosed) {
 	return found
 }
 
-// findParameters finds the parameters of a list of names and values that set parts of a
-// policy or flags, as an Argo CD Application has them.
+// findParameters finds the parameters in a list of names and values, as in an
+// Argo CD Application, that set parts of a policy or flags.
 func findParameters(list []any, path string) []enclosed {
 	set := map[string]any{}
 	for _, item := range list {
 		parameter, _ := item.(map[string]any)
 		if name, _ := parameter["name"].(string); parameter["value"] != nil || parameter["path"] != nil {
-			// A name without a dot is a key of values elsewhere.
+			// A name without a dot is a top-level key elsewhere.
 			set["."+name] = parameter["value"]
 		}
 	}
 	return findSettings(set, path)
 }
 
-// templated matches the key of a policy in a text that is not YAML before a template is
-// filled in.
+// templated matches the key of a policy in a text that is not YAML until its
+// template is filled in.
 var templated = regexp.MustCompile(`(?m)^[\s{"'-]*` + valuesKey + `["']?\s*:`)
 
 // enclosedInText finds policies in a text: a file, or a key and a file.
@@ -230,7 +232,7 @@ func enclosedInText(text, path string, depth int) []enclosed {
 			return found
 		}
 	}
-	var list any // as a patch is
+	var list any // like a patch
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
 		return nil
 	}
@@ -240,7 +242,7 @@ func enclosedInText(text, path string, depth int) []enclosed {
 	return findEnclosed(list, path, depth+1)
 }
 
-// enclosedInScript finds what a script, as a ConfigMap holds it, writes and runs.
+// enclosedInScript finds what a script in a ConfigMap writes and runs.
 func enclosedInScript(text, path string) (found []enclosed) {
 	if mentionsPolicy(text) {
 		found = append(found, enclosed{path: path, how: "write it to a file of its own"})
@@ -253,7 +255,8 @@ func enclosedInScript(text, path string) (found []enclosed) {
 	return found
 }
 
-// afterKey is the text behind "policy.yaml=", as literals of a generator have it.
+// afterKey returns the text after "policy.yaml=", as in the literals of a
+// generator.
 func afterKey(text string) string {
 	key, rest, ok := strings.Cut(text, "=")
 	if !ok || strings.ContainsAny(key, "\n:") {
@@ -262,10 +265,10 @@ func afterKey(text string) string {
 	return rest
 }
 
-// encodedIn are the fields in which objects have data in base64.
+// encodedIn are the fields with base64 data.
 var encodedIn = map[string]string{"Secret": "data", "ConfigMap": "binaryData"}
 
-// decoded returns those of encoded data that are text.
+// decoded returns the encoded data that is text.
 func decoded(data map[string]any) map[string]any {
 	texts := map[string]any{}
 	for key, value := range data {
@@ -277,8 +280,8 @@ func decoded(data map[string]any) map[string]any {
 	return texts
 }
 
-// enclosures are the findings for the policies inside a document that are not converted
-// there.
+// enclosures returns the findings for the policies inside a document that are
+// not converted there.
 func enclosures(object map[string]any) []finding {
 	name := objectName(object)
 	apiVersion, kind := typeOf(object)
@@ -296,10 +299,10 @@ func enclosures(object map[string]any) []finding {
 	return enclosuresOf(name, looked)
 }
 
-// valuesOfChart stands for the name of a document that has none.
+// valuesOfChart stands for the name of a document without one.
 const valuesOfChart = "values of a chart"
 
-// enclosuresOf are the findings inside a value that has a name in messages.
+// enclosuresOf returns the findings inside a value that has a name in messages.
 func enclosuresOf(name string, value any) (found []finding) {
 	for _, e := range findEnclosed(value, "", 0) {
 		object := name

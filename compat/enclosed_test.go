@@ -19,8 +19,8 @@ func indented(text string, by int) string {
 	return "|\n" + strings.Repeat(" ", by) + strings.Join(lines, "\n"+strings.Repeat(" ", by)) + "\n"
 }
 
-// A policy inside another document is found wherever it is: nobody is told that there
-// is none.
+// A policy inside another document is found wherever it is: nobody is told that
+// there is none.
 func TestEnclosedPoliciesAreFound(t *testing.T) {
 	const (
 		meta   = "metadata: {name: d, namespace: n}\n"
@@ -177,8 +177,8 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 	}
 }
 
-// What holds no policy is not taken for one: the schema of a policy, a text that names
-// the value.
+// What is not a policy is not mistaken for one: the schema of a policy, a text
+// that names the value.
 func TestNothingEnclosed(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {schema: {deschedulerPolicy: {type: object, properties: {a: {type: string}}}}}\n",
@@ -195,8 +195,9 @@ func TestNothingEnclosed(t *testing.T) {
 	}
 }
 
-// A flag that limits evictions is not just taken out: the field of the policy that takes
-// its place is named, with its value, also where a shell runs the command.
+// The notes do not just tell the user to remove a flag that limits evictions:
+// they name the field of the policy that replaces it, with its value, even if a
+// shell runs the command.
 func TestFlagsBecomeFields(t *testing.T) {
 	const shell = `put the command as ["/evenkeel", "run"] here, and the arguments of descheduler from the script behind it`
 	const unread = "not all of this can be read here: look yourself"
@@ -274,8 +275,8 @@ func TestFlagsBecomeFields(t *testing.T) {
 	}
 }
 
-// What runs descheduler is found in every place of a pod, whatever its image is called,
-// and in a patch, which has no image.
+// What runs descheduler is found anywhere in a pod, whatever its image is
+// called, and in a patch, which has no image.
 func TestWhereFlagsAreFound(t *testing.T) {
 	const limit, want = `args: [--node-selector, pool=a, --max-pods-to-evict-per-node=3]`, "`maxNoOfPodsToEvictPerNode: 3`"
 	containers := func(container string) string { return "{spec: {containers: [" + container + "]}}" }

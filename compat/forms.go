@@ -36,7 +36,7 @@ func Convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 	return &converted, errs
 }
 
-// evictNothing keeps a policy of a system that did not evict from doing so.
+// evictNothing keeps the policy of a system that did not evict from evicting.
 func evictNothing(converted *policy.Conversion) {
 	converted.Object["eviction"] = map[string]any{"defaultProfile": false}
 	converted.Add("eviction.defaultProfile", "the earlier system evicted nothing; to move pods by the lines of cpu and memory, set true or add a DeschedulerPolicy")
@@ -67,7 +67,7 @@ func typeOf(object map[string]any) (apiVersion, kind string) {
 	return apiVersion, kind
 }
 
-// policyKinds are the kinds that Load takes, of any version: Load reports
+// policyKinds are the kinds that Load accepts, of any version: Load reports
 // versions that it does not know.
 var policyKinds = map[string]string{
 	policy.LoadPolicyKind:    "evenkeel.io/",

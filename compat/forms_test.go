@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// A mistake in a document of an earlier form is told by the names of that form.
+// A mistake in a document of a legacy format is reported with the names of that
+// format.
 func TestLoadNamesMistakesOfAnEarlierForm(t *testing.T) {
 	const file = "testdata/invalid/descheduler-v1alpha1"
 	data, err := os.ReadFile(file + ".yaml")

@@ -22,8 +22,8 @@ func isManifest(object map[string]any) bool {
 	return apiVersion != "" && kind != "" && (meta || items && strings.HasSuffix(kind, "List"))
 }
 
-// finding is one task in a manifest: converting a text, or marking what has to
-// be changed by hand.
+// finding is one task in a manifest: converting a text, or marking what must be
+// changed by hand.
 type finding struct {
 	// object names the object in messages.
 	object string
@@ -34,7 +34,7 @@ type finding struct {
 	// marks say what to change; notes say the same in messages.
 	marks []edit
 	notes []policy.Note
-	// enclosed says that it is a policy inside, which the notes say how to take out.
+	// enclosed means that a policy is inside, and the notes say how to extract it.
 	enclosed bool
 }
 
@@ -49,7 +49,7 @@ func findIn(object map[string]any, path []string) []finding {
 			inner, ok := item.(map[string]any)
 			switch at := []string{"items", strconv.Itoa(i)}; {
 			case !ok:
-			case isPolicy(inner) || len(path) > 0: // a list in a list as well
+			case isPolicy(inner) || len(path) > 0: // also a list in a list
 				found = append(found, enclosuresOf(shorten(kind), map[string]any{fmt.Sprintf("items[%d]", i): inner})...)
 			case isManifest(inner):
 				found = append(found, findIn(inner, at)...)
@@ -64,7 +64,7 @@ func findIn(object map[string]any, path []string) []finding {
 	return append(findPrograms(object, path), enclosures(object)...)
 }
 
-// withoutPolicies is an object without the texts that findTexts finds.
+// withoutPolicies returns an object without the texts that findTexts finds.
 func withoutPolicies(object map[string]any, field string) map[string]any {
 	data, _ := object[field].(map[string]any)
 	without, others := maps.Clone(object), map[string]any{}
@@ -92,8 +92,9 @@ func findTexts(object map[string]any, path []string) (found []finding) {
 	return found
 }
 
-// mentioned matches text that is meant as a policy, readable or not. Other projects
-// have a kind Policy as well, so kube-scheduler's needs one of its fields.
+// mentioned matches text that is meant as a policy, readable or not. Other
+// projects also have a kind Policy, so kube-scheduler's is recognized by its
+// fields.
 var (
 	mentioned   = regexp.MustCompile(`(?m)(^|[{,])\s*["']?(kind["']?\s*:\s*["']?(LoadPolicy|DeschedulerPolicy|KubeDescheduler|DynamicSchedulerPolicy|KubeSchedulerConfiguration)\b|Rulename["']?\s*:)`)
 	ofScheduler = []*regexp.Regexp{
@@ -108,8 +109,8 @@ func mentionsPolicy(text string) bool {
 }
 
 // holdsPolicy reports whether to convert a value. That includes unreadable text
-// that is meant as a policy, so that its mistake is reported. A script that writes a
-// policy is no such text.
+// that is meant as a policy, so that its mistake is reported. A script that
+// writes a policy is not converted.
 func holdsPolicy(text string) bool {
 	parts, err := policy.ReadParts("", []byte(text))
 	if err != nil {
@@ -148,7 +149,7 @@ func findPrograms(object map[string]any, path []string) []finding {
 	return []finding{found}
 }
 
-// podSpec returns the spec of the pods that an object makes, and its path.
+// podSpec returns the spec of the pods that an object creates, and its path.
 func podSpec(object map[string]any) (spec map[string]any, path []string) {
 	switch object["kind"] {
 	case "CronJob":

@@ -71,7 +71,7 @@ func TestEveryFormInsideOfAConfigMap(t *testing.T) {
 	}
 }
 
-// A List is what `kubectl get -o yaml` gives for several objects.
+// A List is what `kubectl get -o yaml` prints for several objects.
 func TestListsAndJSON(t *testing.T) {
 	list := `{"apiVersion": "v1", "kind": "List", "items": [
   {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
@@ -184,8 +184,8 @@ func TestOtherManifestsStayByteByByte(t *testing.T) {
 	}
 }
 
-// Values that share an anchor are converted each; where that would change what
-// else points there, it is an error and not a changed file.
+// Values that share an anchor are each converted; if that would change other
+// uses of the anchor, it is an error and the file stays.
 func TestSharedValues(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\n"
 	result := mustConvert(t, head+"metadata: {name: a}\ndata:\n  a: &p |\n"+indent(rules)+"  b: *p\n")

@@ -2,7 +2,7 @@ package compat
 
 import "fmt"
 
-// place is where a stream of documents is in a file: the entry of a manifest
+// place is where in a file a stream of documents is: the entry of a manifest
 // that holds it; empty for the file itself.
 type place string
 

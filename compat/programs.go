@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// program describes what replaces a program of a legacy system.
+// program describes the replacement of a program of a legacy system.
 type program struct {
-	// binaries and images are its names, without those that other programs
-	// share.
+	// binaries and images are its names, without those that other programs share.
 	binaries, images []string
 	// image says what replaces its image; command replaces its binary.
 	image, command string
@@ -20,7 +19,7 @@ type program struct {
 	flags []string
 }
 
-// The images that replace others.
+// The replacements of images.
 const (
 	ourImage       = "put the image of deploy/Dockerfile here"
 	schedulerImage = "put the image that deploy/Dockerfile makes with --target kube-scheduler here"
@@ -67,7 +66,7 @@ var RunFlags = []string{
 }
 
 // programOf returns the legacy program that a container runs; nil for any
-// other. A patch may leave out the image.
+// other. A patch may omit the image.
 func programOf(container map[string]any) *program {
 	image, given := container["image"].(string)
 	image = strings.ToLower(imageName(image))
@@ -93,14 +92,14 @@ func (p *program) runs(words []string) bool {
 	return found.at >= 0 || found.script && (len(found.args) > 0 || !found.unsure)
 }
 
-// isRunBy reports whether a word is a text that runs a program, as interpreters and
-// su take one. It is in a language that is not read here.
+// isRunBy reports whether a word is a text that runs a program, such as the
+// argument of an interpreter or of su. Its language is not parsed here.
 func (p *program) isRunBy(word string) bool {
 	return !strings.HasPrefix(word, "-") && strings.ContainsAny(word, " \t\n(;") &&
 		slices.ContainsFunc(p.binaries, func(name string) bool { return strings.Contains(word, name) })
 }
 
-// isLimit tells a flag that only descheduler has.
+// isLimit recognizes a flag that only descheduler has.
 func isLimit(word string) bool {
 	flag, _, _ := flagOf(word)
 	_, known := successors[flag]
@@ -132,7 +131,7 @@ func (p *program) marks(container map[string]any) (marks []mark) {
 	}
 	words := slices.Concat(command, args)
 	found := callOf(words, p.binaries, 0)
-	if len(words) == 0 || len(command) == 0 && strings.HasPrefix(words[0], "-") { // the image names the program
+	if len(words) == 0 || len(command) == 0 && strings.HasPrefix(words[0], "-") { // the program comes from the image
 		found = call{at: -1, args: words}
 	} else if found.at < 0 && !found.script && slices.ContainsFunc(words, p.isRunBy) {
 		found = call{at: -1, script: true, unsure: true}
@@ -161,7 +160,7 @@ func (p *program) marks(container map[string]any) (marks []mark) {
 	return marks
 }
 
-// successor is the field of a policy that takes the place of a flag.
+// successor is the field of a policy that replaces a flag.
 type successor struct {
 	field, of string
 	boolean   bool
@@ -172,7 +171,7 @@ const (
 	evictorArgs = "among the args of DefaultEvictor"
 )
 
-// successors are those of flags that earlier releases of descheduler had.
+// successors are those of the flags of earlier descheduler releases.
 var successors = map[string]successor{
 	"node-selector":                   {"nodeSelector", topLevel, false},
 	"max-pods-to-evict-per-node":      {"maxNoOfPodsToEvictPerNode", topLevel, false},
@@ -186,7 +185,7 @@ var successors = map[string]successor{
 	"node-fit":                        {"nodeFit", evictorArgs, true},
 }
 
-// advice says what to do about the flags among words that the successor of a program
+// advice says what to do about flags among words that the program's successor
 // does not accept: a flag that limits evictions becomes a field of the policy.
 func (p *program) advice(words []string) (advice []string) {
 	if p.flags == nil {
@@ -221,7 +220,7 @@ func (p *program) advice(words []string) (advice []string) {
 	return advice
 }
 
-// flagOf takes a word apart; the flag is empty if it is none.
+// flagOf parses a word; the flag is empty if the word is not one.
 func flagOf(word string) (flag, value string, given bool) {
 	name, dashed := strings.CutPrefix(word, "-")
 	if level, short := strings.CutPrefix(name, "v"); dashed && short && level != "" && strings.Trim(level, "0123456789") == "" {
@@ -251,10 +250,10 @@ func (s successor) words(flag, value string, given bool) string {
 	return fmt.Sprintf("replace --%s with `%s: %s` %s", flag, s.field, value, s.of)
 }
 
-// negative numbers limit nothing, as 0 does.
+// negative numbers limit nothing, like 0.
 var negative = regexp.MustCompile(`^-[0-9]+$`)
 
-// unquoted are values that YAML takes without quotes.
+// unquoted are values that need no quotes in YAML.
 var unquoted = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./=!()<>, -]*$`)
 
 // texts returns the strings of a list.

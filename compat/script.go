@@ -8,9 +8,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Containers run a program directly, through others such as tini and env, or from the
-// script of a shell. What is read here is what they say for certain: of anything else
-// a person has to judge.
+// Containers run a program directly, through others such as tini and env, or
+// from the script of a shell. Only what is certain is read here: anything else
+// must be checked by a person.
 
 var (
 	// shells run the text behind -c.
@@ -20,7 +20,7 @@ var (
 		"exec", "env", "command", "nohup", "nice", "ionice", "time", "timeout", "setsid", "stdbuf", "sudo", "su", "su-exec", "gosu",
 		"chroot", "busybox", "tini", "tini-static", "dumb-init", "catatonit", xargs,
 	}
-	// unreadable are commands that change what others mean.
+	// unreadable are commands that change the meaning of others.
 	unreadable = []string{"eval", "set", "shift", "alias", "source", "."}
 )
 
@@ -29,16 +29,17 @@ const xargs = "xargs"
 
 // call is how a list of words runs a program.
 type call struct {
-	// at is where the program is; -1 if it is not found, or is inside a script.
+	// at is the position of the program; -1 if it is not found, or is inside a
+	// script.
 	at   int
 	args []string
-	// script says that a shell runs it.
+	// script means that a shell runs it.
 	script bool
-	// unsure says that a person has to read the words.
+	// unsure means that a person must check the words.
 	unsure bool
 }
 
-// deepest bounds how many shells and wrappers are in one another.
+// deepest bounds the nesting of shells and wrappers.
 const deepest = 5
 
 // callOf finds a program among words that are run as a command.
@@ -100,14 +101,15 @@ func callOfShell(words, binaries []string, depth int) call {
 	return found
 }
 
-// parameters are what follows a script. Each is put in only once, so that a script
-// cannot make much of little; the others stay as they are written.
+// parameters are the arguments after a script. Each is substituted only once,
+// so that a script cannot grow without limit; further uses stay as they are
+// written.
 type parameters struct {
 	words       []string
 	first, rest bool // put in
 }
 
-// in puts parameters into a command.
+// in substitutes parameters in a command.
 func (p *parameters) in(command []string) (words []string) {
 	for _, word := range command {
 		switch {
@@ -124,8 +126,8 @@ func (p *parameters) in(command []string) (words []string) {
 	return words
 }
 
-// longest bounds the scripts that are parsed: the parser recurses, and a stack that
-// is too deep would end the process.
+// longest bounds the length of parsed scripts: the parser recurses, and a stack
+// overflow would end the process.
 const longest = 8 << 10
 
 // commandsOf returns the commands of a script, as words. It is not ok if anything in
@@ -162,7 +164,7 @@ func commandsOf(script string) (commands [][]string, ok bool) {
 	return commands, ok
 }
 
-// linesOf takes a script for one command a line.
+// linesOf treats each line of a script as a command.
 func linesOf(script string) (commands [][]string) {
 	for line := range strings.Lines(script) {
 		if words := strings.Fields(line); len(words) > 0 {
@@ -172,11 +174,11 @@ func linesOf(script string) (commands [][]string) {
 	return commands
 }
 
-// wordOf returns a word without its quotes, and whether it is this word for certain,
-// apart from the parameters in it.
+// wordOf returns a word without its quotes, and whether it certainly is this
+// word, apart from the parameters in it.
 func wordOf(word *syntax.Word, script string) (text string, plain bool) {
 	var b strings.Builder
-	plain = !syntax.SplitBraces(&syntax.Word{Parts: word.Parts}) // bash makes several words of {a,b}
+	plain = !syntax.SplitBraces(&syntax.Word{Parts: word.Parts}) // bash expands {a,b} to several words
 	end := uint(len(script))
 	var add func(parts []syntax.WordPart, quoted bool)
 	add = func(parts []syntax.WordPart, quoted bool) {

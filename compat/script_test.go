@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// What a script runs is read as a shell would read it. Whatever may change that
-// makes it unsure.
+// A script is read as a shell would read it. Anything that may change what it
+// runs makes the result unsure.
 func TestScripts(t *testing.T) {
 	const most = "--max-pods-to-evict-per-node=3"
 	for name, tc := range map[string]struct {
@@ -76,7 +76,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// A script of any depth and length is read soon, and ends no process.
+// A script of any depth and length is read quickly, and never ends the process.
 func TestDeepScripts(t *testing.T) {
 	for _, length := range []int{longest, 1 << 20} {
 		for _, opener := range []string{

@@ -15,13 +15,13 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// converter gathers the results for one file.
+// converter collects the results for one file.
 type converter struct {
 	fileName string
 	kinds    source.Kinds
 	result   rewritten.File
 	problems []string
-	values   int // of manifests that hold policies
+	values   int // of manifests with policies
 }
 
 // stream returns the documents of a file, or of a value in it, in the current
@@ -60,8 +60,9 @@ func (c *converter) stream(at place, data []byte) []byte {
 	return out.Bytes()
 }
 
-// patch reports what a file that is a list sets, as patches for kustomize are. It
-// reports false for any other file, and for a list without anything of a policy.
+// patch reports what a file that is a list sets, like kustomize patches. It
+// returns false for any other file, and for a list without any part of a
+// policy.
 func (c *converter) patch(data []byte) bool {
 	var list []any
 	if len(data) > policy.MaxFileBytes || yaml.Unmarshal(data, &list) != nil {
@@ -156,7 +157,7 @@ func (s *stream) policy(part policy.Part) []byte {
 	return text
 }
 
-// remember keeps an unconverted policy, on its original lines.
+// remember stores an unconverted policy, on its original lines.
 func (s *stream) remember(part policy.Part) {
 	if s.lines > 0 {
 		s.originals.WriteString("---\n")
@@ -177,7 +178,7 @@ func (s *stream) remember(part policy.Part) {
 // millisecond.
 const maxValues = 100
 
-// manifest converts the policies inside a manifest and marks what has to be
+// manifest converts the policies inside a manifest and marks what must be
 // changed by hand.
 func (s *stream) manifest(part policy.Part) []byte {
 	var found []finding
@@ -201,7 +202,7 @@ func (s *stream) manifest(part policy.Part) []byte {
 	return text
 }
 
-// edits are the changes for a finding in its manifest.
+// edits returns the changes for a finding in its manifest.
 func (s *stream) edits(part policy.Part, found *finding) []edit {
 	if found.enclosed {
 		s.report(part, found.object, rewritten.Enclosed, found.notes...)
@@ -225,7 +226,7 @@ func (s *stream) edits(part policy.Part, found *finding) []edit {
 	return []edit{{path: found.path, value: &converted}}
 }
 
-// other converts a document that is not a file of Evenkeel's.
+// other converts a document that is not a file of Evenkeel.
 func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 	doc, errs := convert(part.Object)
 	if len(errs) > 0 {

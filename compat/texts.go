@@ -12,7 +12,7 @@ import (
 const Help = "a DeschedulerPolicy of v1alpha1, OpenShift's KubeDescheduler, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
 	"or its KubeSchedulerConfiguration of a beta version"
 
-// expected names what a file may hold, for messages.
+// expected names what a file may contain, for messages.
 const expected = "a DeschedulerPolicy (descheduler/v1alpha1 or v1alpha2), a LoadPolicy (" + policy.GroupVersion + "), " +
 	"a KubeDescheduler (operator.openshift.io/v1), " +
 	"a DynamicSchedulerPolicy (scheduler.policy.crane.io/v1alpha1), rules of dynamicScheduler (Rulename), " +
@@ -67,7 +67,7 @@ func problemsOf(err error) []string {
 	return []string{err.Error()}
 }
 
-// shorten reduces a text to one readable line.
+// shorten shortens a text to one readable line.
 func shorten(text string) string {
 	const most = 100
 	if runes := []rune(text); len(runes) > most {

@@ -68,7 +68,7 @@ func nodeOf(value any) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	case json.Number:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}
-	default: // bool, and numbers that a converter made itself
+	default: // bool, and numbers that a converter created
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
 	}
 }

@@ -1,13 +1,14 @@
 // Package crane converts a DynamicSchedulerPolicy, which crane-scheduler and
 // crane-scheduler-plus read, into the current format: annotations as the source
 // of usage, predicates and priorities as scoring by measured windows, the hot
-// value as it is, and new lines at its predicates. It decides what the policy
-// means here; annotations, scores and refusals work as in any other policy.
+// value unchanged, and new lines at its predicates. It decides only what the
+// policy means in the current format; annotations, scores and rejections work
+// as in any other policy.
 //
 // Invariants:
 //   - Limits are all fractions or all percentages; the annotations use the same
 //     unit.
-//   - No planned move ends where a predicate would refuse the pod.
+//   - - No planned move ends where a predicate would reject the pod.
 package crane
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// Format names what this package converts.
+// Format names the converted format.
 const Format = "scheduler.policy.crane.io/v1alpha1"
 
 // message is what kube-scheduler reports for a node above a limit. Crane's own
@@ -52,7 +53,7 @@ func (c *conversion) convert() {
 		"annotations are read and not written: keep crane-scheduler-controller, or enable this with Prometheus or another source before Annotations")
 }
 
-// source is the annotations that Crane's controller writes.
+// source returns the annotations that Crane's controller writes.
 func (c *conversion) source() map[string]any {
 	const at = "usage.sources[0].annotations"
 	unit := c.in.Spec.unit()

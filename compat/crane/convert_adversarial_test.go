@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// place begins a problem whose place in the file is known.
+// place matches the beginning of a problem whose place in the file is known.
 var place = regexp.MustCompile("^line [0-9]+, column [0-9]+: ")
 
 // Every mistake is one line with the file, the field, the value and what is
@@ -128,7 +128,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// What is no document at all is refused before anybody looks at what it means.
+// What is not a document at all is rejected before its meaning is considered.
 func TestFilesOfAWrongNature(t *testing.T) {
 	bomb := head + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 8 {

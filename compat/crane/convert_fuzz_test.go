@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Whatever follows a policy's head, it is refused as the user's mistake or it
-// means a policy that loads again.
+// Whatever follows the head of a policy, it is either rejected as the user's
+// mistake or becomes a policy that can be loaded.
 func FuzzConvert(f *testing.F) {
 	f.Add(whole("0.65", "0.75")[len(head):])
 	f.Add(whole("65", "75")[len(head):])

@@ -20,7 +20,7 @@ import (
 
 const head = "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\n"
 
-// whole is a policy with all that Crane's own has, its limits in a unit.
+// whole is a policy with everything in Crane's own, its limits in a unit.
 func whole(limit5m, limit1h string) string {
 	return head + `spec:
   syncPolicy:
@@ -94,8 +94,8 @@ func load(t *testing.T, text string) *policy.File {
 	return file
 }
 
-// A policy of Crane's stands where a LoadPolicy does and means what one in the
-// current format means.
+// One of Crane's policies may replace a LoadPolicy and means what its
+// equivalent in the current format means.
 func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	cases := map[string]struct{ text, unit string }{
 		"crane-scheduler: limits are fractions":        {whole("0.65", "0.75"), "fraction"},
@@ -115,8 +115,7 @@ func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	}
 }
 
-// The policy of the text about crane-scheduler-plus, which stands there on one
-// line, is the one above.
+// The one-line policy in the text about crane-scheduler-plus is the one above.
 func TestPolicyOfTheText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "crane-scheduler-plus.md"))
 	_, text, _ = strings.Cut(text, head[:strings.Index(head, "\n")])
@@ -133,7 +132,7 @@ func TestPolicyOfTheText(t *testing.T) {
 	}
 }
 
-// noted reports whether a note about a field holds a text, and whether it is
+// noted reports whether a note about a field contains a text, and whether it is
 // about a loss.
 func noted(file *policy.File, field, text string) (found, lossy bool) {
 	for _, note := range file.Converted[0].Notes {
@@ -144,7 +143,7 @@ func noted(file *policy.File, field, text string) (found, lossy bool) {
 	return false, false
 }
 
-// What Crane passes over is passed over, and said.
+// What Crane ignores is ignored with a note.
 func TestWhatCranePassesOver(t *testing.T) {
 	cases := map[string]struct {
 		spec                   string
@@ -223,7 +222,8 @@ func TestWhatCranePassesOver(t *testing.T) {
 	}
 }
 
-// Two metrics of one window can have two periods, which are one here.
+// Two metrics of one window may have different periods, but the current format
+// has only one.
 func TestTheLongerPeriodCounts(t *testing.T) {
 	file := load(t, head+"spec: {syncPolicy: [{name: mem_usage_avg_5m, period: 10m}, {name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 1h}]}\n")
 	avg5m, max1h := usage.Avg5m, usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
@@ -239,7 +239,7 @@ func TestTheLongerPeriodCounts(t *testing.T) {
 	}
 }
 
-// Every field that a note is about is in the converted document.
+// Every field that a note is about exists in the converted document.
 func TestNotesAreAboutFieldsThatThereAre(t *testing.T) {
 	converted := load(t, whole("0.65", "0.75")).Converted[0]
 	text, err := yaml.Marshal(converted.Object)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// gapPercent is how far the evict line is above the reject line, and
-	// minGapPercent the least that it may be.
+	// gapPercent is how far the evict line is above the reject line; minGapPercent
+	// is the minimum.
 	gapPercent    = 5
 	minGapPercent = 3
 	// coolPercent is how far below the leave line a node counts as cool.
@@ -24,7 +24,7 @@ type limit struct {
 	percent float64
 }
 
-// limits are the predicates that Crane applies.
+// limits returns the predicates that Crane applies.
 func (c *conversion) limits() []limit {
 	var limits []limit
 	for i, given := range c.in.Spec.Predicate {
@@ -40,7 +40,7 @@ func (c *conversion) limits() []limit {
 	return limits
 }
 
-// inPercent undoes the rounding error of multiplying: 0.29 is 29.
+// inPercent corrects the rounding error of the multiplication: 0.29 becomes 29.
 func inPercent(limit float64) float64 {
 	if unitOf(limit) == fraction {
 		limit *= 100
@@ -57,8 +57,8 @@ func measuredLimits(limits []limit) []any {
 	return list
 }
 
-// lines are the lines for planned moves. Only metrics with a limit are judged;
-// without any limit, the synced metrics get the default lines.
+// lines returns the lines for planned moves. Only metrics with a limit are
+// judged; without any limit, the synced metrics get the default lines.
 func (c *conversion) lines(limits []limit) map[string]any {
 	lines := map[string]any{}
 	for _, name := range []string{"cpu", "memory"} {
@@ -79,7 +79,7 @@ func (c *conversion) lines(limits []limit) map[string]any {
 	return lines
 }
 
-// linesOf puts the reject lines of a metric at its limits, and the others
+// linesOf sets the reject lines of a metric to its limits, and the others
 // around them. The lowest limit bounds low and leave, because those apply to
 // every window.
 func linesOf(limits []limit) map[string]any {

@@ -47,7 +47,7 @@ const avg5m = "avg_5m"
 // metric is what an annotation of Crane reports.
 type metric struct{ name, window string }
 
-// metrics are all that Crane knows, by annotation.
+// metrics are all those that Crane knows, by annotation.
 var metrics = map[string]metric{
 	"cpu_usage_avg_5m":     {"cpu", avg5m},
 	"cpu_usage_max_avg_1h": {"cpu", "max_avg_1h"},
@@ -91,7 +91,8 @@ func unitOf(limit float64) unit {
 	return fraction
 }
 
-// unit is that of the first limit; validate checked that the others agree.
+// unit returns the unit of the first limit; validate checked that the others
+// agree.
 func (s *spec) unit() unit {
 	for _, p := range s.Predicate {
 		if p.MaxLimitPercent > 0 {

@@ -12,15 +12,15 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// The bounds of a policy's values; Crane has none, and divides by a count of
-// zero.
+// The bounds of a policy's values; Crane has none, and divides by a count that
+// may be zero.
 const (
 	leastPeriod, mostPeriod = 10 * time.Second, 24 * time.Hour
 	mostWeight              = 1000
 )
 
 func (s *spec) validate(path *field.Path) field.ErrorList {
-	// Longer lists would yield more mistakes than anybody reads.
+	// Longer lists could yield more mistakes than anybody reads.
 	errs := slices.Concat(
 		notMore(path.Child("syncPolicy"), len(s.SyncPolicy)),
 		notMore(path.Child("predicate"), len(s.Predicate)),
@@ -56,8 +56,8 @@ func (s *spec) validateSync(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validatePredicates checks that all limits are in one unit: 0.65 next to 75 is
-// a mistake, and nothing says which is wrong.
+// validatePredicates checks that all limits have the same unit: 0.65 beside 75
+// is a mistake, and it is unclear which one is wrong.
 func (s *spec) validatePredicates(path *field.Path) field.ErrorList {
 	errs := known(path, s.Predicate, func(p predicate) string { return p.Name })
 	first := slices.IndexFunc(s.Predicate, func(p predicate) bool { return p.MaxLimitPercent > 0 })
@@ -87,7 +87,7 @@ func (s *spec) validatePriorities(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// known checks that a list names only metrics of Crane's, each once.
+// known checks that a list names only Crane's metrics, each once.
 func known[T any](path *field.Path, list []T, name func(T) string) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}

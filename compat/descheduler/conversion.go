@@ -12,7 +12,7 @@ const evictor = "DefaultEvictor"
 // conversion is one document being converted.
 type conversion struct {
 	in       document
-	raw      map[string]any // in, as in the file
+	raw      map[string]any // the input, as in the file
 	out      policy.Conversion
 	profiles []any
 	errs     field.ErrorList
@@ -27,7 +27,7 @@ func take(to, from map[string]any, names ...string) {
 	}
 }
 
-// within returns the mapping that a field holds; empty if there is none.
+// within returns the mapping in a field; empty if there is none.
 func within(object map[string]any, names ...string) map[string]any {
 	for _, name := range names {
 		object, _ = object[name].(map[string]any)
@@ -69,11 +69,11 @@ type kind struct {
 	name, point string
 	// classic strategies existed from the beginning.
 	classic bool
-	// neverFits says that the strategy never checked whether a pod fits
+	// neverFits means that the strategy never checked whether a pod fits
 	// elsewhere.
 	neverFits bool
 	// params are those that it reads besides the common ones.
 	params []string
-	// args makes its plugin's arguments.
+	// args creates its plugin's arguments.
 	args func(c *conversion, s *subject) map[string]any
 }

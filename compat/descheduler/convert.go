@@ -25,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// Format names what this package converts.
+// Format names the converted format.
 const Format = "descheduler/v1alpha1"
 
 // Convert returns the document in the current format, or all its mistakes.
@@ -48,8 +48,8 @@ var unread = []struct{ within, name, instead string }{
 	{"podsHavingTooManyRestarts", "podRestartThresholds", "the field is podRestartThreshold"},
 }
 
-// dropUnread removes those fields. descheduler ignored them, as it did all fields
-// that it did not know; others are refused here, because most are typing errors.
+// dropUnread removes those fields. descheduler ignored them, like all unknown
+// fields; others are rejected here, because most are typing errors.
 func (c *conversion) dropUnread() {
 	strategies := within(c.raw, "strategies")
 	for _, name := range slices.Sorted(maps.Keys(strategies)) {
@@ -91,7 +91,7 @@ func (c *conversion) convert() {
 	c.out.Object["profiles"] = c.profiles
 }
 
-// noteWhole adds the notes about no single strategy.
+// noteWhole adds the notes that are not about a single strategy.
 func (c *conversion) noteWhole() {
 	c.out.Add("", "evictions by descheduler's own plugins, too, keep to the LoadPolicy's budgets, cooldowns and breaker")
 	var absent []string

@@ -138,8 +138,8 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// Whatever a document holds, it is refused or becomes one that JSON can hold
-// and that leaves the original as it was.
+// Any document is either rejected or becomes one that JSON can express, and the
+// original stays unchanged.
 func FuzzConvert(f *testing.F) {
 	f.Add([]byte("strategies: {RemoveDuplicates: {enabled: true, params: {namespaces: {include: [a]}}}}"))
 	f.Add([]byte("strategies: {LowNodeUtilization: {enabled: true, params: {nodeResourceUtilizationThresholds: {thresholds: {cpu: 1}, targetThresholds: {pods: 2}}}}}"))

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// parse returns a document as policy.Load hands it over.
+// parse returns a document as policy.Load passes it on.
 func parse(t *testing.T, text string) map[string]any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -38,15 +38,15 @@ func converted(t *testing.T, text string) policy.Conversion {
 	return out
 }
 
-// one is what a policy with one enabled strategy becomes.
+// one returns the conversion of a policy with one enabled strategy.
 func one(name, point, evictorArgs, args string) string {
 	return "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: strategy-" + name +
 		"-profile\n  pluginConfig:\n  - {name: DefaultEvictor, args: {" + evictorArgs + "}}\n  - {name: " + name +
 		", args: {" + args + "}}\n  plugins: {" + point + ": {enabled: [" + name + "]}}\n"
 }
 
-// Each case gives every parameter that a strategy looks at, with a value that
-// is not its default.
+// Each case sets every parameter that a strategy reads to a value that is not
+// its default.
 func TestEachStrategyKeepsEveryParameter(t *testing.T) {
 	const common = ", thresholdPriority: 1000, nodeFit: true"
 	const evictorArgs = "priorityThreshold: {value: 1000}, nodeFit: true"
@@ -176,8 +176,8 @@ func TestNothingEnabledEvictsNothing(t *testing.T) {
 	}
 }
 
-// A resource that one of the two maps leaves out was filled in with 100%: no
-// node is over it, and none that is not over it keeps a node from being low.
+// A resource missing from one of the two maps was filled in with 100%: no node
+// exceeds it, and it keeps no node from being low.
 func TestAResourceThatOneMapLeavesOutLimitsNothing(t *testing.T) {
 	got := converted(t, `
 strategies:

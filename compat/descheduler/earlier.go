@@ -57,8 +57,8 @@ func (r *renewal) args(config map[string]any, path *field.Path) {
 	}
 }
 
-// softConstraints writes includeSoftConstraints as the kinds of constraints that
-// it stood for.
+// softConstraints replaces includeSoftConstraints with the kinds of constraints
+// that it stood for.
 func (r *renewal) softConstraints(args map[string]any, path *field.Path) {
 	const name = "includeSoftConstraints"
 	value, given := args[name]

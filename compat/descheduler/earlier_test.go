@@ -24,7 +24,7 @@ func profile(plugin, args, points string) string {
 		"  pluginConfig: [{name: " + plugin + ", args: " + args + "}]\n  plugins: " + points + "\n"
 }
 
-// Fields of earlier releases mean what they meant; what no release read is left
+// Fields of earlier releases keep their meaning; what no release read is left
 // out.
 func TestRenew(t *testing.T) {
 	const spread, high = "RemovePodsViolatingTopologySpreadConstraint", "HighNodeUtilization"
@@ -103,8 +103,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// The first place of a life time counts, and fields that only descheduler's
-// documentation ever had are left out.
+// A lifetime in its original position counts, and fields that only
+// descheduler's documentation ever had are left out.
 func TestFieldsOfTheFirstReleases(t *testing.T) {
 	cases := map[string]struct {
 		strategies string

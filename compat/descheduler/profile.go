@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// commonParams are the parameters that go into every strategy's evictor.
+// commonParams are the parameters that belong to every strategy's evictor.
 var commonParams = []string{"namespaces", "thresholdPriority", "thresholdPriorityClassName", "nodeFit"}
 
 // profile turns an enabled strategy into a profile.
@@ -61,7 +61,7 @@ func (c *conversion) noteUnused(s *subject) {
 	}
 }
 
-// empty reports whether a value means the same as none.
+// empty reports whether a value means the same as a missing one.
 func empty(value any) bool {
 	v := reflect.ValueOf(value)
 	switch v.Kind() {
@@ -74,7 +74,7 @@ func empty(value any) bool {
 	}
 }
 
-// evictorArgs are the arguments of the strategy's DefaultEvictor: the top
+// evictorArgs returns the arguments of the strategy's DefaultEvictor: the top
 // level's protections, and the strategy's own threshold and fit.
 func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
 	args := map[string]any{}
@@ -101,7 +101,7 @@ func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
 	return args
 }
 
-// protections are the top level's rules on which pods may be evicted.
+// protections returns the top level's rules on which pods may be evicted.
 func (c *conversion) protections(at string) map[string]any {
 	protections := map[string]any{}
 	for _, flag := range []struct {

@@ -2,7 +2,7 @@ package descheduler
 
 import "github.com/evenkeel/evenkeel/policy/check"
 
-// kinds are all strategies, in the order of their profiles.
+// kinds returns all strategies, in the order of their profiles.
 func kinds() []kind {
 	return []kind{
 		{name: "RemoveDuplicates", point: balance, classic: true, params: []string{"removeDuplicates"}, args: duplicatesArgs},
@@ -38,7 +38,7 @@ func duplicatesArgs(c *conversion, s *subject) map[string]any {
 	return args
 }
 
-// selectorArgs are those that most strategies take.
+// selectorArgs returns the arguments that most strategies take.
 func selectorArgs(_ *conversion, s *subject) map[string]any {
 	args := map[string]any{}
 	take(args, s.raw, "namespaces", "labelSelector")
@@ -78,8 +78,8 @@ func spreadArgs(c *conversion, s *subject) map[string]any {
 	return args
 }
 
-// constraintKinds are the kinds of spread constraints that includeSoftConstraints
-// stood for.
+// constraintKinds returns the kinds of spread constraints that
+// includeSoftConstraints stood for.
 func constraintKinds(soft bool) []any {
 	if soft {
 		return []any{"DoNotSchedule", "ScheduleAnyway"}

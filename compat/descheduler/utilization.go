@@ -20,7 +20,7 @@ func lowArgs(c *conversion, s *subject) map[string]any {
 	take(args, raw, "useDeviationThresholds", "targetThresholds")
 	c.checkPercents(path.Child("targetThresholds"), given.TargetThresholds, within(raw, "targetThresholds"))
 	if len(given.Thresholds) == 0 || len(given.TargetThresholds) == 0 {
-		return args // is reported already
+		return args // has been reported already
 	}
 	c.checkPairs(path, given)
 	if !given.UseDeviationThresholds {
@@ -38,7 +38,7 @@ func highArgs(c *conversion, s *subject) map[string]any {
 	return args
 }
 
-// utilizationArgs are the arguments that both utilization strategies share.
+// utilizationArgs returns the arguments that both utilization strategies share.
 func (c *conversion) utilizationArgs(s *subject) map[string]any {
 	given, raw := &s.params.NodeResourceUtilizationThresholds, within(s.raw, "nodeResourceUtilizationThresholds")
 	path := s.from.Child("nodeResourceUtilizationThresholds")

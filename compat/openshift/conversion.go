@@ -16,11 +16,11 @@ type conversion struct {
 	errs field.ErrorList
 }
 
-// protected are namespaces that the operator always leaves alone, besides those
-// whose names begin with openshift-.
+// protected are namespaces that the operator never touches, besides those whose
+// names begin with openshift-.
 var protected = []any{"kube-system", "hypershift", "openshift"}
 
-// namespaces are those whose pods a plugin may evict.
+// namespaces returns those whose pods a plugin may evict.
 func (c *conversion) namespaces() map[string]any {
 	if included := c.in.ProfileCustomizations.Namespaces.Included; len(included) > 0 {
 		return map[string]any{"include": texts(included)}
@@ -28,7 +28,7 @@ func (c *conversion) namespaces() map[string]any {
 	return c.others()
 }
 
-// others are those for plugins that cannot be told which to include.
+// others returns those for plugins that cannot be told which ones to include.
 func (c *conversion) others() map[string]any {
 	return map[string]any{"exclude": slices.Concat(protected, texts(c.in.ProfileCustomizations.Namespaces.Excluded))}
 }
@@ -41,8 +41,8 @@ func texts(names []string) []any {
 	return all
 }
 
-// limits are the most evictions of a cycle, in all and from one node; nil for no
-// limit. Few virtual machines are moved at a time where nothing else is said.
+// limits returns the most evictions of a cycle, in total and from one node; nil
+// for no limit. The default for virtual machines is low.
 func (c *conversion) limits() (total, node *int32) {
 	total, node = c.in.EvictionLimits.Total, c.in.EvictionLimits.Node
 	if c.migrates() {

@@ -1,13 +1,13 @@
-// Package openshift converts a KubeDescheduler, by which OpenShift's operator
-// runs the descheduler, into a DeschedulerPolicy: each profile with the plugins
-// and arguments that the operator gives it, and where nodes are judged by what
-// they use, RealUsageLowNodeUtilization in place of LowNodeUtilization with a
-// query. It decides what a profile means here; the plugins are descheduler's
-// and ours.
+// Package openshift converts a KubeDescheduler, which configures the
+// descheduler that OpenShift's operator runs, into a DeschedulerPolicy: each
+// profile with the plugins and arguments that the operator gives it, and where
+// nodes are judged by usage, RealUsageLowNodeUtilization instead of
+// LowNodeUtilization with a query. It decides only what a profile means here;
+// the plugins are descheduler's and Evenkeel's.
 //
 // Invariants:
 //   - A KubeDescheduler in mode Predictive, which is the default, evicts nothing.
-//   - No pod may be evicted that the operator would have protected, but for
+//   - - No pod may be evicted that the operator would have protected, except in
 //     namespaces that only the operator knows, which a note says.
 //
 // The rules are those of the operator's 5.4 (openshift/cluster-kube-descheduler-operator,
@@ -25,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// Format names what this package converts.
+// Format names the converted format.
 const Format = "KubeDescheduler of OpenShift"
 
 // Kind and Group are those of the documents.
@@ -65,7 +65,7 @@ func (c *conversion) convert() {
 	c.noteWhole()
 }
 
-// limit takes over the limits of a cycle.
+// limit converts the limits of a cycle.
 func (c *conversion) limit() {
 	total, node := c.limits()
 	if c.migrates() {
@@ -80,8 +80,8 @@ func (c *conversion) limit() {
 	}
 }
 
-// profile makes a profile of its plugins. In mode Predictive they are configured
-// and not enabled.
+// profile makes a profile of its plugins. In mode Predictive they are
+// configured but not enabled.
 func (c *conversion) profile(name string, plugins []plugin) map[string]any {
 	configs, enabled := []any{map[string]any{"name": "DefaultEvictor", "args": c.evictorArgs(name)}}, map[string][]any{}
 	for _, p := range plugins {
@@ -99,7 +99,7 @@ func (c *conversion) profile(name string, plugins []plugin) map[string]any {
 	return profile
 }
 
-// evictorArgs say which pods may be evicted at all.
+// evictorArgs returns which pods may be evicted at all.
 func (c *conversion) evictorArgs(profile string) map[string]any {
 	args, protections := map[string]any{}, map[string]any{}
 	local, claims := slices.Contains(c.in.Profiles, "EvictPodsWithLocalStorage"), slices.Contains(c.in.Profiles, "EvictPodsWithPVC")
@@ -125,7 +125,7 @@ func (c *conversion) evictorArgs(profile string) map[string]any {
 	return args
 }
 
-// noteWhole adds the notes about no single profile.
+// noteWhole adds the notes that are not about a single profile.
 func (c *conversion) noteWhole() {
 	if c.in.Mode != automatic {
 		c.out.Add("profiles", "mode is Predictive, or not given, so nothing is evicted: what it would run is configured and not enabled; "+

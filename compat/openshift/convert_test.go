@@ -25,7 +25,7 @@ func docOf(spec string) map[string]any {
 	return object
 }
 
-// convert returns what a spec becomes, with its notes as text.
+// convert returns the conversion of a spec, with its notes as text.
 func convert(t *testing.T, spec string) (object map[string]any, notes string) {
 	t.Helper()
 	converted, errs := Convert(docOf(spec))
@@ -39,7 +39,7 @@ func convert(t *testing.T, spec string) (object map[string]any, notes string) {
 	return converted.Object, b.String()
 }
 
-// profiles are what a spec's profiles become.
+// profiles returns the conversion of a spec's profiles.
 func profiles(t *testing.T, spec string) string {
 	t.Helper()
 	object, _ := convert(t, spec)
@@ -67,7 +67,7 @@ func normal(t *testing.T, text string) string {
 }
 
 // Each profile has the plugins and arguments that the operator gives it
-// (testdata/assets of its reconciler), but for what measures usage.
+// (testdata/assets of its reconciler), except those that measure usage.
 func TestEachProfile(t *testing.T) {
 	const claims = "{name: DefaultEvictor, args: {podProtections: {extraEnabled: [PodsWithPVC]}}}"
 	for name, tc := range map[string]struct{ spec, want string }{
@@ -154,7 +154,7 @@ func TestEachProfile(t *testing.T) {
 	}
 }
 
-// The operator's default mode only predicts: so no plugin is enabled then.
+// The operator's default mode only predicts, so no plugin is enabled in it.
 func TestPredictiveEvictsNothing(t *testing.T) {
 	for _, mode := range []string{"", "mode: Predictive\n"} {
 		object, notes := convert(t, mode+"profiles: [AffinityAndTaints, KubeVirtRelieveAndMigrate]")
@@ -168,7 +168,7 @@ func TestPredictiveEvictsNothing(t *testing.T) {
 	}
 }
 
-// Limits are the cycle's; virtual machines have some where none are given.
+// Limits apply to the cycle; virtual machines have default limits.
 func TestLimits(t *testing.T) {
 	for spec, want := range map[string]map[string]any{
 		"profiles: [AffinityAndTaints]":                                              {},
@@ -185,7 +185,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What is no longer done is said.
+// Notes say what is no longer done.
 func TestNotes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec string
@@ -210,7 +210,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Mistakes are told by their paths, all of them.
+// All mistakes are reported, with their paths.
 func TestMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, want string }{
 		"no profile":        {"mode: Automatic", "spec.profiles: Required value"},

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// ownQuery begins a query of the user's own, in place of a name.
+	// ownQuery begins the user's own query, instead of a name.
 	ownQuery   = "query:"
 	ioPressure = "PrometheusIOPSIPressure"
 
@@ -79,7 +79,7 @@ func longLifecycle(c *conversion, at string) []plugin {
 }
 
 // utilization is LowNodeUtilization: by requests, as descheduler has it, or by
-// what nodes use, as we do. These profiles never looked at
+// node usage, as Evenkeel does. These profiles never read
 // devDeviationThresholds.
 func (c *conversion) utilization(at string) plugin {
 	query := c.in.ProfileCustomizations.DevActualUtilizationProfile
@@ -93,8 +93,7 @@ func (c *conversion) utilization(at string) plugin {
 	return c.realUsage(at, query, thresholds, false)
 }
 
-// relieve moves pods by what nodes use, by default by how far they are from the
-// mean.
+// relieve moves pods by node usage, by default by the deviation from the mean.
 func relieve(c *conversion, at string) []plugin {
 	given := &c.in.ProfileCustomizations
 	query, thresholds, byMean := cmp.Or(given.DevActualUtilizationProfile, "PrometheusCPUMemoryCombinedProfile"), pair{0, 10}, true
@@ -111,8 +110,8 @@ func relieve(c *conversion, at string) []plugin {
 	return []plugin{c.realUsage(at, query, thresholds, byMean)}
 }
 
-// cooldown is what the LoadPolicy would say for the cooldown of migrations: by
-// default a quarter of an hour, doubled up to six.
+// cooldown returns the LoadPolicy's equivalent of the cooldown of migrations:
+// by default a quarter of an hour, doubled up to six hours.
 func (c *conversion) cooldown() string {
 	base, most := "15m", "6h"
 	if given := c.in.ProfileCustomizations.DevMigrationCooldown; given != nil {
@@ -124,7 +123,7 @@ func (c *conversion) cooldown() string {
 	return fmt.Sprintf("{always: %s, base: %[1]s, max: %s}", base, most)
 }
 
-// realUsage is our plugin by the lines of a query's resources.
+// realUsage is Evenkeel's plugin with the thresholds of a query's resources.
 func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) plugin {
 	resources := measured[query]
 	if resources == nil {
@@ -151,7 +150,7 @@ func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) p
 	return plugin{policy.DefaultStrategy, balance, args}
 }
 
-// thresholds are the arguments that both plugins have.
+// thresholds returns the arguments that both plugins have.
 func (c *conversion) thresholds(given pair, resources ...string) map[string]any {
 	low, high := map[string]any{}, map[string]any{}
 	for _, name := range resources {
@@ -160,7 +159,7 @@ func (c *conversion) thresholds(given pair, resources ...string) map[string]any 
 	return map[string]any{"thresholds": low, "targetThresholds": high, "evictableNamespaces": c.namespaces()}
 }
 
-// limited adds what one node may lose in a cycle.
+// limited adds the limit of a node in a cycle.
 func (c *conversion) limited(args map[string]any) map[string]any {
 	if _, node := c.limits(); node != nil {
 		args["evictionLimits"] = map[string]any{"node": policy.Number(float64(*node))}
@@ -168,7 +167,7 @@ func (c *conversion) limited(args map[string]any) map[string]any {
 	return args
 }
 
-// noteIncluded says which plugin cannot be told which namespaces to include.
+// noteIncluded notes a plugin that cannot be told which namespaces to include.
 func (c *conversion) noteIncluded(at, plugin string) {
 	if len(c.in.ProfileCustomizations.Namespaces.Included) > 0 {
 		c.out.Add(at, "namespaces.included says nothing to "+plugin+", as before: it leaves only protected namespaces alone")

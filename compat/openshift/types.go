@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// document is a KubeDescheduler. What says nothing of which pods are evicted is
-// accepted as it is: an object that was read from a cluster has it.
+// document is a KubeDescheduler. Fields that do not affect which pods are
+// evicted are accepted: an object read from a cluster has them.
 type document struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -59,11 +59,11 @@ const (
 	relieveAndMigrate = "KubeVirtRelieveAndMigrate"
 )
 
-// pair are the thresholds below which a node takes pods and above which it gives
-// some away, in percent or in points from the mean.
+// pair is a pair of thresholds, below which a node takes pods and above which
+// it gives some away, in percent or in points from the mean.
 type pair struct{ low, high float64 }
 
-// The pairs by the names that the operator gives them.
+// The pairs by the operator's names.
 var (
 	levels     = map[string]pair{"": {20, 50}, "Low": {10, 30}, "Medium": {20, 50}, "High": {40, 70}}
 	deviations = map[string]pair{
@@ -73,8 +73,8 @@ var (
 	compact = map[string]float64{"": 20, "Minimal": 10, "Modest": 20, "Moderate": 30}
 )
 
-// measured are the queries that the operator has names for, with the resources
-// by whose usage nodes are judged here.
+// measured are the operator's named queries, with the resources whose usage is
+// used for them here.
 var measured = map[string][]string{
 	"PrometheusCPUUsage":                    {"cpu"},
 	"PrometheusCPUPSIPressure":              {"cpu"},

@@ -10,14 +10,14 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// exclusive are profiles of which a document has one at most.
+// exclusive are profiles of which a document may have at most one.
 var exclusive = [][]string{
 	{"LifecycleAndUtilization", "LongLifecycle", "DevPreviewLongLifecycle", "CompactAndScale", relieveAndMigrate, "Dev" + relieveAndMigrate},
 	{"SoftTopologyAndDuplicates", "TopologyAndDuplicates"},
 	{"CompactAndScale", "TopologyAndDuplicates"},
 }
 
-// check notes all mistakes that the operator, too, refuses.
+// check reports all mistakes that the operator rejects, too.
 func (c *conversion) check() {
 	at := field.NewPath("spec")
 	if len(c.in.Profiles) == 0 {
@@ -81,19 +81,19 @@ func (c *conversion) checkCustomizations(at *field.Path) {
 	}
 }
 
-// oneOf notes a value that is none of those allowed. Left out, it has a default.
+// oneOf reports a value that is not allowed. An omitted one has a default.
 func (c *conversion) oneOf(path *field.Path, value string, allowed ...string) {
 	if value != "" {
 		c.errs = append(c.errs, check.OneOf(path, value, allowed...)...)
 	}
 }
 
-// names are those that may be written.
+// names returns the allowed names.
 func names[V any](of map[string]V) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool { return name == "" })
 }
 
-// known are the names of all profiles.
+// known returns the names of all profiles.
 func known() []string {
 	return append(names(makers), "EvictPodsWithLocalStorage", "EvictPodsWithPVC")
 }

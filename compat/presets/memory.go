@@ -12,10 +12,10 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// MemoryMessage is what kube-scheduler reports for a node that is kept out.
+// MemoryMessage is what kube-scheduler reports for a rejected node.
 const MemoryMessage = "node memory load high"
 
-// The names of the settings, as its users know them.
+// The names of the settings, as their users know them.
 const (
 	NameURL       = "prometheus_url"
 	NameMetric    = "prometheus_memory_metrics"
@@ -30,7 +30,7 @@ type Memory struct {
 	// Metric is the series or expression for a node's memory usage in percent,
 	// with the node's name in the label instance.
 	Metric string
-	// ThresholdPercent is the usage at which a node is kept out: above 0, at
+	// ThresholdPercent is the usage from which a node is rejected: above 0, at
 	// most 100.
 	ThresholdPercent float64
 }
@@ -74,7 +74,7 @@ func (s Memory) validate() field.ErrorList {
 	return errs
 }
 
-// usage is read once a minute, and is valid for three.
+// usage is read once a minute, and is valid for three minutes.
 func (s Memory) usage() map[string]any {
 	query := map[string]any{"unit": "percent", "expr": s.Metric}
 	return map[string]any{
@@ -87,14 +87,14 @@ func (s Memory) usage() map[string]any {
 }
 
 const (
-	// gapPercent is the least that policies require between reject and evict.
+	// gapPercent is the smallest distance that policies allow between reject and
+	// evict.
 	gapPercent = 3
 	// coolPercent is how far below the reject line a node counts as cool.
 	coolPercent = 20
 )
 
-// lines are around the threshold: no move is planned to a node that is kept
-// out.
+// lines are around the threshold: no move is planned to a rejected node.
 func (s Memory) lines() map[string]any {
 	reject := min(s.ThresholdPercent, 100-gapPercent)
 	low := reject - coolPercent
@@ -119,6 +119,6 @@ func (s Memory) measured() map[string]any {
 	}
 }
 
-// from is the threshold for usage that is not truncated to a whole percent
-// first, as it was there.
+// from is the threshold for usage that is not rounded down to a whole percent
+// first, as the extender did.
 func (s Memory) from() float64 { return math.Ceil(s.ThresholdPercent) }

@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// loadMemory makes a policy of settings, as a file would.
+// loadMemory loads settings as a policy, as if from a file.
 func loadMemory(t *testing.T, settings presets.Memory) *policy.LoadPolicy {
 	t.Helper()
 	preset, errs := settings.Preset()
@@ -67,8 +67,8 @@ func TestMemoryPreset(t *testing.T) {
 	}
 }
 
-// Every threshold makes a policy whose lines are in order and which judges
-// memory alone.
+// Every threshold gives a policy whose lines are in order and which judges only
+// memory.
 func TestMemoryPresetForEveryThreshold(t *testing.T) {
 	for _, threshold := range []float64{0.5, 1, 2, 19, 20, 21, 50, 80, 85.5, 96, 97, 97.5, 98, 99, 100} {
 		settings := presets.DefaultMemory()
@@ -80,14 +80,14 @@ func TestMemoryPresetForEveryThreshold(t *testing.T) {
 		if reject := *got.Lines[usage.Memory].Reject; reject > threshold {
 			t.Errorf("%v: moves are planned up to %v", threshold, reject)
 		}
-		// Usage was cut to a whole percent first: from 85.5 means from 86.
+		// Usage was rounded down to a whole percent first: from 85.5 means from 86.
 		if from := *got.Scoring.Measured.Limits[0].FromPercent; from != math.Ceil(threshold) {
 			t.Errorf("%v: kept out from %v", threshold, from)
 		}
 	}
 }
 
-// The defaults and names are those of the extender's own usage text.
+// The defaults and names are those in the extender's own usage text.
 func TestMemoryPresetKeepsToTheUsageText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "kube-scheduler-extender.md"))
 	defaults := presets.DefaultMemory()
@@ -143,7 +143,7 @@ func TestMemoryPresetRefuses(t *testing.T) {
 	}
 }
 
-// What the preset takes, the policy takes.
+// The policy accepts whatever the preset accepts.
 func FuzzMemoryPreset(f *testing.F) {
 	f.Add("http://127.0.0.1:9090", "HostMemoryUsagePercent", 80.0)
 	f.Add("https://[::1]:9090/a%20b", `max by (instance) (x{a="b"})`, 0.001)

@@ -19,7 +19,7 @@ const (
 // PluginNames returns the names of legacy plugins.
 func PluginNames() []string { return []string{Dynamic, MemRealUsage, CPURealUsage} }
 
-// PluginPolicy is the policy that a legacy plugin's args ask for: the file at a
+// PluginPolicy is the policy that a legacy plugin's args select: the file at a
 // path or, if that is empty, a preset.
 type PluginPolicy struct {
 	File   string

@@ -25,7 +25,7 @@ func Load(name string, preset policy.Conversion, kinds source.Kinds) (*policy.Fi
 	if err != nil {
 		return nil, "", err
 	}
-	file.Converted, file.DefaultProfile = append(file.Converted, preset), false // none of them evicted
+	file.Converted, file.DefaultProfile = append(file.Converted, preset), false // none of these systems evicted
 	return file, string(text), nil
 }
 

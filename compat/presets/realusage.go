@@ -57,8 +57,7 @@ const (
 	minObservation = 150
 )
 
-// Preset returns the LoadPolicy that the settings mean, or everything that is
-// wrong with them.
+// Preset returns the equivalent LoadPolicy, or all mistakes in the settings.
 func (s RealUsage) Preset() (policy.Conversion, field.ErrorList) {
 	document := policy.Conversion{Format: "MemRealUsage/CpuRealUsage settings"}
 	if errs := s.validate(); len(errs) > 0 {
@@ -77,7 +76,7 @@ func (s RealUsage) Preset() (policy.Conversion, field.ErrorList) {
 	return document, nil
 }
 
-// note adds notes about what is not as it was there.
+// note adds notes about the differences from the plugin.
 func (s RealUsage) note(document *policy.Conversion, interval, timeout int) {
 	if interval != s.IntervalSeconds {
 		document.Add("usage.sampleInterval", fmt.Sprintf("%s %d becomes %ds, the nearest that is allowed", nameInterval, s.IntervalSeconds, interval))
@@ -105,7 +104,7 @@ func (s RealUsage) validate() field.ErrorList {
 	return errs
 }
 
-// window is the only one that is recorded.
+// window is the only recorded window.
 const window = "avg_5m"
 
 func (s RealUsage) usage(interval, timeout int) map[string]any {
@@ -119,7 +118,7 @@ func (s RealUsage) usage(interval, timeout int) map[string]any {
 	}
 }
 
-// lines are out of reach of usual usage.
+// lines are beyond normal usage.
 func (s RealUsage) lines() map[string]any {
 	return map[string]any{s.metric(): map[string]any{
 		"low": policy.Number(77), "reject": policy.Number(97), "evict": policy.Number(100), "leave": policy.Number(97),

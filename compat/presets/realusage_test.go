@@ -75,8 +75,8 @@ func TestRealUsagePreset(t *testing.T) {
 	}
 }
 
-// Seconds that policies do not allow become the nearest, with a note; whatever
-// is given the policy is right.
+// Seconds that policies do not allow become the nearest allowed value, with a
+// note; the policy is always valid.
 func TestRealUsagePresetKeepsWithinBounds(t *testing.T) {
 	for _, seconds := range []int{1, 4, 5, 30, 299, 300, 301, 3600, 1 << 40} {
 		s := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: seconds, IntervalSeconds: seconds}
@@ -91,7 +91,7 @@ func TestRealUsagePresetKeepsWithinBounds(t *testing.T) {
 	}
 }
 
-// What cannot be meant is told with the name of the setting.
+// Impossible settings are reported with their names.
 func TestRealUsagePresetRefuses(t *testing.T) {
 	good := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: 10, IntervalSeconds: 10}
 	for name, tc := range map[string]struct {

@@ -1,14 +1,14 @@
 // Package pressure converts the rules of dynamicScheduler into the current
-// format: one metric per rule, an evict line at its threshold that relieves
-// nothing, and the label that nodesync keeps on nodes above it. It decides what
-// rules mean here; querying Prometheus, judging and labelling work as for any
-// other policy.
+// format: one metric per rule, an evict line at its threshold that moves no
+// pods, and the label that nodesync keeps on nodes above it. It decides only
+// what rules mean in the current format; querying Prometheus, judging and
+// labelling work as for any other policy.
 //
 // Invariants:
 //   - Only the rules set the label: nothing else is judged or queried, and no
 //     pod is moved.
-//   - As there, a node is under pressure while any series of a rule is beyond
-//     its threshold, and no longer in the first sample in which none is.
+//   - - As in dynamicScheduler, a node is under pressure while any series of a
+//     rule is beyond its threshold, until the first sample in which none is.
 package pressure
 
 import (
@@ -23,13 +23,14 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// Format names what this package converts.
+// Format names the converted format.
 const Format = "dynamicScheduler rules"
 
 // maxRules is how many metrics a policy may name.
 const maxRules = 100
 
-// Is reports whether a document without apiVersion and kind holds such rules.
+// Is reports whether a document without apiVersion and kind contains such
+// rules.
 func Is(object map[string]any) bool {
 	_, rules := object["Rulename"]
 	return rules
@@ -104,7 +105,7 @@ func (g *rules) loadPolicy(named map[string]string, converted *policy.Conversion
 	}
 }
 
-// noteAll adds the notes that hold for all rules.
+// noteAll adds the notes that apply to all rules.
 func noteAll(d *policy.Conversion) {
 	d.Add("usage.sources[0].prometheus.address", "is not in a rule file: it comes from --prom, or has to be written here")
 	d.Add("usage.sources[0].prometheus.nodeLabel",

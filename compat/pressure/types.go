@@ -10,7 +10,7 @@ import (
 
 // rules is a rule file.
 type rules struct {
-	// PromJob was never read by anything.
+	// PromJob was never read by any program.
 	PromJob struct {
 		Name string
 	}
@@ -21,7 +21,7 @@ type rules struct {
 type rule struct {
 	Promsql   string
 	Threshold *float64
-	// LowerIsWorse is new: dynamicScheduler's documentation asks for
+	// LowerIsWorse is new: dynamicScheduler's documentation recommends
 	// memory.available, which its rules could not judge.
 	LowerIsWorse bool
 }

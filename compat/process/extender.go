@@ -27,7 +27,7 @@ type Extender struct {
 	level    string
 	format   string
 
-	// notes say which flags mean less than they did.
+	// notes say which flags mean less than before.
 	notes []string
 }
 
@@ -69,8 +69,9 @@ var (
 	otherFlags = [][2]string{{listenFlag, "LISTEN_ADDRESS"}, {bodyFlag, "LOG_REQUEST_BODY"}}
 )
 
-// Settle sets the current flags to what these and the environment mean. It
-// returns the preset's policy; nil if nothing selects it.
+// Settle sets the current flags to the meaning of these flags and the
+// environment. It returns the preset's policy; nil if nothing selects the
+// preset.
 func (e *Extender) Settle(flags *pflag.FlagSet) (*policy.File, error) {
 	preset, err := e.preset(flags)
 	if err != nil {
@@ -172,7 +173,7 @@ func (e *Extender) settleFormat(flags *pflag.FlagSet) error {
 	return flags.Set("logging-format", "json")
 }
 
-// Tell logs the flags that mean less than they did.
+// Tell logs the flags that mean less than before.
 func (e *Extender) Tell(ctx context.Context) {
 	for _, note := range e.notes {
 		klog.FromContext(ctx).Info("Flag has lost part of its meaning", "flag", note)

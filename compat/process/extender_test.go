@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What is not as it was is told once: where logs go, and how few of them there
-// are.
+// Differences are logged once: where logs go, and how few of them there are.
 func TestMemoryFlagsTellWhatIsLost(t *testing.T) {
 	var m Extender
 	m.format, m.level = "logger:syslog?appname=bob&local=7", "error"

@@ -31,7 +31,7 @@ type NodeSync struct {
 	seconds int
 }
 
-// NodeSyncHelp says how the flags may be written.
+// NodeSyncHelp explains how the flags may be written.
 const NodeSyncHelp = "The flags of dynamicScheduler may be given with one dash, as it wrote them:\n" +
 	"  evenkeel nodesync -prom http://prometheus:9090 -r rule.yaml -s 10 -webaddr :9000\n"
 
@@ -43,7 +43,7 @@ func (n *NodeSync) Add(flags *pflag.FlagSet) {
 	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, instead of the policy's usage.sampleInterval: 5 to 300.")
 }
 
-// Settle sets the current flags to what these mean.
+// Settle sets the current flags to the meaning of these flags.
 func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	switch own := flags.Lookup(policyFlag).Value; {
 	case own.String() != "" && flags.Changed("rules"):

@@ -2,9 +2,9 @@
 // registered extenders until Kubernetes 1.22, into a
 // KubeSchedulerConfiguration.
 //
-// It converts the extenders' entries and says what became of the rest; which
-// filters and scores a profile runs is left to its owner. Invariant: current
-// kube-schedulers accept whatever Convert returns without an error.
+// It converts the extenders' entries and reports what became of the rest; the
+// owner of a profile decides which filters and scores it runs. Invariant:
+// current kube-schedulers accept whatever Convert returns without an error.
 package scheduler
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// Format names what this package converts.
+// Format names the converted format.
 const Format = "v1 Policy"
 
 // Is reports whether a document is a Policy.
@@ -50,11 +50,11 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return document, nil
 }
 
-// profileName is the scheduler whose pods a Policy was about.
+// profileName is the scheduler to whose pods a Policy applied.
 const profileName = "default-scheduler"
 
 func (p *legacyPolicy) convertAffinity(document *policy.Conversion) {
-	if p.HardPodAffinitySymmetricWeight == 0 { // the default, which is 1 then as it is now
+	if p.HardPodAffinitySymmetricWeight == 0 { // the default, which is 1 now as then
 		return
 	}
 	document.Object["profiles"] = []any{map[string]any{

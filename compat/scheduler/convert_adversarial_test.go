@@ -9,7 +9,7 @@ import (
 )
 
 // A mistake is one error that names the field, and never a file that
-// kube-scheduler would refuse.
+// kube-scheduler would reject.
 func TestConvertRefuses(t *testing.T) {
 	extender := func(fields string) string {
 		return `{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "x", ` + fields + `}]}`
@@ -54,7 +54,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// A list of parts is told in a line.
+// A list of parts is reported in one line.
 func TestLongListsAreCut(t *testing.T) {
 	got, errs := scheduler.Convert(tree(t, `{"kind": "Policy", "apiVersion": "v1", "predicates": [`+strings.Repeat(`{"name": "x"},`, 10_000)+`{"name": "x"}]}`))
 	if len(errs) > 0 {
@@ -80,7 +80,7 @@ func TestIsRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is taken, kube-scheduler's own types take the outcome.
+// If a document is accepted, kube-scheduler's own types accept the result.
 func FuzzConvert(f *testing.F) {
 	f.Add(`{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "x", "httpTimeout": 1000000, "tlsConfig": {"certData": "Yw=="}}]}`)
 	f.Add(`{"kind": "Policy", "apiVersion": "v1", "priorities": [{"name": "x", "weight": 1}], "hardPodAffinitySymmetricWeight": 1}`)

@@ -30,7 +30,7 @@ func tree(t *testing.T, text string) map[string]any {
 	return object
 }
 
-// today reads an outcome as today's kube-scheduler does, strictly.
+// today reads a result as today's kube-scheduler does, strictly.
 func today(t *testing.T, document policy.Conversion) schedulerv1.KubeSchedulerConfiguration {
 	t.Helper()
 	text, err := json.Marshal(document.Object)
@@ -46,7 +46,7 @@ func today(t *testing.T, document policy.Conversion) schedulerv1.KubeSchedulerCo
 	return config
 }
 
-// losses are the fields that the notes call lost.
+// losses returns the fields that the notes call lost.
 func losses(document policy.Conversion) []string {
 	var lost []string
 	for _, note := range document.Notes {
@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Every note about a field names one that is there.
+// Every note about a field names an existing one.
 func TestNotesNameFields(t *testing.T) {
 	got, errs := scheduler.Convert(tree(t, `{"kind": "Policy", "apiVersion": "v1", "hardPodAffinitySymmetricWeight": 1,
 		"extenders": [{"urlPrefix": "x"}, {"urlPrefix": "y", "prioritizeVerb": "p", "weight": 1, "enableHttps": true, "httpTimeout": 1000000}]}`))
@@ -160,8 +160,8 @@ func TestNotesNameFields(t *testing.T) {
 	}
 }
 
-// The Policy that the memory extender's readme registers it by becomes an entry
-// that asks in the same way.
+// The Policy in the memory extender's readme becomes an entry with the same
+// requests.
 func TestConvertTheReadmesPolicy(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "kube-scheduler-extender.md"))
 	for block := range strings.SplitSeq(text, "```") {

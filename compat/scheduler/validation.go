@@ -74,9 +74,9 @@ func (e *legacy) validateResources(seen map[string]bool, path *field.Path) field
 }
 
 // extended reports whether a name is that of an extended resource, which a
-// cluster adds to Kubernetes' own.
+// cluster adds to those of Kubernetes.
 func extended(name string) bool {
-	const quota = "requests." // what quotas put before a name
+	const quota = "requests." // the prefix of resources in quotas
 	return strings.Contains(name, "/") && !strings.Contains(name, "kubernetes.io/") && !strings.HasPrefix(name, quota) &&
 		len(validation.IsQualifiedName(quota+name)) == 0
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// builtInArgs are the args of kube-scheduler's own plugins that have some. What
-// their values may be is not checked: only kube-scheduler's own code decides it.
+// builtInArgs are the args of those built-in plugins of kube-scheduler that
+// have args. Their values are not checked: only kube-scheduler's own code
+// defines what is valid.
 var builtInArgs = map[string]reflect.Type{
 	"DefaultPreemption":               reflect.TypeFor[schedulerv1.DefaultPreemptionArgs](),
 	"DynamicResources":                reflect.TypeFor[schedulerv1.DynamicResourcesArgs](),
@@ -28,7 +29,7 @@ var builtInArgs = map[string]reflect.Type{
 }
 
 // checkPlugins returns the mistakes for which kube-scheduler would not start
-// with a profile: args that their plugin refuses, and args given twice.
+// with a profile: args that their plugin rejects, and args given twice.
 func checkPlugins(path *field.Path, profile map[string]any) (errs field.ErrorList) {
 	configs := path.Child("pluginConfig")
 	var configured []string
@@ -62,7 +63,7 @@ func enabledIn(profile map[string]any) (names []string) {
 	return names
 }
 
-// checkArgs checks the args of a plugin that is known. Nil stands for no args.
+// checkArgs checks the args of a known plugin. Nil stands for no args.
 func checkArgs(path *field.Path, name string, args any) (errs field.ErrorList) {
 	given, isMapping := args.(map[string]any)
 	ours := name == policy.EvenkeelLoadName || slices.Contains(presets.PluginNames(), name)
