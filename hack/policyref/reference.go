@@ -96,7 +96,7 @@ func pageOf(c comments, dir string) ([]byte, error) {
 	g.findExamples()
 	g.out.WriteString(head)
 	for _, s := range w.sections {
-		if !s.retired {
+		if !s.retired && s.value.Type() != reflect.TypeFor[policy.Levels]() {
 			g.section(s)
 		}
 	}

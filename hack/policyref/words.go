@@ -73,6 +73,9 @@ func (g *generator) typeName(t reflect.Type) string {
 	case reflect.Map:
 		return "mapping from " + g.typeName(t.Key()) + " to " + g.typeName(t.Elem())
 	case reflect.Struct:
+		if t == reflect.TypeFor[policy.Levels]() { // those of the metric
+			return "`low`, `reject`, `evict`, `leave`: number"
+		}
 		t, _ = element(t, "")
 		title := g.of[t].title
 		return fmt.Sprintf("[fields](#%s)", anchor(title))

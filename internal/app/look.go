@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/policy"
@@ -21,7 +22,9 @@ type Look struct {
 	File     *policy.File
 	Load     *policy.LoadPolicy
 	Profiles *api.DeschedulerPolicy
-	Usage    usage.Config
+	// PriorityClasses are those that the policy names.
+	PriorityClasses []policyfile.PriorityClass
+	Usage           usage.Config
 	// Sources are the policy's usage sources, in order.
 	Sources []observer.Source
 	// Feed feeds the observer with nodes and pods as the inspected process does,
@@ -80,7 +83,7 @@ func openPublishing(ctx context.Context, options flags.Options) (*Look, error) {
 func lookInto(p *process) *Look {
 	g := p.current()
 	return &Look{
-		Kube: p.kube, Observer: p.observer, Pause: p.pause, File: g.file, Load: g.load, Profiles: g.profiles, Usage: g.observing.Usage, Sources: g.observing.Sources, process: p,
+		Kube: p.kube, Observer: p.observer, Pause: p.pause, File: g.file, Load: g.load, Profiles: g.profiles, PriorityClasses: g.classes, Usage: g.observing.Usage, Sources: g.observing.Sources, process: p,
 	}
 }
 

@@ -242,7 +242,7 @@ func (p *process) complete(ctx context.Context, g *generation) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
 	defer cancel()
-	return policyfile.CheckPriorityClasses(ctx, p.kube.Client, g.file)
+	return policyfile.CheckPriorityClasses(ctx, p.kube.Client, g.file, g.classes)
 }
 
 // startInformers implements policyUser.

@@ -203,7 +203,7 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 		Mode: patient.Mode, Load: look.Load, Sources: policyfile.ReadSources(look.File, look.Profiles),
 		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
-		PriorityClasses: len(policyfile.PriorityClasses(e.look.File)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
+		PriorityClasses: len(look.PriorityClasses) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
 		ByAPIServer: patient.ByAPIServer(), ByWebhook: patient.Steering.ByWebhook(),
 	}
 	for _, kind := range look.Load.Eviction.RecreatingControllers {

@@ -22,24 +22,11 @@ type PriorityClass struct {
 	Profile, Path, Name string
 }
 
-// PriorityClasses returns the priority classes that a policy names. Upstream's
-// loader reports whatever cannot be decoded.
-func PriorityClasses(file *policy.File) []PriorityClass {
-	if file.Descheduler == nil {
-		return nil
-	}
-	tree, err := treeOf(NameOf(file), file.Descheduler)
-	if err != nil {
-		return nil
-	}
-	return takePriorityClasses(tree)
-}
-
 // CheckPriorityClasses looks up the priority classes that the policy names.
 // Upstream's loader does so later, but reports an unreachable API server as an
 // error in the policy.
-func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file *policy.File) error {
-	for _, class := range PriorityClasses(file) {
+func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file *policy.File, classes []PriorityClass) error {
+	for _, class := range classes {
 		_, err := client.SchedulingV1().PriorityClasses().Get(ctx, class.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return Invalid(NameOf(file), fmt.Sprintf("profile %q: DefaultEvictor: priorityThreshold.name: there is no priority class %q", class.Profile, class.Name))
