@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// onlooker keeps the pods that a watch reports.
+// onlooker stores the pods that a watch reports.
 type onlooker struct {
 	pods   map[string]*v1.Pod
 	scaled int
@@ -28,8 +28,8 @@ func (o *onlooker) DeletePod(pod *v1.Pod) { delete(o.pods, pod.Name) }
 func (o *onlooker) ScaledDown(string)     { o.scaled++ }
 func (o *onlooker) Passed(time.Time)      {}
 
-// fleetOf makes a fleet of pods that use half of what they have, ten to an
-// owner, and request so much of the nodes.
+// fleetOf makes a fleet of pods that use half of their allocation, ten per
+// owner, and request this share of the nodes.
 func fleetOf(t *testing.T, pods int, requested float64) *Fleet {
 	t.Helper()
 	made := &trace.Trace{}
@@ -64,9 +64,9 @@ func settled(t *testing.T, fleet *Fleet, gap time.Duration) (*world, *onlooker) 
 }
 
 // Whatever happens to pods at the same time, the state stays consistent: every
-// replica that exists has one pod of its owner's newest version, on a node or
-// waiting; the watch reports those and no others; demand is on a node or lost;
-// and evictions leave no more pods away than budgets allow.
+// existing replica has one pod of its owner's newest version, on a node or
+// waiting; the watch reports exactly those; demand is on a node or lost; and
+// evictions leave no more pods missing than budgets allow.
 func TestWorldKeepsItsBooks(t *testing.T) {
 	waited := 0
 	for seed := range uint64(8) {
@@ -75,7 +75,7 @@ func TestWorldKeepsItsBooks(t *testing.T) {
 		fleet.Steps = 24
 		for i := range fleet.Replicas {
 			r := &fleet.Replicas[i]
-			r.Requests[cluster.CPU] = r.Requests[cluster.CPU] * int64(8+7*(r.Owner%2)) / 10 // large and small, so that room is in pieces
+			r.Requests[cluster.CPU] = r.Requests[cluster.CPU] * int64(8+7*(r.Owner%2)) / 10 // large and small, so that free room is fragmented
 			if random.IntN(4) == 0 {
 				r.From = random.IntN(12)
 				r.Until = r.From + 1 + random.IntN(12)
@@ -99,7 +99,7 @@ func TestWorldKeepsItsBooks(t *testing.T) {
 	}
 }
 
-// books plays a world at random and checks it after every act.
+// books changes a world at random and checks it after every step.
 type books struct {
 	*world
 	*onlooker
@@ -151,7 +151,7 @@ func (b *books) evictOne(t *testing.T, at time.Time) {
 	}
 }
 
-// check compares what the world, its nodes and the watch know.
+// check compares the state of the world, its nodes and the watch.
 func (b *books) check(t *testing.T) {
 	t.Helper()
 	told := 0
@@ -202,8 +202,8 @@ func (b *books) reckon(t *testing.T, step int) {
 	}
 }
 
-// A rollout that finds no room waits until there is some, and the old pods stay
-// meanwhile.
+// A rollout without room waits until there is some, and meanwhile the old pods
+// stay.
 func TestARolloutWaitsForRoom(t *testing.T) {
 	fleet := fleetOf(t, 20, 100)
 	fleet.Replicas[19].Until = 2
@@ -228,8 +228,8 @@ func TestARolloutWaitsForRoom(t *testing.T) {
 	}
 }
 
-// Deploys depend on the seed only, and are in time order, within the run, and
-// about as many as asked for.
+// Deploys depend only on the seed, are in time order and within the run, and
+// about as many as requested.
 func TestDeploysAreDrawn(t *testing.T) {
 	fleet := fleetOf(t, 1000, 50)
 	fleet.Deploys = []Deploy{{Owner: 3, At: 2 * Step}, {Owner: 4, At: 400 * Step}}

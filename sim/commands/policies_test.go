@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// quick is a LoadPolicy that judges by the newest readings.
+// quick is a LoadPolicy that judges nodes by the newest readings.
 const quick = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -36,8 +36,8 @@ profiles:
     plugins: {balance: {enabled: [RemoveDuplicates]}}
 ` + quick
 
-// A replay does not evict either by a policy that moves nothing by real usage, and
-// says so.
+// A policy that moves nothing by real usage evicts nothing in a replay either,
+// and a note says so.
 func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 	for text, want := range map[string]bool{
 		duplicatesOnly: false,
@@ -108,8 +108,8 @@ func TestSimulateRefusesWhatRunRefuses(t *testing.T) {
 	}
 }
 
-// A policy from elsewhere can name a file that only the caller may read. A
-// recording sends it to the policy's server only if asked to.
+// A policy from somebody else can name a file that only the caller may read. A
+// recording sends it to the policy's server only if explicitly allowed.
 func TestCredentialsAreNotSentUnasked(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("allowed: %t", allowed), func(t *testing.T) {
@@ -129,12 +129,12 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				switch query := r.URL.Query(); {
 				case query.Get("sendInitialEvents") != "":
-					w.WriteHeader(http.StatusUnprocessableEntity) // as an API server does that only knows lists
+					w.WriteHeader(http.StatusUnprocessableEntity) // like an API server that only supports lists
 					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 				case query.Get("watch") != "":
 					w.(http.Flusher).Flush()
 					<-r.Context().Done()
-				case strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/"): // the next source, once the first was asked or skipped
+				case strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/"): // the next source, once the first was queried or skipped
 					stop()
 				case r.URL.Path == "/api/v1/nodes":
 					_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"n0","uid":"n0"},"status":{
@@ -163,7 +163,7 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 	}
 }
 
-// Colors that do not exist are refused at once.
+// Unknown color modes are rejected at once.
 func TestColor(t *testing.T) {
 	o := NewSimulateOptions()
 	o.Color = "sometimes"

@@ -1,5 +1,5 @@
 // Package commands holds the commands of the simulator: simulate, which replays
-// usage and compares policies, and record, which writes what a cluster does.
+// usage and compares policies, and record, which records a cluster.
 package commands
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// waitFor waits, and reports whether the context is still alive.
+// waitFor waits, and reports whether the context is still active.
 func waitFor(ctx context.Context, d time.Duration) bool {
 	evictor.Sleep(ctx, d)
 	return ctx.Err() == nil
@@ -47,24 +47,23 @@ type recorder struct {
 	synced  func() bool
 	nodes   listers.NodeLister
 	pods    listers.PodLister
-	// now is the API server's time, which may be set. local may not: it
-	// measures how long something takes.
+	// now is the API server's time, which may be adjusted. local is not: it
+	// measures durations.
 	now, local func() time.Time
-	// arrived counts what the first lists have delivered.
+	// arrived counts the objects of the first lists so far.
 	arrived func() int64
-	// fills is how long usage is read before it counts where no source has
-	// history.
+	// fills is how long usage is read before it counts if no source has history.
 	fills time.Duration
 	wait  func(ctx context.Context, d time.Duration) bool
 	out   io.Writer
 	told  *terminal.Progress
-	// last is what the newest reading has.
+	// last describes the newest reading.
 	last string
 }
 
 // run records until the time is up or the context ends.
 func (r *recorder) run(ctx context.Context) (err error) {
-	if err := errors.Join(r.begin(ctx), ctx.Err()); err != nil { // stopped before there is anything to keep
+	if err := errors.Join(r.begin(ctx), ctx.Err()); err != nil { // stopped before there was anything to record
 		return err
 	}
 	file, err := r.create()
@@ -125,7 +124,7 @@ func (r *recorder) create() (*os.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("creating the recording: %w", err)
 	}
-	// A file that was there has kept its mode.
+	// An existing file has kept its mode.
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm() != onlyOwner {
 		if err := file.Chmod(onlyOwner); err != nil {
 			return nil, errors.Join(fmt.Errorf("creating the recording: %w", err), file.Close())
@@ -134,10 +133,10 @@ func (r *recorder) create() (*os.File, error) {
 	return file, nil
 }
 
-// readings takes a reading each time one is due. After a standstill it skips
-// the numbers of the missed ones.
+// readings takes a reading whenever one is due. After a stall it skips the
+// numbers of the missed ones.
 func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time.Time) (count int, err error) {
-	const look = time.Second // to notice that the machine stood still
+	const look = time.Second // to notice that the machine stalled
 	for last := -1; ; {
 		passed := r.local().Sub(start)
 		if number := int(passed / r.options.Interval); number > last {
@@ -158,7 +157,7 @@ func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time
 	}
 }
 
-// progress says what was recorded, and how long it goes on.
+// progress says what was recorded, and how long the recording goes on.
 func (r *recorder) progress(count int, passed, due time.Duration) string {
 	left := "until stopped"
 	if r.options.For > 0 {
@@ -195,7 +194,7 @@ func (r *recorder) take(w *recording.Writer, number int) error {
 	return w.Reading(number, readings, bound)
 }
 
-// measuredUsage is the usage that is known.
+// measuredUsage is the known usage.
 type measuredUsage struct {
 	nodes map[string]*cluster.Amounts
 	pods  map[types.UID]*cluster.Amounts
@@ -220,7 +219,7 @@ func usedOf(view *usage.View) measuredUsage {
 // saltBytes is the length of a random salt.
 const saltBytes = 32
 
-// hasher returns what hides names; nil unless --hash-names is set.
+// hasher returns a Hasher for names; nil unless --hash-names is set.
 func (r *recorder) hasher() (*recording.Hasher, error) {
 	switch {
 	case !r.options.HashNames:
@@ -235,10 +234,10 @@ func (r *recorder) hasher() (*recording.Hasher, error) {
 	return recording.NewHasher(salt), nil
 }
 
-// Record is `evenkeel record`: it observes usage as `top` does and writes what
-// nodes, pods and usage did into a file. It changes nothing in the cluster. A
-// recording that is stopped early is still valid; stopped before its first
-// reading there is none.
+// Record is `evenkeel record`: it observes usage as `top` does and records
+// nodes, pods and usage in a file. It changes nothing in the cluster. A
+// recording that is stopped early is still valid; if it is stopped before the
+// first reading there is none.
 func Record(ctx context.Context, options flags.Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)
@@ -265,5 +264,5 @@ func Record(ctx context.Context, options flags.Options, record RecordOptions, ou
 	if err := look.Run(ctx, r.run); err != nil || r.last != "" {
 		return err
 	}
-	return ctx.Err() // which Run takes for a good end
+	return ctx.Err() // which Run treats as success
 }

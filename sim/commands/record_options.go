@@ -22,7 +22,7 @@ type RecordOptions struct {
 	For, Interval time.Duration
 	HashNames     bool
 	Salt          string
-	// Progress is told how far it is.
+	// Progress receives progress messages.
 	Progress io.Writer
 }
 
@@ -56,8 +56,8 @@ func (o *RecordOptions) validate() error {
 	return folderExists("--out", o.Out)
 }
 
-// folderExists reports that a flag's file cannot be made, before there is work
-// to lose by that.
+// folderExists reports an error if the folder of a file does not exist, before
+// any work is lost by that.
 func folderExists(flag, file string) error {
 	if _, err := os.Stat(filepath.Dir(file)); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)

@@ -33,15 +33,15 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// recorded is a live cluster that a recorder observes, in time of its own: 10
-// pods on one of four nodes, busy enough to make it hot.
+// recorded is a live cluster that a recorder observes, in its own time: 10 pods
+// on one of four nodes, busy enough to make it hot.
 type recorded struct {
 	*recorder
 	client   *fake.Clientset
 	observer *observer.Observer
 	clock    time.Time
 	fail     error
-	// at does something once the clock has come so far.
+	// at has functions that are called once the clock has reached their time.
 	at map[time.Duration]func()
 }
 
@@ -133,7 +133,7 @@ func recordedPod(i int, node string) *v1.Pod {
 func (r *recorded) Name() string { return "test" }
 
 // Sample implements observer.Source: every pod uses the same, and each node a
-// little beside.
+// little more.
 func (r *recorded) Sample(_ context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	if r.fail != nil {
 		return usage.Batch{}, r.fail
@@ -156,7 +156,7 @@ func (r *recorded) Sample(_ context.Context, snapshot *cluster.Snapshot) (usage.
 	return batch, nil
 }
 
-// replayed plays a recording.
+// replayed replays a recording.
 func replayed(t *testing.T, file string) (results map[string]sim.Result, notes string) {
 	t.Helper()
 	var told bytes.Buffer
@@ -165,8 +165,8 @@ func replayed(t *testing.T, file string) (results map[string]sim.Result, notes s
 	}), told.String()
 }
 
-// What was recorded of a cluster with one hot node is a cluster with one hot
-// node, which Evenkeel cools.
+// The recording of a cluster with one hot node replays as a cluster with one
+// hot node, which Evenkeel cools.
 func TestRecordAndReplay(t *testing.T) {
 	for name, hash := range map[string]bool{"with names": false, "without names": true} {
 		t.Run(name, func(t *testing.T) {
@@ -212,8 +212,7 @@ func unpacked(t *testing.T, file string) string {
 	return string(text)
 }
 
-// Being stopped ends a recording in good order; what was recorded until then is
-// whole.
+// Stopping ends a recording cleanly; what was recorded until then is complete.
 func TestRecordStopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
@@ -228,7 +227,8 @@ func TestRecordStopped(t *testing.T) {
 	}
 }
 
-// Stopped before the first reading there is no file, and that is no success.
+// If it is stopped before the first reading there is no file, and that is a
+// failure.
 func TestRecordStoppedBeforeItBegan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
@@ -243,7 +243,7 @@ func TestRecordStoppedBeforeItBegan(t *testing.T) {
 }
 
 // Without history usage counts 150 seconds after it was first read, as shipped,
-// which is longer than lists may stand still. The first reading waits for it.
+// which is longer than lists may be stalled. The first reading waits for it.
 func TestRecordWaitsForUsageToCount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, For: 10 * time.Minute, Interval: 5 * time.Minute})
@@ -269,8 +269,8 @@ func TestRecordWaitsForUsageToCount(t *testing.T) {
 	}
 }
 
-// What cannot be measured for a while is left open; when the clock leaps the
-// numbers of what was missed are left out.
+// What cannot be measured for a while is left unknown; if the clock leaps the
+// numbers of missed readings are skipped.
 func TestRecordWithGaps(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, For: 40 * time.Minute, Interval: 5 * time.Minute})
@@ -303,8 +303,8 @@ func TestRecordWithGaps(t *testing.T) {
 	}
 }
 
-// The API server's clock says when a recording began, and has no part in how
-// long it lasts.
+// The API server's clock determines when a recording began, but not how long it
+// lasts.
 func TestRecordWhileTheClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
@@ -328,7 +328,7 @@ func TestRecordWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
-// A cluster of which nothing can be read makes no file.
+// If nothing of a cluster can be read, no file is created.
 func TestRecordWithoutUsage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
@@ -367,7 +367,7 @@ func TestRecordRefuses(t *testing.T) {
 			}
 		})
 	}
-	// Between the check and the start another process may have made the file.
+	// Between the check and the start another process may have created the file.
 	r := newRecorded(t, RecordOptions{Out: there, Interval: time.Minute, For: time.Minute})
 	if err := r.run(t.Context()); exit.Code(err) != exit.Misuse {
 		t.Errorf("recorded over another file: %v", err)
@@ -382,7 +382,7 @@ func TestRecordRefuses(t *testing.T) {
 	if _, err := openRecording(there); err != nil {
 		t.Error(err)
 	}
-	// It shows everything that runs, also where another file was before.
+	// It shows everything that runs, even if another file was there before.
 	if info, err := os.Stat(there); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the recording: %v, %v", info.Mode(), err)
 	}
@@ -422,7 +422,7 @@ func TestSimulateRefusesRecordings(t *testing.T) {
 	}
 }
 
-// A recording that breaks off is replayed as far as it goes, and that is told.
+// A truncated recording is replayed as far as it goes, and a note says so.
 func TestReplayOfACutRecording(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, For: time.Hour, Interval: 5 * time.Minute})
@@ -437,8 +437,8 @@ func TestReplayOfACutRecording(t *testing.T) {
 	}
 }
 
-// It says what it waits for and what it has recorded: elsewhere than on a
-// terminal in a line every fifteen seconds.
+// It reports what it waits for and what it has recorded: if not on a terminal,
+// in a line every fifteen seconds.
 func TestRecordSaysWhatItDoes(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.gz")
 	r := newRecorded(t, RecordOptions{Out: out, For: time.Minute, Interval: 30 * time.Second})

@@ -76,8 +76,8 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 	return o.print(out, heading, results)
 }
 
-// scored refuses a --warm-up that leaves nothing to score. The default gives way
-// to a short trace.
+// scored rejects a --warm-up that leaves nothing to score. The default is
+// shortened for a short trace.
 func (o *SimulateOptions) scored() error {
 	steps := o.heading().Steps
 	if o.flags == nil || !o.flags.Changed("warm-up") || o.Run.WarmUp < steps {

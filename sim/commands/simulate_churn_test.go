@@ -6,10 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Where pods are deployed anew the extender alone leaves less hot than
-// kube-scheduler alone, without a single eviction, and with the evicting half
-// there is less still; the deploys are the same for all, and all of it is so
-// twice.
+// When pods are deployed anew the extender alone leaves less node-time hot than
+// kube-scheduler alone, without a single eviction, and with evictions there is
+// even less; the deploys are the same for all, and a second run gives the same.
 func TestDeploysAreSteered(t *testing.T) {
 	play := func(o *SimulateOptions) {
 		o.Run.DeploysPerDay, o.Compare = 4, []string{"none", "extender-only", "evenkeel"}
@@ -38,8 +37,9 @@ func TestDeploysAreSteered(t *testing.T) {
 	}
 }
 
-// Budgets refuse upstream, which asks the API server, and keep Evenkeel from
-// asking. Under one that never lets a pod go nothing is evicted by either.
+// Budgets refuse evictions of upstream, which asks the API server, and keep
+// Evenkeel from asking. Under a budget that never allows an eviction neither
+// evicts anything.
 func TestBudgetsHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		percent          int

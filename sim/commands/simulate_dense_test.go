@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// A crowded node among empty ones has to be cooled within half an hour, whatever its
-// pods cost and however many they are, by at most a tenth more evictions than the fewest.
+// A crowded node among empty ones must be cooled within half an hour, whatever
+// its pods cost and however many they are, with at most a tenth more evictions
+// than the minimum.
 const (
 	denseLine      = 65
 	denseMinutes   = 30
@@ -28,7 +29,7 @@ var (
 	denseSigmas = []float64{0, 0.5, 1, 1.5}
 )
 
-// One case for each density and load, with kinds and sizes of pods in turns.
+// One case for each density and load, with alternating kinds and sizes of pods.
 // BenchmarkDenseNodes plays all combinations.
 func TestDenseNodesAreCooled(t *testing.T) {
 	for i, pods := range densities {
@@ -82,7 +83,8 @@ func denseName(d sim.Dense) string {
 	return fmt.Sprintf("%s,sigma=%v,pods=%d,load=%v", d.Kind, d.Sigma, d.Pods, d.LoadPercent)
 }
 
-// By the shipped bounds of an hour, 50 moves here, relief goes on hour by hour.
+// With the shipped hourly limits, 50 moves here, relief continues hour after
+// hour.
 func TestDenseNodesAreCooledAtTheirPace(t *testing.T) {
 	const pods, load, line, perHour = 250, 130, 65, 50
 	got := simulated(t, func(o *SimulateOptions) {
@@ -106,11 +108,12 @@ func TestDenseNodesAreCooledAtTheirPace(t *testing.T) {
 	}
 }
 
-// denseResult is what became of a crowded node within an hour.
+// denseResult is the result for a crowded node within an hour.
 type denseResult struct {
 	// minutes is when the last node above the line was cooled.
 	minutes int
-	// fewest is how many evictions are needed, rival how many upstream's plugin makes.
+	// fewest is the minimum number of evictions needed, rival the number that
+	// upstream's plugin makes.
 	evictions, fewest, rival int
 }
 
@@ -122,8 +125,8 @@ func (r denseResult) String() string {
 	return fmt.Sprintf("cool after %d minutes, at most %d are allowed; %d evictions, the fewest are %d and upstream makes %d", r.minutes, denseMinutes, r.evictions, r.fewest, r.rival)
 }
 
-// playDense replays an hour of a crowded node. Bounds of an hour are off, because the
-// shipped one of 5 % is at least 50 moves for all of a small cluster.
+// playDense replays an hour of a crowded node. Hourly limits are off, because
+// the shipped one of 5 % is at least 50 moves for all of a small cluster.
 func playDense(tb testing.TB, d sim.Dense) denseResult {
 	tb.Helper()
 	unbounded := filepath.Join(tb.TempDir(), "evenkeel")
@@ -147,8 +150,8 @@ func playDense(tb testing.TB, d sim.Dense) denseResult {
 	}
 }
 
-// fewestEvictions returns how many of the largest pods have to leave the crowded node
-// to bring it below a line.
+// fewestEvictions returns how many of the largest pods must leave the crowded
+// node to bring it below a line.
 func fewestEvictions(tb testing.TB, d sim.Dense, line int64) (fewest int) {
 	tb.Helper()
 	fleet, err := sim.NewDenseFleet(d)

@@ -16,8 +16,8 @@ import (
 // stepsADay is how many steps of five minutes a day has.
 const stepsADay = 288
 
-// onFewNodes replays pods of log-normal sizes, 20 to a node, that vary by so much around
-// what they use; in a wave of a day, too, if they are to.
+// onFewNodes replays pods of log-normal sizes, 20 per node, that vary by this
+// much around their mean usage; with waves, also in a daily wave.
 func onFewNodes(tb testing.TB, nodes, days int, meanCPU, varies float64, waves bool, change ...func(*SimulateOptions)) map[string]sim.Result {
 	tb.Helper()
 	const perNode, sigma, keeps = 20, 0.7, 0.7
@@ -52,7 +52,8 @@ func onFewNodes(tb testing.TB, nodes, days int, meanCPU, varies float64, waves b
 	})
 }
 
-// fewPerPodAndDay is how many evictions are allowed on few nodes per pod and day.
+// fewPerPodAndDay is how many evictions are allowed on few nodes per pod and
+// day.
 const fewPerPodAndDay = 0.2
 
 // fewUsages are ways in which pods vary.
@@ -61,10 +62,10 @@ var fewUsages = map[string]struct {
 	waves  bool
 }{"steady": {0.02, false}, "waves": {0.02, true}, "noise": {0.3, false}}
 
-// On few nodes nothing goes back and forth, whether cool nodes have room or all are busy:
-// where usage is steady nothing moves any more after the first day. Where it varies a lot
-// on nodes that are nearly full, few pods move, and none returns within an hour.
-// BenchmarkFewNodes plays more nodes and days.
+// On few nodes nothing goes back and forth, whether cool nodes have room or all
+// are busy: if usage is steady nothing moves after the first day. If it varies
+// a lot on nodes that are nearly full, few pods move, and none returns within
+// an hour. BenchmarkFewNodes plays more nodes and days.
 func TestFewNodesComeToRest(t *testing.T) {
 	evictions := 0
 	for _, meanCPU := range []float64{60, 95} {
@@ -116,8 +117,8 @@ func afterTheFirstDay(r sim.Result) (moves int) {
 	return moves
 }
 
-// No node is cool, and one is asked for more CPU than it has. Hardly any demand stays
-// unserved then, for one or two moves, and none is made back.
+// No node is cool, and the demand for CPU on one exceeds its capacity. One or
+// two moves leave hardly any demand unserved, and no pod moves back.
 func TestAFullNodeAmongBusyOnesIsRelieved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		nodes           int
@@ -148,9 +149,10 @@ func TestAFullNodeAmongBusyOnesIsRelieved(t *testing.T) {
 	}
 }
 
-// A node that stays full is relieved once it is known to stay so, although nothing shows
-// what its pods want. It takes a few moves, and none is made back. It works where the usage
-// of some pods is never reported, or samples are lost; without usage of pods nothing moves.
+// A node that stays full is relieved once it is known to stay so, although
+// nothing shows the demand of its pods. That takes a few moves, and no pod
+// moves back. It works if the usage of some pods is never reported, or samples
+// are lost; without usage of pods nothing moves.
 func TestNodesThatStayFullAreRelieved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hidden, lost float64

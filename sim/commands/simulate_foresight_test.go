@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// bursting replays six generated days of bursts with each forecast, scored from the
-// third day on, and returns the means over the seeds 1 to seeds by forecast.
+// bursting replays six generated days of bursts with each forecast, scored from
+// the third day on, and returns the means over the seeds 1 to seeds by
+// forecast.
 func bursting(tb testing.TB, generate string, series int, meanCPU float64, seeds uint64) map[string]sim.Result {
 	tb.Helper()
 	sums, files := map[string]sim.Result{}, map[string]string{}
@@ -53,7 +54,7 @@ func bursting(tb testing.TB, generate string, series int, meanCPU float64, seeds
 }
 
 // Bursts at the same hour of each day are relieved ahead from the third day on.
-// BenchmarkBursts measures by how much, and what it costs.
+// BenchmarkBursts measures the effect and its cost.
 func TestDailyBurstsAreRelievedAhead(t *testing.T) {
 	daily := bursting(t, "daily-bursts", 200, 35, 1)
 	got, lasting, alone := daily["recurring"].HotPercent, daily["lasting"].HotPercent, daily["alone"].HotPercent
@@ -65,8 +66,9 @@ func TestDailyBurstsAreRelievedAhead(t *testing.T) {
 	}
 }
 
-// BenchmarkBursts compares relief ahead with relief of what lasts: of bursts at the
-// same hour of each day, and of bursts at any hour, where nothing can be foreseen.
+// BenchmarkBursts compares relief ahead with relief of lasting load: for bursts
+// at the same hour of each day, and for bursts at any hour, which cannot be
+// predicted.
 func BenchmarkBursts(b *testing.B) {
 	for _, generate := range []string{"daily-bursts", "random-bursts"} {
 		b.Run(generate, func(b *testing.B) {

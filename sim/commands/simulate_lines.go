@@ -28,11 +28,11 @@ const (
 // RivalLines are the values of --rival-lines.
 var RivalLines = []string{ownLines, equalLines}
 
-// equalSuffix marks the rows of rivals that play by Evenkeel's lines.
+// equalSuffix marks the rows of rivals that use Evenkeel's lines.
 const equalSuffix = "-equal"
 
-// rivalLines are the lines by which rivals play: their own, those of a policy, or
-// first the one and then the other.
+// rivalLines are the lines that rivals use: their own, those of a policy, or
+// first one and then the other.
 type rivalLines struct {
 	own, equal bool
 	lines      cluster.Percents
@@ -58,8 +58,8 @@ func (o *SimulateOptions) rivalLines(evenkeels []sim.Variant) (rivalLines, error
 	return r, nil
 }
 
-// of returns a variant as often as it is to be played. One without lines by usage,
-// or whose lines are the same, is played once.
+// of returns a variant once for each time that it is to be played. One without
+// lines by usage, or whose lines are the same, is played once.
 func (r rivalLines) of(v sim.Variant) []sim.Variant {
 	at, differs := r.at(v)
 	switch {
@@ -109,7 +109,7 @@ func evictLines(of policy.Lines) (lines cluster.Percents) {
 	return lines
 }
 
-// onMetrics is upstream by usage, with a rival beside it that places pods; the rival
+// onMetrics is upstream by usage, beside a rival that places pods; the rival
 // may be empty. Descheduler ships no thresholds: these fit clusters at 50% CPU.
 func onMetrics(beside contest.Name) sim.Variant {
 	lines := cluster.Percents{65, 65}

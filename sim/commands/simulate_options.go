@@ -18,8 +18,8 @@ import (
 type SimulateOptions struct {
 	// Trace and MemoryTrace are files; if Trace is empty, one is generated.
 	Trace, MemoryTrace string
-	// Recording is a file that `evenkeel record` wrote; Stretch plays each of
-	// its readings as a step.
+	// Recording is a file written by `evenkeel record`; Stretch plays each of its
+	// readings as a step.
 	Recording string
 	Stretch   bool
 	Recipe    trace.Recipe
@@ -36,7 +36,8 @@ type SimulateOptions struct {
 	Color          string
 	// Version is the program's.
 	Version string
-	// Notes, which may be nil, receives what a recording leaves open.
+	// Notes, which may be nil, receives notes on what a recording does not
+	// contain.
 	Notes io.Writer
 
 	flags *pflag.FlagSet
@@ -60,15 +61,15 @@ func NewSimulateOptions() SimulateOptions {
 // SimulateFormats are the output formats of `evenkeel simulate`.
 const SimulateFormats = "table|json|csv"
 
-// comparisons are the variants that --compare knows by name.
+// comparisons are the names that --compare accepts.
 var comparisons = []string{
 	"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "trimaran-risk",
 	"evict-only", "extender-only", "evenkeel", "oracle",
 }
 
-// generators are what --generate knows: waves, noise, leaks and deploys; a burst of
-// each group of pods at the same hour of each day; one at any hour; and steady pods
-// that crowd one node of several.
+// generators are the values of --generate: waves, noise, leaks and deploys; a
+// burst of each group of pods at the same hour of each day; one at any hour;
+// and steady pods that crowd one node of several.
 var generators = []string{"mixed", "daily-bursts", "random-bursts", "dense"}
 
 // AddTo defines the flags.

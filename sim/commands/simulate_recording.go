@@ -13,19 +13,20 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// ownShape are the flags for what a recording defines itself.
+// ownShape are the flags for what a recording itself determines.
 var ownShape = append([]string{
 	"trace", "memory-trace", "generate", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
 }, denseShape...)
 
-// denseShape are the flags that only --generate=dense has a use for, otherShape those
-// that it has none for.
+// denseShape are the flags that only apply to --generate=dense, otherShape
+// those that do not apply to it.
 var (
 	denseShape = []string{"dense-load", "dense-sigma", "dense-pods"}
 	otherShape = []string{"memory-trace", "generate-series", "pods", "mean-cpu", "mean-memory", "requested"}
 )
 
-// without refuses flags that would have no effect: what is played is not what was asked for.
+// without rejects flags that would have no effect: the result would not be what
+// was requested.
 func (o *SimulateOptions) without(flags []string, why string) error {
 	for _, name := range flags {
 		if o.flags != nil && o.flags.Changed(name) {

@@ -46,8 +46,8 @@ func simulated(tb testing.TB, change func(*SimulateOptions)) map[string]sim.Resu
 	return results
 }
 
-// Of a replay that is shorter than its warm-up one step is scored, which is
-// said, and no deviation of hours is made up.
+// If a replay is shorter than its warm-up, one step is scored, a note says so,
+// and no hourly deviation is invented.
 func TestSimulateLessThanTheWarmUp(t *testing.T) {
 	var told bytes.Buffer
 	result := simulated(t, func(o *SimulateOptions) { o.Compare, o.Run.Steps, o.Notes = []string{"none"}, 5, &told })["none"]
@@ -62,8 +62,8 @@ func TestSimulateLessThanTheWarmUp(t *testing.T) {
 	}
 }
 
-// On what the generator makes Evenkeel leaves less hot than upstream, for few
-// evictions, and sends every pod where it planned; twice the same.
+// On generated usage Evenkeel leaves less node-time hot than upstream, with few
+// evictions, and sends every pod where it planned; a second run gives the same.
 func TestSimulate(t *testing.T) {
 	once := simulated(t, nil)
 	none, upstream, evenkeel := once["none"], once["upstream-metrics"], once["evenkeel"]
@@ -131,7 +131,7 @@ func TestSimulateRefuses(t *testing.T) {
 	}
 }
 
-// What is compared by default is played by the shipped policy.
+// The default comparison uses the shipped policy.
 func TestSimulateGoesByTheDefaults(t *testing.T) {
 	load := policy.Default(kinds.All)
 	p, err := sim.NewPolicy(&load)
@@ -159,8 +159,8 @@ func writeText(t *testing.T, path, text string) {
 	}
 }
 
-// Flags that would have no effect are refused: what is played would not be what was
-// asked for.
+// Flags that would have no effect are rejected: the result would not be what
+// was requested.
 func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	const dense = " cannot be combined with --generate=dense, which has its own nodes and pods"
 	for args, want := range map[string]string{
@@ -187,7 +187,8 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	}
 }
 
-// A report says what Evenkeel's source did not see: its figures are of that source.
+// A report says what Evenkeel's source did not see: its figures depend on that
+// source.
 func TestReportSaysWhatWasNotSeen(t *testing.T) {
 	dir := t.TempDir()
 	for args, want := range map[string]string{
@@ -223,13 +224,13 @@ func simulateBy(t *testing.T, args ...string) error {
 	return Simulate(t.Context(), o, io.Discard, nil)
 }
 
-// A warm-up that leaves nothing to score is refused: what it would print is no
+// A warm-up that leaves nothing to score is rejected: the result would be no
 // comparison.
 func TestWarmUpLeavesSomethingToScore(t *testing.T) {
 	for args, want := range map[string]string{
 		"--steps=24 --warm-up=24": "--warm-up: 24 is all of the 24 steps that are played; it must be less",
 		"--warm-up=100000":        "--warm-up: 100000 is all of the 288 steps that are played; it must be less",
-		"--steps=6":               "", // the default gives way
+		"--steps=6":               "", // the default is shortened
 		"--steps=-1":              "-1 steps, 12 of them to warm up: both must be 0 or more",
 		"--extender-weight=-5":    "an extender weight of -5: must be 1 or more, as in kube-scheduler's configuration",
 		"--lag=-1s":               "a lag of -1s, a gap of 30s: the lag must be from 0s to below 5m0s and the gap from 0s to 1h",
@@ -245,7 +246,7 @@ func TestWarmUpLeavesSomethingToScore(t *testing.T) {
 	}
 }
 
-// JSON is for people and scripts: it has < and & as they are.
+// JSON is for people and scripts: it contains < and & unescaped.
 func TestJSONHasNoEscapesForPages(t *testing.T) {
 	var out bytes.Buffer
 	text := "avg_<time> & more"

@@ -1,5 +1,5 @@
-// Package contest lets rivals play: it shows them a world, evicts what they
-// choose, and asks them where kube-scheduler should put a pod.
+// Package contest lets rivals play: it shows them a world, evicts the pods that
+// they choose, and asks them where kube-scheduler should put a pod.
 package contest
 
 import (
@@ -19,29 +19,29 @@ import (
 
 // World is what a rival plays on.
 type World interface {
-	// Now returns the time, Until lets it pass.
+	// Now returns the time, Until lets time pass.
 	Now() time.Time
 	Until(now time.Time) error
 	// Nodes returns all nodes; nodes and pods are in random order.
 	Nodes() []rivals.Node
-	// Node returns one of them, Past what it used in each step over a time.
+	// Node returns one of them, Past its usage in each step over a time.
 	Node(name string) rivals.Node
 	Past(name string, over time.Duration) []cluster.Amounts
 	Owner(owner int) rivals.Owner
 	// Evict evicts a pod and reports whether it was; if node is not empty, its
 	// replacement lands there.
 	Evict(pod *rivals.Pod, node string) (bool, error)
-	// Reserve finds a node for a pod like this one; none if there is none or
-	// the pod is gone.
+	// Reserve finds a node for a pod like this one; "" if there is none or the pod
+	// is gone.
 	Reserve(pod *rivals.Pod) (node string, err error)
-	// Taint gives a node so many soft taints.
+	// Taint gives a node this many soft taints.
 	Taint(node string, taints int) error
 }
 
 // Name is a rival's.
 type Name string
 
-// The rivals. Trimaran does not evict: upstream's plugin does beside it.
+// The rivals. Trimaran does not evict: upstream's plugin does so beside it.
 const (
 	OpenShift   Name = "openshift"
 	Koordinator Name = "koordinator"
@@ -56,28 +56,29 @@ type Player struct {
 	world       World
 	openshift   *rivals.OpenShift
 	koordinator *rivals.Koordinator
-	// leaving is the node of the pod that a place is reserved for elsewhere.
+	// leaving is the node of the pod for which a place elsewhere is being
+	// reserved.
 	leaving string
 }
 
 var _ kubescheduler.Extender = (*Player)(nil)
 
-// New returns a player of a rival that knows nothing yet.
+// New returns a player of a rival without any state.
 func New(name Name) *Player {
 	return &Player{name: name, openshift: rivals.NewOpenShift(), koordinator: rivals.NewKoordinator()}
 }
 
-// EvictAbove replaces the usage in percent above which the rival takes pods off a
+// EvictAbove replaces the usage in percent above which the rival evicts from a
 // node. Only Koordinator has such a line.
 func (p *Player) EvictAbove(lines cluster.Percents) { p.koordinator.High = lines }
 
 // Join shows the player its world.
 func (p *Player) Join(world World) { p.world = world }
 
-// Schedule sets what the rival changes of kube-scheduler.
+// Schedule applies the rival's changes to kube-scheduler's configuration.
 func (p *Player) Schedule(config *kubescheduler.Config) {
 	switch p.name {
-	case OpenShift: // by taints on nodes
+	case OpenShift: // with taints on nodes
 		return
 	case Koordinator:
 	case Trimaran, TrimaranRisk: // as in its own configuration
@@ -86,7 +87,7 @@ func (p *Player) Schedule(config *kubescheduler.Config) {
 	config.Extender, config.Weight, config.Plugin = p, 1, true
 }
 
-// PacesItself reports whether the rival has an interval of its own.
+// PacesItself reports whether the rival has its own interval.
 func (p *Player) PacesItself() bool { return p.name == Koordinator }
 
 // Cycle lets the rival act from now on, at most until a time.
@@ -124,8 +125,8 @@ func (p *Player) balance() (failed error) {
 	return failed
 }
 
-// look makes new jobs and carries out those that are due: first a reservation,
-// then the eviction.
+// look creates new jobs and carries out those that are due: first a
+// reservation, then the eviction.
 func (p *Player) look(now time.Time) error {
 	p.koordinator.Look(now, p.world.Nodes(), p.world.Owner)
 	for _, job := range p.koordinator.Due(now) {

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/rivals"
 )
 
-// board is a world of nodes of 1000 milli-cores and bytes that keeps what was
-// done. Reservations are on the last node that the player admits.
+// board is a world of nodes of 1000 milli-cores and bytes that records all
+// actions. Reservations are on the last node that the player admits.
 type board struct {
 	now    time.Time
 	player *contest.Player
@@ -23,7 +23,7 @@ type board struct {
 	past   map[string][]cluster.Amounts
 	// unreserved counts the reservations that fail at first.
 	unreserved int
-	// refuses says that budgets forbid to evict.
+	// refuses means that budgets forbid evictions.
 	refuses bool
 
 	evicted []eviction
@@ -115,8 +115,8 @@ func play(t *testing.T, name contest.Name, b *board, until time.Duration) {
 	}
 }
 
-// Koordinator evicts when a place is reserved, not before, and not on the pod's
-// own node, nor on one that is expected to be above 65%.
+// Koordinator evicts only once a place is reserved, which is neither on the
+// pod's own node nor on one that is expected to be above 65%.
 func TestKoordinatorReservesFirst(t *testing.T) {
 	at := func() *board {
 		return &board{nodes: []rivals.Node{node("low", 0), node("hot", 0, pod(1, 390), pod(2, 390)), node("middle", 0, pod(3, 600))}}
@@ -165,7 +165,7 @@ func TestPrioritize(t *testing.T) {
 		past:  map[string][]cluster.Amounts{"idle": {{0, 0}}, "busy": {{400, 0}, {600, 0}}},
 	}
 	for name, want := range map[contest.Name][]int64{
-		contest.Koordinator:  {92, 67, 0}, // (91.5+93)/2 and (41.5+93)/2, each cut
+		contest.Koordinator:  {92, 67, 0}, // (91.5+93)/2 and (41.5+93)/2, each rounded down
 		contest.Trimaran:     {63, 23, 0}, // 60*15/40+40 and 40*35/60, rounded
 		contest.TrimaranRisk: {95, 65, 0}, // 1 - 0.1/2, 1 - (0.6+0.1)/2
 	} {

@@ -1,5 +1,5 @@
-// Package deschedulerapi is what plugins of the descheduler framework find
-// around them in a replay: a handle and metrics.
+// Package deschedulerapi is the environment of plugins of the descheduler
+// framework in a replay: a handle and metrics.
 package deschedulerapi
 
 import (
@@ -22,7 +22,7 @@ type World interface {
 	Evictable(pod *v1.Pod) bool
 }
 
-// Evicting is what evicts: Evenkeel or upstream's plugin.
+// Evicting is a program that evicts: Evenkeel or upstream's plugin.
 type Evicting interface {
 	Evict(ctx context.Context, pod *v1.Pod) error
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Usage is what was measured, as metrics.k8s.io would serve it; nil where
-// nothing was.
+// Usage is measured usage, as metrics.k8s.io would serve it; nil if nothing was
+// measured.
 type Usage interface {
 	NodeUsage(name string) v1.ResourceList
 	PodUsage(name string) v1.ResourceList

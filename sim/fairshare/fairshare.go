@@ -1,9 +1,9 @@
-// Package fairshare says what each pod gets of a node's CPU that is asked for
-// more than it has: max-min fairness by weights. It is pure.
+// Package fairshare computes what each pod gets of a node's CPU if the demand
+// exceeds its capacity: max-min fairness by weights. It is pure.
 //
-// So the kernel shares out CPU among cgroups: in proportion to their weights,
-// among those only that can make use of it (Control Group v2, 3-1 Weights), and
-// the weight of a pod is its CPU request.
+// The kernel shares CPU among cgroups in this way: in proportion to their
+// weights, and only among those that can use it (Control Group v2, 3-1
+// Weights); the weight of a pod is its CPU request.
 package fairshare
 
 import (
@@ -12,17 +12,17 @@ import (
 	"slices"
 )
 
-// Claim is what a pod asks of a node.
+// Claim is a pod's demand on a node.
 type Claim struct {
 	// Demand is in milli-cores, Weight in any unit above 0.
 	Demand, Weight float64
-	// Ran is the share of the time in which it asked.
+	// Ran is the share of the time in which it had the demand.
 	Ran float64
 }
 
-// Level returns the most that a pod gets for each unit of its weight, so that
-// all is given away and nobody gets more than they ask for; infinite where all
-// get that. It sorts claims.
+// Level returns the most that a pod gets for each unit of its weight, such that
+// all CPU is given away and no pod gets more than its demand; infinite if all
+// get their demand. It sorts claims.
 func Level(claims []Claim, milliCores float64) float64 {
 	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.Demand/a.Weight, b.Demand/b.Weight) })
 	left, weight := max(milliCores, 0), 0.0

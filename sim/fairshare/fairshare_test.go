@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// whole are claims for all of the time.
+// whole returns claims for the whole time.
 func whole(demandsAndWeights ...float64) (claims []Claim) {
 	for pair := range slices.Chunk(demandsAndWeights, 2) {
 		claims = append(claims, Claim{Demand: pair[0], Weight: pair[1], Ran: 1})
@@ -40,8 +40,8 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// All of a full node is given away, and of a node that can serve all, nothing
-// is kept back.
+// All CPU of a full node is given away, and a node that can serve all demand
+// serves it.
 func TestLevelGivesAllAway(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// filters and scores are those of the default profile, less those that need
+// filters and scores are those of the default profile, except those that need
 // volumes, claims or images, which a replay lacks.
 var (
 	filters = []string{
@@ -48,8 +48,8 @@ func newFramework(ctx context.Context, nodes *nodes, unscored []string) (framewo
 	)
 }
 
-// scoreSet keeps the weights of the default profile, less those that are not to
-// be scored by.
+// scoreSet keeps the weights of the default profile, except for disabled
+// scores.
 func scoreSet(defaults *config.Plugins, unscored []string) config.PluginSet {
 	var set config.PluginSet
 	for _, plugin := range slices.Concat(defaults.MultiPoint.Enabled, defaults.Score.Enabled) {

@@ -36,7 +36,7 @@ type Config struct {
 	// configuration; a point counts ten times as much.
 	Extender Extender
 	Weight   int64
-	// Plugin says that Extender stands for a plugin, whose points count once.
+	// Plugin means that Extender stands for a plugin, whose points count once.
 	Plugin bool
 	// Unscored names the plugins whose scores are disabled.
 	Unscored []string
@@ -83,7 +83,7 @@ func (s *Scheduler) Add(pod *v1.Pod) error { return s.nodes.add(pod) }
 // Remove reports that a bound pod is gone.
 func (s *Scheduler) Remove(pod *v1.Pod) error { return s.nodes.remove(s.ctx, pod) }
 
-// Taint gives a node these taints in place of those it has.
+// Taint replaces the taints of a node.
 func (s *Scheduler) Taint(node string, taints []v1.Taint) error { return s.nodes.taint(node, taints) }
 
 // ErrUnschedulable means that a pod fits on no node.

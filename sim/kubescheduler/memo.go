@@ -3,20 +3,20 @@ package kubescheduler
 import v1 "k8s.io/api/core/v1"
 
 // memo remembers the plugins' verdicts on nodes that have not changed since,
-// for pods that are alike to them. Placing a pod changes one node, so for the
-// next pod all but a few of the hundreds of nodes that kube-scheduler looks at
-// are known.
+// for pods that are identical to the plugins. Placing a pod changes one node,
+// so for the next pod all but a few of the hundreds of nodes that
+// kube-scheduler looks at are known.
 type memo struct {
 	known map[kind][]remembered
-	// maxKinds is how many kinds of pods are kept; later ones are evaluated
-	// anew each time.
+	// maxKinds is how many kinds of pods are kept; later ones are evaluated each
+	// time.
 	maxKinds int
 }
 
 // maxRemembered bounds what a memo holds: 32 MiB.
 const maxRemembered = 1 << 21
 
-// kind is all of a plain pod that the plugins depend on.
+// kind is everything about a plain pod that the plugins depend on.
 type kind struct{ cpuMilli, memoryBytes int64 }
 
 // remembered is the plugins' verdict on a node.

@@ -83,7 +83,7 @@ type pair struct {
 	made, alike int
 }
 
-// halved refuses every third node and gives points by name.
+// halved rejects every third node and gives points by name.
 type halved struct{}
 
 func (halved) Filter(_ *v1.Pod, nodes []string) (kept []int) {
@@ -167,8 +167,8 @@ func (p *pair) remove() {
 	}
 }
 
-// What is remembered changes no placement: not after pods came and went, not
-// with odd pods in between, not with taints.
+// The memo changes no placement: neither after pods came and went, nor with odd
+// pods in between, nor with taints.
 func TestMemoryChangesNothing(t *testing.T) {
 	for seed := range uint64(24) {
 		p := newPair(t, seed)
@@ -186,7 +186,7 @@ func TestMemoryChangesNothing(t *testing.T) {
 	}
 }
 
-// Kinds beyond the limit are placed all the same.
+// Kinds beyond the limit are placed as well.
 func TestMemoryIsBounded(t *testing.T) {
 	p := newPair(t, 0)
 	p.with.memo.maxKinds = 2

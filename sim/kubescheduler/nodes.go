@@ -52,7 +52,7 @@ func (n *nodes) taint(name string, taints []v1.Taint) error {
 	if slices.Equal(info.Node().Spec.Taints, taints) {
 		return nil
 	}
-	node := new(*info.Node()) // the caller's stays as it is
+	node := new(*info.Node()) // the caller's object stays unchanged
 	node.Spec.Taints = taints
 	info.SetNode(node)
 	n.bare = !slices.ContainsFunc(n.infos, func(other fwk.NodeInfo) bool { return !isBare(other.Node()) })

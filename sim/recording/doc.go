@@ -1,11 +1,11 @@
 // Package recording is the format in which a live cluster's nodes, pods and
-// usage are kept for a replay: lines of JSON, compressed by gzip, written
+// usage are stored for a replay: lines of JSON, compressed by gzip, written
 // reading by reading and readable as far as they were written.
 //
-// It decides what of a Node and a Pod is kept (only what kube-scheduler's
-// filters and scores read), how names are hidden if they are to be, and what is
-// wrong with an invalid file. When a reading is taken and what a replay makes
-// of it is left to others.
+// It decides what is stored of a Node and a Pod (only what kube-scheduler's
+// filters and scores read), how names are hidden on request, and what is wrong
+// with an invalid file. Callers decide when a reading is taken and how it is
+// replayed.
 //
 // The lines, in this order: first {"header":…}; then, each before the first
 // reading that refers to it, {"node":…}, {"template":…} and {"pod":…}, numbered

@@ -21,7 +21,7 @@ type Header struct {
 // Interval returns the time between two readings.
 func (h *Header) Interval() time.Duration { return time.Duration(h.IntervalSeconds) * time.Second }
 
-// Node is what is kept of a Node.
+// Node is the stored part of a Node.
 type Node struct {
 	Name          string            `json:"name"`
 	Labels        map[string]string `json:"labels,omitempty"`
@@ -36,7 +36,7 @@ type Node struct {
 type Stays string
 
 // The reasons for a pod to stay: those of the shipped policy's DefaultEvictor,
-// and the pod's own word or kind.
+// and the pod's own annotation or kind.
 const (
 	DaemonSet    Stays = "DaemonSet"
 	Mirror       Stays = "Mirror" // a static pod, which its kubelet runs
@@ -50,13 +50,13 @@ const (
 // cannot be placed elsewhere.
 func (s Stays) Pinned() bool { return s == DaemonSet || s == Mirror }
 
-// Template is what is kept of alike pods of one owner.
+// Template is the stored part of similar pods of one owner.
 type Template struct {
 	Namespace string `json:"namespace"`
 	// OwnerKind and OwnerName are those of the controller, empty without one.
 	OwnerKind string `json:"ownerKind,omitempty"`
 	OwnerName string `json:"ownerName,omitempty"`
-	// OwnerAPIVersion is empty if it is what Kubernetes has for the kind.
+	// OwnerAPIVersion is empty if it is the Kubernetes version for this kind.
 	OwnerAPIVersion string                        `json:"ownerAPIVersion,omitempty"`
 	Stays           Stays                         `json:"stays,omitempty"`
 	Labels          map[string]string             `json:"labels,omitempty"`
@@ -81,7 +81,7 @@ type line struct {
 }
 
 // nodeLine has the amounts of its Node in lists that are decoded within bounds,
-// which take the place of the Node's.
+// and that replace the Node's.
 type nodeLine struct {
 	ID int `json:"id"`
 	Node
@@ -100,7 +100,7 @@ func (l *nodeLine) decoded() *Node {
 	return &n
 }
 
-// templateLine has the amounts of its Template as nodeLine has those of a Node.
+// templateLine has the amounts of its Template like nodeLine those of a Node.
 type templateLine struct {
 	ID int `json:"id"`
 	Template

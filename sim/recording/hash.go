@@ -22,7 +22,7 @@ type Hasher struct{ salt []byte }
 func NewHasher(salt []byte) *Hasher { return &Hasher{salt: slices.Clone(salt)} }
 
 // digestBytes is how much of a digest is kept: the odds that two of a million
-// names collide are one to forty million.
+// names collide are one in forty million.
 const digestBytes = 8
 
 // Name hides a name or the value of a label. The empty one stays.

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxLineBytes bounds a line: a first reading of 800,000 pods has less.
+	// maxLineBytes bounds a line: a first reading of 800,000 pods is shorter.
 	maxLineBytes = 32 << 20
-	// maxObjectBytes and maxObjectValues bound any line but a reading. The first is
-	// more than etcd takes. The second bounds the lists, of which three bytes can
-	// become a hundred in memory.
+	// maxObjectBytes and maxObjectValues bound any line except a reading. The
+	// first is more than etcd accepts. The second bounds the lists, of which three
+	// bytes can become a hundred in memory.
 	maxObjectBytes  = 2 << 20
 	maxObjectValues = 20_000
 	// maxKept bounds the values of all nodes and templates together: some 800 MB
-	// where they are meant to fill memory, and far less elsewhere.
+	// if they are crafted to fill memory, and far less otherwise.
 	maxKept = 12_000_000
-	// What unpacks to more than maxUnpacked bytes may be maxRatio times as long as
-	// it is packed: recordings and traces are packed to a tenth, a file that is
-	// meant to fill memory or time to a thousandth.
+	// Data that unpacks to more than maxUnpacked bytes may be at most maxRatio
+	// times its packed size: recordings and traces compress to a tenth, a file
+	// crafted to fill memory or time to a thousandth.
 	maxUnpacked = 256 << 20
 	maxRatio    = 100
 )
@@ -64,7 +64,7 @@ func Read(r io.Reader) (*Recording, error) {
 	}
 }
 
-// Unpack reads what may be compressed by gzip.
+// Unpack reads data that may be compressed by gzip.
 func Unpack(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -78,7 +78,7 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	return &bounded{counted: counted{in: unpacked}, packed: packed}, nil
 }
 
-// counted counts the bytes that are read.
+// counted counts the bytes read.
 type counted struct {
 	in io.Reader
 	n  int64
@@ -91,14 +91,14 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is a reader
 }
 
-// bounded is what is unpacked.
+// bounded is unpacked data with a limit.
 type bounded struct {
 	counted
 
 	packed *counted
 }
 
-// Read implements io.Reader. It fails where too much came out of too little.
+// Read implements io.Reader. It fails if too much data comes from too little.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.counted.Read(p)
 	if b.n > maxUnpacked && b.n > maxRatio*b.packed.n {
@@ -186,7 +186,7 @@ func (d *decoder) take(text []byte) error {
 	return d.record(&l)
 }
 
-// tooLarge reports whether a line is too large for anything but a reading.
+// tooLarge reports whether a line is too large for anything except a reading.
 func tooLarge(text []byte) bool {
 	return len(text) > maxObjectBytes || jsonscan.Values(text) > maxObjectValues
 }

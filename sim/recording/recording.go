@@ -2,7 +2,7 @@ package recording
 
 import "math"
 
-// Recording is what was read.
+// Recording is a recording that was read.
 type Recording struct {
 	Header Header
 	// Nodes are all nodes seen; the first AtFirst of them were in the first
@@ -18,13 +18,13 @@ type Recording struct {
 	Cut string
 }
 
-// NodeSeries is a node with what it used.
+// NodeSeries is a node with its usage.
 type NodeSeries struct {
 	Node
 	Used Series
 }
 
-// PodSeries is a pod with what it used.
+// PodSeries is a pod with its usage.
 type PodSeries struct {
 	Name           string
 	Template, Node int

@@ -109,7 +109,7 @@ func wantError(t *testing.T, text string, want ...string) {
 	}
 }
 
-// A gap before a known value costs memory: it is bounded.
+// A gap before a known value costs memory, so gaps are bounded.
 func TestGapsAreBounded(t *testing.T) {
 	d := taker{out: &Recording{Nodes: []NodeSeries{{}}}, values: maxValues - 10}
 	if err := d.used(10, []int64{0, 1, 1}, d.nodeSeries); err == nil || !strings.Contains(err.Error(), "more than") {
@@ -117,8 +117,8 @@ func TestGapsAreBounded(t *testing.T) {
 	}
 }
 
-// Long lists of short values are refused before they take memory, also in a line
-// that begins as a reading; only readings are long.
+// Long lists of short values are rejected before they take memory, even in a
+// line that begins like a reading; only readings may be long.
 func TestLongListsAreRefused(t *testing.T) {
 	const header = `{"header":{"version":1,"start":"2026-03-02T09:30:00Z","intervalSeconds":300}}` + "\n"
 	list := "[" + strings.Repeat("{},", 1_000_000) + "{}]"
@@ -148,8 +148,8 @@ func TestLongListsAreRefused(t *testing.T) {
 	}
 }
 
-// What a large cluster's Writer writes can be read, and a pod that is too large to
-// be read spoils nothing.
+// What a Writer records of a large cluster can be read, and a pod that is too
+// large to be read spoils nothing.
 func TestLargeClustersCanBeRead(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, Header{Start: start, IntervalSeconds: 300}, nil)

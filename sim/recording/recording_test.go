@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// What is written is read again: who was where from when to when, and what each
-// used, with unknown values left open.
+// What is written is read again: which pod was where from when to when, and
+// what each used, with unknown values left open.
 func TestRoundTrip(t *testing.T) {
 	rec, err := Read(bytes.NewReader(write(t, nil)))
 	if err != nil {
@@ -65,7 +65,7 @@ func TestPodOfTemplate(t *testing.T) {
 	}
 }
 
-// An owner of a kind that Kubernetes has as well stays of its own group.
+// If Kubernetes has an owner's kind as well, the owner keeps its own API group.
 func TestOwnersKeepTheirGroups(t *testing.T) {
 	object := aPod("p", "n", "StatefulSet", "s")
 	object.OwnerReferences[0].APIVersion = "apps.kruise.io/v1beta1"
@@ -79,7 +79,8 @@ func TestOwnersKeepTheirGroups(t *testing.T) {
 	}
 }
 
-// slimmed is a pod as the informers store it that recordings are made from.
+// slimmed returns a pod as stored by the informers from which recordings are
+// made.
 func slimmed(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	stored, err := slim.New().WithoutTransitions().Transform(pod.DeepCopy())
@@ -145,7 +146,7 @@ func TestHashedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	node, of := rec.Nodes[0].Object(), &rec.Templates[0]
-	pod := of.Pod("u") // of whose numbers to compare it is left that they are there
+	pod := of.Pod("u") // a comparison of numbers only checks that they exist
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !ok || err != nil {
 		t.Errorf("a node selector does not match any more: %v", err)
 	}
@@ -171,7 +172,7 @@ func TestHashedNames(t *testing.T) {
 	}
 }
 
-// Hidden or not, ReplicaSets are of one Deployment or of none.
+// Hidden or not, ReplicaSets belong to the same Deployment or to none.
 func TestHashedOwners(t *testing.T) {
 	hasher := NewHasher([]byte("salt"))
 	family := func(owner, hash string) cluster.Family {
@@ -230,7 +231,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// Each reading can be read as soon as it is written, should nothing follow.
+// Each reading can be read as soon as it is written, even if nothing follows.
 func TestReadingsAreFlushed(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, Header{Start: start, IntervalSeconds: 60}, nil)

@@ -62,7 +62,7 @@ var ownLabels = []string{
 	"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
 }
 
-// TemplateOf reduces a Pod to what it shares with all that are alike.
+// TemplateOf reduces a Pod to what it shares with similar pods.
 func TemplateOf(object *v1.Pod) Template {
 	spec := &object.Spec
 	t := Template{
@@ -112,9 +112,10 @@ func stays(pod *v1.Pod) Stays {
 	return ""
 }
 
-// protected reports whether a pod's own words or kind protect it. Whether its
-// controller is known to recreate it is left to the policy of the replay; a
-// protection that ends some time after the start lasts for the recording.
+// protected reports whether a pod's own annotations or kind protect it. Whether
+// its controller is known to recreate it is decided by the policy of the
+// replay; a protection that ends some time after the start lasts for the whole
+// recording.
 func protected(pod *v1.Pod) bool {
 	reason, _ := safeguards.Protected(pod, safeguards.Words{}, nil, time.Time{})
 	return reason != "" && reason != reasons.NoController && reason != reasons.ControllerUnknown
@@ -152,8 +153,8 @@ func hostPorts(containers []v1.Container) []v1.ContainerPort {
 	return ports
 }
 
-// Pod makes a pod of the template, without a name or a node. The caller gives
-// its owner's UID.
+// Pod makes a pod of the template, without a name or a node. The caller
+// provides its owner's UID.
 func (t *Template) Pod(ownerUID string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, GenerateName: cmp.Or(t.OwnerName, "pod"), Labels: t.Labels},

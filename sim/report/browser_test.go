@@ -42,11 +42,11 @@ func newBrowser(t *testing.T) *browser {
 	return nil
 }
 
-// open shows a page and returns what the browser prints; what the page logs,
-// errors included, fails the test.
+// open shows a page and returns what the browser prints; anything that the page
+// logs, including errors, fails the test.
 func (b *browser) open(t *testing.T, page string, flags ...string) []byte {
 	t.Helper()
-	const patience = 5 * time.Minute // of a machine that is busy with other tests
+	const patience = 5 * time.Minute // on a machine that is busy with other tests
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	common := []string{
@@ -76,7 +76,7 @@ func save(t *testing.T, page []byte) string {
 	return path
 }
 
-// shot is a picture of a page.
+// shot returns a picture of a page.
 func (b *browser) shot(t *testing.T, page string, flags ...string) image.Image {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.png")
@@ -92,7 +92,7 @@ func (b *browser) shot(t *testing.T, page string, flags ...string) image.Image {
 	return shown
 }
 
-// dots counts the dots of a picture by colour.
+// dots counts the pixels of a picture by colour.
 func dots(shown image.Image) map[color.RGBA]int {
 	counts := map[color.RGBA]int{}
 	for y := range shown.Bounds().Dy() {
@@ -104,7 +104,7 @@ func dots(shown image.Image) map[color.RGBA]int {
 	return counts
 }
 
-// In a browser every plot has its colours, on light and on dark ground.
+// In a browser every plot has its colours, on light and dark backgrounds.
 func TestBrowserDrawsThePage(t *testing.T) {
 	b := newBrowser(t)
 	page := save(t, render(t, heading(), replay()))
@@ -149,8 +149,8 @@ func TestBrowserDrawsThePage(t *testing.T) {
 	}
 }
 
-// With the pointer over a heat map the page describes what is below it; nothing
-// is logged meanwhile.
+// With the pointer over a heat map the page describes the cell below it, and
+// logs nothing.
 func TestBrowserTellsOfCells(t *testing.T) {
 	b := newBrowser(t)
 	page := render(t, heading(), replay())

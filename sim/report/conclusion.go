@@ -9,8 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// enough is the minimum share that the best variant must remove of the hot time
-// that any variant removes; beyond it fewer evictions count for more.
+// enough is the minimum share of the removed hot time that the best variant
+// must reach, relative to the variant that removes most; beyond it fewer
+// evictions count for more.
 const enough = 0.8
 
 // Rule describes the criteria of Conclude.

@@ -2,7 +2,7 @@
 // CSV and JSON for programs, and as a page with plots that opens from disk.
 //
 // It decides which variant is the best and how much of a large replay fits into
-// a plot. What is measured, and how, is left to package sim.
+// a plot. Package sim decides what is measured, and how.
 //
 // Invariants: the same results give the same bytes; a page loads nothing else
 // and stays under 3 MB at 5,000 nodes and 288 steps; every figure in a plot is
@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// The variants that do not compete: one is the baseline of all others, the
-// other a bound that none of them reaches.
+// The variants that do not compete: the baseline of all others, and a bound
+// that none of them reaches.
 const (
 	Baseline = "none"
 	Bound    = "oracle"
@@ -45,7 +45,7 @@ type Heading struct {
 	HotLinePercent float64  `json:"hotLinePercent"`
 	LagSeconds     float64  `json:"lagSeconds"`
 	GapSeconds     float64  `json:"gapSeconds"`
-	// MeasureServed: pods of a full node were measured at what it served them.
+	// MeasureServed: pods of a full node were measured by the CPU that they got.
 	MeasureServed bool `json:"measureServed,omitempty"`
 	// HiddenPodsPercent, LostSamplesPercent and PodsMeasuredSeconds are what
 	// Evenkeel's source did not see, as in sim.Blind; 0 where it saw everything.
@@ -58,7 +58,7 @@ type Heading struct {
 
 func seconds(s float64) string { return time.Duration(s * float64(time.Second)).String() }
 
-// Row is a result and how it compares with the others.
+// Row is a result and its comparison with the others.
 type Row struct {
 	sim.Result
 
@@ -69,7 +69,7 @@ type Row struct {
 
 const minutesPerStep = float64(sim.Step / time.Minute)
 
-// rows derives what needs more than one result.
+// rows derives the values that need more than one result.
 func rows(results []sim.Result) ([]Row, error) {
 	if err := check(results); err != nil {
 		return nil, err

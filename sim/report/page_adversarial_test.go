@@ -109,7 +109,7 @@ func TestNamesAreNeverMarkup(t *testing.T) {
 func TestManyVariants(t *testing.T) {
 	results := []sim.Result{made(Baseline, 40, 0)}
 	for range 30 {
-		results = append(results, made("p", 10, 3)) // two files may be called alike
+		results = append(results, made("p", 10, 3)) // two files may have the same name
 	}
 	root := parse(t, render(t, heading(), results))
 	if got := len(root.drawings("heatmap")); got != 31 {

@@ -51,7 +51,7 @@ func (e *element) all(name string) (found []*element) {
 	return found
 }
 
-// classed lists the drawings of a kind.
+// drawings lists the drawings of a class.
 func (e *element) drawings(class string) (found []*element) {
 	for _, svg := range e.all("svg") {
 		if svg.attr("class") == class {
@@ -70,7 +70,7 @@ func render(t *testing.T, h Heading, results []sim.Result) []byte {
 	return out.Bytes()
 }
 
-// parse reads a page, which is well-formed XML but for its script.
+// parse reads a page, which is well-formed XML except for its script.
 func parse(t *testing.T, page []byte) *element {
 	t.Helper()
 	page = regexp.MustCompile(`(?s)<script>.*</script>`).ReplaceAll(page, nil)
@@ -134,7 +134,7 @@ func TestDrawingsAreTold(t *testing.T) {
 	}
 }
 
-// A page that is opened from disk loads nothing.
+// A page opened from disk loads nothing.
 func TestPageIsSelfContained(t *testing.T) {
 	page := string(render(t, heading(), replay()))
 	root := parse(t, []byte(page))
@@ -168,11 +168,11 @@ func picture(t *testing.T, heatmap *element) image.Image {
 	return drawn
 }
 
-// The first of made's nodes uses most: it is on top, and the cells above the
-// line have the colours from the line on.
+// The first of made's nodes has the highest usage: it is on top, and the cells
+// above the line have the colours from the line on.
 func TestHeatMapShowsUsage(t *testing.T) {
 	results := replay()
-	for node := range 6 { // the fullest are moved to the end, so that sorting shows
+	for node := range 6 { // the fullest are moved to the end, so that sorting matters
 		for _, row := range results[0].Usage {
 			row[node], row[11-node] = row[11-node], row[node]
 		}
@@ -246,7 +246,7 @@ func TestDistributionAndTimelineAddUp(t *testing.T) {
 	}
 }
 
-// A large replay still makes a page that opens at once.
+// A large replay still gives a page that opens at once.
 func TestLargePageStaysSmall(t *testing.T) {
 	const nodes, steps, most = 5000, 288, 3 << 20
 	usage := make([][]float64, steps)
@@ -254,7 +254,7 @@ func TestLargePageStaysSmall(t *testing.T) {
 	for step := range usage {
 		usage[step] = make([]float64, nodes)
 		for node := range usage[step] {
-			state = state*1664525 + 1013904223 // noise is what compresses worst
+			state = state*1664525 + 1013904223 // noise compresses worst
 			usage[step][node] = float64(node)/nodes*60 + float64(state>>24)/256*60
 		}
 	}
@@ -288,7 +288,7 @@ func TestSameResultsSamePage(t *testing.T) {
 	}
 }
 
-// failing takes so many bytes and no more.
+// failing accepts this many bytes and no more.
 type failing int
 
 var errFull = errors.New("the disk is full")

@@ -51,7 +51,7 @@ func made(variant string, spread float64, evictions int) sim.Result {
 	return r
 }
 
-// What is not known is no 0.
+// An unknown value is not shown as 0.
 func TestTableWithoutAnHour(t *testing.T) {
 	result := made(Baseline, 10, 0)
 	result.Memory, result.CPUDeviationHour, result.MemoryDeviationHour = true, nil, nil
@@ -110,8 +110,8 @@ func TestTableShowsMemoryWhereItWasReplayed(t *testing.T) {
 	}
 }
 
-// Every row says above which line its variant evicts: of memory, too, where it was
-// replayed, and a dash where there is none.
+// Every row says above which line its variant evicts: also for memory, if it
+// was replayed, and a dash if there is none.
 func TestLines(t *testing.T) {
 	for _, memory := range []bool{false, true} {
 		results := replay()

@@ -47,20 +47,20 @@ type Job struct {
 	created time.Time
 }
 
-// NewKoordinator returns one that knows nothing yet.
+// NewKoordinator returns one without any state.
 func NewKoordinator() *Koordinator {
 	return &Koordinator{High: KoordinatorHigh, detectors: map[string]*detector{}, limited: map[int]time.Time{}}
 }
 
-// loaded is a node as LowNodeLoad keeps its books on it.
+// loaded is a node with the usage that LowNodeLoad calculates for it.
 type loaded struct {
 	*Node
 	used, low, high, requested cluster.Amounts
 }
 
-// Look makes jobs for pods of nodes that were over a high threshold in enough
-// looks in a row, while all low nodes together have room. owners tells of a
-// pod's owner.
+// Look creates jobs for pods of nodes that were above a high threshold in
+// enough consecutive looks, as long as all low nodes together have room. owners
+// returns the owner of a pod.
 func (k *Koordinator) Look(now time.Time, nodes []Node, owners func(int) Owner) {
 	low, high := classify(nodes, k.High)
 	abnormal := slices.DeleteFunc(high, func(n *loaded) bool { return !k.detector(n.Name).over(now) })
@@ -134,9 +134,9 @@ func fullness(n *loaded) (score int64) {
 }
 
 // victims are the pods of a node that fit on a low one (nodeFit), in the order
-// in which they are evicted: those that cover what the node has too much of,
-// the closest first, then the others, the largest first. Every pod that fits is
-// charged to its low node, whether it will be evicted or not.
+// in which they are evicted: first those that cover the excess, the closest
+// first, then the others, the largest first. Every pod that fits is charged to
+// its low node, whether it will be evicted or not.
 func victims(source *loaded, low []*loaded) (pods []*Pod) {
 	for k := range source.Pods {
 		if pod := &source.Pods[k]; !pod.Fixed && slices.ContainsFunc(low, func(n *loaded) bool { return charge(n, pod) }) {
@@ -162,7 +162,7 @@ func charge(n *loaded, pod *Pod) bool {
 }
 
 // coverage scores a pod by its share of an excess, the mean over the resources
-// that have one: above 1 it covers it, and the less it is above the better.
+// that have one: above 1 it covers the excess, and the closer to 1 the better.
 func coverage(used, excess cluster.Amounts) float64 {
 	sum, n := 0.0, 0.0
 	for r := range excess {
@@ -230,8 +230,8 @@ func (k *Koordinator) Due(now time.Time) (due []Job) {
 	return due
 }
 
-// Evicted ends a job whose pod was evicted. The next one of its owner, which
-// wants so many pods, has to wait.
+// Evicted ends a job whose pod was evicted. The next pod of its owner, with
+// this many replicas, must wait.
 func (k *Koordinator) Evicted(job Job, wanted int, now time.Time) {
 	k.jobs = slices.DeleteFunc(k.jobs, func(j Job) bool { return j.Pod.ID == job.Pod.ID })
 	k.limited[job.Pod.Owner] = now.Add(workloadLimitSpan / time.Duration(MaxMigrating(wanted)))

@@ -23,8 +23,8 @@ func ids(jobs []rivals.Job) (ids []int) {
 	return ids
 }
 
-// looks lets a node be looked at so many times, ten seconds apart, and returns
-// the jobs of the last one.
+// looks has a node looked at this many times, ten seconds apart, and returns
+// the jobs of the last time.
 func looks(k *rivals.Koordinator, n int, nodes ...rivals.Node) []int {
 	at := now
 	for i := range n {
@@ -72,7 +72,7 @@ func TestKoordinatorChoosesWhoCovers(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	small := []rivals.Node{node("hot", 0, 0), node("low", 0, 0), node("other", 0, 0)}
-	for i := range 20 { // of 40 to 59, 990 in all, nobody covers 240
+	for i := range 20 { // of 40 to 59, 990 in total, none covers 240
 		small[0].Pods = append(small[0].Pods, pod(i, int64(40+i), 0))
 	}
 	if diff := cmp.Diff([]int{19, 18}, looks(rivals.NewKoordinator(), 6, small...)); diff != "" {
@@ -80,8 +80,9 @@ func TestKoordinatorChoosesWhoCovers(t *testing.T) {
 	}
 }
 
-// Neither more jobs than its workload allows, nor another one for a pod that has
-// one; a job gives up after five minutes, an eviction holds up its workload.
+// There are never more jobs than the workload allows, nor a second one for a
+// pod; a job gives up after five minutes, an eviction delays the next one of
+// its workload.
 func TestKoordinatorKeepsItsLimits(t *testing.T) {
 	pods := []rivals.Pod{pod(1, 400, 0), pod(2, 400, 0)}
 	pods[0].Owner, pods[1].Owner = 7, 7

@@ -27,9 +27,9 @@ func Estimate(requests cluster.Amounts) (estimate cluster.Amounts) {
 	return estimate
 }
 
-// Expect is what a node is expected to use with another pod: what was last
-// reported of it, and for pods that were bound since shortly before at least
-// their estimates. Reports come on the minute.
+// Expect returns the expected usage of a node with another pod: its last
+// report, and for recently bound pods at least their estimates. Reports come on
+// the minute.
 func Expect(now time.Time, node *Node, requests cluster.Amounts) cluster.Amounts {
 	reported := now.Truncate(reportInterval)
 	expected := node.System.Plus(Estimate(requests))
@@ -47,8 +47,7 @@ func Expect(now time.Time, node *Node, requests cluster.Amounts) cluster.Amounts
 	return expected
 }
 
-// Admits reports whether a node may take a pod with which it is expected to use
-// so much.
+// Admits reports whether a node with this expected usage may take the pod.
 func Admits(expected, capacity cluster.Amounts) bool {
 	for r, percent := range expected.PercentOf(capacity) {
 		if math.Round(percent) > usageThresholds[r] {
@@ -58,7 +57,7 @@ func Admits(expected, capacity cluster.Amounts) bool {
 	return true
 }
 
-// LeastUsed scores a node from 0 to 100 by what it is expected to use.
+// LeastUsed scores a node from 0 to 100 by its expected usage.
 func LeastUsed(expected, capacity cluster.Amounts) (score int64) {
 	for r := range expected {
 		if capacity[r] > 0 && expected[r] <= capacity[r] {

@@ -39,7 +39,7 @@ type OpenShift struct {
 	moved map[int][]time.Time
 }
 
-// NewOpenShift returns one that has moved nothing.
+// NewOpenShift returns one without any moves.
 func NewOpenShift() *OpenShift { return &OpenShift{moved: map[int][]time.Time{}} }
 
 // Distances are the nodes' linear amplified ideal point positive distances
@@ -66,8 +66,8 @@ func Distances(nodes []Node) []int {
 }
 
 // point is a node's utilization and pressure per resource, as fractions. No
-// trace has pressure: what waits is taken to be the share of the demand that
-// the node cannot give.
+// trace has pressure: it is approximated by the share of the demand that the
+// node cannot serve.
 func point(n *Node) (p [2 * int(cluster.NumResources)]float64) {
 	for r := range n.Used {
 		utilization := n.Used.PercentOf(n.Capacity)[r] / 100

@@ -32,7 +32,7 @@ func TestDistances(t *testing.T) {
 		"two resources": {[]rivals.Node{node("a", 440, 420), node("b", 560, 580)}, []int{0, 30}},
 		// Above the mean by 35 points: three times that is above 1.
 		"clipped": {[]rivals.Node{node("a", 100, 0), node("b", 800, 0)}, []int{0, 100}},
-		// b is asked for 1250 of 1000: it uses all of it, and a fifth waits. The
+		// The demand on b is 1250 of 1000: it uses all of it, and a fifth waits. The
 		// means are 95% and 10%: sqrt(0.05² + 0.1²) = 0.1118, three times that.
 		"pressure": {[]rivals.Node{node("a", 900, 0), node("b", 1250, 0)}, []int{0, 33}},
 	} {
@@ -77,8 +77,8 @@ func podsOf(first, n int) (pods []rivals.Pod) {
 	return pods
 }
 
-// At most two pods leave a node and five all of them, the hottest node first;
-// who is refused or fixed is passed over.
+// At most two pods leave a node and five all nodes together, the hottest node
+// first; refused and fixed pods are skipped.
 func TestOpenShiftKeepsItsLimits(t *testing.T) {
 	hot := node("hot", 900, 0, podsOf(0, 4)...)
 	hot.Pods[0].Fixed = true
@@ -100,7 +100,7 @@ func TestOpenShiftKeepsItsLimits(t *testing.T) {
 	}
 }
 
-// A pod stays for a while that doubles with every move.
+// A moved pod must stay for a time that doubles with every move.
 func TestOpenShiftCoolsDown(t *testing.T) {
 	for moves, want := range []time.Duration{
 		1: 15 * time.Minute, 2: 30 * time.Minute, 3: time.Hour, 4: 2 * time.Hour, 5: 4 * time.Hour, 6: 6 * time.Hour, 99: 6 * time.Hour,

@@ -8,9 +8,9 @@ import (
 // burstDays is for how many days bursts are generated.
 const burstDays = 6
 
-// Bursts makes six days of CPU where each group of series has a burst of one to two
-// and a half hours a day, at an hour that the seed draws: the same on each day, or
-// another on each.
+// Bursts generates six days of CPU in which each group of series has a burst of
+// one to two and a half hours a day, at an hour that depends on the seed: the
+// same on each day, or a different one on each.
 func Bursts(r Recipe, daily bool) (*Trace, error) {
 	r.Steps = burstDays * stepsPerDay
 	if err := r.validate(); err != nil {
@@ -28,8 +28,9 @@ func Bursts(r Recipe, daily bool) (*Trace, error) {
 	return t, nil
 }
 
-// burstLoad is what the series of a group share: how much they use, how much more
-// in a burst, for how many steps, and in which step of each day that begins.
+// burstLoad is what the series of a group share: their usage, the additional
+// usage in a burst, for how many steps, and the step of each day in which it
+// begins.
 type burstLoad struct {
 	base, more float64
 	length     int

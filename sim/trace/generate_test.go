@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The same recipe makes the same traces, deploys included; another seed makes
+// The same recipe gives the same traces, including deploys; another seed gives
 // others.
 func TestGenerateIsOfItsSeed(t *testing.T) {
 	recipe := DefaultRecipe()
@@ -28,8 +28,8 @@ func TestGenerateIsOfItsSeed(t *testing.T) {
 	}
 }
 
-// A storm deploys about its share of the groups within a few minutes, as often
-// a day as asked for, and nothing is deployed without storms.
+// A storm deploys about its share of the groups within a few minutes, as many
+// times a day as requested, and without storms nothing is deployed.
 func TestStorms(t *testing.T) {
 	const days = 4
 	recipe := DefaultRecipe()
@@ -41,7 +41,7 @@ func TestStorms(t *testing.T) {
 		"none":              {0, 50, 0, 0},
 		"of nobody":         {2, 0, 0, 0},
 		"as by default":     {recipe.StormsPerDay, recipe.StormPercent, 50, 110}, // 8 storms of 10 of 100 groups
-		"of everybody":      {1, 100, 398, 400},                                  // the last may begin with the end
+		"of everybody":      {1, 100, 398, 400},                                  // the last may begin at the end
 		"one in two days":   {0.5, 50, 70, 130},
 		"half in four days": {0.125, 100, 0, 100},
 	} {

@@ -2,7 +2,7 @@
 // of its own allocation, one value per step.
 //
 // It decides whether a table is valid and, if not, where it is wrong, down to
-// line and column. What the series drive is left to others.
+// line and column. Callers decide what the series drive.
 //
 // Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one
 // row "<id>,<v0>,<v1>,…" per series. Values are 0 to MaxPercent; no cell is
@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	// MaxPercent is more than any recorder means; turbo clocks exceed 100 by a
+	// MaxPercent is more than any recorder reports; turbo clocks exceed 100 by a
 	// little.
 	MaxPercent = 1000
 	// maxRowBytes bounds a row, and the header with it the number of steps:
 	// reading a row takes several times its size.
 	maxRowBytes = 16 << 20
-	// maxBytes bounds what is kept of all rows, each with rowBytes beside its
+	// maxBytes bounds the memory for all rows; each takes rowBytes besides its
 	// values and name.
 	maxBytes = 400_000_000
 	rowBytes = 100
@@ -123,7 +123,7 @@ func (r *rowReader) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // tableError does
 }
 
-// readRows reads rows as long as what is kept has fewer bytes than a limit.
+// readRows reads rows until they take more memory than a limit.
 func readRows(rows *rowReader, steps, limit int) (*Trace, error) {
 	trace, table, kept := &Trace{}, rows.table, 0
 	for line := 2; ; line++ {

@@ -71,7 +71,7 @@ func TestReadNamesTheLineOfAMistake(t *testing.T) {
 	}
 }
 
-// idsOf are the names of the series of a trace, if there is one.
+// idsOf returns the names of the series of a trace, if there is one.
 func idsOf(t *Trace) []string {
 	if t == nil {
 		return nil
@@ -157,7 +157,7 @@ func TestOpenNamesTheFile(t *testing.T) {
 	}
 }
 
-// A small compressed file can hold a huge table: reading ends at a bound.
+// A small compressed file can contain a huge table: reading stops at a limit.
 func TestReadEndsAtABound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		begin, line string
@@ -181,7 +181,7 @@ func TestReadEndsAtABound(t *testing.T) {
 	}
 }
 
-// What is kept of many rows is bounded, whatever is in them.
+// The memory for many rows is bounded, whatever they contain.
 func TestReadKeepsABoundedAmount(t *testing.T) {
 	for name, tc := range map[string]struct {
 		line  string
@@ -200,7 +200,8 @@ func TestReadKeepsABoundedAmount(t *testing.T) {
 	}
 }
 
-// A compressed file that unpacks to far more than any recorder packs is refused.
+// A compressed file with a far higher compression ratio than any recorder's is
+// rejected.
 func TestGzipBombsAreRefused(t *testing.T) {
 	var bomb bytes.Buffer
 	w := gzip.NewWriter(&bomb)
@@ -231,7 +232,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Reading gives a valid table, or an error that names a line.
+// Reading returns a valid table, or an error that names a line.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"id,0,1\na,1,2\nb,3,4.5\n", "id,0\n", "", "id,0\na,NaN\n", "id,0\n\"a\nb\",1\nc,x\n", "id,0,1\na,1\n", "id\na\n", "\x1f\x8b\x08\x00",

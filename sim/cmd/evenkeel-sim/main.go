@@ -1,4 +1,4 @@
-// Command evenkeel-sim replays what pods used in virtual time and compares
+// Command evenkeel-sim replays recorded usage in virtual time and compares
 // policies, and records clusters for that. `evenkeel simulate` and `evenkeel
 // record` run it.
 package main

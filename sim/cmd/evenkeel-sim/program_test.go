@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// started is a running evenkeel-sim with what it prints.
+// started is a running evenkeel-sim with its output.
 type started struct {
 	*exec.Cmd
 	stdout, stderr strings.Builder
@@ -55,7 +55,7 @@ func start(t *testing.T, name string, args ...string) *started {
 }
 
 // code waits for the end and returns the exit code, or -1 if a signal ended the
-// program and not the program itself.
+// program instead of the program itself.
 func (p *started) code(t *testing.T) int {
 	t.Helper()
 	err := p.Wait()
@@ -67,8 +67,8 @@ func (p *started) code(t *testing.T) int {
 	return 0
 }
 
-// Under evenkeel's name the program answers as evenkeel did when these commands
-// were its own: help, completions, mistakes and exit codes.
+// When called by evenkeel, the program responds as evenkeel did when these
+// commands were its own: help, completions, mistakes and exit codes.
 func TestAnswersByTheNameItIsCalledBy(t *testing.T) {
 	cases := map[string]struct {
 		name, args     string
@@ -99,7 +99,7 @@ func TestAnswersByTheNameItIsCalledBy(t *testing.T) {
 	}
 }
 
-// A signal ends commands that read a file which never ends.
+// A signal ends commands that read an endless file.
 func TestSignalsEndReading(t *testing.T) {
 	for name, args := range map[string][]string{
 		"a policy to simulate":     {"simulate", "--policy"},
@@ -118,7 +118,7 @@ func TestSignalsEndReading(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer writing.Close()
-			for range 2 { // the first is waited for by what writes a file
+			for range 2 { // record handles the first one gracefully
 				if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +144,7 @@ func commandOf(t *testing.T, name string) *cobra.Command {
 	return c
 }
 
-// docs/flags.md lists the commands with their flags, their defaults and help.
+// docs/flags.md lists the commands with their flags, defaults and help.
 func TestFlagsReference(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	want := testkit.FlagsOf(commandOf(t, "record")) + testkit.FlagsOf(commandOf(t, "simulate"))
@@ -152,7 +152,7 @@ func TestFlagsReference(t *testing.T) {
 	testkit.FlagsPage(t, *update, page, "go test -C sim ./cmd/evenkeel-sim -run TestFlagsReference", want)
 }
 
-// Recording takes kubectl's flags for talking to a cluster.
+// Recording accepts kubectl's flags for connecting to a cluster.
 func TestFlagsOfKubectl(t *testing.T) {
 	flags := commandOf(t, "record").Flags()
 	for _, name := range []string{"kubeconfig", "context", "as", "as-group", "namespace"} {
@@ -165,7 +165,7 @@ func TestFlagsOfKubectl(t *testing.T) {
 	}
 }
 
-// Every documented command line that simulates or records is one that is taken.
+// Every documented command line that simulates or records is accepted.
 func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	lines, err := documents.Read("../../..")
 	if err != nil {
@@ -193,8 +193,8 @@ func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	}
 }
 
-// Both commands read policies of earlier systems: they name the field of theirs
-// that is wrong.
+// Both commands read policies of legacy systems, and name the wrong field in an
+// error.
 func TestEarlierPoliciesAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "earlier.yaml")
 	text := "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {NoSuchStrategy: {enabled: true}}\n"
