@@ -3,7 +3,7 @@
 //
 // Everything uses Go's benchmark format. suite.go lists the packages with
 // benchmarks and the commands that measure whole processes; their lines are
-// kept in a file, which benchstat reads as well. rows.go lists the figures to
+// saved in a file, which benchstat reads as well. rows.go lists the figures to
 // show, what they are compared with and their goals. The benchmarks decide what
 // is measured, and how.
 package main

@@ -27,8 +27,8 @@ type runner struct {
 }
 
 // run builds everything, then measures package after package, round after
-// round, so that the machine's noise hits all alike; commands run their own
-// rounds.
+// round, so that the machine's noise affects all equally; commands run their
+// own rounds.
 func (r *runner) run(ctx context.Context) error {
 	chosen := r.chosen()
 	if len(chosen) == 0 {

@@ -56,7 +56,7 @@ no rival needed  1.00 ms     away     -         -            at most 2.00 ms   h
 	}
 }
 
-// words compares tables whatever the width of their columns.
+// words splits a table into words, so that the widths of columns do not matter.
 func words(table string) (lines []string) {
 	for line := range strings.Lines(table) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -64,8 +64,8 @@ func words(table string) (lines []string) {
 	return lines
 }
 
-// TestRowsAskForWhatTheSuiteMeasures verifies that each figure is of a package
-// that the suite knows, and is listed once.
+// TestRowsAskForWhatTheSuiteMeasures checks that the package of each figure is
+// in the suite, and that each figure is listed once.
 func TestRowsAskForWhatTheSuiteMeasures(t *testing.T) {
 	known, labels := map[string]bool{}, map[string]bool{}
 	for _, e := range suite {

@@ -26,7 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 )
 
-// sameAs are the manifests that do the same as the chart with values of ci.
+// sameAs maps files of values in ci to the manifests that are equivalent to the
+// chart with these values.
 var sameAs = map[string][]string{
 	"serve-admission": {"overlays/admission"},
 	"serve-names": {
@@ -40,9 +41,10 @@ var sameAs = map[string][]string{
 	"nodesync":          {"overlays/nodesync"},
 }
 
-// runsAs are the manifests that run the same. Where the API server steers, the
-// chart answers no kube-scheduler, as the overlay admission; a webhook beside
-// that is in no overlay, and its suite of unit tests has what it takes.
+// runsAs are the manifests that run the same processes. If the API server
+// steers, the chart does not answer kube-scheduler, like the overlay admission;
+// a webhook in addition to that is in no overlay, and is covered by the chart's
+// unit tests.
 func runsAs() map[string][]string {
 	same := maps.Clone(sameAs)
 	same["serve-names"] = sameAs["serve-admission"]
@@ -66,8 +68,8 @@ func TestEveryModeIsCompared(t *testing.T) {
 	}
 }
 
-// What is made of deploy and of values.yaml is what is checked in, and nothing
-// else is in its folder.
+// The checked-in files are what is generated from deploy and values.yaml, and
+// their folder contains nothing else.
 func TestMadeFilesAreUpToDate(t *testing.T) {
 	made, err := makeAll(root)
 	if err != nil {
@@ -94,8 +96,8 @@ func TestMadeFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// rights returns what each ServiceAccount among the objects may do, one verb on
-// one resource in one scope a line.
+// rights returns what each ServiceAccount among the objects may do: one verb on
+// one resource in one scope per line.
 func rights(t *testing.T, all []object) map[string][]string {
 	t.Helper()
 	found, rules := map[string][]string{}, map[string][]rbacv1.PolicyRule{}
@@ -116,7 +118,7 @@ func rights(t *testing.T, all []object) map[string][]string {
 		scope := cmp.Or(binding.Namespace, "cluster")
 		for _, subject := range binding.Subjects {
 			if _, ours := found[subject.Name]; !ours {
-				continue // nobody of that name is there
+				continue // there is no ServiceAccount of that name
 			}
 			if subject.Namespace != "evenkeel" {
 				t.Errorf("%s %s: a subject of the namespace %q", one.kind(), one.name(), subject.Namespace)
@@ -136,7 +138,7 @@ func rights(t *testing.T, all []object) map[string][]string {
 	return found
 }
 
-// spell takes a rule apart.
+// spell expands a rule.
 func spell(scope string, rule rbacv1.PolicyRule) (all []string) {
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -154,8 +156,8 @@ func spell(scope string, rule rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-// In each mode the chart gives each ServiceAccount the rights that the manifests
-// give it, not one more or less.
+// In each mode the chart gives each ServiceAccount exactly the rights that the
+// manifests give it.
 func TestChartHasTheRightsOfTheManifests(t *testing.T) {
 	for name, manifests := range sameAs {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +172,7 @@ func TestChartHasTheRightsOfTheManifests(t *testing.T) {
 	}
 }
 
-// fixed are the kinds of which chart and manifests have the same objects.
+// fixed are the kinds whose objects are identical in chart and manifests.
 var fixed = []string{
 	"CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration",
 	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Issuer", "Certificate", "PodDisruptionBudget",
@@ -194,7 +196,7 @@ func same(all []object) map[string]object {
 	return found
 }
 
-// Whatever steers and whatever fences is the same.
+// Steering and fencing are identical.
 func TestChartSteersAndFencesAsTheManifests(t *testing.T) {
 	for name, manifests := range sameAs {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +207,8 @@ func TestChartSteersAndFencesAsTheManifests(t *testing.T) {
 	}
 }
 
-// In each overlay a drain takes one replica of a Deployment at a time, and a
-// Deployment with one replica keeps no node from being drained.
+// In each overlay a drain evicts one replica of a Deployment at a time, and a
+// Deployment with one replica does not block the drain of a node.
 func TestReplicasHaveABudget(t *testing.T) {
 	overlays, err := filepath.Glob(filepath.Join(root, "deploy", "overlays", "*"))
 	if err != nil {
@@ -248,7 +250,7 @@ func TestReplicasHaveABudget(t *testing.T) {
 	}
 }
 
-// workload is what is compared of a process.
+// workload is the compared part of a process.
 type workload struct {
 	Labels   map[string]string
 	Pod      v1.PodSpec
@@ -256,8 +258,8 @@ type workload struct {
 	Job      batchv1.CronJobSpec
 }
 
-// workloads returns the processes, by kind and name, without what the chart alone
-// has or sizes.
+// workloads returns the processes, by kind and name, without what only the
+// chart has or sizes.
 func workloads(t *testing.T, all []object) map[string]workload {
 	t.Helper()
 	found := map[string]workload{}
@@ -285,8 +287,8 @@ func workloads(t *testing.T, all []object) map[string]workload {
 	return found
 }
 
-// unsized takes resources off the processes that the manifests give no limit, and
-// what follows from the chart's.
+// unsized removes the resources of processes that have no limit in the
+// manifests, and what follows from the chart's.
 func unsized(chart, manifests map[string]workload) {
 	for name, w := range manifests {
 		if w.Pod.Containers[0].Resources.Limits != nil {
@@ -323,7 +325,7 @@ func TestChartRunsWhatTheManifestsRun(t *testing.T) {
 	}
 }
 
-// network returns who reaches which port, and the ports of Services.
+// network returns who can reach which port, and the ports of Services.
 func network(t *testing.T, all []object) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -350,8 +352,8 @@ func network(t *testing.T, all []object) map[string][]string {
 	return found
 }
 
-// Whoever reaches a port by the manifests reaches it by the chart, and nobody
-// else.
+// With the chart each port can be reached by exactly those who can reach it
+// with the manifests.
 func TestChartOpensThePortsOfTheManifests(t *testing.T) {
 	for name, manifests := range runsAs() {
 		t.Run(name, func(t *testing.T) {
@@ -362,7 +364,7 @@ func TestChartOpensThePortsOfTheManifests(t *testing.T) {
 	}
 }
 
-// Evenkeel loads the policies that the chart writes.
+// Evenkeel loads the policies in the chart's output.
 func TestPoliciesOfTheChartAreValid(t *testing.T) {
 	for name := range sameAs {
 		t.Run(name, func(t *testing.T) {
@@ -381,8 +383,8 @@ func TestPoliciesOfTheChartAreValid(t *testing.T) {
 	}
 }
 
-// The hook that cleans up may delete what `evenkeel cleanup --ledger` deletes, by
-// its name.
+// The cleanup hook may delete what `evenkeel cleanup --ledger` deletes, by its
+// name.
 func TestCleanupMayDeleteWhatIsStored(t *testing.T) {
 	got := map[string][]string{}
 	for _, one := range readObjects(t, chart(root, "testdata", "serve-admission.yaml")) {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// helm runs a command of the project's that needs bin/helm, and returns what it
-// printed. Without bin/helm the test is left out.
+// helm runs one of the project's commands that need bin/helm, and returns its
+// output. Without bin/helm the test is skipped.
 func helm(t *testing.T, command string, args ...string) []byte {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(root, "bin", "helm")); err != nil {
@@ -42,7 +42,7 @@ func template(t *testing.T, chart string, args ...string) []object {
 	return readObjects(t, write(t, "rendered.yaml", string(out)))
 }
 
-// The rendered chart that other tests read is that of the templates.
+// The rendered chart that other tests read is up to date with the templates.
 func TestRenderedChartIsUpToDate(t *testing.T) {
 	target := t.TempDir()
 	helm(t, "hack/render-chart.sh", target)
@@ -61,10 +61,10 @@ func TestRenderedChartIsUpToDate(t *testing.T) {
 	}
 }
 
-// foreign are kinds that the API server learns from others.
+// foreign are kinds that are not built into Kubernetes.
 var foreign = []string{"CustomResourceDefinition", "Issuer", "Certificate", "ServiceMonitor", "PodMonitor", "PrometheusRule"}
 
-// checkFields fails the test for a field that the kind of an object does not have.
+// checkFields fails the test for a field that an object's kind does not have.
 func checkFields(t *testing.T, all []object) {
 	t.Helper()
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -82,7 +82,7 @@ func checkFields(t *testing.T, all []object) {
 	}
 }
 
-// Kubernetes knows each field of what is rendered, hooks included.
+// Kubernetes knows each field of the rendered chart, including hooks.
 func TestRenderedFieldsAreKnown(t *testing.T) {
 	for name := range sameAs {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestRenderedFieldsAreKnown(t *testing.T) {
 	}
 }
 
-// It knows and accepts them too where everything is given that may be.
+// The same holds if every possible value is set, and they are accepted.
 func TestAllValuesAreAccepted(t *testing.T) {
 	for name, args := range map[string][]string{
 		"serve":    {"--set", "mode=serve,steering.by=extender"},
@@ -112,7 +112,7 @@ func TestAllValuesAreAccepted(t *testing.T) {
 	}
 }
 
-// wantText fails the test for a namespace below a value that is no text.
+// wantText fails the test for a namespace below a value that is not text.
 func wantText(t *testing.T, where string, value any) {
 	t.Helper()
 	switch is := value.(type) {
@@ -130,7 +130,7 @@ func wantText(t *testing.T, where string, value any) {
 	}
 }
 
-// A namespace whose name is a number stays a text wherever it is named.
+// A namespace whose name is a number stays text wherever it is used.
 func TestNamespaceOfDigitsIsText(t *testing.T) {
 	files, err := filepath.Glob(chart(root, "ci", "*-values.yaml"))
 	if err != nil {
@@ -152,8 +152,9 @@ func TestNamespaceOfDigitsIsText(t *testing.T) {
 	}
 }
 
-// Where one release evicts and another runs nodesync, each in its namespace, no
-// object is made by both. Hooks are, one after the other, where one is uninstalled.
+// If one release evicts and another runs nodesync, each in its namespace, no
+// object belongs to both. Hooks do, one after the other, when a release is
+// uninstalled.
 func TestTwoReleasesHaveNothingInCommon(t *testing.T) {
 	policy := []string{"--set", "policy.nodesync.taint.enabled=true,policy.usage.sources[0].type=Kubelet,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true"}
 	mine := map[string]bool{}
@@ -176,9 +177,9 @@ func TestTwoReleasesHaveNothingInCommon(t *testing.T) {
 	}
 }
 
-// Alerts and the dashboard are taken from files of the chart as they are: what
-// looks like an expression there is Prometheus' or Grafana's. Without the files
-// there is neither.
+// Alerts and the dashboard are copied unchanged from the chart's files: what
+// looks like a template expression there belongs to Prometheus or Grafana.
+// Without the files there is neither.
 func TestAlertsAndDashboardAreTakenFromFiles(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "evenkeel")
 	if err := os.CopyFS(copied, os.DirFS(chart(root))); err != nil {

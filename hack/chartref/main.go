@@ -1,12 +1,12 @@
-// Command chartref makes what of the Helm chart charts/evenkeel has its source
-// elsewhere: templates/generated from the manifests in deploy, values.schema.json
-// and the table in README.md from the comments of values.yaml. Run it in the
-// project's folder.
+// Command chartref generates those parts of the Helm chart charts/evenkeel
+// whose source is elsewhere: templates/generated from the manifests in deploy,
+// values.schema.json and the table in README.md from the comments of
+// values.yaml. Run it in the project's folder.
 //
-// Rights, fences and what the API server steers by are the same in the chart and
-// in the manifests, and are edited in deploy alone. What values change (pods,
-// Services, NetworkPolicies) is in templates; a test compares the rendered chart
-// with the manifests.
+// Rights, fences and the objects for steering by the API server are the same in
+// the chart and in the manifests, and are only edited in deploy. What depends
+// on values (pods, Services, NetworkPolicies) is in templates; a test compares
+// the rendered chart with the manifests.
 package main
 
 import (
@@ -22,12 +22,12 @@ func main() {
 	}
 }
 
-// chart is the chart's folder.
+// chart returns the chart's folder or a path in it.
 func chart(root string, below ...string) string {
 	return filepath.Join(append([]string{root, "charts", "evenkeel"}, below...)...)
 }
 
-// run writes all that is made.
+// run writes all generated files.
 func run(root string) error {
 	made, err := makeAll(root)
 	if err != nil {
@@ -48,7 +48,7 @@ func run(root string) error {
 	return nil
 }
 
-// makeAll returns the files that are made, by their paths.
+// makeAll returns the generated files, by their paths.
 func makeAll(root string) (map[string][]byte, error) {
 	made := map[string][]byte{}
 	for _, part := range parts {

@@ -66,8 +66,8 @@ func readObjects(t *testing.T, path string) (all []object) {
 	return all
 }
 
-// rendered returns the objects of the chart as it is rendered with the values of
-// ci, without hooks.
+// rendered returns the objects of the chart rendered with the values of ci,
+// without hooks.
 func rendered(t *testing.T, values string) []object {
 	t.Helper()
 	return slices.DeleteFunc(readObjects(t, chart(root, "testdata", values+".yaml")), func(o object) bool {
@@ -76,7 +76,7 @@ func rendered(t *testing.T, values string) []object {
 	})
 }
 
-// kustomization is what deploy uses of the format.
+// kustomization has the fields that deploy uses.
 type kustomization struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -90,7 +90,7 @@ type kustomization struct {
 }
 
 // built returns the objects of paths below deploy: files, or folders with a
-// kustomization. It does as much of kustomize as these take.
+// kustomization. It implements the part of kustomize that these need.
 func built(t *testing.T, paths ...string) (all []object) {
 	t.Helper()
 	for _, path := range paths {
@@ -99,7 +99,7 @@ func built(t *testing.T, paths ...string) (all []object) {
 	return all
 }
 
-// build adds the objects of a path to those that are there, and changes these if
+// build adds the objects of a path to the existing ones, and changes these if
 // it is a component.
 func build(t *testing.T, path string, there []object) []object {
 	t.Helper()
@@ -109,7 +109,7 @@ func build(t *testing.T, path string, there []object) []object {
 	text, err := os.ReadFile(filepath.Join(path, "kustomization.yaml"))
 	var k kustomization
 	if err == nil {
-		// A field that is not known here would change objects unseen.
+		// An unknown field here would change objects unnoticed.
 		err = yaml.UnmarshalStrict(text, &k)
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func rename(o object, suffix string) {
 	}
 }
 
-// patched applies a patch to the objects that it is for.
+// patched applies a patch to its target objects.
 func patched(t *testing.T, all []object, kind, name, patch string) []object {
 	t.Helper()
 	wanted := regexp.MustCompile("^(?:" + name + ")$")

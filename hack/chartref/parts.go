@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// part is a template that is made of manifests.
+// part is a template that is generated from manifests.
 type part struct {
 	// file is its name in templates/generated.
 	file   string
@@ -13,11 +13,11 @@ type part struct {
 type block struct {
 	// when is the condition, an expression of Go's templates.
 	when string
-	// source is the file below deploy, and only which of its objects are taken,
-	// as kind/name. Without any it is all.
+	// source is the file below deploy, and only which of its objects are used, as
+	// kind/name. Without any, all are used.
 	source string
 	only   []string
-	// changes are made to its text. Each has to be possible.
+	// changes are applied to its text. It is an error if one cannot be applied.
 	changes []change
 }
 
@@ -41,7 +41,7 @@ const (
 	suffix = `{{ include "evenkeel.apartSuffix" . }}`
 )
 
-// parts are all templates that are made.
+// parts are all generated templates.
 var parts = []part{
 	{"rbac-evicting.yaml", []block{
 		{when: and(roles, evicts), source: "base/clusterrole.yaml", only: []string{"ClusterRole/evenkeel", "ClusterRoleBinding/evenkeel"}},
@@ -60,7 +60,7 @@ var parts = []part{
 			"ClusterRole/evenkeel-nodesync-apart", "ClusterRoleBinding/evenkeel-nodesync-apart",
 		}},
 		{when: and(roles, marking, authorized), source: "overlays/nodesync/rbac.yaml", only: []string{"ClusterRoleBinding/evenkeel-nodesync:auth-delegator"}},
-		// What the extender reads of pods and usage.
+		// What the extender reads about pods and usage.
 		{
 			when: and(roles, `(include "evenkeel.nodesyncReads" .)`), source: "overlays/extender/rbac.yaml",
 			only: []string{"ClusterRole/evenkeel-extender", "ClusterRoleBinding/evenkeel-extender"},
@@ -117,8 +117,8 @@ var parts = []part{
 			}},
 		},
 	}},
-	// The Job that cleans up after an uninstall runs when the fences of the release
-	// are gone, so it has copies that are hooks.
+	// The Job that cleans up after an uninstall runs when the fences of the
+	// release are gone, so it has copies that are hooks.
 	{"fence-cleanup.yaml", []block{
 		{
 			when: cleaning, source: "components/nodesync-fence/fence.yaml",
@@ -156,7 +156,7 @@ var parts = []part{
 	{"rbac-webhook.yaml", []block{{when: and(roles, byWebhook), source: "components/admission-steering-webhook/webhook.yaml", only: []string{
 		"ClusterRole/evenkeel-webhook", "ClusterRoleBinding/evenkeel-webhook",
 	}}}},
-	// A budget of one replica would keep its node from being drained.
+	// A budget for one replica would prevent its node from being drained.
 	{"poddisruptionbudget.yaml", []block{{
 		when:   and(".Values.podDisruptionBudget.enabled", component, `(gt (include "evenkeel.replicas" . | int) 1)`),
 		source: "overlays/serve/pdb.yaml",
@@ -174,8 +174,9 @@ var parts = []part{
 	}}},
 }
 
-// hooked makes the hooks that bind the Job that cleans up of a fence and its
-// binding. They come before its rights, and Helm deletes them after these.
+// hooked turns copies of a fence and its binding into hooks that bind the
+// cleanup Job. They are created before its rights, and Helm deletes them after
+// these.
 func hooked(fence, accounts string) []change {
 	name := strings.Replace(fence, "evenkeel-", "evenkeel-cleanup-", 1)
 	return []change{
@@ -187,5 +188,5 @@ func hooked(fence, accounts string) []change {
 	}
 }
 
-// and is the condition that all of these are true.
+// and returns the condition that all of these are true.
 func and(conditions ...string) string { return "and " + strings.Join(conditions, " ") }

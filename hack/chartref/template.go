@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// labelsInclude is where every object has the chart's labels.
+// labelsInclude is the line with which every object includes the chart's
+// labels.
 const labelsInclude = `    {{- include "evenkeel.labels" . | nindent 4 }}`
 
 // text returns the template.
@@ -29,7 +30,7 @@ func (p *part) text(root string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sources returns the manifests that it is made of, each once.
+// sources returns the manifests that the template is generated from, each once.
 func (p *part) sources() []string {
 	var all []string
 	for _, one := range p.blocks {
@@ -90,7 +91,7 @@ func nameOf(document string) (string, error) {
 	return object.Kind + "/" + object.Metadata.Name, nil
 }
 
-// labelled puts objects into the release's namespace and gives them the chart's
+// labelled puts objects into the release's namespace and adds the chart's
 // labels.
 func labelled(text string) string {
 	lines := strings.Split(text, "\n")
@@ -117,7 +118,8 @@ func labelled(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// hasLabels reports whether metadata that goes on with these lines has labels.
+// hasLabels reports whether metadata that continues with these lines has
+// labels.
 func hasLabels(lines []string) bool {
 	for _, line := range lines {
 		if line == "  labels:" {

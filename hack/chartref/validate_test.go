@@ -32,9 +32,9 @@ import (
 	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
 )
 
-// refused returns what the API server refuses of an object, and whether it is of
-// a kind that is looked at: kinds that admission knows are the same as in the
-// manifests, which the end-to-end tests apply.
+// refused returns what the API server would reject about an object, and whether
+// its kind is checked: admission kinds are the same as in the manifests, which
+// the end-to-end tests apply.
 func refused(t *testing.T, one object) (mistakes field.ErrorList, looked bool) {
 	t.Helper()
 	text, err := json.Marshal(one)
@@ -53,7 +53,7 @@ func refused(t *testing.T, one object) (mistakes field.ErrorList, looked bool) {
 		return appsvalidation.ValidateDeployment(is, pod.GetValidationOptionsFromPodTemplate(&is.Spec.Template, nil)), true
 	case *batch.CronJob:
 		return batchvalidation.ValidateCronJobCreate(is, pod.GetValidationOptionsFromPodTemplate(&is.Spec.JobTemplate.Spec.Template, nil)), true
-	case *batch.Job: // as what a CronJob makes, because it has no generated selector yet
+	case *batch.Job: // as a CronJob would create it, because it has no generated selector yet
 		cron := &batch.CronJob{ObjectMeta: is.ObjectMeta, Spec: batch.CronJobSpec{
 			Schedule: "@daily", ConcurrencyPolicy: batch.ForbidConcurrent, JobTemplate: batch.JobTemplateSpec{Spec: is.Spec},
 		}}
@@ -99,8 +99,8 @@ func refusedCore(t *testing.T, decoded runtime.Object) (field.ErrorList, bool) {
 	return nil, false
 }
 
-// wantAccepted fails the test for each object that the API server would refuse,
-// and returns the kinds that it was asked about.
+// wantAccepted fails the test for each object that the API server would reject,
+// and returns the kinds that were checked.
 func wantAccepted(t *testing.T, all []object) []string {
 	t.Helper()
 	asked := map[string]bool{}
@@ -116,7 +116,7 @@ func wantAccepted(t *testing.T, all []object) []string {
 	return slices.Sorted(maps.Keys(asked))
 }
 
-// Kubernetes accepts what is rendered, by its own validation.
+// Kubernetes' own validation accepts the rendered chart.
 func TestRenderedObjectsAreAccepted(t *testing.T) {
 	asked := map[string]bool{}
 	for name := range sameAs {
@@ -133,7 +133,7 @@ func TestRenderedObjectsAreAccepted(t *testing.T) {
 	}
 }
 
-// The validation refuses a Deployment whose selector is not on its pods.
+// The validation rejects a Deployment whose selector does not match its pods.
 func TestRefusedObjectsAreNoticed(t *testing.T) {
 	var mistakes []error
 	for _, one := range readObjects(t, chart(root, "testdata", "extender.yaml")) {

@@ -16,10 +16,10 @@ import (
 type value struct {
 	// path is its name, with dots.
 	path string
-	// text is its comment, and notes what the comment has for the schema.
+	// text is its comment, and notes are the comment's annotations for the schema.
 	text  string
 	notes map[string]string
-	// fallback is what it is unless given.
+	// fallback is its default.
 	fallback any
 	// children are the values below it; a leaf has none.
 	children []value
@@ -28,13 +28,13 @@ type value struct {
 // name is the last word of its path.
 func (v *value) name() string { return v.path[strings.LastIndex(v.path, ".")+1:] }
 
-// note returns what the comment has for the schema under a word.
+// note returns the comment's annotation for the schema with this word.
 func (v *value) note(word string) (string, bool) {
 	text, ok := v.notes[word]
 	return text, ok
 }
 
-// words are what a comment may have for the schema.
+// words are the possible annotations for the schema.
 var words = map[string]bool{
 	"one of": true, "pattern": true, "minimum": true, "type": true, "items": true, "any items": true, "open": true, "schema": true,
 }
@@ -94,7 +94,7 @@ func valueOf(path string, key, node *yaml.Node) (value, error) {
 	return one, nil
 }
 
-// comment takes a comment apart.
+// comment parses a comment.
 func (v *value) comment(text string) error {
 	var said []string
 	for line := range strings.Lines(text) {
@@ -114,7 +114,7 @@ func (v *value) comment(text string) error {
 	return nil
 }
 
-// list returns what a note lists; "" is the empty text.
+// list splits the list in a note; "" is the empty text.
 func list(note string) []string {
 	all := strings.Split(note, ",")
 	for i := range all {
@@ -157,7 +157,7 @@ func (v *value) schema(policies map[string]map[string]any) (map[string]any, erro
 	return made, nil
 }
 
-// kind adds what type the value has.
+// kind adds the value's type.
 func (v *value) kind(made map[string]any) error {
 	if note, ok := v.note("one of"); ok {
 		made["enum"] = list(note)
@@ -200,9 +200,9 @@ func (v *value) kind(made map[string]any) error {
 	return nil
 }
 
-// needed reports whether templates cannot do without the value. Helm takes null
-// for a value that is not given, and so it is where an earlier release's values
-// are used again: such a value would be missing in what is rendered.
+// needed reports whether the templates require the value. Helm treats null as
+// not given, also when the values of an earlier release are reused: such a
+// value would be missing in the output.
 func (v *value) needed() bool {
 	if len(v.children) > 0 {
 		return true
@@ -218,7 +218,7 @@ func (v *value) needed() bool {
 	return false
 }
 
-// objectOf is the schema of an object that has these values and no others.
+// objectOf returns the schema of an object with exactly these values.
 func objectOf(values []value, policies map[string]map[string]any) (map[string]any, error) {
 	properties := map[string]any{}
 	var required []string
@@ -252,7 +252,7 @@ func schemaOf(values []value, policySchema string) ([]byte, error) {
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = "Values of Evenkeel's chart"
 	if properties, ok := schema["properties"].(map[string]any); ok {
-		// What a chart that has this one as a dependency hands to all of its own.
+		// The values that a parent chart passes to all its dependencies.
 		properties["global"] = map[string]any{"type": "object"}
 	}
 	text, err := json.MarshalIndent(schema, "", "  ")

@@ -74,7 +74,8 @@ deep:
 	}
 }
 
-// What templates cannot do without may not be null, which Helm takes for not given.
+// Values that the templates require may not be null, which Helm treats as not
+// given.
 func TestNeededValues(t *testing.T) {
 	values, err := readValues(write(t, "values.yaml", `
 # A.
@@ -133,8 +134,8 @@ func TestBadValuesAreRefused(t *testing.T) {
 	}
 }
 
-// A template takes the objects that are named, in the release's namespace and
-// with the chart's labels.
+// A template uses the named objects, in the release's namespace and with the
+// chart's labels.
 func TestManifestsBecomeTemplates(t *testing.T) {
 	path := write(t, "deploy/a.yaml", `# Why.
 apiVersion: v1

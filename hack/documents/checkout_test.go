@@ -27,8 +27,8 @@ func readAll(t *testing.T) []Line {
 	return lines
 }
 
-// Every document of the front page is read, and every command is of a program
-// that is checked here or elsewhere.
+// Every document linked from the front page is read, and the program of every
+// command is checked here or elsewhere.
 func TestEveryCommandIsKnown(t *testing.T) {
 	read := map[string]int{}
 	for _, line := range readAll(t) {
@@ -91,8 +91,8 @@ func TestMakeTargetsExist(t *testing.T) {
 // goVerbs are the commands of the go tool that documents name.
 var goVerbs = []string{"build", "install", "mod", "run", "test", "tool", "version", "vet"}
 
-// Every documented go command names packages that there are, and tests that
-// there are in them.
+// Every documented go command names existing packages, and existing tests in
+// them.
 func TestGoPackagesAndTestsExist(t *testing.T) {
 	for _, line := range readAll(t) {
 		folder := ""
@@ -182,7 +182,7 @@ func TestGoMistakes(t *testing.T) {
 	}
 }
 
-// theirs are files of the reader's own, and what they are.
+// theirs are the reader's own files, with a description.
 var theirs = map[string]string{
 	"day.cpu.csv.gz":      "a trace of usage",
 	"kube-scheduler.yaml": "the configuration of kube-scheduler",
@@ -201,7 +201,7 @@ var theirs = map[string]string{
 	"bin/release/v1.2.3/evenkeel-1.2.3.tgz":       "of make release",
 }
 
-// made are the flags that name what a command writes.
+// made are the flags that name a command's output.
 var made = []string{"--bundle", "--out", "-o", "--output", "--report", "--directory"}
 
 var (
@@ -209,7 +209,7 @@ var (
 	treeLike = regexp.MustCompile(`^(\./)?(bin|charts|cluster|cmd|compat|deploy|docs|evictor|examples|hack|internal|ledger|observe|placement|policy|reasons|scorer|sim|status|strategies|test)(/[A-Za-z0-9_.-]+)+$`)
 )
 
-// Every file or folder that a documented command names is in the checkout, is
+// Every file or folder named in a documented command is in the checkout, is
 // written by another documented command, or is known to be the reader's own.
 func TestPathsExist(t *testing.T) {
 	lines := readAll(t)
@@ -245,7 +245,7 @@ func TestPathsExist(t *testing.T) {
 var kubectlFiles = []string{"-f", "--filename", "-k", "--kustomize", "--patch-file"}
 
 // paths returns the words of a command that name a file or a folder of a
-// checkout, those after a = included.
+// checkout, including those after a =.
 func paths(c Command) (names []string) {
 	for i, arg := range c.Args {
 		flag, _, joined := strings.Cut(arg, "=")
@@ -263,8 +263,8 @@ func paths(c Command) (names []string) {
 	return names
 }
 
-// outputs are the files and folders that documented commands write, beside the
-// programs that make builds.
+// outputs returns the files and folders that documented commands write, besides
+// the programs that make builds.
 func outputs(lines []Line) []string {
 	written := []string{"bin/evenkeel", "bin/kube-scheduler"}
 	for _, line := range lines {

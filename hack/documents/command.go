@@ -11,7 +11,7 @@ type Program int
 
 // The programs of documented commands.
 const (
-	// Unknown is a program that nothing here knows.
+	// Unknown is a program that is not listed here.
 	Unknown Program = iota
 	Evenkeel
 	Make
@@ -58,7 +58,7 @@ func program(word string) Program {
 	return Unknown
 }
 
-// unwrap returns the command of words, and the one that it runs in turn, as
+// unwrap returns the command in words, and the one that it runs in turn, as
 // xargs and kubectl exec do.
 func unwrap(words []string) []Command {
 	if words[0] == "kubectl" && len(words) > 1 && words[1] == "evenkeel" {

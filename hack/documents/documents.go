@@ -38,8 +38,8 @@ func (l *Line) Commands() (all []Command) {
 	return all
 }
 
-// Pipeline is one command, or several that each read what the one before
-// prints.
+// Pipeline is one command, or several, each reading the output of the previous
+// one.
 type Pipeline struct {
 	Text     string
 	Commands []Command
@@ -108,7 +108,7 @@ func isDocument(name string) bool {
 	return manifest || strings.HasSuffix(name, ".md")
 }
 
-// comments leaves of YAML the text of its comments, each in its line.
+// comments reduces YAML to the text of its comments, on the same lines.
 func comments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// verbs are commands of kubectl that documents use or may use, with the flags of
-// each that they may use beside those of every command. A flag that ends with =
-// takes a value.
+// verbs are kubectl's commands that documents may use, with the flags that each
+// may have besides those of every command. A flag that ends with = takes a
+// value.
 var verbs = map[string][]string{
 	"annotate":     {"--all", "--overwrite", "-l="},
 	"apply":        {"-f=", "-k=", "--server-side", "--dry-run="},
@@ -74,7 +74,8 @@ func TestKubectlCommandsAreWellFormed(t *testing.T) {
 	}
 }
 
-// createdNames are the names of objects that documents have the reader create.
+// createdNames returns the names of objects that documents tell the reader to
+// create.
 func createdNames(lines []Line) (names []string) {
 	for _, line := range lines {
 		for _, c := range line.Commands() {
@@ -87,8 +88,8 @@ func createdNames(lines []Line) (names []string) {
 	return names
 }
 
-// kubectlWords splits arguments of kubectl into the words that are no flags,
-// without the verb, and what is wrong with the rest.
+// kubectlWords splits kubectl's arguments into the words that are not flags,
+// without the verb, and the mistakes in the rest.
 func kubectlWords(args []string) (words, mistakes []string) {
 	var flags []string
 	for i := 0; i < len(args); i++ {
@@ -117,7 +118,7 @@ func kubectlWords(args []string) (words, mistakes []string) {
 	return words[1:], mistakes
 }
 
-// takesValue reports whether any command has the flag with a value: the verb may
+// takesValue reports whether the flag has a value for any command: the verb may
 // come after it.
 func takesValue(flag string) bool {
 	for _, flags := range verbs {
@@ -148,7 +149,7 @@ var objectName = regexp.MustCompile(`(?m)^\s*-?\s*name: (evenkeel[a-z-]*)$`)
 // inCode matches names of objects that Evenkeel creates itself.
 var inCode = regexp.MustCompile(`= "(evenkeel-[a-z-]+)"`)
 
-// shippedNames are the names of objects in the manifests, and of those that
+// shippedNames returns the names of objects in the manifests, and of those that
 // Evenkeel creates.
 func shippedNames(t *testing.T) (names []string) {
 	t.Helper()

@@ -111,7 +111,7 @@ func indented(line string) bool {
 	return (strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")) && strings.TrimSpace(line) != ""
 }
 
-// prompt begins what is typed in a block that shows output too.
+// prompt begins what is typed in a block that also shows output.
 const prompt = "$ "
 
 // A line that shows a command begins, after variables, with a program and one
@@ -122,9 +122,9 @@ var (
 	likeACommand = regexp.MustCompile(`^(\./)?[a-z][a-z0-9_./-]*( [a-z0-9_./-]+){0,3} --?[a-z][a-z-]*([ =]|$)`)
 )
 
-// isCommands reports whether the block shows what to type: it says that it is
-// of a shell, has a prompt, or is in no language and has a line that begins with
-// a known program or looks like one with a flag.
+// isCommands reports whether the block shows what to type: its language is a
+// shell, it has a prompt, or it has no language and a line that begins with a
+// known program or looks like one with a flag.
 func (b *block) isCommands() bool {
 	if slices.Contains(shells, b.language) || b.prompted() {
 		return true
@@ -179,7 +179,7 @@ func lineOf(file string, number int, typed string) (Line, error) {
 	return Line{File: file, Number: number, Text: text, Pipelines: pipelines}, nil
 }
 
-// span is code within running text, which may go on in the next line.
+// span is code within running text, which may continue on the next line.
 var span = regexp.MustCompile("`([^`]+)`")
 
 // mentioned returns the commands that paragraphs and tables name.
@@ -212,8 +212,8 @@ func mentioned(file string, prose []string) (found []Line, err error) {
 // mentionable are the programs that running text names with arguments.
 var mentionable = []string{"evenkeel", "kubectl", "kubectl-evenkeel", "make", "go", "cd", "docker", "helm", "git"}
 
-// isBreak reports whether a line ends a paragraph: a blank one, or one that is
-// a row of a table by itself.
+// isBreak reports whether a line ends a paragraph: a blank line, or a row of a
+// table.
 func isBreak(line string) bool {
 	line = strings.TrimSpace(line)
 	return line == "" || strings.HasPrefix(line, "|")

@@ -42,8 +42,7 @@ var documented = map[string]struct {
 	"a placeholder":         {"    evenkeel explain node <node name>\n", []string{"1 evenkeel explain node NODE-NAME"}},
 }
 
-// The commands of a document are found with their lines, whatever is around
-// them.
+// The commands of a document are found on their lines, whatever surrounds them.
 func TestParse(t *testing.T) {
 	for name, tc := range documented {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +83,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What no shell would take is refused, with the place.
+// What no shell would accept is rejected, with its place.
 func TestParseRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ document, want string }{
 		"an open quote":       {"```\nmake a\nmake soak FLAGS='--for\n```\n", `x.md:3: a quote is not closed in "make soak FLAGS='--for"`},
@@ -98,7 +97,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Of YAML the comments are read, in their lines.
+// The comments of YAML are read, on their lines.
 func TestComments(t *testing.T) {
 	got := comments("# For `evenkeel\n# top`.\na: b # not this\n  # here\n")
 	if diff := cmp.Diff("For `evenkeel\ntop`.\n\nhere\n", got); diff != "" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// placeholder is what a reader replaces, in a form that a shell would take for
-// something else; optional is what may be left out.
+// placeholder is what a reader replaces, in a form that a shell would
+// misunderstand; optional is what may be omitted.
 var (
 	placeholder = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9 _-]*)>`)
 	optional    = regexp.MustCompile(`\[(-[^\]]*|[A-Z]+(\.\.\.)?)\]`)
@@ -103,7 +103,7 @@ func (s *shell) quoted(quote byte) error {
 	return nil
 }
 
-// substituted is the word that stands for what another command prints.
+// substituted is the word that stands for the output of another command.
 const substituted = "SUBSTITUTED"
 
 // substitution reads a command whose output is a word of this one.

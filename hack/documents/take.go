@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// stand are values for placeholders that Evenkeel does not take as they are.
+// stand are values for placeholders that Evenkeel does not accept as they are.
 var stand = map[string]string{"COMMAND": "plan", "D": "1h", "N": "1", "TAB": ""}
 
-// Take parses a command line up to where it would run, and returns its command
-// with the flags set. What running text mentions need not be complete.
+// Take parses a command line up to the point where it would run, and returns
+// its command with the flags set. Commands mentioned in running text need not
+// be complete.
 func Take(root *cobra.Command, args []string, mention bool) (*cobra.Command, error) {
 	args = slices.Clone(args)
 	for i, arg := range args {
@@ -35,7 +36,7 @@ func Take(root *cobra.Command, args []string, mention bool) (*cobra.Command, err
 		}
 		return c, c.FlagErrorFunc()(c, err)
 	}
-	if mention && c.HasParent() { // what is left to the root is the name of no command
+	if mention && c.HasParent() { // what is left to the root is not the name of a command
 		return c, nil
 	}
 	return c, errors.Join(c.ValidateArgs(c.Flags().Args()), c.ValidateRequiredFlags(), c.ValidateFlagGroups())

@@ -24,8 +24,8 @@ type child struct {
 	ended chan struct{}
 }
 
-// start runs a program with the garbage collector's defaults, or with a limit of
-// memory as GOMEMLIMIT has it; its log goes to a file.
+// start runs a program with the garbage collector's defaults, or with a memory
+// limit like GOMEMLIMIT; its log goes to a file.
 func start(ctx context.Context, limit, logPath, program string, args ...string) (*child, error) {
 	log, err := os.Create(logPath)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Everything that serve watches is there: client-go's informers get their first
-// lists, the empty ones as well.
+// Everything that serve watches is served: client-go's informers get their
+// first lists, including the empty ones.
 func TestOwnersAndBudgetsAreServed(t *testing.T) {
 	for name, watchList := range map[string]bool{"streamed": true, "in pages": false} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestOwnersAndBudgetsAreServed(t *testing.T) {
 	}
 }
 
-// Pods of the current revision are those of the ReplicaSet that their owner's
+// Pods of the current revision belong to the ReplicaSet that their owner
 // reference names.
 func TestPodsBelongToServedReplicaSets(t *testing.T) {
 	f := &fleet{nodes: 3, podsPerNode: 2}
@@ -95,7 +95,7 @@ func TestPodsAreReplaced(t *testing.T) {
 	})
 }
 
-// Usage makes every tenth node hot and no other.
+// Usage makes exactly every tenth node hot.
 func TestEveryTenthNodeIsHot(t *testing.T) {
 	f := &fleet{nodes: 20, podsPerNode: 30}
 	fake := httptest.NewServer(newServer(f).handler())
@@ -122,7 +122,7 @@ func TestEveryTenthNodeIsHot(t *testing.T) {
 	}
 }
 
-// The lines are those that Go's benchmarks write.
+// The lines have the format of Go's benchmarks.
 func TestBenchmarkLines(t *testing.T) {
 	var out strings.Builder
 	printLines(&out, []row{

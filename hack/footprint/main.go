@@ -6,8 +6,8 @@
 // hot, so that serve, in a dry run, plans moves in every cycle.
 //
 // It decides what is compared and for how long. objects.go describes the
-// cluster; the fake serves only what the two ask for. Figures are read from
-// /proc, so it only runs on Linux.
+// cluster; the fake serves only what the measured processes request. Figures
+// are read from /proc, so it only runs on Linux.
 package main
 
 import (

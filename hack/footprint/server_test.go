@@ -31,8 +31,8 @@ func newFake(t *testing.T, watchList bool) string {
 	return fake.URL
 }
 
-// Both ways of the first list, in both formats, end in the same cluster, and
-// changes follow.
+// Both ways of getting the first list, in both formats, result in the same
+// cluster, and changes follow.
 func TestClientsSeeTheWholeCluster(t *testing.T) {
 	cases := map[string]struct {
 		watchList bool
@@ -75,8 +75,8 @@ func TestClientsSeeTheWholeCluster(t *testing.T) {
 	}
 }
 
-// An extender's reflectors keep records alone from the first list on; they are
-// those of the objects.
+// From the first list on, an extender's reflectors store only records, which
+// match the objects.
 func TestReflectorsKeepRecords(t *testing.T) {
 	for name, watchList := range map[string]bool{"streamed": true, "in pages": false} {
 		t.Run(name, func(t *testing.T) {

@@ -29,14 +29,14 @@ func beginInformers(stripped bool) func(context.Context, *bench) (*child, error)
 
 // evenkeelArgs are a command's arguments other than addresses and files. Those
 // that evict do so in a dry run: each plans the moves off all hot nodes, with a
-// destination that the filters accept, and makes none.
+// destination that the filters accept, but makes none.
 var evenkeelArgs = map[string][]string{
 	"extender": nil,
 	"serve":    {"--dry-run", "--descheduling-interval=20s"},
 }
 
-// beginEvenkeel starts a command of evenkeel and waits until it has done
-// everything it does.
+// beginEvenkeel starts a command of evenkeel and waits until all of its
+// functions have begun.
 func beginEvenkeel(command, source string) func(context.Context, *bench) (*child, error) {
 	return func(ctx context.Context, b *bench) (*child, error) {
 		config, err := b.configure(source)

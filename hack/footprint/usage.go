@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Usage of nodes and pods. Every tenth node's pods use so much that the node is
+// Usage of nodes and pods. The usage of every tenth node's pods makes the node
 // hot, and moving a few cools it.
 const (
 	podMilli    = 250
@@ -74,7 +74,7 @@ func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// answered is what a query is about, with the value of each series.
+// answered is the subject of a query, with the value of each series.
 type answered struct {
 	key    string
 	ofPods bool

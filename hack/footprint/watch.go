@@ -69,7 +69,7 @@ func (s *server) changes(r *http.Request, k *kind, stream *stream) {
 	}
 }
 
-// pace ticks so many times per second, practically never for 0.
+// pace ticks this many times per second, practically never for 0.
 func pace(k *kind, perSecond float64) *time.Ticker {
 	if k.count == 0 || perSecond <= 0 {
 		return time.NewTicker(1000 * time.Hour)

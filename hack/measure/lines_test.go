@@ -66,7 +66,7 @@ func TestParseLinesSaysWhatIsWrongWhere(t *testing.T) {
 	}
 }
 
-// What Line writes, ParseLines reads.
+// ParseLines reads what Line writes.
 func TestLine(t *testing.T) {
 	line := Line("Throughput/none", Value{"512.3", "pods/s"}, Value{"1.500", "scheduler-cpu-ms/pod"})
 	if want := "BenchmarkThroughput/none 1 512.3 pods/s 1.500 scheduler-cpu-ms/pod"; line != want {

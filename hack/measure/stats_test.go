@@ -39,7 +39,7 @@ func TestMedianOfWholeNumbers(t *testing.T) {
 	}
 }
 
-// A round that only one of them has is no comparison.
+// A round that only one side has is not compared.
 func TestRatios(t *testing.T) {
 	if diff := cmp.Diff([]float64{1.2, 1.1}, Ratios([]float64{120, 55}, []float64{100, 50, 80})); diff != "" {
 		t.Errorf("ratios (-want +got):\n%s", diff)

@@ -123,10 +123,10 @@ func oneLine(doc *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(doc.Text()), " ")
 }
 
-// missing is the error about a type or field without a comment.
+// missing returns the error about a type or field without a comment.
 func missing(key string) error { return fmt.Errorf("%s has no comment", key) }
 
-// startsWord reports whether text goes on after a name.
+// startsWord reports whether text continues after a name.
 func startsWord(text string) bool { return text != "" && strings.ContainsAny(text[:1], " :,") }
 
 // markdown formats a comment that may begin with a name.

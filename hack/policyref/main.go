@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// target is the file with the reference, schemaTarget the one with the schema.
+// target is the file of the reference, schemaTarget that of the schema.
 func target(root string) string       { return filepath.Join(root, "docs", "policy.md") }
 func schemaTarget(root string) string { return filepath.Join(root, "docs", "policy.schema.json") }
 

@@ -73,7 +73,7 @@ func TestReferenceHasEveryExample(t *testing.T) {
 	}
 }
 
-// A retired setting is in the schema, for editors, and not in the reference.
+// A retired setting is in the schema, for editors, but not in the reference.
 func TestRetiredSettingsAreOnlyInTheSchema(t *testing.T) {
 	page, err := reference(filepath.Join(root, "policy"))
 	if err != nil {

@@ -28,7 +28,7 @@ type schema map[string]any
 const (
 	windowPattern = `^(last|(avg|max_avg|p[1-9][0-9]?)_[1-9][0-9]*[smhd])$`
 	metricPattern = `^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`
-	// percentPattern is of text only: a number is right as well.
+	// percentPattern is for text only: a number is valid as well.
 	percentPattern = `^([1-9][0-9]?|100)%$`
 	spanPattern    = `^[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 )
@@ -81,10 +81,10 @@ func schemaOf(dir string) ([]byte, error) {
 type schemaMaker struct {
 	*walker
 
-	values map[string][]string // of types of text, by "package.Type"
+	values map[string][]string // of text types, by "package.Type"
 }
 
-// document is the schema of a document of a policy file.
+// document returns the schema of a document of a policy file.
 func (m *schemaMaker) document(apiVersion, kind string, t reflect.Type, value reflect.Value) schema {
 	s := m.schema(t, value)
 	properties, _ := s["properties"].(schema)
@@ -93,7 +93,7 @@ func (m *schemaMaker) document(apiVersion, kind string, t reflect.Type, value re
 	return s
 }
 
-// schema is the schema of a type; value has the defaults of its fields.
+// schema returns the schema of a type; value has the defaults of its fields.
 func (m *schemaMaker) schema(t reflect.Type, value reflect.Value) schema {
 	if s, ok := plainSchemas[t]; ok {
 		return maps.Clone(s)
@@ -129,7 +129,8 @@ func (m *schemaMaker) oneOf(s schema, key string) schema {
 	return s
 }
 
-// mapping is the schema of a map, whose keys are restricted as its values are.
+// mapping returns the schema of a map, whose keys are restricted like its
+// values.
 func (m *schemaMaker) mapping(t reflect.Type) schema {
 	element := orBlank(m.schema(t.Elem(), reflect.Value{}))
 	key := m.schema(t.Key(), reflect.Value{})
@@ -149,8 +150,8 @@ func (m *schemaMaker) mapping(t reflect.Type) schema {
 	return s
 }
 
-// object is the schema of a struct: with the comments and defaults of its
-// section, or of a type that is not ours by its fields alone.
+// object returns the schema of a struct: with the comments and defaults of its
+// section, or for a type of another module only with its fields.
 func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
 	properties, required := schema{}, []string{}
 	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
@@ -230,8 +231,8 @@ func orBlank(s schema) schema {
 	return s
 }
 
-// withDefault adds the default of a field, but for those of whole sections:
-// theirs are at their fields.
+// withDefault adds the default of a field, except for whole sections: their
+// defaults are at their fields.
 func withDefault(s schema, value reflect.Value) {
 	if s["properties"] != nil || shown(value) == "none" {
 		return

@@ -19,7 +19,7 @@ type section struct {
 	text          string
 	value         reflect.Value // the default
 	entries       []entry
-	// retired says that only retired fields lead to it.
+	// retired means that only retired fields lead to it.
 	retired bool
 }
 

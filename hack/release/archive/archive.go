@@ -1,5 +1,5 @@
 // Package archive writes tar archives and lists of checksums whose bytes depend
-// on nothing but names, modes, contents and one given time.
+// only on names, modes, contents and one given time.
 package archive
 
 import (
@@ -47,7 +47,7 @@ func Tar(w io.Writer, files []File, at time.Time) error {
 	return out.Close()
 }
 
-// TarGz returns files as a compressed archive. The header of the compression has
+// TarGz returns files as a compressed archive. The compression header has
 // neither name nor time.
 func TarGz(files []File, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
@@ -62,7 +62,7 @@ func TarGz(files []File, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// most is the size above which an archive is not unpacked.
+// most is the maximum size of an archive to unpack.
 const most = 1 << 30
 
 // Untar reads the files of a compressed archive.
@@ -89,7 +89,7 @@ func Untar(compressed []byte) ([]File, error) {
 	}
 }
 
-// Repack returns an archive that another tool made, such as a chart that helm
+// Repack returns an archive of another tool, such as a chart that helm
 // packaged, without what differs between two runs of it.
 func Repack(compressed []byte, at time.Time) ([]byte, error) {
 	files, err := Untar(compressed)
@@ -105,8 +105,8 @@ func Sum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content
 // SumsName is the file that Sums is written to.
 const SumsName = "SHA256SUMS"
 
-// Sums lists the checksum of every other file of a folder, as sha256sum --check
-// reads it.
+// Sums lists the checksum of every other file of a folder, in the format of
+// sha256sum --check.
 func Sums(dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {

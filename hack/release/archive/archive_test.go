@@ -20,7 +20,8 @@ var (
 	}
 )
 
-// What is packed does not depend on the order of files, and comes out as it was.
+// The result does not depend on the order of files, and unpacks to the same
+// files.
 func TestTarGz(t *testing.T) {
 	packed, err := TarGz(files, at)
 	if err != nil {
@@ -57,7 +58,8 @@ func TestTwiceTheSameName(t *testing.T) {
 	}
 }
 
-// Two runs of a tool that writes the time and its name give one archive.
+// Two runs of a tool that writes the time and its name result in the same
+// archive.
 func TestRepack(t *testing.T) {
 	var repacked [2][]byte
 	for i := range repacked {
@@ -106,7 +108,8 @@ func TestBrokenArchives(t *testing.T) {
 	}
 }
 
-// The list is sorted, and has not itself. SHA-256 of "abc" is from FIPS 180-2.
+// The list is sorted, and does not contain itself. SHA-256 of "abc" is from
+// FIPS 180-2.
 func TestSums(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"b": "abc", "a": "", SumsName: "old"} {

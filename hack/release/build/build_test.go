@@ -60,7 +60,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// The commit says when and what; SOURCE_DATE_EPOCH has the last word about when.
+// The commit determines the time and the revision; SOURCE_DATE_EPOCH overrides
+// the time.
 func TestCheckout(t *testing.T) {
 	dir := testkit.Checkout(t, map[string]string{"a": "a"})
 	revision, err := git(t.Context(), dir, "rev-parse", "HEAD")
@@ -82,7 +83,7 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
-// Without git there has to be a time.
+// Without git the time must be given.
 func TestCheckoutWithoutGit(t *testing.T) {
 	cases := map[string]struct{ version, epoch, err string }{
 		"a time is enough":     {version: "v1", epoch: "1700000000"},
@@ -106,8 +107,8 @@ func TestCheckoutWithoutGit(t *testing.T) {
 	}
 }
 
-// The same sources in two folders, one with changes of no consequence, give the
-// same bytes, and the program reports its version.
+// The same sources in two folders, one with irrelevant changes, give the same
+// bytes, and the program reports its version.
 func TestCompile(t *testing.T) {
 	files := testkit.Program("evenkeel")
 	program, err := Named("evenkeel")

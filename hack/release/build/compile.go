@@ -14,13 +14,15 @@ type Program struct {
 	Name string
 	// Title and Description are for people who look at an image.
 	Title, Description string
-	// With are programs that ship with it: in the same image and the same archives.
+	// With are programs that ship with it: in the same image and the same
+	// archives.
 	With []Program
 	// folder of the checkout that has the program's module; "" is the checkout.
 	folder string
-	// variable of package main or another is what the version is written to.
+	// variable is the variable, of package main or another, that receives the
+	// version.
 	variable string
-	// module is whose version that is; "" is the checkout itself.
+	// module is the module with this version; "" is the checkout itself.
 	module string
 }
 
@@ -33,14 +35,15 @@ var programs = []Program{
 		With: []Program{{Name: "evenkeel-sim", variable: "main.version", folder: "sim"}},
 	},
 	{
-		// It is kube-scheduler: what asks its version wants Kubernetes'.
+		// It is kube-scheduler: whoever asks for its version wants that of
+		// Kubernetes.
 		Name: "kube-scheduler", Title: "kube-scheduler with Evenkeel",
 		Description: "The stock kube-scheduler with Evenkeel's plugin compiled in",
 		variable:    "k8s.io/component-base/version.gitVersion", module: "k8s.io/kubernetes",
 	},
 }
 
-// Named returns the program of a name.
+// Named returns the program with a name.
 func Named(name string) (Program, error) {
 	var names []string
 	for _, p := range programs {
@@ -55,7 +58,7 @@ func Named(name string) (Program, error) {
 // All returns the program and those that ship with it.
 func (p Program) All() []Program { return append([]Program{p}, p.With...) }
 
-// settings are what else of the environment changes the bytes.
+// settings is the rest of the environment that affects the bytes.
 var settings = []string{"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=", "GOWORK=off"}
 
 // Compile compiles a program for a platform.
@@ -73,7 +76,7 @@ func (s Source) Compile(ctx context.Context, program Program, platform Platform,
 	if err != nil {
 		return fmt.Errorf("resolving %q: %w", path, err)
 	}
-	// The folder and the state of the checkout stay out of the binary.
+	// The binary must not depend on the folder and the state of the checkout.
 	compile := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X "+program.variable+"="+version, "-o", path, "./cmd/"+program.Name)
 	compile.Dir = filepath.Join(s.Dir, program.folder)

@@ -37,7 +37,8 @@ const Stdlib = "stdlib"
 func (m Module) String() string { return strings.TrimSpace(m.Path + " " + m.Version) }
 
 // Linked lists the packages of other modules, and of the standard library, that
-// Compile links into a program, and those that ship with it, for a platform.
+// Compile links into a program, and into those that ship with it, for a
+// platform.
 func (s Source) Linked(ctx context.Context, program Program, platform Platform) (all []Package, err error) {
 	for _, p := range program.All() {
 		packages, err := Linked(ctx, filepath.Join(s.Dir, p.folder), "./cmd/"+p.Name, platform)
@@ -105,7 +106,7 @@ func nested(folder, other string) bool {
 	return other != "" && strings.HasPrefix(folder, strings.TrimSuffix(other, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// environment is that of Go commands for a platform.
+// environment returns the environment of Go commands for a platform.
 func environment(platform Platform) []string {
 	return append(append(os.Environ(), settings...), "GOOS="+platform.OS, "GOARCH="+platform.Arch)
 }

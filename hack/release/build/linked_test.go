@@ -64,8 +64,8 @@ func TestLinkedSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What ships with a program is among what is linked; the checkout that it is a
-// nested module of is not.
+// What ships with a program is among the linked packages; the checkout in which
+// it is a nested module is not.
 func TestLinkedWithAnotherProgram(t *testing.T) {
 	dir := testkit.Checkout(t, testkit.Program("evenkeel"))
 	program, err := Named("evenkeel")

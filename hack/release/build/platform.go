@@ -1,6 +1,6 @@
 // Package build compiles programs of a checkout for any platform. The same
 // commit, compiled by the same Go, gives the same bytes in every folder and on
-// every machine. What becomes of the binaries is left to others.
+// every machine. Callers decide what to do with the binaries.
 package build
 
 import (
@@ -15,8 +15,8 @@ type Platform struct{ OS, Arch string }
 // String returns the platform as users write it, such as linux/amd64.
 func (p Platform) String() string { return p.OS + "/" + p.Arch }
 
-// Platforms parses a list with commas. Each may be given once, and only those
-// that are allowed.
+// Platforms parses a comma-separated list. Each may be given once, and must be
+// allowed.
 func Platforms(list string, allowed []Platform) ([]Platform, error) {
 	var platforms []Platform
 	for word := range strings.SplitSeq(list, ",") {

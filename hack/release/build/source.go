@@ -21,17 +21,17 @@ type Source struct {
 	// Revision is the commit, "unknown" without git; it ends in "-dirty" if files
 	// differ from it.
 	Revision string
-	// Time is the commit's, or what SOURCE_DATE_EPOCH says. Everything that is
-	// made bears it.
+	// Time is the commit's, or that of SOURCE_DATE_EPOCH. It is the time of
+	// everything that is made.
 	Time time.Time
 }
 
-// versions have no character that a tag of an image or the linker's flags give a
-// meaning to.
+// versions contain no character with a special meaning in an image tag or the
+// linker's flags.
 var versions = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]*$`)
 
 // Checkout reads the commit of a checkout. Epoch is the environment's
-// SOURCE_DATE_EPOCH, which may be empty where there is a commit.
+// SOURCE_DATE_EPOCH, which may be empty if there is a commit.
 func Checkout(ctx context.Context, dir, version, epoch string) (Source, error) {
 	s := Source{Dir: dir, Version: version, Revision: "unknown"}
 	if !versions.MatchString(version) {
@@ -62,7 +62,7 @@ func Checkout(ctx context.Context, dir, version, epoch string) (Source, error) {
 	return s, err
 }
 
-// Dirty reports whether files differ from the commit, or whether there is none.
+// Dirty reports whether files differ from the commit, or there is none.
 func (s Source) Dirty() bool {
 	return s.Revision == "unknown" || strings.HasSuffix(s.Revision, "-dirty")
 }
@@ -79,7 +79,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return output(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))
 }
 
-// output runs a command; the error has what it wrote to standard error.
+// output runs a command; the error includes its standard error.
 func output(command *exec.Cmd) (string, error) {
 	out, err := command.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {

@@ -58,7 +58,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// The shipped file can be released from, and begins with what is not released.
+// The shipped file can be used for a release, and begins with the unreleased
+// changes.
 func TestShippedChanges(t *testing.T) {
 	content, err := os.ReadFile("../../../CHANGELOG.md")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package krew writes the manifest by which krew, kubectl's manager of plugins,
+// Package krew writes the manifest with which krew, kubectl's plugin manager,
 // installs a release.
 package krew
 
@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// Archive is what krew downloads for a platform.
+// Archive is a download of krew for a platform.
 type Archive struct {
 	Platform build.Platform
 	URL, Sum string

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// plugin has the fields of krew's Plugin that a manifest has to fill.
+// plugin has the fields of krew's Plugin that a manifest must set.
 type plugin struct {
 	APIVersion string
 	Kind       string

@@ -1,5 +1,5 @@
 // Package notices collects the licenses of the modules that are linked into a
-// program. Most of them require that a copy comes with the binary.
+// program. Most of them require that a copy is distributed with the binary.
 package notices
 
 import (
@@ -20,20 +20,20 @@ import (
 const FileName = "THIRD_PARTY_NOTICES"
 
 var (
-	// legal matches the names of files that have to be passed on. NOTICE is
+	// legal matches the names of files that must be distributed. NOTICE is
 	// required by the Apache License.
 	legal = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(un)?(licen[cs]es?|copying|copyright|notices?|patents)([-._].*)?$`)
-	// license matches those that permit to use the module at all.
+	// license matches those that permit using the module at all.
 	license = regexp.MustCompile(`(?i)licen[cs]e|copying`)
 )
 
 // Of returns the text of all licenses of the modules that packages come from. A
-// module that has none is an error.
+// module without any is an error.
 //
-// A package may have been copied from elsewhere, with a license of its own. So it
-// is not enough to look into the root of its module.
+// A package may have been copied from elsewhere, with its own license. So it is
+// not enough to look in the root of its module.
 func Of(packages []build.Package) ([]byte, error) {
-	files := map[string]map[string]bool{} // by text: who has it
+	files := map[string]map[string]bool{} // by text: the modules that have it
 	modules := map[string]bool{}
 	looked := map[string]bool{}
 	for _, p := range packages {
@@ -89,8 +89,8 @@ func textsOf(dir string) (map[string]string, error) {
 	return texts, nil
 }
 
-// format writes each text once, after the files that hold it. The same license
-// is that of many modules.
+// format writes each text once, after the files that contain it. Many modules
+// have the same license.
 func format(modules map[string]bool, files map[string]map[string]bool) []byte {
 	var b bytes.Buffer
 	b.WriteString("This program contains software of these modules. Their licenses follow.\n\n")

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// modules makes folders with files, and returns the package of each folder that
-// is named, in the module that is the first part of its path.
+// modules creates folders with files, and returns the package of each named
+// folder, in the module that is the first part of its path.
 func modules(t *testing.T, files map[string]string, packages ...string) (all []build.Package) {
 	t.Helper()
 	root := t.TempDir()
@@ -38,8 +38,8 @@ func modules(t *testing.T, files map[string]string, packages ...string) (all []b
 	return all
 }
 
-// Code that a module copied brings its license along if it is linked. A text that
-// several modules have is there once.
+// The license of code that a module copied is included if the code is linked. A
+// text that several modules have is included once.
 func TestOf(t *testing.T) {
 	packages := modules(t, map[string]string{
 		"a/LICENSE": "permission\n", "a/NOTICE.txt": "made by a", "a/license.go": "package a", "a/README.md": "read", "a/LICENSES/b": "not linked",
@@ -90,7 +90,7 @@ grant
 	}
 }
 
-// Without a license nobody may pass the module on.
+// Without a license nobody may distribute the module.
 func TestAModuleWithoutALicense(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"nothing":         {"a/a.go": "package a"},
@@ -141,7 +141,7 @@ func TestOfARealBinary(t *testing.T) {
 	}
 }
 
-// The modules of what is shipped all have licenses, on every platform.
+// All modules of the shipped programs have licenses, on every platform.
 func TestShippedPrograms(t *testing.T) {
 	for program, platforms := range map[string]string{
 		"evenkeel": "darwin/amd64,darwin/arm64,linux/amd64,linux/arm64", "kube-scheduler": "linux/amd64,linux/arm64",

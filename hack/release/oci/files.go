@@ -23,8 +23,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/notices"
 )
 
-// rootFiles are what a binary needs of a system. They are the same on every
-// platform.
+// rootFiles returns what a binary needs from a system. They are the same on
+// every platform.
 func rootFiles() ([]archive.File, error) {
 	certificates, err := roots()
 	if err != nil {
@@ -42,13 +42,13 @@ func rootFiles() ([]archive.File, error) {
 	}, nil
 }
 
-// CertificatesPackage is the package of this module's dependencies that has the
-// CA certificates.
+// CertificatesPackage is the package, among this module's dependencies, that
+// has the CA certificates.
 const CertificatesPackage = "golang.org/x/crypto/x509roots/fallback/bundle"
 
-// roots are the CA certificates that Mozilla trusts, as the pinned module has
-// them. Those that it trusts with conditions are left out: a file of
-// certificates cannot say conditions.
+// roots returns the CA certificates that Mozilla trusts, from the pinned
+// module. Those with conditions are left out: a file of certificates cannot
+// express them.
 func roots() ([]byte, error) {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
@@ -62,8 +62,8 @@ func roots() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// binaryFiles are a binary, those that come with it and, where scanners of images
-// look for them, the licenses of what is in the image.
+// binaryFiles returns a binary, those that ship with it and, where image
+// scanners look for them, the licenses of the image's contents.
 func binaryFiles(o Options, b Binary) ([]archive.File, error) {
 	paths := map[string]string{o.Program: b.Path}
 	maps.Copy(paths, b.With)
@@ -101,11 +101,11 @@ func withLayer(image v1.Image, what string, files []archive.File, at time.Time) 
 	})
 }
 
-// machines are the architectures that images are made for, as ELF names them.
+// machines are the architectures of images, as ELF names them.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkBinary checks that a binary runs where its image says, and there alone:
-// the image has no libraries.
+// checkBinary checks that a binary runs on the platform of its image, and
+// without libraries, which the image does not have.
 func checkBinary(platform build.Platform, path string) error {
 	machine, known := machines[platform.Arch]
 	if platform.OS != "linux" || !known {
@@ -127,5 +127,5 @@ func checkBinary(platform build.Platform, path string) error {
 	return nil
 }
 
-// Platforms are what images are made for.
+// Platforms are those that images are made for.
 var Platforms = []build.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}

@@ -1,6 +1,6 @@
 // Package oci makes container images without a container engine: an index of
 // one image per platform, each with a binary on top of an empty base or of one
-// that is given. Its bytes depend on nothing but what is passed in.
+// that is given. Its bytes depend only on the inputs.
 package oci
 
 import (
@@ -19,22 +19,22 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// User is whom a container runs as. It is a number, so that a kubelet can see
-// that it is not root.
+// User is the user that a container runs as. It is a number, so that a kubelet
+// can see that it is not root.
 const User = "65532:65532"
 
-// Options are what all platforms of an image have in common.
+// Options are common to all platforms of an image.
 type Options struct {
 	// Program is the binary's name; the image runs /<name>.
 	Program string
-	// Time is when it was made, by its own account.
+	// Time is the image's creation time.
 	Time time.Time
-	// Labels are of the images, and annotations of the index.
+	// Labels are labels of the images, and annotations of the index.
 	Labels map[string]string
 	// Base is a folder with an OCI layout to build on, which brings its own
-	// certificates and users. Without one the image has nothing but the binary,
-	// the CA certificates of browsers (Prometheus may be behind a public one) and
-	// a name for its user.
+	// certificates and users. Without one the image has only the binary, the CA
+	// certificates of browsers (Prometheus may be behind a public one) and a name
+	// for its user.
 	Base string
 	// License is the program's own.
 	License []byte
@@ -44,9 +44,9 @@ type Options struct {
 type Binary struct {
 	Platform build.Platform
 	Path     string
-	// With are the paths of other programs that the image has, by their names.
+	// With are the paths of other programs in the image, by their names.
 	With map[string]string
-	// Notices are the licenses of what is linked into all of them.
+	// Notices are the licenses of everything linked into all of them.
 	Notices []byte
 }
 
@@ -100,7 +100,7 @@ func imageOf(o Options, b Binary, base func(build.Platform) (v1.Image, error)) (
 	return mutate.ConfigFile(image, config)
 }
 
-// baseOf returns what a platform's image is built on.
+// baseOf returns the base of a platform's image.
 func baseOf(o Options) (func(build.Platform) (v1.Image, error), error) {
 	if o.Base == "" {
 		image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
@@ -151,8 +151,8 @@ func find(index v1.ImageIndex, p build.Platform) (v1.Image, error) {
 	return nil, nil
 }
 
-// Write writes an index to a folder as an OCI layout, in place of one that is
-// there. Anything else that is there is left alone, and an error.
+// Write writes an index to a folder as an OCI layout, replacing an existing
+// layout. Other files are left alone and cause an error.
 func Write(dir string, index v1.ImageIndex, tag string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -29,8 +29,8 @@ var (
 	created = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 )
 
-// program is the least that passes for a binary of a machine: the head of an
-// ELF file, with one program header of a type.
+// program is the minimum that passes for a binary of a machine: an ELF header
+// with one program header of a type.
 func program(t *testing.T, machine elf.Machine, header elf.ProgType) []byte {
 	t.Helper()
 	head := elf.Header64{
@@ -108,8 +108,8 @@ func digest(t *testing.T, index v1.ImageIndex) string {
 	return hash.String()
 }
 
-// Every file of a layout is the same when it is made again, and others follow
-// from another time or another label.
+// A layout that is made again has the same files, and another time or label
+// gives different ones.
 func TestTheSameTwice(t *testing.T) {
 	dir, index := written(t, options())
 	again, same := written(t, options())
@@ -129,7 +129,7 @@ func TestTheSameTwice(t *testing.T) {
 	}
 }
 
-// contents sums up the files of a folder.
+// contents returns the checksums of the files of a folder.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -147,8 +147,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// image returns the image of a platform, after everything that refers to
-// anything in it by a digest was checked.
+// image returns the image of a platform, after checking everything that it
+// refers to by a digest.
 func image(t *testing.T, index v1.ImageIndex, p build.Platform) v1.Image {
 	t.Helper()
 	if err := validate.Index(index); err != nil {
@@ -264,8 +264,8 @@ func checkRoot(t *testing.T, files []archive.File) {
 	}
 }
 
-// On a base there are its layers, its environment and the binary; whom it runs
-// as and what it runs are not the base's.
+// An image on a base has its layers, its environment and the binary; user and
+// entrypoint are not the base's.
 func TestBase(t *testing.T) {
 	base, _ := written(t, Options{Program: "base", Time: created, Labels: map[string]string{"of": "the base"}})
 	o := options()

@@ -1,7 +1,7 @@
-// Package sbom writes the bill of materials of a Go binary in CycloneDX's
+// Package sbom writes the bill of materials of a Go binary in the CycloneDX
 // format, from what the Go linker recorded in it: the modules that were really
-// compiled in, with versions and checksums. It knows no licenses of modules, for
-// the binary does not have them.
+// compiled in, with versions and checksums. It has no licenses of modules,
+// because the binary does not record them.
 package sbom
 
 import (
@@ -74,8 +74,8 @@ func describe(info *debug.BuildInfo, s Subject, sum [sha256.Size]byte) ([]byte, 
 	return b.Bytes(), nil
 }
 
-// component is a module that is compiled in. Go's checksum is one of all files
-// of the module, not of an archive, and therefore not among the hashes.
+// component is a module that is compiled in. Go's checksum covers all files of
+// the module, not an archive, and is therefore not among the hashes.
 func component(path, version, sum string) cdx.Component {
 	url := packageURL(path, version)
 	c := cdx.Component{BOMRef: url, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: url}
@@ -85,13 +85,13 @@ func component(path, version, sum string) cdx.Component {
 	return c
 }
 
-// packageURL is the name that scanners look modules up by.
+// packageURL is the name by which scanners look up modules.
 func packageURL(path, version string) string {
 	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// uuid is the same for the same binary: of version 8 of RFC 9562, which leaves
-// to its user what it is made from.
+// uuid is the same for the same binary: version 8 of RFC 9562, whose contents
+// are up to the user.
 func uuid(sum [sha256.Size]byte) string {
 	sum[6] = sum[6]&0x0f | 0x80
 	sum[8] = sum[8]&0x3f | 0x80

@@ -1,4 +1,5 @@
-// Package testkit makes checkouts for the tests of what builds them.
+// Package testkit creates checkouts for the tests of the packages that build
+// them.
 package testkit
 
 import (
@@ -21,7 +22,7 @@ func main() { println("version", version) }
 // Committed is when the commit of a checkout was made.
 var Committed = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// Checkout makes a folder with files in one commit.
+// Checkout creates a folder with files in one commit.
 func Checkout(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -149,7 +149,7 @@ func licenses(ctx context.Context, o options, source build.Source, program build
 	return notices.Of(linked)
 }
 
-// labels are OCI's names for what an image is.
+// labels returns OCI's labels that describe an image.
 func labels(program build.Program, source build.Source) map[string]string {
 	const prefix = "org.opencontainers.image."
 	return map[string]string{
@@ -164,8 +164,8 @@ func labels(program build.Program, source build.Source) map[string]string {
 	}
 }
 
-// describe writes a bill of materials per program and platform beside the layout:
-// inside it there is room for nothing that no image refers to.
+// describe writes a bill of materials per program and platform beside the
+// layout: a layout may only contain what an image refers to.
 func describe(o options, source build.Source, binaries []oci.Binary) error {
 	write := func(name, binary, out string, p build.Platform) error {
 		text, err := sbom.Of(binary, sbom.Subject{Name: name, Version: source.Version, Platform: p, Time: source.Time})
@@ -190,7 +190,8 @@ func describe(o options, source build.Source, binaries []oci.Binary) error {
 	return nil
 }
 
-// report prints the digest of an image, and what each platform downloads.
+// report prints the digest of an image, and the download size for each
+// platform.
 func report(output io.Writer, out string, index v1.ImageIndex) error {
 	digest, err := index.Digest()
 	if err != nil {

@@ -83,8 +83,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// checkLicenses makes sure that an image has both programs, and the licenses of what
-// it contains: the programs, Go's library and the CA certificates.
+// checkLicenses checks that an image has both programs, and the licenses of
+// what it contains: the programs, Go's library and the CA certificates.
 func checkLicenses(t *testing.T, index v1.ImageIndex, digest v1.Hash) {
 	t.Helper()
 	image, err := index.Image(digest)

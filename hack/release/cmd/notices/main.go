@@ -1,7 +1,7 @@
 // Command notices prints the licenses of the modules that are linked into a
-// program of this checkout, when it is compiled for the platform that this runs
-// on. What `make release` and `make image` write has them already; deploy/Dockerfile
-// needs this.
+// program of this checkout, compiled for the current platform. The output of
+// `make release` and `make image` contains them already; deploy/Dockerfile
+// needs this command.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command release writes everything that a release of Evenkeel consists of but
-// its images: archives of the command with bills of materials, krew's manifest,
-// the packaged chart, notes and checksums. Signing and publishing are left to a
+// Command release writes everything in a release of Evenkeel except its images:
+// archives of the command with bills of materials, krew's manifest, the
+// packaged chart, notes and checksums. Signing and publishing are left to a
 // person.
 package main
 
@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/sbom"
 )
 
-// platforms are what the command is released for.
+// platforms are those that the command is released for.
 var platforms = []build.Platform{
 	{OS: "darwin", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}, {OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"},
 }
