@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// Whoever misspells a name is told which one was likely meant.
+// A misspelt name leads to a suggestion of the likely meant one.
 func TestMisspeltNames(t *testing.T) {
 	cases := map[string]struct{ args, want string }{
 		"a command":                       {"serev", `unknown command "serev", did you mean "serve"?; see evenkeel --help`},
@@ -40,8 +40,8 @@ func TestMisspeltNames(t *testing.T) {
 	}
 }
 
-// execute runs a command line by the name of the binary, and returns what it
-// prints.
+// execute runs a command line with this name of the binary, and returns its
+// output.
 func execute(t *testing.T, binary, args string) (string, error) {
 	t.Helper()
 	if err := logsapi.ResetForTest(nil); err != nil {
@@ -56,7 +56,7 @@ func execute(t *testing.T, binary, args string) (string, error) {
 	return out.String(), err
 }
 
-// The version is told in both ways that users of other programs know.
+// The version is printed in both ways that users of other programs know.
 func TestVersion(t *testing.T) {
 	flag, err := execute(t, "evenkeel", "--version")
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(flag), " "+version) {
@@ -70,9 +70,9 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// The binary answers by the name under which kubectl runs it.
+// The help uses the name under which kubectl runs the binary.
 func TestHelpNamesTheCommandAsItWasCalled(t *testing.T) {
-	cases := map[string][]string{ // of help of lint
+	cases := map[string][]string{ // of lint's help
 		"/usr/bin/evenkeel":                {"Usage:\n  evenkeel lint [FILE...] [flags]\n", "  evenkeel lint policy.yaml\n", `Use "evenkeel options" for`},
 		"/home/me/.krew/kubectl-evenkeel":  {"Usage:\n  kubectl evenkeel lint [FILE...] [flags]\n", "  kubectl evenkeel lint policy.yaml\n", `Use "kubectl evenkeel options" for`},
 		`kubectl-evenkeel.exe`:             {"Usage:\n  kubectl evenkeel lint [FILE...] [flags]\n"},
@@ -91,8 +91,8 @@ func TestHelpNamesTheCommandAsItWasCalled(t *testing.T) {
 	}
 }
 
-// The flags of logging, which all commands have, are in `evenkeel options` and
-// not among those of a command.
+// The logging flags, which all commands have, are in `evenkeel options` and not
+// in a command's help.
 func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
 	options, err := execute(t, "evenkeel", "options")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
 	}
 }
 
-// Commands that talk to a cluster take kubectl's flags for that.
+// Commands that connect to a cluster accept kubectl's flags for that.
 func TestFlagsOfKubectl(t *testing.T) {
 	var lacking []string
 	for _, name := range []string{"plan", "top", "explain", "doctor", "history", "ui", "run", "serve", "extender", "nodesync", "cleanup"} {

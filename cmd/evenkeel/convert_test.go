@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/compat"
 )
 
-// What convert leaves in a Job's arguments has to be a flag of the command that
-// it puts instead of the earlier one.
+// Every flag that convert leaves in a Job's arguments exists in the new
+// command.
 func TestConvertLeavesOnlyFlagsThatRunHas(t *testing.T) {
 	run, _, err := newRoot().Find([]string{"run"})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/documents"
 )
 
-// Every command line of Evenkeel's that a document or the help of a command
-// shows is one that it takes. What running text mentions need not be complete.
+// Every command line of Evenkeel in a document or in a command's help is
+// accepted. Commands mentioned in running text need not be complete.
 func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	lines, err := documents.Read("../..")
 	if err != nil {
@@ -44,8 +44,8 @@ func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	}
 }
 
-// take parses a command line up to where it would run, and returns the name of
-// the command.
+// take parses a command line up to the point where it would run, and returns
+// the name of the command.
 func take(args []string, mention bool) (name string, err error) {
 	c, err := documents.Take(newRoot(), process.WithGoFlags(args), mention)
 	if err == nil && !mention {
@@ -54,7 +54,7 @@ func take(args []string, mention bool) (name string, err error) {
 	return c.Name(), err
 }
 
-// subject checks what explain takes, which cobra leaves to it.
+// subject checks explain's arguments, which cobra does not check.
 func subject(c *cobra.Command) error {
 	words := c.Flags().Args()
 	if c.Name() != "explain" || len(words) == 2 && (words[0] == "node" || words[0] == "pod" && strings.Contains(words[1], "/")) {
@@ -63,7 +63,7 @@ func subject(c *cobra.Command) error {
 	return errors.New("it explains node NAME or pod NAMESPACE/NAME")
 }
 
-// The check refuses what Evenkeel refuses.
+// The check rejects what Evenkeel rejects.
 func TestTake(t *testing.T) {
 	for line, want := range map[string]struct {
 		mention bool

@@ -16,16 +16,16 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// meant is what a command line of the extender comes to.
+// meant is the meaning of an extender command line.
 type meant struct {
 	Memory    *presets.Memory // whose policy is given
 	Listen    string
 	LogBodies bool
-	// Verbosity and Format are the flags of logging.
+	// Verbosity and Format are the logging flags.
 	Verbosity, Format string
 }
 
-// extend reads a command line as the program does, without doing what it says.
+// extend reads a command line as the program does, but does not run it.
 func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	t.Helper()
 	if err := logsapi.ResetForTest(nil); err != nil {
@@ -41,7 +41,7 @@ func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	var c *cobra.Command
 	c = extenderCommand(func(_ context.Context, options flags.Options) error {
 		given, got.Listen, got.LogBodies = options.Given, options.ListenAddress, options.LogBodies
-		// The flags of the earlier extender knew no TLS.
+		// The flags of the legacy extender knew no TLS.
 		if preset := given != nil; options.MemoryOnly != preset || options.InsecureServing != preset {
 			t.Errorf("memory only: %v, plain HTTP allowed: %v, with the policy %v", options.MemoryOnly, options.InsecureServing, given)
 		}
@@ -54,7 +54,7 @@ func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	return got, given, err
 }
 
-// policyOf returns the policy that settings mean.
+// policyOf returns the policy for settings.
 func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
 	t.Helper()
 	if settings == nil {
@@ -71,8 +71,8 @@ func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
 	return file
 }
 
-// without takes the variables that the preset reads out of the environment of a
-// test.
+// without removes the variables that the preset reads from a test's
+// environment.
 func without(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{

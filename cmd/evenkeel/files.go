@@ -54,17 +54,17 @@ func newConvertCommand() *cobra.Command {
 	return c
 }
 
-// legacyFormats are those of all earlier systems.
+// legacyFormats returns the formats of all legacy systems.
 func legacyFormats() commands.Formats {
 	return commands.Formats{Converters: []policy.Converter{compat.Convert}, ConvertFile: compat.ConvertFile}
 }
 
-// addFiles adds the flag by which files may be named as well.
+// addFiles adds the flag that names files in addition to the arguments.
 func addFiles(c *cobra.Command, files *[]string) {
 	c.Flags().StringArrayVarP(files, "filename", "f", nil, "File to read, in addition to the arguments; - is the standard input.")
 }
 
-// filesOf returns the files of a flag and the arguments. Without any it is the
+// filesOf returns the files of a flag and the arguments. Without any it is
 // standard input, unless that is a terminal.
 func filesOf(c *cobra.Command, flag, args []string) []string {
 	files := slices.Concat(flag, args)

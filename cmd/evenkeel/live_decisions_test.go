@@ -27,8 +27,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// livePolicy reads nodes' usage from their annotations, which report five
-// minutes at once, and that of pods from the metrics API.
+// livePolicy reads node usage from annotations, which have a five-minute mean
+// at once, and pod usage from the metrics API.
 const livePolicy = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -74,7 +74,7 @@ const (
 	budgetPath = "/apis/policy/v1/poddisruptionbudgets"
 )
 
-// listKinds are what the lists that are not empty are.
+// listKinds are the kinds of the lists that are not empty.
 var listKinds = map[string]string{
 	nodesPath:  `"kind":"NodeList","apiVersion":"v1",`,
 	podsPath:   `"kind":"PodList","apiVersion":"v1",`,
@@ -84,8 +84,8 @@ var listKinds = map[string]string{
 
 func (c *liveCluster) add(path string, object any) { c.objects[path] = append(c.objects[path], object) }
 
-// node adds a node of 10 cores and 64 GiB that uses so much, in percent; -1 is
-// not told.
+// node adds a node of 10 cores and 64 GiB with this usage in percent; -1 is not
+// reported.
 func (c *liveCluster) node(name string, cpu, memory int, change ...func(*v1.Node)) {
 	list := v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
@@ -105,8 +105,8 @@ func (c *liveCluster) node(name string, cpu, memory int, change ...func(*v1.Node
 	c.add(nodesPath, node)
 }
 
-// owner adds a ReplicaSet with so many ready replicas, and if allowed is not
-// negative a budget that allows so many disruptions.
+// owner adds a ReplicaSet with this many ready replicas, and if allowed is not
+// negative a budget that allows this many disruptions.
 func (c *liveCluster) owner(namespace, name string, replicas int, allowed int32) {
 	labels := map[string]string{"app": name}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
@@ -132,7 +132,7 @@ func (c *liveCluster) budget(namespace, name string, allowed int32) {
 	})
 }
 
-// pod adds a pod of an owner that uses so much and requests half of it.
+// pod adds a pod of an owner with this usage and requests of half of it.
 func (c *liveCluster) pod(namespace, owner, node string, milli, mib int64, change ...func(*v1.Pod)) {
 	name := fmt.Sprintf("%s-%02d", owner, c.pods)
 	c.pods++
@@ -160,7 +160,7 @@ func (c *liveCluster) pod(namespace, owner, node string, milli, mib int64, chang
 	}
 }
 
-// kubeconfig starts the API server and returns how to reach it. Whoever writes
+// kubeconfig starts the API server and returns a kubeconfig for it. Any write
 // fails the test.
 func (c *liveCluster) kubeconfig() string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -223,8 +223,7 @@ func priority(value int32) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Priority = &value }
 }
 
-// crowded is a cluster in which much stays where it is, for every reason there
-// is.
+// crowded is a cluster in which many pods stay, for every possible reason.
 func crowded(t *testing.T) *liveCluster {
 	c := &liveCluster{t: t, now: time.Now(), objects: map[string][]any{}}
 	c.node("hot-cpu", 92, 40)
@@ -286,7 +285,7 @@ func crowded(t *testing.T) *liveCluster {
 	return c
 }
 
-// complete gives each ReplicaSet the pods that it lacks, on a node that nobody
+// complete gives each ReplicaSet its missing pods, on a node that nobody
 // measures.
 func (c *liveCluster) complete() {
 	pods := map[string]int{}
@@ -303,13 +302,13 @@ func (c *liveCluster) complete() {
 	}
 }
 
-// changing matches what differs from run to run: times, ages and the port of the
+// changing matches what differs between runs: times, ages and the port of the
 // test's server.
 var changing = regexp.MustCompile(`\b(age|measured)Seconds: \d+|\bsamplesOver: [1-9]\d*|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d\d:\d\d UTC|127\.0\.0\.1:\d+`)
 
-// What plan, explain and top say of a live cluster stays the same: each move
-// and each reason, of nodes and of pods. All watch it at the same time, because
-// each needs two samples.
+// The output of plan, explain and top for a live cluster does not change: each
+// move and each reason, for nodes and for pods. All watch it at the same time,
+// because each needs two samples.
 func TestLiveDecisionsAreAsBefore(t *testing.T) {
 	c := crowded(t)
 	flags := []string{"--kubeconfig=" + c.kubeconfig(), "--policy-config-file=" + c.write("policy.yaml", livePolicy), "-o=json"}
@@ -325,7 +324,7 @@ func TestLiveDecisionsAreAsBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		command.Parent().RemoveCommand(command) // a process settles its logging flags once
+		command.Parent().RemoveCommand(command) // a process sets up its logging flags only once
 		args := append(words[1:], flags...)
 		if question == "plan" {
 			args = append(args, "--exit-code")

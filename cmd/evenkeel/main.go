@@ -1,6 +1,6 @@
 // Command evenkeel balances Kubernetes nodes by real usage. Its files hold
-// commands that look, that read files, and that keep running; internal/app
-// wires what they do.
+// commands that only look, commands that read files, and those that keep
+// running; internal/app implements them.
 package main
 
 import (

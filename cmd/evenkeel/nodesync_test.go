@@ -16,14 +16,14 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// marked is what a command line of nodesync comes to.
+// marked is the meaning of a nodesync command line.
 type marked struct {
 	Policy, Kubeconfig, Prometheus, Web string
 	Interval                            time.Duration
 	LeaderElect                         bool
 }
 
-// mark reads a command line as the program does, without doing what it says.
+// mark reads a command line as the program does, but does not run it.
 func mark(t *testing.T, args ...string) (marked, error) {
 	t.Helper()
 	if err := logsapi.ResetForTest(nil); err != nil {
@@ -96,7 +96,7 @@ func TestNodeSyncFlags(t *testing.T) {
 	}
 }
 
-// Other commands' arguments are not touched.
+// The arguments of other commands are not changed.
 func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	for _, args := range [][]string{nil, {"run", "-prom", "x"}, {"top", "--s"}} {
 		if diff := cmp.Diff(args, process.WithGoFlags(args)); diff != "" {
@@ -105,8 +105,8 @@ func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	}
 }
 
-// Every flag of the usage text in dynamicScheduler's article is one of ours,
-// with a value as the text gives it.
+// Every flag in the usage text of dynamicScheduler's article is one of
+// nodesync's, with the value in the text.
 func TestNodeSyncTakesTheFlagsOfTheArticle(t *testing.T) {
 	_, usage, found := strings.Cut(string(testkit.EarlierSystem(t, "dynamic-scheduler.md")), "Usage of ./dynamicScheduler:\n")
 	if !found {

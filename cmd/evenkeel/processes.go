@@ -15,8 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// newOptions are those of a process that also reads the policies of earlier
-// systems.
+// newOptions returns the options of a process that also reads legacy policies.
 func newOptions() flags.Options { return flags.Options{Converters: legacyFormats().Converters} }
 
 func newRunCommand() *cobra.Command {
@@ -57,7 +56,7 @@ func newServeCommand() *cobra.Command {
 
 func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) }
 
-// extenderCommand runs what the command line asks for.
+// extenderCommand returns the command extender.
 func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Command {
 	options := newOptions()
 	var legacy process.Extender
@@ -92,7 +91,7 @@ func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 
 func newNodeSyncCommand() *cobra.Command { return nodeSyncCommand(app.NodeSync) }
 
-// nodeSyncCommand runs what the command line asks for.
+// nodeSyncCommand returns the command nodesync.
 func nodeSyncCommand(run func(context.Context, flags.Options) error) *cobra.Command {
 	options := newOptions()
 	var legacy process.NodeSync

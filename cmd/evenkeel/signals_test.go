@@ -31,7 +31,7 @@ type started struct {
 	ended  chan error
 }
 
-// start runs evenkeel with both ends of its standard input and output in hand.
+// start runs evenkeel with pipes for its standard input and output.
 func start(t *testing.T, args ...string) *started {
 	t.Helper()
 	program, err := os.Executable()
@@ -60,8 +60,8 @@ func start(t *testing.T, args ...string) *started {
 	return p
 }
 
-// startReading runs evenkeel with a file as its last argument that never ends,
-// and returns when that is being read.
+// startReading runs evenkeel with an endless file as its last argument, and
+// returns once it is being read.
 func startReading(t *testing.T, args ...string) *started {
 	t.Helper()
 	fifo := filepath.Join(t.TempDir(), "fifo")
@@ -91,7 +91,7 @@ func (p *started) terminate(t *testing.T) {
 }
 
 // code waits for the end and returns the exit code, or -1 if a signal ended the
-// program and not the program itself.
+// program instead of the program itself.
 func (p *started) code(t *testing.T) int {
 	t.Helper()
 	select {
@@ -108,9 +108,9 @@ func (p *started) code(t *testing.T) int {
 	}
 }
 
-// A signal ends every command that reads a pipe which never ends.
+// A signal ends every command that reads an endless pipe.
 func TestSignalsEndReading(t *testing.T) {
-	// More than a pipe holds, so that writing it returns when it is being read.
+	// More than a pipe holds, so that writing returns only once it is being read.
 	comments := []byte("#" + strings.Repeat(" endless", 1<<14) + "\n")
 	for name, args := range map[string][]string{
 		"convert": {"convert", "-f", "-"},
@@ -155,7 +155,7 @@ func TestSignalsEndReading(t *testing.T) {
 	}
 }
 
-// A command that nobody reads the output of ends as well.
+// A command whose output nobody reads ends as well.
 func TestSignalsEndWriting(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "long.yaml")
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + strings.Repeat("# long\n", 1<<15)

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// simulator is the program that simulates and records. It is built from a module
-// of its own, so that what runs in a cluster does not contain it.
+// simulator is the program that simulates and records. It is built from its own
+// module, so that what runs in a cluster does not contain it.
 const simulator = "evenkeel-sim"
 
 func newSimulateCommand() *cobra.Command {
@@ -46,7 +46,7 @@ func simulatorCommand(name, short string) *cobra.Command {
 
 // becomeSimulator replaces this process with the simulator, which gets the same
 // command line, be it `simulate --trace a.csv`, `help simulate` or the shell's
-// question how to complete one. It returns only if that fails.
+// request for a completion. It returns only if that fails.
 func becomeSimulator(command string) error {
 	own, err := os.Executable()
 	if err != nil {
@@ -62,8 +62,8 @@ func becomeSimulator(command string) error {
 	return nil
 }
 
-// findSimulator looks beside this program, where archives and images have it,
-// then in PATH. A link to this program, as krew makes one, is followed.
+// findSimulator looks next to this program, where archives and images have it,
+// then in PATH. A link to this program, such as krew's, is followed.
 func findSimulator(own string) (string, error) {
 	if followed, err := filepath.EvalSymlinks(own); err == nil {
 		own = followed

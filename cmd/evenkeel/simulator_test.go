@@ -19,7 +19,7 @@ func installed(t *testing.T, path string) string {
 }
 
 // However a command of the simulator is reached, the simulator gets the whole
-// command line and the standard input, and its output and exit code are the
+// command line and standard input, and its output and exit code are the
 // command's.
 func TestSimulatorAnswers(t *testing.T) {
 	dir := t.TempDir()
@@ -62,8 +62,8 @@ func TestSimulatorIsMissing(t *testing.T) {
 	}
 }
 
-// The simulator beside this program is found before one in PATH, also where this
-// program is called by a link.
+// The simulator next to this program takes precedence over one in PATH, even if
+// this program is called through a link.
 func TestFindSimulator(t *testing.T) {
 	release, elsewhere := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", elsewhere)

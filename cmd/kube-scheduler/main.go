@@ -1,8 +1,7 @@
 // Command kube-scheduler is the stock kube-scheduler with Evenkeel's scheduling
-// half compiled in as one plugin, registered as EvenkeelLoad and under the
-// names of legacy plugins. Flags and configuration are kube-scheduler's own. A
-// profile that enables none of the names places pods exactly as the stock one
-// does.
+// compiled in as one plugin, registered as EvenkeelLoad and under the names of
+// legacy plugins. Flags and configuration are kube-scheduler's own. A profile
+// that enables none of the names places pods exactly as the stock one does.
 package main
 
 import (
@@ -37,7 +36,7 @@ func newSide(ctx context.Context, config plugin.SideConfig) (plugin.Side, error)
 	return app.NewInside(ctx, config, compat.Convert)
 }
 
-// readLegacy reads the args of a plugin of an earlier system.
+// readLegacy reads the args of a legacy plugin.
 func readLegacy(name string, args map[string]any) (plugin.Policy, error) {
 	asked, err := process.ReadPlugin(name, args)
 	return plugin.Policy(asked), err

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
-// The plugins of earlier systems take their own args, and their policy files
-// are read as they are.
+// Legacy plugins accept their own args, and their policy files are read as they
+// are.
 func TestPluginsOfEarlierSystems(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\nspec: {noSuchField: 1}\n"

@@ -48,7 +48,7 @@ func pageOf(text string) page {
 	}
 	for _, heading := range headings.FindAllStringSubmatch(text, -1) {
 		anchor := anchorOf(heading[1])
-		for n := 1; p.anchors[anchor]; n++ { // a heading that is there twice
+		for n := 1; p.anchors[anchor]; n++ { // a heading that occurs twice
 			anchor = fmt.Sprintf("%s-%d", anchorOf(heading[1]), n)
 		}
 		p.anchors[anchor] = true
@@ -56,8 +56,8 @@ func pageOf(text string) page {
 	return p
 }
 
-// anchorOf returns the anchor of a heading as GitHub makes it: letters, digits,
-// '-' and '_' stay, spaces become '-'.
+// anchorOf returns the anchor of a heading as GitHub generates it: letters,
+// digits, '-' and '_' stay, spaces become '-'.
 func anchorOf(heading string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(linkText.ReplaceAllString(heading, "$1")) {
@@ -71,7 +71,8 @@ func anchorOf(heading string) string {
 	return out.String()
 }
 
-// pages returns README.md, its neighbours and all of docs, by their paths.
+// pages returns README.md, the other documents next to it and all of docs, by
+// their paths.
 func pages(t *testing.T) map[string]page {
 	t.Helper()
 	all := map[string]page{}
@@ -105,8 +106,8 @@ func pages(t *testing.T) map[string]page {
 	return all
 }
 
-// brokenLinks returns what is wrong with the links of pages. A link leads to a
-// page, with an anchor or without, or to another file of the project.
+// brokenLinks returns the broken links of pages. A link leads to a page, with
+// an anchor or without, or to another file of the project.
 func brokenLinks(all map[string]page, exists func(name string) bool) (broken []string) {
 	for name, p := range all {
 		for _, link := range p.links {
@@ -185,7 +186,7 @@ func TestBrokenLinksAreFound(t *testing.T) {
 	}
 }
 
-// Every test that a document names exists. Documents name tests as the proof of
+// Every test that a document names exists. Documents name tests as proof of
 // what they promise.
 func TestTestsNamedInDocumentsExist(t *testing.T) {
 	exist, named := map[string]bool{}, 0

@@ -63,7 +63,7 @@ func readFence(t *testing.T, path ...string) *fence {
 	return f
 }
 
-// fencesIn compiles the policies of a manifest. Each has to be bound.
+// fencesIn compiles the policies of a manifest. Each must be bound.
 func fencesIn(t *testing.T, manifest []byte) (fences []*fence) {
 	t.Helper()
 	bound := map[string]bool{}
@@ -118,8 +118,7 @@ func (f *fence) compile(t *testing.T) {
 	f.validator = validating.NewValidator(compile(validations), matcher, compile(nil), compile(make([]cel.ExpressionAccessor, len(validations))), spec.FailurePolicy, nil)
 }
 
-// request is what somebody asks of the API server; old and new are YAML, empty
-// for none.
+// request is a request to the API server; old and new are YAML, empty for none.
 type request struct {
 	user      string // ours if empty
 	operation admission.Operation
@@ -129,8 +128,8 @@ type request struct {
 	old, new  string
 }
 
-// refusal is what the fence says to a request, without the words before it;
-// empty if it lets the request pass.
+// refusal is the fence's message for a request, without its prefix; empty if it
+// allows the request.
 func (f *fence) refusal(t *testing.T, r *request) string {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(r.resource, "/")
@@ -178,7 +177,7 @@ func decoded(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// want compares what a fence says to requests.
+// want compares a fence's messages for requests.
 func (f *fence) want(t *testing.T, want map[string]string, requests map[string]request) {
 	t.Helper()
 	got := map[string]string{}
@@ -201,8 +200,8 @@ spec:
   taints: [{key: disk, value: full, effect: PreferNoSchedule}, {key: evenkeel.io/hot, value: "true", effect: PreferNoSchedule}]
 `
 
-// nodesync changes its own label, annotations and soft taints of nodes. Whoever
-// has its token changes nothing else, wherever it is installed.
+// nodesync may change only its own label, annotations and soft taints of nodes.
+// A stolen token changes nothing else, wherever nodesync is installed.
 func TestNodesyncFence(t *testing.T) {
 	patched := func(replace ...string) request {
 		return request{operation: admission.Update, resource: "nodes", old: someNode, new: strings.NewReplacer(replace...).Replace(someNode)}
@@ -263,8 +262,8 @@ spec:
 status: {phase: Pending}
 `
 
-// Evenkeel takes its own gate off a pod and nominates a node for it. Whoever has
-// its token changes nothing else of a pod.
+// Evenkeel may remove its own gate from a pod and nominate a node for it. A
+// stolen token changes nothing else about a pod.
 func TestSteeringFence(t *testing.T) {
 	changed := func(resource string, replace ...string) request {
 		return request{operation: admission.Update, resource: resource, old: somePod, new: strings.NewReplacer(replace...).Replace(somePod)}
@@ -303,7 +302,7 @@ func TestSteeringFence(t *testing.T) {
 	}, requests)
 }
 
-// Evenkeel creates pods by dry run only, in the namespace for it.
+// Evenkeel creates pods only as dry runs, in the namespace for that.
 func TestProbeFence(t *testing.T) {
 	requests := map[string]request{}
 	for what, r := range map[string]request{

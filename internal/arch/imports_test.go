@@ -10,16 +10,16 @@ import (
 
 const (
 	module = "github.com/evenkeel/evenkeel"
-	// simulator is the folder and, below module, the path of the simulator's own
-	// module.
+	// simulator is the folder and, below the module path, the path of the
+	// simulator's own module.
 	simulator = "sim"
 )
 
-// pureRooms decide and never do: values in, values out, the time an argument.
-// Each is one package; the folders below it are rooms of their own. Pure rooms
-// import no other room than each other.
+// pureRooms decide but never act: values in, values out, the time an argument.
+// Each is one package; the folders below it are separate rooms. Pure rooms
+// import no other rooms than each other.
 var pureRooms = []string{
-	"compat", // what files of earlier systems mean today
+	"compat", // the meaning of legacy files today
 	"compat/crane",
 	"compat/descheduler",
 	"compat/openshift",
@@ -30,10 +30,10 @@ var pureRooms = []string{
 	"policy",                    // what the user wants
 	"policy/check",              // whether a value is one that may be set
 	"internal/likely",           // which word was meant
-	"policy/rewritten",          // what became of a file that was converted
-	"policy/lint",               // what a policy does, and what looks like a mistake
+	"policy/rewritten",          // the conversion of a file
+	"policy/lint",               // what a policy does, and likely mistakes in it
 	"policy/calendar",           // when evicting is allowed
-	"policy/shape",              // whether a document fits the type it is decoded into
+	"policy/shape",              // whether a document fits its type
 	"cluster",                   // what the cluster looks like
 	"cluster/names",             // what steering by names writes into a pod
 	"internal/jsonscan",         // how JSON is read
@@ -47,17 +47,17 @@ var pureRooms = []string{
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
 	"evictor/safeguards",        // whether anything may be evicted now
-	"evictor/saved",             // what moves have saved
-	"evictor/owners",            // what a pod's controller is doing
+	"evictor/saved",             // how much hot time moves have saved
+	"evictor/owners",            // the state of a pod's controller
 	"strategies",                // what strategies share
 	"strategies/realusage/plan", // which pods to move where
-	"sim/recording",             // what is kept of a live cluster
+	"sim/recording",             // what is stored of a live cluster
 	"sim/fairshare",             // what each pod gets of a full node
-	"sim/rivals",                // by which rules others decide
-	"status",                    // what is said of nodes, pods, moves and plans
+	"sim/rivals",                // the rules of other projects
+	"status",                    // what is reported about nodes, pods, moves and plans
 	"status/text",               // how that is printed
-	"status/page",               // what a process shows
-	"internal/terminal/layout",  // how what people read is laid out
+	"status/page",               // the page of a process
+	"internal/terminal/layout",  // the layout of output for people
 }
 
 // impureImports are what a pure room must not import, nor anything below it.
@@ -74,12 +74,12 @@ var impureImports = []string{
 // clockNames are the functions of package time that read or wait for the clock.
 var clockNames = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
-// apart are the wings that meet only in values: what one of them holds may be
-// imported from another only if it is a pure room.
+// apart are the wings that share only values: one may import from another only
+// pure rooms.
 var apart = []string{"strategies", "scorer", "evictor"}
 
-// floors are the folders from the top of the house down. A package imports those of
-// its own floor and of lower ones. The narrowest folder counts.
+// floors are the folders from the top of the house down. A package may import
+// those of its own floor and of lower ones. The narrowest folder counts.
 var floors = [][]string{
 	{"cmd", "examples", "hack", simulator, "internal/arch"},
 	{"internal/app", "internal/commands"},
@@ -92,7 +92,7 @@ var floors = [][]string{
 	{"internal", "deploy"},
 }
 
-// upward are the imports that run up, and why.
+// upward are the exceptions: imports that run up, and why.
 var upward = map[string]string{
 	// The board is a value, which the observation contains.
 	"observe/observer": "scorer",
@@ -100,19 +100,18 @@ var upward = map[string]string{
 	"internal/testkit": "",
 }
 
-// importers says who may import a package or anything below it, where that is
-// not everybody. Folders stand for everything below them.
+// importers says who may import a package or anything below it, if not
+// everybody. Folders stand for everything below them.
 var importers = map[string][]string{
 	"cmd": {},
 	// What runs in a cluster does not contain the simulator, which drives it.
 	simulator: {simulator},
-	// What people are told is made of what both halves know, and never the other
+	// What people are told uses both evicting and scheduling, and never the other
 	// way round.
 	"status":            {"cmd", "internal", "status", simulator},
 	"internal/app":      {"cmd", "internal/app", "internal/commands", simulator},
 	"internal/commands": {"cmd", "internal/commands"},
-	// Programs alone know earlier systems. They hand converters and the like to
-	// what needs them.
+	// Only programs know legacy systems. They pass converters and the like on.
 	"compat":             {"cmd", "compat", simulator},
 	"compat/presets":     {"compat"},
 	"evictor/leadership": {"internal/app", "evictor/leadership", "status/serve"},
@@ -122,7 +121,7 @@ var importers = map[string][]string{
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", simulator},
 }
 
-// A pure room imports nothing that can do, and no room that can.
+// A pure room imports nothing that can act, and no room that can.
 func TestPureRoomsImportOnlyPureRooms(t *testing.T) {
 	for _, pkg := range packages(t) {
 		if !isPure(pkg.room) {
@@ -140,7 +139,7 @@ func TestPureRoomsImportOnlyPureRooms(t *testing.T) {
 	}
 }
 
-// A pure room starts no goroutine and never asks for the time.
+// A pure room starts no goroutine and never reads the clock.
 func TestPureRoomsHoldStill(t *testing.T) {
 	for _, pkg := range packages(t) {
 		if !isPure(pkg.room) {
@@ -154,7 +153,7 @@ func TestPureRoomsHoldStill(t *testing.T) {
 	}
 }
 
-// Strategies, scorer and evictor meet only in values.
+// Strategies, scorer and evictor share only values.
 func TestWingsMeetOnlyInValues(t *testing.T) {
 	for _, pkg := range packages(t) {
 		wing := firstOf(pkg.room, apart)
@@ -216,8 +215,8 @@ func floorOf(t *testing.T, room string) (floor int) {
 	return floor
 }
 
-// guardOf returns the narrowest folder with a list of importers that a package
-// is in, or "".
+// guardOf returns the innermost folder of a package that has a list of
+// importers, or "".
 func guardOf(target string) (guard string) {
 	for guarded := range importers {
 		if within(target, guarded) && len(guarded) > len(guard) {
@@ -227,7 +226,7 @@ func guardOf(target string) (guard string) {
 	return guard
 }
 
-// finding is a place in a file and what is wrong with it.
+// finding is a position in a file and what is wrong there.
 type finding struct {
 	node ast.Node
 	what string

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// root is the module's folder, seen from this package's.
+// root is the module's folder, relative to this package's.
 const root = "../.."
 
 // pkg is one package of the module, without its tests.
@@ -26,9 +26,9 @@ type pkg struct {
 
 func (p *pkg) position(n ast.Node) token.Position { return p.fset.Position(n.Pos()) }
 
-// packages parses the packages of the module and of the simulator, which is one of
-// its own, in order of their folders. Folders that the go command ignores and
-// other modules below this one are left out.
+// packages parses the packages of this module and of the simulator's, in order
+// of their folders. Folders that the go command ignores and other modules below
+// this one are left out.
 func packages(t *testing.T) []*pkg {
 	t.Helper()
 	var found []*pkg

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each overlay that keeps a process running has a NetworkPolicy that holds its
-// pods and names each of their ports with who may come; to kube-scheduler's port,
-// which asks for certificates, may come whoever. Metrics are for whom the API
-// server lets.
+// Each overlay with a long-running process has a NetworkPolicy for its pods
+// that names each of their ports and who may connect; anybody may connect to
+// kube-scheduler's port, which requires certificates. Metrics are for those
+// whom the API server allows.
 func TestShippedPortsAreGuarded(t *testing.T) {
 	deployments, policies := shippedPorts(t)
 	if len(deployments) < 4 {

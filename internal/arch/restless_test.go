@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The rules are worth nothing if what finds their violations is blind.
+// The rules are worthless if the check for violations does not find them.
 func TestRestlessFindsClocksAndGoroutines(t *testing.T) {
 	cases := map[string]struct {
 		source string

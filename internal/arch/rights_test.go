@@ -57,8 +57,8 @@ func rightsIn(t *testing.T, manifest []byte) (roles map[string][]rbacv1.PolicyRu
 	return roles, accounts
 }
 
-// shippedManifests are the files below deploy, and the chart as rendered with
-// each of its values, hooks included.
+// shippedManifests returns the files below deploy, and the chart as rendered
+// with each set of values, including hooks.
 func shippedManifests(t *testing.T) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -77,9 +77,9 @@ func shippedManifests(t *testing.T) map[string][]byte {
 	return found
 }
 
-// What the shipped roles let their holder change is this and nothing else, and
-// none lets him read Secrets, reach into pods or act as somebody else: that is
-// what a stolen token is worth.
+// The shipped roles allow exactly these changes, and none allows reading
+// Secrets, getting into pods or impersonation: that is what a stolen token is
+// worth.
 func TestWhatShippedRolesMayChange(t *testing.T) {
 	want := map[string][]string{
 		"cluster/evenkeel": {"create events.k8s.io/events", "create pods/eviction", "patch events.k8s.io/events"},
@@ -133,16 +133,15 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// The second scheduler is a kube-scheduler. Who reads metrics is asked of the
-	// API server.
+	// The second scheduler is a kube-scheduler. The API server decides who may
+	// read metrics.
 	others := []string{"cluster/system:auth-delegator", "cluster/system:kube-scheduler", "cluster/system:volume-scheduler", "extension-apiserver-authentication-reader"}
 	if diff := cmp.Diff(others, slices.Sorted(maps.Keys(bound))); diff != "" {
 		t.Errorf("roles of others that are bound (-want +got)\n%s", diff)
 	}
 }
 
-// SECURITY.md says of each ServiceAccount that is shipped what its token is
-// worth.
+// SECURITY.md says for each shipped ServiceAccount what its token is worth.
 func TestStolenTokensAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	if err != nil {
@@ -165,8 +164,8 @@ func TestStolenTokensAreDocumented(t *testing.T) {
 	}
 }
 
-// With each right over pods, nodes or Deployments of the whole cluster the chart
-// brings a fence that binds its holder, hooks included.
+// For each cluster-wide right on pods, nodes or Deployments the chart has a
+// fence that restricts its holder, including hooks.
 func TestChartFencesWhatItGrants(t *testing.T) {
 	grants := 0
 	for path, manifest := range shippedManifests(t) {
@@ -201,8 +200,7 @@ func TestChartFencesWhatItGrants(t *testing.T) {
 	}
 }
 
-// abuses are what a thief would do with a right, if nothing but the right bound
-// him.
+// abuses are what a thief would do with a right if nothing else restricted him.
 var abuses = map[string][]request{
 	"patch pods": {{
 		operation: admission.Update, resource: "pods", old: somePod, new: strings.Replace(somePod, "image: good", "image: evil", 1),
@@ -220,8 +218,8 @@ var abuses = map[string][]request{
 	}},
 }
 
-// changesOf returns what a rule lets its holder change, and what no rule may
-// have.
+// changesOf returns what a rule allows its holder to change, and what no rule
+// may contain.
 func changesOf(rule rbacv1.PolicyRule) (changes, odd []string) {
 	never := []string{"*", "secrets", "nodes/proxy", "pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "pods/log"}
 	for _, group := range rule.APIGroups {
