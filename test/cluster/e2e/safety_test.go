@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -493,4 +494,24 @@ func (f *fixture) podHomes() map[string]string {
 
 func highest(counts map[string]int) int {
 	return slices.Max(append(slices.Collect(maps.Values(counts)), 0))
+}
+
+// kubeconfigOf is a kubeconfig file that leads to an address with a token
+// nobody knows.
+func kubeconfigOf(server string) string {
+	return `
+apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: c, cluster: {server: "` + server + `", insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: wrong}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+`
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
