@@ -107,12 +107,7 @@ func (w *workplace) summary() string {
 
 func (w *workplace) folder(task tiers.Case) string { return filepath.Join(w.module, task.Package) }
 
-// binary returns the test binary of a package, which go names after its folder
-// or, in the module's root, after the module.
+// binary returns the test binary of a package, which go names after its folder.
 func (w *workplace) binary(task tiers.Case) string {
-	name := path.Base(task.Package)
-	if task.Package == "." {
-		name = "cluster"
-	}
-	return filepath.Join(w.tests(), name+".test")
+	return filepath.Join(w.tests(), path.Base(task.Package)+".test")
 }

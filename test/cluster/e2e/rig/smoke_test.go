@@ -1,4 +1,5 @@
-package cluster_test
+// Package rig tests the local control plane itself, without Evenkeel.
+package rig
 
 import (
 	"context"

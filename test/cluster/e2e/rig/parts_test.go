@@ -1,11 +1,10 @@
-package cluster_test
+package rig
 
 import (
 	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -185,13 +184,5 @@ func TestEndOfContextStopsEverything(t *testing.T) {
 		if c.Running(part) {
 			t.Errorf("%s is running after the end of the context", part)
 		}
-	}
-}
-
-// The error of a cluster that cannot start names the part and the reason.
-func TestStartWithoutBinariesNamesThePart(t *testing.T) {
-	_, err := cluster.Start(t.Context(), cluster.Options{BinDir: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "starting etcd") {
-		t.Errorf("Start without binaries = %v, want an error about etcd", err)
 	}
 }
