@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/manifests"
 )
 
 // secured is a serving Evenkeel, started like the shipped Deployment during an
@@ -35,7 +36,7 @@ func (f *fixture) serveShipped(policy string) *secured {
 		"/etc/evenkeel-tls/", s.certificates.Mounted+"/", "/etc/evenkeel/policy.yaml", policy,
 		"--listen-address=:8443", "--listen-address="+s.listen,
 	)
-	shipped := templates(f.T)["Deployment/evenkeel"].Spec.Containers[0].Args
+	shipped := manifests.Templates(f.T)["Deployment/evenkeel"].Spec.Containers[0].Args
 	if !slices.Contains(shipped, "--client-ca-file=/etc/evenkeel-tls/ca.crt") {
 		f.T.Errorf("the shipped Deployment answers clients without a certificate: %q", shipped)
 	}
@@ -43,7 +44,7 @@ func (f *fixture) serveShipped(policy string) *secured {
 	for _, arg := range shipped[1:] {
 		args = append(args, places.Replace(arg))
 	}
-	component := string(readFile(f.T, filepath.Join(deployDir(f.T), "components", "insecure-http", "kustomization.yaml")))
+	component := string(manifests.Read(f.T, filepath.Join(manifests.Dir(f.T), "components", "insecure-http", "kustomization.yaml")))
 	const plain = "--insecure-listen-address=:8888"
 	if !strings.Contains(component, "value: "+plain+"\n") {
 		f.T.Errorf("the component for upgrades does not add %s", plain)

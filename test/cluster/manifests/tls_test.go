@@ -1,4 +1,4 @@
-package e2e
+package manifests
 
 import (
 	"crypto/x509"
@@ -18,13 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
-
-	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
-
-// certManager is a manifest with kinds that the API server of these tests does
-// not know.
-var certManager = filepath.Join("components", "cert-manager", "certificates.yaml")
 
 // issued describes a certificate, or what is requested from cert-manager.
 type issued struct {
@@ -38,8 +32,8 @@ type issued struct {
 // uses and lifetimes as those from `evenkeel certificates`.
 func TestCertManagerMakesTheSame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
-	if got := stage.Run(t.Context(), t, t.TempDir(), "certificates", "--directory", dir); got.Code != 0 {
-		t.Fatal(got.Stderr)
+	if stderr, err := run(t, "certificates", "--directory", dir); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
 	}
 	ours := map[string]issued{
 		"evenkeel-ca":         issuedFile(t, filepath.Join(dir, "ca.crt")),
@@ -47,7 +41,7 @@ func TestCertManagerMakesTheSame(t *testing.T) {
 		"evenkeel-client-tls": issuedFile(t, filepath.Join(dir, "client.crt")),
 	}
 	theirs := map[string]issued{}
-	for document := range strings.SplitSeq(string(readFile(t, filepath.Join(deployDir(t), certManager))), "\n---\n") {
+	for document := range strings.SplitSeq(string(Read(t, filepath.Join(Dir(t), CertManager))), "\n---\n") {
 		var object struct {
 			Kind string
 			Spec struct {
@@ -71,7 +65,7 @@ func TestCertManagerMakesTheSame(t *testing.T) {
 
 func issuedFile(t *testing.T, path string) issued {
 	t.Helper()
-	block, _ := pem.Decode(readFile(t, path))
+	block, _ := pem.Decode(Read(t, path))
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +126,7 @@ func (p *patch) apply(t *testing.T, object runtime.Object) []byte {
 func patchesOf(t *testing.T, name string) []patch {
 	t.Helper()
 	var component struct{ Patches []patch }
-	if err := yaml.Unmarshal(readFile(t, filepath.Join(deployDir(t), "components", name, "kustomization.yaml")), &component); err != nil {
+	if err := yaml.Unmarshal(Read(t, filepath.Join(Dir(t), "components", name, "kustomization.yaml")), &component); err != nil {
 		t.Fatal(err)
 	}
 	return component.Patches
@@ -142,7 +136,7 @@ func patchesOf(t *testing.T, name string) []patch {
 // port to which the Service leads and that the NetworkPolicy allows.
 func TestWebhookComponentFits(t *testing.T) {
 	var changed []string
-	for _, object := range slices.Concat(slices.Collect(maps.Values(shippedObjects(t)))...) {
+	for _, object := range slices.Concat(slices.Collect(maps.Values(Objects(t)))...) {
 		for _, p := range patchesOf(t, "admission-steering-webhook") {
 			if !p.fits(object) {
 				continue
@@ -175,7 +169,7 @@ func TestWebhookComponentFits(t *testing.T) {
 // Services and NetworkPolicies that answer kube-scheduler, and to no others.
 func TestUpgradeComponentFits(t *testing.T) {
 	var changed []string
-	for _, object := range slices.Concat(slices.Collect(maps.Values(shippedObjects(t)))...) {
+	for _, object := range slices.Concat(slices.Collect(maps.Values(Objects(t)))...) {
 		for _, p := range patchesOf(t, "insecure-http") {
 			if !p.fits(object) {
 				continue
