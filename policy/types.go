@@ -456,7 +456,7 @@ type Source struct {
 	MaxAge metav1.Duration `json:"maxAge,omitzero"`
 	// Timeout overrides usage.timeout for this source: 100ms to 5m. 0s uses
 	// usage.timeout.
-	Timeout metav1.Duration `json:"timeout,omitzero" retired:"usage.timeout fits every source"`
+	Timeout metav1.Duration `json:"timeout,omitzero"`
 	// Config is the block of the type. Each type has its own, so it is not
 	// among the fields that are known here.
 	Config source.Config `json:"-"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -99,5 +100,47 @@ func TestReferenceReportsAMissingFolder(t *testing.T) {
 	}
 	if _, err := pageOf(comments{}, t.TempDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v, want one about examples that do not exist", err)
+	}
+}
+
+// No page sends a user to a setting that is retired.
+func TestNoPageNamesARetiredSetting(t *testing.T) {
+	c, err := readComments(folders(filepath.Join(root, "policy"))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := walk(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var retired []string
+	for _, s := range w.sections {
+		for _, e := range s.entries {
+			if s.retired || e.retired != "" {
+				retired = append(retired, strings.ReplaceAll(s.prefix+e.name, "[]", ""))
+			}
+		}
+	}
+	if len(retired) == 0 {
+		t.Fatal("nothing is retired")
+	}
+	pages := []string{filepath.Join(root, "README.md")}
+	for _, pattern := range []string{"docs/*.md", "docs/how-to/*.md"} {
+		more, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(more) == 0 {
+			t.Fatalf("listing %s: %d files, %v", pattern, len(more), err)
+		}
+		pages = append(pages, more...)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range retired {
+			if regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).Match(text) {
+				t.Errorf("%s names %s", page, name)
+			}
+		}
 	}
 }
