@@ -1,7 +1,7 @@
 // Package cycle runs cycles: observe, judge, plan, make, settle. Runner.Run is one of
 // them. A policy's profiles take their turns in it: Evenkeel's strategies plan, and the
 // evictor makes their moves; upstream plugins evict by themselves, hosted as upstream's
-// own runner does, but with Evenkeel's informers and clientset. Loop says when cycles
+// own runner does, but with Evenkeel's informers and clientset. Due says when cycles
 // run.
 package cycle
 

@@ -3,6 +3,7 @@ package cycle
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -34,21 +35,19 @@ func ParseSchedule(expression string) (Schedule, error) {
 	return schedule, nil
 }
 
-// Loop calls cycle whenever the schedule is due until the context ends. Cycles
-// never overlap: those that fall due while one runs are skipped. If the clock
-// is set back, Loop does not wait for it to catch up. It calls alive at least
-// every minute, so that a long wait is not taken for a hang.
-func Loop(ctx context.Context, schedule Schedule, now func() time.Time, alive func(), cycle func(context.Context)) {
-	due := now()
-	if _, steps := schedule.(Every); !steps {
-		due = schedule.Next(now())
-	}
-	for {
-		if !waitUntil(ctx, schedule, due, now, alive) {
-			return
+// Due yields whenever the schedule is due until the context ends. Cycles never overlap:
+// those that fall due while one runs are skipped. If the clock is set back, Due does not
+// wait for it to catch up. It calls alive at least every minute, so that a long wait is
+// not taken for a hang.
+func Due(ctx context.Context, schedule Schedule, now func() time.Time, alive func()) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		due := now()
+		if _, steps := schedule.(Every); !steps {
+			due = schedule.Next(now())
 		}
-		cycle(ctx)
-		due = schedule.Next(now())
+		for waitUntil(ctx, schedule, due, now, alive) && yield(due) {
+			due = schedule.Next(now())
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // When cycles start, given the schedule and how long each takes, in seconds
 // after a full minute.
-func TestLoop(t *testing.T) {
+func TestDue(t *testing.T) {
 	everyMinute, err := ParseSchedule("*/1 * * * *")
 	if err != nil {
 		t.Fatal(err)
@@ -35,14 +35,14 @@ func TestLoop(t *testing.T) {
 				defer cancel()
 				var got []int
 				running := 0
-				Loop(ctx, tc.schedule, time.Now, func() {}, func(context.Context) {
+				for range Due(ctx, tc.schedule, time.Now, func() {}) {
 					if running++; running > 1 {
 						t.Error("cycles overlap")
 					}
 					got = append(got, int(time.Since(start)/time.Second))
 					time.Sleep(tc.takes)
 					running--
-				})
+				}
 				if len(got) > len(tc.want) {
 					got = got[:len(tc.want)]
 				}
@@ -56,7 +56,7 @@ func TestLoop(t *testing.T) {
 
 // A long wait reports progress at least every minute, and ends at once when it
 // is told to.
-func TestLoopIsAlive(t *testing.T) {
+func TestDueIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		longest, last, cycles := time.Duration(0), time.Now(), 0
@@ -68,7 +68,9 @@ func TestLoopIsAlive(t *testing.T) {
 			cancel()
 		}()
 		start := time.Now()
-		Loop(ctx, Every(time.Hour), time.Now, alive, func(context.Context) { cycles++ })
+		for range Due(ctx, Every(time.Hour), time.Now, alive) {
+			cycles++
+		}
 		if longest > time.Minute || cycles != 3 || time.Since(start) != 150*time.Minute {
 			t.Errorf("silent for %v, %d cycles, ended after %v", longest, cycles, time.Since(start))
 		}
@@ -77,7 +79,7 @@ func TestLoopIsAlive(t *testing.T) {
 
 // If the clock is set back, a cycle waits at most one more interval, not for as
 // long as the clock was set back.
-func TestLoopWhenTheClockIsSetBack(t *testing.T) {
+func TestDueWhenTheClockIsSetBack(t *testing.T) {
 	hourly, err := ParseSchedule("@hourly")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +107,9 @@ func TestLoopWhenTheClockIsSetBack(t *testing.T) {
 					return at
 				}
 				var got []int
-				Loop(ctx, tc.schedule, now, func() {}, func(context.Context) { got = append(got, int(time.Since(start)/time.Minute)) })
+				for range Due(ctx, tc.schedule, now, func() {}) {
+					got = append(got, int(time.Since(start)/time.Minute))
+				}
 				if diff := cmp.Diff(tc.want, got[:min(len(got), len(tc.want))]); diff != "" {
 					t.Errorf("started at (-want +got):\n%s", diff)
 				}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
@@ -249,12 +248,12 @@ func (c *Cycle) next(ctx context.Context) bool {
 // server's answer asks for a retry.
 func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool) {
 	pod := c.e.config.Cluster.Pod(move.Namespace, move.Pod)
-	reason, wait := c.check(ctx, &move, pod)
-	if !wait && reason == "" {
-		c.closeSession()
-		reason, wait = c.ready(ctx, &move, pod)
+	q := question{e: c.e, at: recheckPhase, cycle: c, profile: c.profile, move: &move, pod: pod}
+	if a := q.ask(ctx, checks); a.refuses() {
+		return Outcome{Move: move, Reason: a.reason}, a.wait || passes(a.reason)
 	}
-	if wait || reason != "" {
+	c.closeSession()
+	if reason, wait := c.ready(ctx, &move, pod); wait || reason != "" {
 		return Outcome{Move: move, Reason: reason}, wait
 	}
 	err := c.e.evict(ctx, &question{
@@ -271,13 +270,6 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, wait bool
 		return Outcome{}, true
 	}
 	return Outcome{Move: move, Reason: c.classify(err), Err: err}, false
-}
-
-// check returns why a move must not be made, or that it has to wait.
-func (c *Cycle) check(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
-	q := question{e: c.e, at: recheckPhase, cycle: c, profile: c.profile, move: move, pod: pod}
-	a := q.ask(ctx, checks)
-	return a.reason, a.wait || passes(a.reason)
 }
 
 // unsteered refuses pods of a namespace whose replacements were not steered in this

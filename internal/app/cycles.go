@@ -61,7 +61,9 @@ func (e *evicting) cycles(ctx context.Context) error {
 	}
 	group.Go(func() error { return e.publish(ctx) })
 	group.Go(func() error {
-		cycle.Loop(ctx, schedule, e.kube.Clock.Now, e.health.Progress, e.nextCycle)
+		for range cycle.Due(ctx, schedule, e.kube.Clock.Now, e.health.Progress) {
+			e.nextCycle(ctx)
+		}
 		return nil
 	})
 	return group.Wait()
