@@ -20,9 +20,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
+
+	"github.com/go-logr/logr"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
@@ -292,14 +295,7 @@ func (w witness) Planned(_ context.Context, _ *plugin.Plugin, made *strategies.M
 // decisions plays a variant and returns its decisions.
 func decisions(t *testing.T, c *Config, v *Variant) string {
 	t.Helper()
-	places, err := firstPlaces(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &chronicle{t: t, player: &player{config: c, variant: v, tally: newTally()}, told: map[string]string{}}
-	if err := r.player.build(t.Context(), places); err != nil {
-		t.Fatal(err)
-	}
+	r := &chronicle{t: t, player: started(t, c, v), told: map[string]string{}}
 	r.listen()
 	for r.step = range c.Steps {
 		if err := r.player.step(t.Context(), r.step); err != nil {
@@ -313,6 +309,33 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 		}
 	}
 	return r.text.String()
+}
+
+// started is a variant before its first step.
+func started(t *testing.T, c *Config, v *Variant) *player {
+	t.Helper()
+	ctx := klog.NewContext(t.Context(), logr.Discard())
+	places, err := firstPlaces(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &player{config: c, variant: v, tally: newTally()}
+	if err := p.build(ctx, places); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// playAll plays all steps, and calls after when each is over.
+func playAll(t *testing.T, p *player, after func(step int)) {
+	t.Helper()
+	ctx := klog.NewContext(t.Context(), logr.Discard())
+	for step := range p.config.Steps {
+		if err := p.step(ctx, step); err != nil {
+			t.Fatalf("step %d: %v", step, err)
+		}
+		after(step)
+	}
 }
 
 // listen connects the chronicle to plans and to the answers to

@@ -4,9 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
-
 	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/ledger"
 )
@@ -38,25 +35,12 @@ func TestNoHourExceedsItsBounds(t *testing.T) {
 				config.MaxPercentPerHour = 5
 			}
 			p.Evicting.Safeguards, p.Evicting.OwnerPercent = safeguards.New(config), 100
-			c := &Config{
-				Fleet: tc.fleet, Steps: min(tc.fleet.Steps, 144), Every: DefaultEvery, Lag: DefaultLag, Gap: DefaultGap, HotLinePercent: DefaultHotLine,
-				ExtenderWeight: DefaultExtenderWeight, MaxUnavailablePercent: 100, Seed: 1,
-			}
-			ctx := klog.NewContext(t.Context(), logr.Discard())
-			places, err := firstPlaces(ctx, c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			play := &player{config: c, variant: &Variant{Name: name, Policy: p, Evicts: true, Steers: !tc.alone}, tally: newTally()}
-			if err := play.build(ctx, places); err != nil {
-				t.Fatal(err)
-			}
+			c := defaultsOn(tc.fleet)
+			c.Steps, c.MaxUnavailablePercent = min(c.Steps, 144), 100
+			player := started(t, c, &Variant{Name: name, Policy: p, Evicts: true, Steers: !tc.alone})
 			most, made := map[string]int{}, 0
-			for step := range c.Steps {
-				if err := play.step(ctx, step); err != nil {
-					t.Fatal(err)
-				}
-				h := hourOf(play)
+			playAll(t, player, func(step int) {
+				h := hourOf(player)
 				for party, used := range h.used {
 					limit := h.limit(party, tc.all)
 					if used > limit {
@@ -67,7 +51,7 @@ func TestNoHourExceedsItsBounds(t *testing.T) {
 					}
 					made += used
 				}
-			}
+			})
 			if made == 0 {
 				t.Error("no moves")
 			}

@@ -5,9 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
-
 	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -67,10 +64,8 @@ func TestReliefTakesAsLongAsSaid(t *testing.T) {
 			config.NodeSettle, config.MoveTTL = time.Minute, 5*time.Minute
 			config.Breaker = safeguards.Breaker{MaxPending: 99, MaxUnready: 99, PendingAfter: time.Hour, UnreadyAfter: time.Hour, MaxRefusedPercent: 100, MaxNotReadyPercent: 100}
 			p.Evicting.Safeguards, p.Evicting.OwnerPercent, p.Options.MaxMoves = safeguards.New(config), tc.ownerPercent, tc.perCycle
-			c := &Config{
-				Fleet: fleet, Steps: 60, Every: DefaultEvery, Lag: DefaultLag, Gap: DefaultGap, HotLinePercent: DefaultHotLine,
-				ExtenderWeight: DefaultExtenderWeight, MaxUnavailablePercent: 100, Seed: 1,
-			}
+			c := defaultsOn(fleet)
+			c.Steps, c.MaxUnavailablePercent = 60, 100
 			said, last, moves := promise(t, c, p)
 			if said.relief == nil {
 				t.Fatal("no plan says how long relief takes")
@@ -98,22 +93,10 @@ func TestReliefTakesAsLongAsSaid(t *testing.T) {
 // evicted, and how many were.
 func promise(t *testing.T, c *Config, p *Policy) (said *promised, last time.Time, moves int) {
 	t.Helper()
-	ctx := klog.NewContext(t.Context(), logr.Discard())
-	places, err := firstPlaces(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	player := &player{config: c, variant: &Variant{Name: "evenkeel", Policy: p, Evicts: true, Steers: true}, tally: newTally()}
-	if err := player.build(ctx, places); err != nil {
-		t.Fatal(err)
-	}
+	player := started(t, c, &Variant{Name: "evenkeel", Policy: p, Evicts: true, Steers: true})
 	said = &promised{evenkeel: player.evenkeel}
 	said.executor = said
-	for step := range c.Steps {
-		if err := player.step(ctx, step); err != nil {
-			t.Fatal(err)
-		}
-	}
+	playAll(t, player, func(int) {})
 	_, ended := player.evenkeel.observer.Ledger().Moves()
 	for i := range ended {
 		if at := ended[i].Evicted; !at.IsZero() {

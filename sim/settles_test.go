@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
-
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
@@ -101,24 +98,10 @@ func replayedDrawn(t *testing.T, seed uint64, nodes int, percent float64, steps 
 	}
 	p := shipped(t)
 	p.Options.MinHotTimeSaved = 10 * time.Minute
-	c := &Config{
-		Fleet: fleet, Steps: steps, Every: DefaultEvery, Lag: DefaultLag, Gap: DefaultGap, HotLinePercent: DefaultHotLine,
-		ExtenderWeight: DefaultExtenderWeight, MaxUnavailablePercent: DefaultMaxUnavailable, Seed: 1, MeasureServed: true,
-	}
-	ctx := klog.NewContext(t.Context(), logr.Discard())
-	places, err := firstPlaces(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	play := &player{config: c, variant: &Variant{Name: t.Name(), Policy: p, Evicts: true, Steers: true}, tally: newTally()}
-	if err := play.build(ctx, places); err != nil {
-		t.Fatal(err)
-	}
-	for step := range c.Steps {
-		if err := play.step(ctx, step); err != nil {
-			t.Fatal(err)
-		}
-	}
-	inFlight, ended := play.evenkeel.observer.Ledger().Moves()
-	return len(play.tally.moves), append(ended, inFlight...)
+	c := defaultsOn(fleet)
+	c.Steps, c.MeasureServed = steps, true
+	player := started(t, c, &Variant{Name: t.Name(), Policy: p, Evicts: true, Steers: true})
+	playAll(t, player, func(int) {})
+	inFlight, ended := player.evenkeel.observer.Ledger().Moves()
+	return len(player.tally.moves), append(ended, inFlight...)
 }
