@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// How long relief takes is said in one sentence, with the policy's name of what slows
-// it down.
+// How long relief takes is expressed in one sentence, with the policy's name
+// for what slows it down.
 func TestReliefInWords(t *testing.T) {
 	for want, r := range map[string]Relief{
 		"4 moves take less than a minute.": {Moves: 4, ThisCycle: 4, Takes: time.Second},

@@ -19,8 +19,8 @@ type says struct {
 func (s says) Node(string) *NodeBasis                      { return s.node }
 func (s says) Stays(*cluster.Pod) (reasons.Reason, string) { return s.reason, s.detail }
 
-// What strategies of a profile would do is shown as one plan: each pod moves once, and
-// nodes change by the moves of all.
+// What the strategies of a profile would do is shown as one plan: each pod
+// moves once, and nodes change by the moves of all.
 func TestPlansOfSeveralStrategiesAreOne(t *testing.T) {
 	pod := func(uid string) Pod { return Pod{Pod: &cluster.Pod{UID: uid}} }
 	first := Made{

@@ -49,7 +49,7 @@ type shell struct {
 	words    []string
 	word     strings.Builder
 	inWord   bool
-	redirect bool // the next word is a file, and no argument
+	redirect bool // the next word is a file, not an argument
 	inner    []Command
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// A node is nominated only if kube-scheduler would go by that: not one that is
+// A node is nominated only if kube-scheduler would honour that: not one that is
 // tainted, or for other pods.
 func TestAdmits(t *testing.T) {
 	tainted := func(effect v1.TaintEffect) func(*v1.Node) {

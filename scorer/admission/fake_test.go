@@ -62,15 +62,15 @@ func (w *world) moves(of keyID, pods ...string) {
 	}
 }
 
-// replaces has a pod leave and another come in its place.
+// replaces deletes a pod and creates another in its place.
 func (w *world) replaces(of keyID, pod, by string) {
 	w.ledger.Accepted("uid-"+pod, w.now)
 	w.ledger.Leaves("uid-"+pod, w.now)
 	w.ledger.Created(ledger.Pod{UID: "uid-" + by, Namespace: of.namespace, Name: by, OwnerUID: of.name, OwnerKind: "ReplicaSet", Created: w.now})
 }
 
-// targets returns the keys that the API server holds, as namespace/owner, with
-// their first nodes.
+// targets returns the keys in the API server, as namespace/owner, with their
+// first nodes.
 func (w *world) targets(t *testing.T) map[string]string {
 	t.Helper()
 	list, err := w.server.Tracker().List(resource, resource.GroupVersion().WithKind("Steering"), "")

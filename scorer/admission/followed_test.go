@@ -88,7 +88,7 @@ func TestFollowedOf(t *testing.T) {
 	}
 }
 
-// Keys are followed while they are asked for: set, changed and gone.
+// Keys are followed while they are requested: set, changed and gone.
 func TestFollowedChanges(t *testing.T) {
 	w := newWorld()
 	f, objects := follow(t, w), w.server.Resource(resource).Namespace("shop")
@@ -133,7 +133,7 @@ func TestFollowedChanges(t *testing.T) {
 	until("gone")
 }
 
-// A context that ends before the first list ends the wait.
+// If the context ends before the first list, the wait ends.
 func TestFollowedWaitsNoLonger(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

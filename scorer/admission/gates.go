@@ -236,7 +236,7 @@ func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 	return g.patch(ctx, pod, Step{"add", "/status/nominatedNodeName", &node}, "status")
 }
 
-// withdraw takes a nomination back that has come to nothing.
+// withdraw removes a nomination that was in vain.
 func (g *Gates) withdraw(ctx context.Context, pod *v1.Pod) error {
 	klog.FromContext(ctx).V(2).Info("A nomination is taken back: no node takes the pod", "pod", klog.KObj(pod), "nominated", pod.Status.NominatedNodeName)
 	const path = "/status/nominatedNodeName"
@@ -247,12 +247,12 @@ func (g *Gates) withdraw(ctx context.Context, pod *v1.Pod) error {
 	return g.send(ctx, pod, patch, "status")
 }
 
-// ungate takes the gate off the pod.
+// ungate removes the gate from the pod.
 func (g *Gates) ungate(ctx context.Context, pod *v1.Pod) error {
 	return g.patch(ctx, pod, ungating(pod))
 }
 
-// ungating takes the gate off a pod.
+// ungating removes the gate from a pod.
 func ungating(pod *v1.Pod) Step { return Step{Op: "remove", Path: gatePath(pod)} }
 
 func gatePath(pod *v1.Pod) string { return fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod)) }

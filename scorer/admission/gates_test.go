@@ -44,7 +44,7 @@ func podOf(name string, gates ...string) *v1.Pod {
 	return pod
 }
 
-// patches notes what pods are patched with.
+// patches records the patches of pods.
 type patches struct {
 	mu   sync.Mutex
 	made []string
@@ -52,7 +52,7 @@ type patches struct {
 	fail func(pod, subresource string) error
 }
 
-// evict notes a pod that is released.
+// evict records a pod that is released.
 func (p *patches) evict(action clienttesting.Action) (bool, runtime.Object, error) {
 	create := action.(clienttesting.CreateAction)
 	eviction, ok := create.GetObject().(*policyv1.Eviction)
@@ -99,7 +99,7 @@ func said(patch clienttesting.PatchAction) string {
 	return steps[2].Op + " " + steps[2].Path
 }
 
-// play runs Gates over pods for some time and returns how these were patched.
+// play runs Gates over pods for some time and returns their patches.
 func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Duration, pods ...*v1.Pod) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,8 +128,8 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 	return p.made
 }
 
-// A replacement is nominated before it goes free, any other held pod goes free
-// at once, and pods that we do not hold are left alone.
+// A replacement is nominated before it is released, any other held pod is
+// released at once, and pods that Evenkeel does not hold are left alone.
 func TestGatesAreTakenOff(t *testing.T) {
 	leaving := podOf("leaving", gate)
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: start}, []string{"x/y"}
@@ -144,8 +144,8 @@ func TestGatesAreTakenOff(t *testing.T) {
 	}
 }
 
-// A replica that has just started knows no plan yet. It leaves a pod without one to
-// the process that leads, and lets it go if that does not.
+// A replica that has just started does not know the plans yet. It leaves a pod
+// without one to the leader, and releases it if the leader does not.
 func TestTheLeaderComesFirst(t *testing.T) {
 	w := newWorld()
 	pods := []*v1.Pod{podOf("planned", gate), podOf("unplanned", gate)}
@@ -180,8 +180,8 @@ func TestTheLeaderComesFirst(t *testing.T) {
 	}
 }
 
-// A nomination that fails holds no pod back, and a gate is tried until it is
-// off.
+// A failed nomination holds no pod back, and removing a gate is retried until
+// it succeeds.
 func TestGatesAreTakenOffInTheEnd(t *testing.T) {
 	failures := 3
 	p := &patches{fail: func(_, subresource string) error {
@@ -199,7 +199,7 @@ func TestGatesAreTakenOffInTheEnd(t *testing.T) {
 	}
 }
 
-// Where the right is missing it is seldom tried: whoever may create pods can
+// If the right is missing, it is seldom retried: whoever may create pods can
 // have any number of them held.
 func TestGatesThatMayNotBeTakenOff(t *testing.T) {
 	p := &patches{fail: func(string, string) error { return apierrors.NewForbidden(v1.Resource("pods"), "a", nil) }}
@@ -208,8 +208,8 @@ func TestGatesThatMayNotBeTakenOff(t *testing.T) {
 	}
 }
 
-// A pod that is deleted meanwhile is done with. Where another replica may have
-// been faster, the watch has the last word: a webhook's refusal looks alike.
+// A pod that is deleted meanwhile needs nothing more. If another replica may
+// have been faster, the watch decides: a webhook's rejection looks the same.
 func TestGatesThatSomebodyElseTookOff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error
@@ -227,8 +227,8 @@ func TestGatesThatSomebodyElseTookOff(t *testing.T) {
 	}
 }
 
-// The key is cleared when the ledger knows the replacement, be that before or
-// after the pod is seen here, and not by any other pod of the owner.
+// The key is cleared when the ledger knows the replacement, whether before or
+// after the pod is seen here, and not because of any other pod of the owner.
 func TestAnswersClearTheKey(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -246,8 +246,8 @@ func TestAnswersClearTheKey(t *testing.T) {
 	}
 }
 
-// Scale-ups are held as long as a key is open: it does not wait until the
-// replacement is free.
+// Scale-ups are held as long as a key is open, so the key is cleared before the
+// replacement is released.
 func TestAnswersClearTheKeyAtOnce(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -342,8 +342,8 @@ func TestStrandedPodsAreReleasedWhileTheKeyIsOpen(t *testing.T) {
 	}
 }
 
-// Whoever copies a steered pod into a template makes pods that look restricted.
-// They are not released: the next would look the same.
+// Copying a steered pod into a template results in pods that look restricted.
+// They are not released: the next ones would look the same.
 func TestCopiedNamesAreNotReleased(t *testing.T) {
 	for name, tc := range map[string]struct {
 		by    string
@@ -374,8 +374,9 @@ func TestCopiedNamesAreNotReleased(t *testing.T) {
 	}
 }
 
-// kube-scheduler leaves a nomination where a pod that never preempts fits
-// nowhere, and autoscalers add no node for a pod with one. It is taken back.
+// kube-scheduler keeps the nomination of a pod that never preempts and fits
+// nowhere, and autoscalers add no node for a pod with a nomination. It is
+// removed.
 func TestNominationsInVainAreTakenBack(t *testing.T) {
 	never, lower := v1.PreemptNever, v1.PreemptLowerPriority
 	waiting := func(name string, change ...func(*v1.Pod)) *v1.Pod {
@@ -421,8 +422,8 @@ func TestStaleNominations(t *testing.T) {
 	}
 }
 
-// A replica whose watch lags does not change what another has nominated before
-// it let the pod go: kube-scheduler may be at it.
+// A replica whose watch lags does not change the nomination by another that has
+// already released the pod: kube-scheduler may be processing it.
 func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -458,8 +459,8 @@ func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 	})
 }
 
-// Pods of an owner with an open key that are not its replacement are looked at
-// seldom: a StatefulSet's key is open for hours.
+// Pods of an owner with an open key that are not its replacement are seldom
+// checked: a StatefulSet's key is open for hours.
 func TestBystandersAreLookedAtSeldom(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -517,7 +518,8 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 	})
 }
 
-// Whatever happens between a look at a pod and its patch, no gate of ours stays.
+// Whatever happens between a look at a pod and its patch, none of our gates
+// stays.
 func TestNoGateStays(t *testing.T) {
 	kind := v1.SchemeGroupVersion.WithResource("pods")
 	type server = clienttesting.ObjectTracker

@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 	want("swept", map[string]string{})
 }
 
-// A key that has ended is another move's to take.
+// Another move may take a key that has ended.
 func TestKeysEnd(t *testing.T) {
 	w := newWorld()
 	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(10*time.Second))); err != nil {
@@ -80,8 +80,8 @@ func TestKeysEnd(t *testing.T) {
 	}
 }
 
-// A Steering holds no more keys than its schema takes, and what is full holds
-// no other namespace up.
+// A Steering holds no more keys than its schema allows, and a full one does not
+// hold up other namespaces.
 func TestKeysAreBounded(t *testing.T) {
 	w := newWorld()
 	set := func(of keyID) error {
@@ -101,8 +101,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// Who does not lead any more writes nothing: its keys may be the successor's by
-// now.
+// A process that no longer leads writes nothing: its keys may belong to its
+// successor by now.
 func TestWhoDoesNotLeadWritesNoKeys(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -125,7 +125,7 @@ func TestWhoDoesNotLeadWritesNoKeys(t *testing.T) {
 	}
 }
 
-// A move that was not made takes back its own key, not that of another move of
+// A move that was not made removes its own key, but not that of another move of
 // the owner.
 func TestKeysOfOthersStay(t *testing.T) {
 	w := newWorld()
@@ -138,8 +138,8 @@ func TestKeysOfOthersStay(t *testing.T) {
 	}
 }
 
-// A process that comes late with its clearing, because it stood still or its
-// request did, leaves the key that another has set for the owner meanwhile.
+// A process that clears its key late, because it or its request was stalled,
+// leaves the key that another process has set for the owner meanwhile.
 func TestAKeyOfAnotherProcessStays(t *testing.T) {
 	for name, tc := range map[string]struct {
 		uid   string
@@ -174,8 +174,8 @@ func TestAKeyOfAnotherProcessStays(t *testing.T) {
 	}
 }
 
-// Clearing a key that somebody else has removed is no error, and one that the
-// API server refuses to clear is.
+// Clearing a key that somebody else has removed is not an error, but a
+// rejection by the API server is.
 func TestClearingWhatIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gone bool
@@ -202,7 +202,7 @@ func TestClearingWhatIsGone(t *testing.T) {
 	}
 }
 
-// A key that could not be written is none: the next move may have it.
+// A key that could not be written does not count: the next move may have it.
 func TestUnwrittenKeys(t *testing.T) {
 	w := newWorld()
 	silence := errors.New("connection refused")
@@ -229,8 +229,8 @@ func (m *midway) Leads() error {
 	return m.deposed
 }
 
-// While a key is being cleared the next move of its owner waits: its own key
-// would be cleared with it.
+// While a key is being cleared the next move of its owner waits: otherwise its
+// own key would be cleared with it.
 func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
 	w := newWorld()
 	leader := &midway{world: w}

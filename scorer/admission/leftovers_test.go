@@ -27,8 +27,8 @@ func stored(namespace, name string, until ...any) *unstructured.Unstructured {
 	}}
 }
 
-// Steerings of ours are found with the times of their keys, and deleted whoever
-// leads; others stay.
+// Evenkeel's Steerings are found with the times of their keys, and deleted
+// whoever leads; others stay.
 func TestLeftoverSteerings(t *testing.T) {
 	w := newWorld(stored("shop", objectName, "2026-11-04T02:00:10Z", "2026-11-04T02:00:00Z", int64(7)), stored("vault", objectName), stored("shop", "theirs", "x"))
 	l := NewLeftovers(fake.NewClientset(), w.server)
@@ -47,7 +47,7 @@ func TestLeftoverSteerings(t *testing.T) {
 	}
 }
 
-// Where the kind is not installed nothing is left; what cannot be listed is an
+// If the kind is not installed nothing is left; what cannot be listed is an
 // error.
 func TestLeftoversOfACluster(t *testing.T) {
 	for name, tc := range map[string]struct{ err, want error }{
@@ -63,7 +63,7 @@ func TestLeftoversOfACluster(t *testing.T) {
 	}
 }
 
-// Held pods are those with our gate that are not on their way out.
+// Held pods are those with Evenkeel's gate that are not being deleted.
 func TestLeftoverPods(t *testing.T) {
 	leaving := podOf("leaving", gate)
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: start}, []string{"x/y"}
@@ -81,8 +81,8 @@ func TestLeftoverPods(t *testing.T) {
 	}
 }
 
-// The gate of a pod is taken off whatever else changes its gates meanwhile, and
-// no other pod's.
+// A pod's gate is removed whatever else changes its gates meanwhile, and no
+// other pod's.
 func TestLetGo(t *testing.T) {
 	invalid := apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)
 	another := podOf("a", gate)

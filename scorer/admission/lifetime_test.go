@@ -23,8 +23,8 @@ import (
 
 const hour = time.Hour
 
-// leaves records the move of a pod that takes an hour to terminate, evicts the pod
-// and sets its key.
+// leaves records the move of a pod that takes an hour to terminate, evicts the
+// pod and sets its key.
 func (w *world) leaves(t *testing.T, kind, owner, pod, node string) keyID {
 	t.Helper()
 	intent := ledger.Intent{
@@ -41,12 +41,12 @@ func (w *world) leaves(t *testing.T, kind, owner, pod, node string) keyID {
 	return of
 }
 
-// comes has a pod come of the owner.
+// comes creates a pod of the owner.
 func (w *world) comes(kind, owner, pod, uid string) {
 	w.ledger.Created(ledger.Pod{UID: uid, Namespace: "shop", Name: pod, OwnerUID: owner, OwnerKind: kind, Created: w.now})
 }
 
-// passes has the time pass, in which this process looks at its keys now and then.
+// passes lets time pass, in which this process checks its keys now and then.
 func (w *world) passes(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := w.now.Add(d); w.now.Before(end); {
@@ -55,7 +55,7 @@ func (w *world) passes(t *testing.T, d time.Duration) {
 	}
 }
 
-// succeeded has another process lead, which has read the ledger.
+// succeeded makes another process lead, which has read the ledger.
 func (w *world) succeeded() *world {
 	next := &world{server: w.server, ledger: ledger.New(ledger.Config{}), now: w.now}
 	next.ledger.Adopt(w.ledger.Export(), w.now)
@@ -68,8 +68,8 @@ func steering(targets map[string]any) *unstructured.Unstructured {
 	return keyed("shop", objectName, targets)
 }
 
-// steered returns to which node each of the pods would be steered that came now,
-// by an API server whose clock is off by skew.
+// steered returns the node to which each of the pods would be steered if it
+// were created now, by an API server whose clock is off by skew.
 func (w *world) steered(t *testing.T, kind, owner string, skew time.Duration, pods ...string) (nodes []string) {
 	t.Helper()
 	f := NewFollowed(w.server)
@@ -94,13 +94,13 @@ func (w *world) steered(t *testing.T, kind, owner string, skew time.Duration, po
 	return nodes
 }
 
-// A key is for one pod of its StatefulSet and lasts as long as that takes to be
-// made again, by a process that lives; without one it ends within seconds, however
-// long the pod may take.
+// A key is for one pod of its StatefulSet and lasts until that pod has been
+// recreated, as long as the process lives; without one it ends within seconds,
+// however long the pod may take.
 func TestAKeyLastsAsLongAsItsMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind string
-		pods []string // the first is made again
+		pods []string // the first is recreated
 		want []string
 	}{
 		"StatefulSet": {"StatefulSet", []string{"db-0", "db-1", "db-9"}, []string{"n1", "", ""}},
@@ -131,8 +131,9 @@ func TestAKeyLastsAsLongAsItsMove(t *testing.T) {
 	}
 }
 
-// A key ends with its move: its owner wants no such pod, or none came in time
-// after the last had gone, which may be long before its grace period is over.
+// A key ends with its move: when its owner no longer wants such a pod, or none
+// came in time after the old one was gone, which may be long before its grace
+// period is over.
 func TestAKeyEndsWithItsMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*world)
@@ -163,7 +164,7 @@ func TestAKeyEndsWithItsMove(t *testing.T) {
 	}
 }
 
-// Pods of one StatefulSet that move at once have a key each.
+// Pods of one StatefulSet that move at the same time each have a key.
 func TestEachPodOfAStatefulSetHasItsKey(t *testing.T) {
 	w := newWorld()
 	w.leaves(t, "StatefulSet", "set", "db-0", "n1")
@@ -178,8 +179,8 @@ func TestEachPodOfAStatefulSetHasItsKey(t *testing.T) {
 	}
 }
 
-// A process that stops leaves no key that steers, by any clock, and the one that
-// leads next has those of moves in flight steer again, to the same nodes.
+// A process that stops leaves no key that steers, by any clock, and the next
+// leader makes the keys of moves in flight steer again, to the same nodes.
 func TestTheNextLeaderTakesKeysOver(t *testing.T) {
 	for name, stops := range map[string]func(*world){
 		"stopped":                      func(w *world) { w.keys.suspend(t.Context()) },
@@ -217,9 +218,9 @@ func TestTheNextLeaderTakesKeysOver(t *testing.T) {
 	}
 }
 
-// What no move in flight backs is cleared, however long it would last: keys of
-// earlier versions, which are per StatefulSet, of moves that have ended, and what
-// can be nobody's. Another's object stays.
+// Keys without a move in flight are cleared, however long they would last: keys
+// of earlier versions, which are per StatefulSet, of ended moves, and those
+// that can belong to nobody. Other objects stay.
 func TestSweep(t *testing.T) {
 	key := func(node string, until time.Duration) map[string]any {
 		return map[string]any{"nodes": []any{node}, "until": start.Add(until).Format(time.RFC3339), "by": byNames}
@@ -258,7 +259,7 @@ func TestSweep(t *testing.T) {
 }
 
 // A key that somebody else has changed or removed is not renewed. It is read
-// again, and taken over if its move is in flight still.
+// again, and taken over if its move is still in flight.
 func TestKeysThatOthersChange(t *testing.T) {
 	w := newWorld()
 	of := w.leaves(t, "StatefulSet", "set", "db-0", "n1")
@@ -282,8 +283,8 @@ func TestKeysThatOthersChange(t *testing.T) {
 	}
 }
 
-// While the API server cannot be written to a key ends; once it can, the key lasts
-// on.
+// While the API server cannot be written to, a key ends; once it can, the key
+// lasts again.
 func TestRenewalsAreTriedAgain(t *testing.T) {
 	for name, err := range map[string]error{
 		"it conflicts": apierrors.NewConflict(resource.GroupResource(), objectName, nil), "the API server is away": errors.New("connection refused"),
@@ -368,8 +369,8 @@ func targetsOf(t *testing.T, w *world) map[string]any {
 	return targets
 }
 
-// A process that is about to end waits for the pods of its own keys, not for those
-// that one before it has evicted.
+// A process that is about to end waits for the pods of its own keys, not for
+// those that an earlier process evicted.
 func TestDrainWaitsForItsOwnKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

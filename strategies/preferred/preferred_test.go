@@ -29,8 +29,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// fleet is two nodes of 10 cores: one cheap and idle, one dear, with two pods of a
-// core each that prefer cheap nodes by a weight of 50, and one that prefers nothing.
+// fleet is two nodes of 10 cores: one cheap and idle, one expensive, with two
+// pods of a core each that prefer cheap nodes by a weight of 50, and one
+// without preferences.
 type fleet struct {
 	args     Args
 	options  plugin.Options
@@ -158,8 +159,9 @@ func (h half) Protection(*v1.Pod) (reasons.Reason, string)         { return "", 
 func (h half) Disruption(*v1.Pod) strategies.Disruption            { return strategies.Disruption{} }
 func (h half) Moving(string) bool                                  { return false }
 
-// Pods go to a cool node that they prefer, and stay where that is not known, not cool,
-// has no room for their peak, or is not preferred by enough.
+// Pods go to a cool node that they prefer, and stay if their preference is not
+// known, or the node is not cool, has no room for their peak, or is not
+// preferred by enough.
 func TestPodsReturnToPreferredNodes(t *testing.T) {
 	both := []string{"web-1: dear-0 -> cheap-0", "web-2: dear-0 -> cheap-0"}
 	for name, tc := range map[string]struct {
@@ -236,7 +238,7 @@ func stays(study *strategies.Study, pod string) reasons.Reason {
 	return why
 }
 
-// A pod without preferences is nobody's business.
+// Pods without preferences are not mentioned.
 func TestPodsWithoutPreferencesStay(t *testing.T) {
 	study := newFleet(t).study(t, 2)
 	if why, words := study.Made.Basis.Stays(study.Pod.Pod); why != reasons.NotPreferred || words != "it has no preferred node affinity" {

@@ -28,7 +28,7 @@ func TestMovesAheadToAFreshNode(t *testing.T) {
 	}
 }
 
-// Without an evict line of CPU nothing is moved ahead of CPU's time.
+// Without an evict line of CPU nothing is moved ahead because of CPU.
 func TestNoMovesAheadByAPolicyOfMemoryAlone(t *testing.T) {
 	y := quietYard(t, 11_500) // 34500 of 32000 at ten
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{

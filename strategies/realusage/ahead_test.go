@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// bursts uses so many milli-cores from 10:00 to 12:00 of each day, 1000 else, and did
-// so for three days.
+// bursts uses this many milli-cores from 10:00 to 12:00 of each day, 1000
+// otherwise, and did so for three days.
 func bursts(milliCores int64) *forecast.Pattern {
 	clock, r := forecast.Clock{Period: 24 * time.Hour}, forecast.Recurrence{}
 	for second := int64(0); second < 3*86400; second += 300 {
@@ -63,7 +63,7 @@ func (y *yard) movedAhead(t *testing.T) (names []string) {
 	return names
 }
 
-// A node that is judged is relieved ahead of time, by what is going to be on it.
+// A judged node is relieved ahead of time, based on what will be on it.
 func TestWhatIsRelievedAhead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		each   int64 // milli-cores in the burst; the node's evict line is at 65% of 32 cores
@@ -118,7 +118,7 @@ func TestWhatIsRelievedAhead(t *testing.T) {
 	}
 }
 
-// What metrics count an eviction by is why its pod was moved.
+// Metrics count an eviction by the reason for which its pod was moved.
 func TestAMoveAheadIsPlannedAsSuch(t *testing.T) {
 	y := quietYard(t, 9000)
 	made, err := y.plugin(t).Plan(t.Context(), &y.observed, y.nodes)

@@ -29,7 +29,7 @@ import (
 
 const (
 	benchPods = 30
-	// hotMoves are the fewest moves that cool a hot node of a fleet.
+	// hotMoves is the smallest number of moves that cools a hot node of a fleet.
 	hotMoves = 7
 )
 
@@ -39,13 +39,13 @@ type fleet struct {
 	nodes    []*v1.Node
 	pods     []*v1.Pod
 	observed strategies.Observed
-	// uses is what each pod uses, by its name.
+	// uses is the usage of each pod, by its name.
 	uses    map[string]cluster.Amounts
 	shared  informers.SharedInformerFactory
 	podsOf  podutil.GetPodsAssignedToNodeFunc
 	filters *placement.Filters
 	churned int
-	// hotEvery: one node in so many is hot.
+	// hotEvery: one in this many nodes is hot.
 	hotEvery int
 }
 
@@ -81,8 +81,7 @@ func newFleetOf(tb testing.TB, nodes, hotEvery int, decorate func(workload int, 
 	return f
 }
 
-// add puts a node with its pods into the cluster and into what is observed of
-// it.
+// add adds a node with its pods to the cluster and to the observation.
 func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
 	node, hot := benchNode(i), i%f.hotEvery == 0
 	info := &cluster.NodePods{Node: cluster.Node{

@@ -120,8 +120,8 @@ func benchUpstream(b *testing.B, f *fleet) {
 	b.ReportMetric(float64(rival.evicted), "moves")
 }
 
-// What is measured is worth measuring: each way moves pods off each hot node
-// and off no other.
+// The benchmarks measure real work: each way moves pods off each hot node and
+// off no other.
 func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 	for name, decorate := range map[string]func(int, *v1.Pod){"plain": plain, "mixed": mixed} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 	}
 }
 
-// Nodes are asked about on all processors; the plan is the same on any number.
+// Nodes are examined on all processors; the plan is the same with any number.
 func TestPlanIsTheSameOnMoreProcessors(t *testing.T) {
 	f := newFleet(t, 3*nodesEach, mixed)
 	var plans []strategies.Plan

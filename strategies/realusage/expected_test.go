@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// What a hot node is expected to use is what stays there: a pod that leaves makes
-// no other move worth less, or more.
+// The expected usage of a hot node is that of the pods that stay: a pod that
+// leaves makes other moves worth neither less nor more.
 func TestLeavingPodsAreNotExpected(t *testing.T) {
 	y := newYard(t)
 	for i := range y.observed.View.Nodes {
@@ -65,8 +65,8 @@ func TestPodsThatLeftTakeAlongWhatCounted(t *testing.T) {
 	}
 }
 
-// Of a node that is hot by CPU usage and by a signal that moving CPU relieves, so much has
-// to leave whatever its CPU usage does as the signal needs.
+// If a node is hot by CPU usage and by a signal that moving CPU relieves, as
+// much must leave as the signal needs, whatever its CPU usage does.
 func TestWhatASignalNeedsIsDue(t *testing.T) {
 	y := newYard(t)
 	view := y.observed.View

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// A plan does without the pods that a pre-eviction filter will refuse, and asks
-// it once about those that are alike.
+// A plan leaves out the pods that a pre-eviction filter will refuse, and asks
+// it once about similar pods.
 func TestPlanAsksThePreEvictionFilters(t *testing.T) {
 	y := newYard(t, func(pod *v1.Pod) {
 		owner := &pod.OwnerReferences[0]
@@ -37,8 +37,8 @@ func TestPlanAsksThePreEvictionFilters(t *testing.T) {
 	}
 }
 
-// Of a hot node whose biggest pod has a budget without room others are moved,
-// though one move is fewer than two.
+// If the biggest pod of a hot node has an exhausted budget, others are moved,
+// though one move would be fewer than two.
 func TestPlanDoesWithoutABudgetThatHasNoRoom(t *testing.T) {
 	y := newYard(t)
 	y.refused[biggest] = reasons.PodDisruptionBudgetExhausted
@@ -48,11 +48,11 @@ func TestPlanDoesWithoutABudgetThatHasNoRoom(t *testing.T) {
 	}
 }
 
-// biggest is the pod of the yard's hot node that uses most.
+// biggest is the pod with the highest usage on the yard's hot node.
 const biggest = "app-00001-00000"
 
-// With a plan go the framework's filters, for what protects a pod only since the
-// plan was made.
+// A plan carries the framework's filters, for what protects a pod only since
+// the plan was made.
 func TestThePlanGoesWithTheFilters(t *testing.T) {
 	y := newYard(t)
 	profile := y.plugin(t).Profile()

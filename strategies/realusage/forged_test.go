@@ -7,7 +7,7 @@ import (
 )
 
 // Pods of another namespace that name a pod's owner as theirs do not keep it
-// from a node: their author would choose where others land.
+// from a node: otherwise their author could choose where others land.
 func TestForgedSiblingsSteerNoLanding(t *testing.T) {
 	land := func(forged bool) string {
 		y := newYard(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// newGate returns an evicting half whose owners, budgets and safeguards let every pod
-// go.
+// newGate returns an Evictor whose owners, budgets and safeguards let every pod
+// be evicted.
 func newGate(t *testing.T) *evictor.Evictor {
 	t.Helper()
 	gate, err := evictor.New(evictor.Config{

@@ -7,8 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Nodes that are gathered on several processors give the plan that one gives, with
-// descheduler's own filters; the race detector sees whether they may be asked at once.
+// Nodes that are gathered on several processors give the same plan as on one,
+// with descheduler's own filters; the race detector checks whether they may be
+// called concurrently.
 func TestProcessorsGatherTheSame(t *testing.T) {
 	f := newFleetOf(t, 2*nodesEach+1, 4, mixed)
 	planned := func(processors int) (moves []string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// labelNodes gives the nodes a label more, in the objects and in the records.
+// labelNodes adds a label to the nodes, in the objects and in the records.
 func (y *yard) labelNodes(t *testing.T, key string, values ...string) {
 	t.Helper()
 	var all []*v1.Pod

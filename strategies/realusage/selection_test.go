@@ -35,7 +35,7 @@ import (
 )
 
 // movable is the pod of the yard's hot node that is moved only if the others
-// may not be: it uses most, and any of them would do.
+// may not be: it has the highest usage, and any of them would suffice.
 const movable = biggest
 
 // ruled is a yard under a policy file, as upstream's loader and framework put
@@ -141,7 +141,7 @@ func (r *ruled) marked() (pods []*v1.Pod) {
 	return pods
 }
 
-// explained returns why a pod of the hot node stays, and what says so.
+// explained returns why a pod of the hot node stays, and which rule says so.
 func (r *ruled) explained(t *testing.T, pod *v1.Pod) (reasons.Reason, string) {
 	t.Helper()
 	asked := strategies.Asked{Protection: r.evictorArgs}

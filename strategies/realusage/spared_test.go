@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// What the policy spares stays, even where its move alone would do; others of
-// its node are moved in its place.
+// Pods that the policy spares stay, even if moving one alone would suffice;
+// others of its node are moved instead.
 func TestPodsThatThePolicySparesStay(t *testing.T) {
 	for want, spare := range map[reasons.Reason]func(*v1.Pod){
 		reasons.NamespaceExcluded:   func(pod *v1.Pod) { pod.Namespace = "excluded" },
@@ -40,8 +40,8 @@ func TestPodsThatThePolicySparesStay(t *testing.T) {
 	}
 }
 
-// A Job of another API group is not one of those that evictJobs is about: recreatingControllers
-// has to name it.
+// evictJobs does not apply to a Job of another API group: recreatingControllers
+// must name it.
 func TestJobsOfOthers(t *testing.T) {
 	for apiVersion, want := range map[string]reasons.Reason{"batch/v1": reasons.JobPod, "batch.volcano.sh/v1alpha1": reasons.ControllerUnknown} {
 		y := newYard(t, func(pod *v1.Pod) {

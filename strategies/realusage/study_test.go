@@ -181,8 +181,7 @@ func TestStudyOfAPodElsewhere(t *testing.T) {
 	}
 }
 
-// When nothing may be evicted there is no plan, and the pod is judged all the
-// same.
+// When nothing may be evicted there is no plan, but the pod is judged.
 func TestStudyWhileClosed(t *testing.T) {
 	y := newYard(t)
 	y.observed.Closed = "OutsideWindow"
@@ -227,7 +226,7 @@ func TestStudyOfTaintedNodes(t *testing.T) {
 	}
 }
 
-// What protects a pod is told in the DefaultEvictor's own words.
+// What protects a pod is reported in the DefaultEvictor's own words.
 func TestProtection(t *testing.T) {
 	y := newYard(t, func(pod *v1.Pod) {
 		critical := int32(2_000_000_000)
@@ -256,7 +255,7 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 	}
 }
 
-// fakeHalf is an evicting half.
+// fakeHalf replaces the Evictor.
 type fakeHalf struct {
 	observed   *strategies.Observed
 	session    func() *placement.Session

@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Of the pods of a full node those that get most for what they request are estimated
-// to want what they used lately; on other nodes nobody is. What the pods show, and
-// what has to leave by that, stays as it is.
+// On a full node, the pods that get most for what they request are estimated to
+// demand what they used recently; on other nodes none is. What the pods show,
+// and what has to leave by that, stays as it is.
 func TestPodsOfAFullNodeWantMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node, capacity int64
@@ -54,8 +54,8 @@ func TestPodsOfAFullNodeWantMore(t *testing.T) {
 	}
 }
 
-// A node stays full that is full now and was at each reading of the last hours. How long
-// it was is not known of one that was first read lately.
+// A node stays full if it is full now and was at each reading of the last
+// hours. For a node that was first read recently this is not known.
 func TestNodesThatStayFull(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now, least int64

@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// crowd makes the pods of a node use so much each, and the node what they use together.
+// crowd sets the usage of each pod of a node, and that of the node to their
+// sum.
 func (y *yard) crowd(node int, uses, peak int64) {
 	read, used := &y.observed.View.Nodes[node], cluster.Amounts{cluster.Memory: 3 << 30}
 	for k := range read.Pods {

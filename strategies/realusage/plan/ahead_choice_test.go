@@ -26,8 +26,8 @@ func aheadInput(nodes ...Node) Input {
 	return Input{Nodes: shipped().on(nodes), Placement: &refusing{}, MinHotMinutesSaved: 10, Recurs: daily, At: midnight}
 }
 
-// Of pods whose moves save as much, one of the lowest priority is moved, and of those
-// one that disrupts least, as off a hot node.
+// Of pods whose moves save the same, one of the lowest priority is moved, and
+// of those the one that disrupts least, as with hot nodes.
 func TestWhichPodMovesAhead(t *testing.T) {
 	important := func(name string, p int32) strategies.Pod {
 		pod := recurring(name, 10, 350)
@@ -45,8 +45,8 @@ func TestWhichPodMovesAhead(t *testing.T) {
 	}
 }
 
-// A destination that a pod would make hot at its hour is taken only if no other will
-// do, also where nothing recurs there yet.
+// A destination that a pod would make hot at its hour is used only if no other
+// will do, even if nothing recurs there yet.
 func TestLandingsByPeaksWhereNothingRecurs(t *testing.T) {
 	hotNow := func() Node {
 		p := recurring("x", 10, 500, now(200))
@@ -61,8 +61,8 @@ func TestLandingsByPeaksWhereNothingRecurs(t *testing.T) {
 	}
 }
 
-// An order that cools hot nodes at a lower cost is the better one, whatever it does
-// ahead of time besides.
+// An order that cools hot nodes at a lower cost is better, whatever it does
+// ahead of time.
 func TestReliefAheadMakesNoOrderWorse(t *testing.T) {
 	nodes := func() []Node {
 		return []Node{
@@ -82,7 +82,7 @@ func TestReliefAheadMakesNoOrderWorse(t *testing.T) {
 	}
 }
 
-// What is saved is asked for over as much time as the pattern was seen for.
+// The required saving covers as much time as the pattern was seen for.
 func TestShortPeriodsAreBelievedForAsLongAsTheyWereSeen(t *testing.T) {
 	clock := forecast.Clock{Period: 20 * time.Minute}
 	var r forecast.Recurrence
@@ -109,8 +109,8 @@ func TestShortPeriodsAreBelievedForAsLongAsTheyWereSeen(t *testing.T) {
 	}
 }
 
-// Nothing is moved ahead to a node that will be hot at the same hour, however little
-// longer that will be hot for.
+// Nothing is moved ahead to a node that will be hot at the same hour, however
+// little that prolongs its heat.
 func TestNoMoveAheadToWhatWillBeHotThen(t *testing.T) {
 	source := func() Node { return quietly("node-1", 300, recurring("a", 10, 200), recurring("b", 10, 200)) } // 700 at ten
 	for name, tc := range map[string]struct {
@@ -128,7 +128,7 @@ func TestNoMoveAheadToWhatWillBeHotThen(t *testing.T) {
 	}
 }
 
-// What runs for an hour of one night and is no part of what recurs moves nothing to
+// What runs for an hour of one night and does not recur moves nothing to
 // another node and, when it runs there the next night, back.
 func TestOneNightsWorkMovesNothingBackAndForth(t *testing.T) {
 	runsOn := map[string]string{"a": "node-1", "b": "node-2", "web": "node-1"}
@@ -161,8 +161,8 @@ func TestOneNightsWorkMovesNothingBackAndForth(t *testing.T) {
 	}
 }
 
-// A hot node for whose pods there is no room keeps nothing from being relieved ahead
-// where there is.
+// A hot node for whose pods there is no room does not keep others from being
+// relieved ahead if there is room for theirs.
 func TestReliefAheadBesideACrowdedNode(t *testing.T) {
 	nodes := []Node{
 		within("full", hot("node-1", cluster.Amounts{450, 0}, pod("p", cluster.Amounts{150, 0}), pod("q", cluster.Amounts{150, 0}), pod("r", cluster.Amounts{150, 0}))),
@@ -174,7 +174,7 @@ func TestReliefAheadBesideACrowdedNode(t *testing.T) {
 	}
 }
 
-// Where moves may save however little, one that saves nothing is not made.
+// If moves may save any amount, one that saves nothing is still not made.
 func TestAMoveAheadSavesSomething(t *testing.T) {
 	in := aheadInput(quietly("node-1", 100, recurring("big", 10, 600, refused(reasons.ProtectedByDefaultEvictor)), recurring("a", 10, 22), recurring("b", 10, 22)),
 		cool("node-2", cluster.Amounts{100, 100}))
@@ -186,8 +186,9 @@ func TestAMoveAheadSavesSomething(t *testing.T) {
 	}
 }
 
-// Where all nodes are full at the same hour, small pods that hardly vary stay where they
-// are: no node is hot for longer with one of them, but each is hotter.
+// If all nodes are full at the same hour, small pods that hardly vary stay
+// where they are: no node would be hot for longer with one of them, but each
+// would be hotter.
 func TestNoSmallPodMovesAmongNodesThatPeakTogether(t *testing.T) {
 	var nodes []Node
 	for _, name := range []string{"node-0", "node-1", "node-2", "node-3"} {

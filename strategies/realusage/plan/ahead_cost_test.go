@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// recurs is a pattern of so many milli-cores with a burst at an hour.
+// recurs is a pattern with this level in milli-cores and a burst at some hour.
 func recurs(rng *rand.Rand, level, most float32) *forecast.Pattern {
 	p := &forecast.Pattern{Periods: 7, Off: 3e4, Spread: 1e5}
 	for i := range p.Means {

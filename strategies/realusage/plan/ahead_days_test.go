@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// days is a fleet whose pods do each day the same, half of them at random hours; some
-// nodes have a Job as well, which may have ended until then.
+// days is a fleet whose pods do the same each day, half of them at random
+// hours; some nodes also have a Job, which may have ended by then.
 type days struct {
 	nodes int
 	pods  []strategies.Pod
@@ -61,8 +61,8 @@ func (d *days) at(at time.Time) Input {
 	return Input{Nodes: shipped().on(list), Placement: &refusing{}, MinHotMinutesSaved: 10, Recurs: daily, At: at}
 }
 
-// Where days repeat, relief ahead comes to rest in two days, no plan makes nodes hot
-// for longer in all, and hardly a pod is moved twice.
+// If days repeat, moves ahead of time cease within two days, no plan makes
+// nodes hot for longer in total, and hardly any pod is moved twice.
 func TestReliefAheadComesToRest(t *testing.T) {
 	for seed := range uint64(15) {
 		d, moved := newDays(rand.New(rand.NewPCG(seed, 7))), map[string]int{}

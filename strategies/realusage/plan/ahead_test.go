@@ -19,8 +19,8 @@ var (
 	midnight = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
 )
 
-// bursting uses so much for two hours from an hour of the day on, 20 else, and did
-// so for three days.
+// bursting has a usage of most for two hours of the day from hour on, 20
+// otherwise, and did so for three days.
 func bursting(hour int64, most int64) *forecast.Pattern {
 	var r forecast.Recurrence
 	for second := int64(0); second < 3*86400; second += 300 {
@@ -44,7 +44,8 @@ func now(milliCores int64) func(*strategies.Pod) {
 	return func(p *strategies.Pod) { p.Usage[cluster.CPU] = milliCores }
 }
 
-// quietly is a node that is not hot and has these pods, and besides uses so much.
+// quietly returns a node that is not hot, with these pods and this additional
+// usage.
 func quietly(name string, besides int64, pods ...strategies.Pod) Node {
 	n := Node{Name: name, Allocatable: thousand, State: thresholds.Cool, Course: new(forecast.Course)}
 	n.Course.Shift(besides)
@@ -60,7 +61,7 @@ func quietly(name string, besides int64, pods ...strategies.Pod) Node {
 	return n
 }
 
-// full is a cool node that what recurs on it fills from an hour on.
+// full returns a cool node that recurring usage fills from an hour on.
 func full(name string, hour, most int64) Node {
 	n := quietly(name, 100, recurring(name+"-own", hour, most))
 	n.Pods = nil

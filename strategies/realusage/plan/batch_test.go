@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// shared gives the pods of the first node to so many owners, in the order of their
-// names: one owner has the first ones.
+// shared distributes the pods of the first node among this many owners, in the
+// order of their names: one owner has the first ones.
 func shared(in Input, owners int) Input {
 	pods := in.Nodes[0].Pods
 	in.Residents = Residents{}
@@ -35,8 +35,8 @@ func byOwner(moves []strategies.Move) map[string]int {
 	return of
 }
 
-// A batch of moves off a node takes as much of one owner as of another, as far as
-// their pods are alike.
+// A batch of moves off a node takes equally from all owners, as far as their
+// pods are similar.
 func TestBatchesAreSpreadOverOwners(t *testing.T) {
 	cases := map[string]struct {
 		in   Input
@@ -103,8 +103,8 @@ func TestBatchesAreSpreadOverOwners(t *testing.T) {
 	}
 }
 
-// Where the hour of an owner has fewer moves left than its pods would be chosen for,
-// pods of others are moved in their place, and the node is cooled at once.
+// If an owner has fewer moves left in the hour than its pods would be chosen
+// for, pods of others are moved instead, and the node is cooled at once.
 func TestOwnersHoursDoNotHoldUpRelief(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 200 {

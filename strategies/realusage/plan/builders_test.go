@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Tests reckon in nodes of 1000 by 1000, so that an amount of 10 is a percent.
+// Tests use nodes of 1000 by 1000, so that an amount of 10 is a percent.
 var thousand = cluster.Amounts{1000, 1000}
 
 // levels are the lines that a planner goes by, in percent of allocatable: what
@@ -23,7 +23,7 @@ func shipped() levels {
 	return levels{reject: cluster.Percents{60, 60}, evict: cluster.Percents{65, 65}}
 }
 
-// on sets what the lines make of the nodes.
+// on applies the lines to the nodes.
 func (l levels) on(nodes []Node) []Node {
 	for i := range nodes {
 		n := &nodes[i]

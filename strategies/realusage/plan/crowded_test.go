@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// busy gives the cool nodes of a dense input a use of so many percent.
+// busy sets the usage of the cool nodes of a dense input, in percent.
 func busy(in Input, percent ...int64) Input {
 	for i, p := range percent {
 		n := &in.Nodes[1+i]
@@ -73,7 +73,7 @@ func TestCrowdedNodesGetWhatReliefThereIs(t *testing.T) {
 	}
 }
 
-// Nodes that can be cooled have the first choice of the room.
+// Nodes that can be cooled get the room first.
 func TestCrowdedNodesComeLast(t *testing.T) {
 	in := busy(dense(90*640, 90, 1), 35)
 	second := dense(70*640, 70, 0).Nodes[0]
@@ -143,7 +143,8 @@ func TestPlansOfCrowdedNodesAreQuick(t *testing.T) {
 	}
 }
 
-// Why a pod of a node that stays hot is not moved agrees with why the node stays hot.
+// The reasons why pods of a hot node are not moved agree with the reason why
+// the node stays hot.
 func TestWhyPodsStayIsWhyTheirNodeDoes(t *testing.T) {
 	nodes := []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{550}, pods(3, "p", cluster.Amounts{100})...)}
 	plan := New(Input{Nodes: shipped().on(nodes), Placement: &refusing{pairs: []string{"p1@c", "p2@c"}}})

@@ -16,8 +16,8 @@ import (
 // large is a node of 64 cores; an amount of 640 is a percent of its CPU.
 var large = cluster.Amounts{64_000, 1 << 40}
 
-// dense is one hot node, of so many pods that use so much of it together, beside
-// empty ones, as the shipped policy plans it.
+// dense is one hot node, whose pods together have this usage, beside empty
+// ones, with the shipped policy.
 func dense(used int64, pods, empty int, change ...func(*strategies.Pod)) Input {
 	crowded := Node{Name: "crowded", Allocatable: large, State: thresholds.Hot, ByCPU: true}
 	for i := range pods {
@@ -82,7 +82,7 @@ func TestLastingHeatIsWorthRelief(t *testing.T) {
 	}
 }
 
-// That pods are small is no reason to leave their node hot.
+// A node must not stay hot because its pods are small.
 func TestNodesOfSmallPodsAreCooled(t *testing.T) {
 	for _, pods := range []int{10, 139, 150, 250, 500} {
 		in := dense(70*640, pods, 1)
@@ -94,7 +94,8 @@ func TestNodesOfSmallPodsAreCooled(t *testing.T) {
 	}
 }
 
-// Minutes of heat are worth no relief, however small the pods and however hot.
+// Minutes of heat are not worth any moves, however small the pods and however
+// hot the node.
 func TestPeaksAreNotWorthReliefAtAnyDensity(t *testing.T) {
 	for _, pods := range []int{10, 30, 60, 110, 250, 500} {
 		for _, load := range []int64{80, 100, 130} {
@@ -120,7 +121,7 @@ func TestPeaksAreNotWorthReliefAtAnyDensity(t *testing.T) {
 	}
 }
 
-// Why moves are not worth making can be read in one sentence.
+// Why moves are not worth making is explained in one sentence.
 func TestNotWorthwhileInWords(t *testing.T) {
 	in := dense(75*640, 100, 4, costing(200))
 	plan := New(in)

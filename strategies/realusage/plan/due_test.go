@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A node that is hot by something else as well is relieved of that whatever its CPU does.
-// What leaves it for its CPU has to be worth it, as on any other node.
+// A node that is also hot by something else is relieved of that whatever its
+// CPU does. Moves because of its CPU must be worth it, as on any other node.
 func TestPeaksOfCPUMoveNothingThatIsNotDue(t *testing.T) {
 	peak, lasting := was(5, 30, 5), forecast.Constant(30)
 	for name, tc := range map[string]struct {
@@ -72,8 +72,8 @@ func TestPeaksOfCPUMoveNothingThatIsNotDue(t *testing.T) {
 	}
 }
 
-// What a pod saves that leaves its node for memory is no merit of those that would leave
-// it for CPU beside it.
+// What is saved by a pod that leaves its node for memory does not count for
+// those that would leave it for CPU as well.
 func TestDueMovesDoNotPayForOthers(t *testing.T) {
 	nodes := asOf(shipped().on([]Node{
 		cool("node-1", cluster.Amounts{100, 100}),
