@@ -2,7 +2,8 @@
 // moved, an eviction not made, a cycle not run. One set serves plans, logs,
 // Events, metrics, explain and JSON.
 //
-// A constant's name is its value, which users read and scripts match.
+// A constant's name is its value, which users read and scripts match. A new one
+// has its sentence in the table below the constants.
 package reasons
 
 // Reason is why something is not done; empty for no reason.
@@ -179,3 +180,146 @@ const (
 	Stopping              Reason = "Stopping"
 	EvictionFailed        Reason = "EvictionFailed"
 )
+
+// sentences explains each reason. "It" is the pod, node or move concerned.
+var sentences = map[Reason]string{
+	NoUsageSample:      "no usage source has reported it",
+	UsageStale:         "its newest usage is too old",
+	WindowTooShort:     "its usage has not been watched for long enough",
+	UsageFromTheFuture: "its usage is stamped with a time in the future",
+	UsageAbsurd:        "its reported usage is impossible",
+	UsageContradictory: "its reported usage contradicts itself",
+	UsageAmbiguous:     "a usage source reported it twice, with different usage",
+	AllocatableUnknown: "the node does not report what it can allocate",
+	NodeNotReady:       "the node is not ready",
+	NodeVirtual:        "the node is virtual: no usage source measures what runs behind it",
+
+	UsageSourceUnavailable: "no usage source could be read",
+	NoUsageData:            "the usage sources answer, but report no ready node",
+	UsageCoverageTooLow:    "too few ready nodes have fresh, plausible usage",
+	UsageWindowsFilling:    "usage has not been watched for long enough yet",
+
+	ProtectedByDefaultEvictor:   "the DefaultEvictor's settings in the policy, or an annotation, protect it",
+	DaemonSetPod:                "a DaemonSet would start it on the same node again",
+	MirrorPod:                   "the kubelet runs it from a file; it cannot be evicted",
+	JobPod:                      "it belongs to a Job, and the policy's eviction.evictJobs is off",
+	NoController:                "no controller would start another in its place",
+	SchedulerNotSteered:         "its schedulerName is not among the policy's eviction.schedulerNames",
+	OwnerRollingOut:             "its owner is being rolled out or is new",
+	OwnerJustScaled:             "its owner was scaled a moment ago",
+	OwnerUnknown:                "its owner is not known to the watch",
+	PodUsageUnknown:             "it was not measured long enough to know what it uses",
+	PodStarting:                 "one of its containers started too recently to tell what it will use",
+	SeveralPodDisruptionBudgets: "several PodDisruptionBudgets select it; the API server refuses to evict such a pod",
+	PodDisruptionBudgetForbids:  "its PodDisruptionBudget never allows an eviction",
+	MinAvailableUnreadable:      "its annotation evenkeel.io/min-available, or its owner's, is no number of pods and no percentage",
+	NamespaceExcluded:           "the plugin's evictableNamespaces leave its namespace out",
+	ResourceClaimsNotSupported:  "it has resource claims, which are not supported here",
+	EvictionDeclined:            "an annotation of the pod, its owner or its Namespace forbids to evict it",
+	DisruptionDeclined:          "it tells autoscalers to leave it alone, by safe-to-evict or do-not-disrupt",
+	EvictedInBackground:         "an eviction only starts something in the background that moves it in its own time",
+	PodGroupMember:              "it belongs to a group of pods that work only together",
+	ControllerUnknown:           "its controller is not known to start another in its place (the policy's eviction.recreatingControllers)",
+	OwnerUnreadable:             "its owner's kind cannot be listed, so that annotations on it are not known; doctor says which right is missing",
+	JobWouldFail:                "one more failure would fail its Job for good, or its deadline leaves another pod too little time",
+	RestartPolicyNotAlways:      "its restartPolicy is not Always, so it is meant to run once",
+	OwnerDeleting:               "its owner is being deleted",
+	OwnerScaledDown:             "its owner wants fewer pods than there are, so it would start no other",
+
+	PodDisruptionBudgetExhausted: "its PodDisruptionBudget allows no eviction at the moment",
+	OwnerPodsUnavailable:         "as many other pods of its owner as may be missing are not ready, pending or terminating at the moment",
+	LastReadyReplica:             "its owner has several pods, and no other one is ready at the moment",
+	ResourceQuotaExhausted:       "a ResourceQuota of its namespace has no room for its replacement while it still counts",
+	BelowMinAvailable:            "without it fewer pods of its owner would be available than the annotation evenkeel.io/min-available asks for",
+	OwnerCreatesInOrder:          "its StatefulSet creates pods in order, and a pod of it that is not available yet would have to become so first",
+
+	NoLanding:           "no cool node would take it",
+	MoveLimit:           "the plan has as many moves as the policy allows for a cycle; it waits for a later one",
+	NodeLeaving:         "an autoscaler is about to remove the node and moves its pods itself",
+	GainTooSmall:        "it uses less than a move has to take off its node, and is small among the pods there",
+	NotWorthwhile:       "the moves that would cool its node would save too little hot time for what they disrupt (the policy's eviction.minHotTimeSaved)",
+	HotThroughImmovable: "moving every movable pod would not bring the node below its evict line",
+
+	NotPlanned:    "there is no plan that it could be part of",
+	Terminating:   "it is terminating already",
+	OnTheMove:     "it was evicted or is about to be",
+	NodeNotHot:    "its node is not hot",
+	OthersSuffice: "the fewest and least disruptive moves that cool its node are others",
+
+	NodeHot:      "its node is hot",
+	NodeFull:     "its node is asked for more CPU than it has, the cool nodes cannot take enough of its pods to cool it, and its destination is asked for less",
+	NodeHotAhead: "its node is expected to be hot again at a time at which it was before",
+
+	PreferredNode: "its preferred node affinity rates its destination higher, and that is cool and has room",
+
+	NotPreferred:    "its preferred node affinity does not rate it higher than the node that it is on",
+	NodeNotCool:     "it is not cool, and other nodes take pods off full nodes only",
+	NodeClosed:      "it takes no pods",
+	OtherDomain:     "it is of another zone or capacity type, and the policy moves no pods to such",
+	AboveRejectLine: "its predicted usage would be above the reject line",
+	FilterRefuses:   "a filter of kube-scheduler refuses it",
+
+	OutsideWindow:       "the policy's calendar allows no evictions now",
+	NodesNotReady:       "too many nodes are not ready",
+	APIErrors:           "eviction calls failed one after the other",
+	EvictionsRefused:    "too many of the last eviction calls were refused",
+	ReplacementsUnready: "too many replacements do not become ready, or crash",
+	ReplacementsPending: "too many replacements wait for a node, or never came",
+	NodesDraining:       "many nodes are being drained or replaced; evicting stands back for a while",
+	PodsUnschedulable:   "many new pods of several namespaces wait for a node; evicting stands back for a while",
+	MovesPerHour:        "the moves of this hour are used up",
+
+	OwnerReplacementUnready: "another replacement of its owner does not become ready, or crashes",
+	OwnerReplacementPending: "another replacement of its owner waits for a node",
+	OwnerCoolingDown:        "the last moves of its owner's pods did not help, so they rest for a while",
+	EvictionDenied:          "an admission webhook or policy of the cluster denied an eviction of its owner's pods, or a webhook could not be called",
+	OwnerMovesPerHour:       "its owner's moves of this hour are used up",
+	NodeSettling:            "measurements of its node have to catch up with a move first",
+	NamespaceMovesPerHour:   "its namespace's moves of this hour are used up",
+	NodePoolMovesPerHour:    "its node pool's moves of this hour are used up",
+
+	Paused:                "evicting is paused by the kill switch (ConfigMap evenkeel-pause)",
+	PauseUnreadable:       "the kill switch could not be read, so evicting counts as paused",
+	PodChanged:            "the pod is gone, is terminating or was replaced under its name",
+	MoveCancelled:         "its owner wants fewer pods, or its time is over",
+	SourceNoLongerHot:     "its node is below its evict line by now",
+	SourceUsageUnknown:    "the usage of its node is no longer known",
+	PodBusy:               "it is busy by now: ahead of time a pod is moved only while it uses no more than its mean",
+	LandingGone:           "its destination takes no pods any more, is full by requests, or would not stay below its reject line",
+	UsageDataInsufficient: "usage is not known well enough to evict any more",
+	SteeringAbsent:        "a replacement was bound without the extender having been asked, and the API server is not known to steer",
+	Unsteerable:           "its replacement cannot be steered, because its template names a node, has scheduling gates or a copy of evenkeel.io/steered, or because the last one came with a node",
+	NamesUnsuited:         "its replacement can be steered by names of nodes only, which would change what its topology spread counts or let it preempt pods",
+	SteeringRefused:       "the API server takes no key for it: its namespace is being deleted, or a quota, a policy or a webhook refuses Steerings there",
+	ProbeNotLanded:        "the first replacement was not bound in time",
+	PreEvictionFilter:     "a pre-eviction filter of the DeschedulerPolicy refuses it",
+	EvictionLimit:         "a limit of the DeschedulerPolicy is used up",
+	CycleDeadline:         "the cycle ended before its PodDisruptionBudget or the other pods of its owner allowed it",
+	NotLeader:             "another process evicts by now, or may",
+	LedgerUnreadable:      "the stored ledger cannot be read, and nobody has accepted its loss",
+	LedgerUnwritable:      "the move could not be stored in the ledger",
+	Stopping:              "the process was told to stop",
+	EvictionFailed:        "the API server refused the eviction or could not be reached",
+}
+
+// ofNodes explains reasons for which a hot node is not cooled. "It" is the node.
+var ofNodes = map[Reason]string{
+	NoLanding:             "the cool nodes do not take enough of its pods",
+	HotThroughImmovable:   "moving every pod that may be moved would not bring it below its evict line",
+	GainTooSmall:          "only with pods that each take off too little would it get below its evict line",
+	NotWorthwhile:         "moving pods would save too little hot time for what it disrupts (the policy's eviction.minHotTimeSaved)",
+	MoveLimit:             "the plan has as many moves as a cycle may make, and the rest waits for a later one",
+	OwnerMovesPerHour:     "the moves of this hour of a pod's owner are used up, and the rest waits for a later cycle",
+	NamespaceMovesPerHour: "the moves of this hour of a namespace are used up, and the rest waits for a later cycle",
+}
+
+// Sentence returns words that may follow "because"; empty if there are none.
+func (r Reason) Sentence() string { return sentences[r] }
+
+// SentenceOfNode is Sentence for a node that is not cooled.
+func (r Reason) SentenceOfNode() string {
+	if words := ofNodes[r]; words != "" {
+		return words
+	}
+	return sentences[r]
+}

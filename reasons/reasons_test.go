@@ -38,7 +38,11 @@ func declared(t *testing.T) map[string]string {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok {
 			for i, name := range spec.Names {
-				value, err := strconv.Unquote(spec.Values[i].(*ast.BasicLit).Value)
+				literal, ok := spec.Values[i].(*ast.BasicLit)
+				if !ok {
+					continue // a table
+				}
+				value, err := strconv.Unquote(literal.Value)
 				if err != nil {
 					t.Fatal(err)
 				}
