@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/pause"
 )
 
-// api is an API server that knows pods and the ConfigMap of the kill switch,
-// and notes what it is asked.
+// api is an API server with pods and the ConfigMap of the kill switch; it
+// records its requests.
 type api struct {
 	t       *testing.T
 	client  kubernetes.Interface
@@ -104,7 +104,7 @@ func (a *api) evict(w http.ResponseWriter, r *http.Request) {
 	status(w, http.StatusCreated, "")
 }
 
-// requests counts what was asked by method.
+// requests counts the requests by method.
 func (a *api) requests(method string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

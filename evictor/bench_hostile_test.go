@@ -12,8 +12,8 @@ import (
 )
 
 // What one namespace can make each of its pods cost a plan, and each step of a
-// cycle: by budgets with large selectors, which are parsed for each pod, and by
-// many quotas.
+// cycle: with budgets with large selectors, which are parsed for each pod, and
+// with many quotas.
 func BenchmarkHostileNamespace(b *testing.B) {
 	pod := replica("pod-1")
 	values := make([]string, 10_000)

@@ -105,8 +105,9 @@ func aFleet(b *testing.B, nodes, replicas int) (e *estate, pods []*v1.Pod, anew 
 	}
 }
 
-// How long the moves of a plan take is estimated between the plan and its first
-// eviction, in a cluster of 15,000 nodes with 450,000 pods by the shipped bounds.
+// The duration of a plan's moves is estimated between the plan and its first
+// eviction, in a cluster of 15,000 nodes with 450,000 pods and the shipped
+// limits.
 func BenchmarkPace(b *testing.B) {
 	const nodes, perCycle = 15_000, 100
 	for _, replicas := range []int{10, 1000} {

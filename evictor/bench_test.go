@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// What is asked again just before each call, and about each pod of a plan, in a
+// The checks just before each call, and those of each pod of a plan, in a
 // cluster of 5,000 nodes with 30 pods each, of owners with 10, or of one.
 func BenchmarkChecks(b *testing.B) {
 	const nodes, perNode = 5000, 30

@@ -42,8 +42,8 @@ func TestBudgetsOf(t *testing.T) {
 	}
 }
 
-// A budget that no number of available pods gives room is known from one that
-// only has to be waited for.
+// A budget that no number of available pods gives room is distinguished from
+// one that must only be waited for.
 func TestNever(t *testing.T) {
 	cases := map[string]struct {
 		status     policyv1.PodDisruptionBudgetStatus

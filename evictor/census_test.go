@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// looking shows an observation of its own.
+// looking shows its own observation.
 type looking struct {
 	Observer
 
@@ -36,8 +36,8 @@ func inhabitant(namespace, owner string) *cluster.Pod {
 	return &cluster.Pod{Namespace: namespace, Owner: cluster.Owner{UID: owner}}
 }
 
-// Shares are of the pods that take part, an owner's of all of its pods. One that
-// terminates is not counted, because its replacement is.
+// Shares are of the pods that take part; an owner's share is of all its pods. A
+// terminating pod is not counted, because its replacement is.
 func TestCensus(t *testing.T) {
 	leaving := inhabitant("ns", "rs-1")
 	leaving.Terminating = true
@@ -73,8 +73,8 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-// The share of an owner and of a namespace follows the pods that are observed, for
-// moves, for what is left and for a plan.
+// The share of an owner and of a namespace follows the observed pods, for
+// moves, for the remaining ones and for a plan.
 func TestSharesFollowTheObservation(t *testing.T) {
 	many := func(namespace, owner string, n int) (pods []*cluster.Pod) {
 		for range n {

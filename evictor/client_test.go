@@ -25,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// allowing is an Authority that agrees, as the kill switch says.
+// allowing is an Authority that agrees as the kill switch says.
 type allowing struct {
 	Authority
 
@@ -55,7 +55,7 @@ func (a *allowing) Commit(ctx context.Context) error {
 
 func (a *allowing) Stored() bool { return a.stored == nil || a.stored() }
 
-// gate is a Client under a policy.
+// gate is a Client with a policy.
 type gate struct {
 	*Client
 	evictor *Evictor
@@ -103,7 +103,7 @@ func moveOf(name string) Move {
 	}
 }
 
-// evictionOf is what the framework's PodEvictor asks for.
+// evictionOf is the framework's PodEvictor's request.
 func evictionOf(name string) *policyv1.Eviction {
 	return &policyv1.Eviction{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
@@ -112,19 +112,19 @@ func evictionOf(name string) *policyv1.Eviction {
 	}
 }
 
-// planned has a move made that was recorded with its plan.
+// planned makes a move that was recorded with its plan.
 func planned(t *testing.T, gate *gate, move Move) error {
 	t.Helper()
 	gate.config.Ledger.Record(time.Now(), move.Intent)
 	return through(t.Context(), gate, move)
 }
 
-// through has a move made that is in the ledger.
+// through makes a move that is in the ledger.
 func through(ctx context.Context, gate *gate, move Move) error {
 	return made(ctx, gate, move, anyProfile)
 }
 
-// made has a move made as a cycle for a profile does.
+// made makes a move as a cycle for a profile does.
 func made(ctx context.Context, gate *gate, move Move, profile *strategies.Profile) error {
 	e, pod := gate.evictor, aPod(move.Pod, func(p *v1.Pod) { p.Namespace = move.Namespace })
 	return e.evict(ctx, &question{e: e, at: callPhase, profile: profile, move: &move, pod: pod, eviction: e.request(&move, profile)})
@@ -163,7 +163,7 @@ func TestClientEvicts(t *testing.T) {
 }
 
 // What the Gate refuses by itself, without an eviction call and without a trace
-// in the ledger: the move stays as it was planned.
+// in the ledger: the move stays as planned.
 func TestClientRefuses(t *testing.T) {
 	cases := map[string]struct {
 		pod    *v1.Pod
@@ -206,8 +206,8 @@ func TestClientRefuses(t *testing.T) {
 	}
 }
 
-// A process that does not lead any more evicts nothing, neither what it has
-// planned nor what an upstream plugin asks for.
+// A process that no longer leads evicts nothing, neither what it has planned
+// nor what an upstream plugin requests.
 func TestOnlyTheLeaderEvicts(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, func(c *ClientConfig) {
@@ -223,7 +223,7 @@ func TestOnlyTheLeaderEvicts(t *testing.T) {
 	}
 }
 
-// Evictions of upstream plugins count towards the hour's budget and end with it.
+// Evictions of upstream plugins count towards the hourly limit and end with it.
 func TestUpstreamEvictionsKeepTheHour(t *testing.T) {
 	a := newAPI(t, aPod("web-1"), aPod("web-2"))
 	gate := newGate(t, a)
@@ -237,7 +237,7 @@ func TestUpstreamEvictionsKeepTheHour(t *testing.T) {
 	}
 }
 
-// A planned move that has ended before its call is not made, and not recorded
+// A planned move that has ended before its call is neither made nor recorded
 // again.
 func TestClientRefusesMovesThatEnded(t *testing.T) {
 	later := time.Now().Add(time.Hour)
@@ -263,7 +263,7 @@ func TestClientRefusesMovesThatEnded(t *testing.T) {
 	}
 }
 
-// A move that ends while the ledger is being stored is not made either.
+// Nor is a move made that ends while the ledger is being stored.
 func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, func(c *ClientConfig) {
@@ -277,10 +277,10 @@ func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 	}
 }
 
-// What becomes of a move by the API server's answer: refused an upstream
-// plugin's is cancelled, and a planned one stays as it was, for the Executor;
-// without an answer, or with one that says nothing, it stays in flight, because
-// the pod may be gone.
+// The fate of a move depends on the API server's answer: if refused, an
+// upstream plugin's is cancelled, and a planned one stays as it was, for the
+// Executor; without an answer, or with an inconclusive one, it stays in flight,
+// because the pod may be gone.
 func TestClientByAnswer(t *testing.T) {
 	retryAfter := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "10")
@@ -334,8 +334,8 @@ func TestClientByAnswer(t *testing.T) {
 	}
 }
 
-// What admission control denies ends the move, with its words in the ledger, and
-// says nothing about the API server. A missing right does.
+// A denial by admission control ends the move, with its message in the ledger,
+// and says nothing about the API server. A missing right does.
 func TestClientRemembersDenials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code    int
@@ -402,8 +402,8 @@ func TestClientRemembersDenials(t *testing.T) {
 	}
 }
 
-// A webhook of one namespace that is down is asked once there, and the others
-// are relieved.
+// If a webhook of one namespace is down it is called only once, and the other
+// namespaces are relieved.
 func TestADeadWebhookHoldsUpItsNamespaceAlone(t *testing.T) {
 	a := newAPI(t)
 	a.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -435,7 +435,7 @@ func TestADeadWebhookHoldsUpItsNamespaceAlone(t *testing.T) {
 	}
 }
 
-// A webhook that answers "not now" for its namespace holds nobody else up.
+// A webhook that answers "not now" for its namespace holds up no other.
 func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 	a := newAPI(t, aPod("mine"), aPod("other"))
 	a.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -452,7 +452,7 @@ func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 	breaker := lenient
 	breaker.MaxRefusedPercent, breaker.Rest = 50, 5*time.Minute
 	gate.evictor.config.Settings.Safeguards = safeguards.New(safeguards.Config{Breaker: breaker})
-	for range 10 { // a cycle asks again each second, for half a minute
+	for range 10 { // a cycle asks again every second, for half a minute
 		if err := planned(t, gate, moveOf("mine")); err == nil {
 			t.Fatal("evicted against the webhook's word")
 		}
@@ -464,7 +464,7 @@ func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 	}
 }
 
-// A move that cannot be stored is not made, whoever asks for it.
+// A move that cannot be stored is not made, whoever requests it.
 func TestAMoveThatIsNotStoredIsNotMade(t *testing.T) {
 	a := newAPI(t, aPod("web-1"), aPod("web-2"))
 	gate := newGate(t, a, func(c *ClientConfig) {
@@ -477,7 +477,7 @@ func TestAMoveThatIsNotStoredIsNotMade(t *testing.T) {
 	}
 }
 
-// A call that takes longer than its timeout is a lost answer.
+// A call that exceeds its timeout counts as a lost answer.
 func TestClientTimeout(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	release := make(chan struct{})
@@ -493,8 +493,8 @@ func TestClientTimeout(t *testing.T) {
 	}
 }
 
-// An eviction whose answer got lost counts and is told like any other if the pod
-// is seen to leave, and else fails and is not told.
+// An eviction whose answer got lost is counted and reported like any other if
+// the pod is seen to leave; otherwise it fails and is not reported.
 func TestLostAnswersAreTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*api)
@@ -524,8 +524,8 @@ func TestLostAnswersAreTold(t *testing.T) {
 	}
 }
 
-// A dry run reads, remembers what it would have evicted, and asks for nothing
-// that changes anything.
+// A dry run reads, remembers what it would have evicted, and requests no
+// changes.
 func TestClientDryRun(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, dryRun, func(c *ClientConfig) {
@@ -549,8 +549,8 @@ func TestClientDryRun(t *testing.T) {
 	}
 }
 
-// Evictions of upstream plugins are recorded without a destination and go the
-// same way.
+// Evictions of upstream plugins are recorded without a destination and
+// otherwise treated in the same way.
 func TestClientTakesUpstreamEvictions(t *testing.T) {
 	ready := v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue}
 	a := newAPI(t, aPod("web-1", func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{ready} }))
@@ -606,8 +606,8 @@ func dyingFor(seconds int64) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// Whatever grace period a pod asks for, the ledger with its move can be read:
-// an unreadable one stops evicting.
+// Whatever a pod's grace period, the ledger with its move can be read: an
+// unreadable one stops evictions.
 func TestNoGracePeriodMakesTheLedgerUnreadable(t *testing.T) {
 	gate := newGate(t, newAPI(t))
 	for name, seconds := range map[string]int64{"week": 7 * 24 * 3600, "ages": math.MaxInt64, "negative": -1} {

@@ -15,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Each run of a CronJob is a new process. What holds evictions back must hold in
-// the next run as well, and end when it is over, by objects and the stored ledger
-// alone.
+// Each run of a CronJob is a new process. What holds back evictions must also
+// do so in the next run, and end in time, based only on objects and the stored
+// ledger.
 func TestHoldsOutliveAProcess(t *testing.T) {
 	const minute = time.Minute
 	// moved is a move of ns/rs-1, or of another owner, that landed some time ago.
@@ -45,7 +45,8 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 		MaxPending: 3, PendingAfter: minute, MaxUnready: 3, UnreadyAfter: minute, Rest: 5 * minute, MaxNotReadyPercent: 100, MaxRefusedPercent: 50, MaxErrors: 5,
 		MaxDrainingPercent: 10, MaxUnschedulablePercent: 2, StandBack: 30 * minute,
 	}
-	// calls are eviction calls that ended alike, of one owner in each namespace.
+	// calls are eviction calls with the same result, of one owner in each
+	// namespace.
 	calls := func(result ledger.Call, namespaces ...string) func(ago time.Duration) []ledger.Call {
 		return func(ago time.Duration) (all []ledger.Call) {
 			for i, namespace := range namespaces {
@@ -165,8 +166,8 @@ func several(n int, move func(n int) ledger.Move) []ledger.Move {
 	return moves
 }
 
-// An owner states when its specification was last changed, for the next run: by a
-// scaling, or by an undo that wants more pods of an old ReplicaSet.
+// An owner's objects show when its specification was last changed, for the next
+// run: by a scaling, or by an undo that wants more pods of an old ReplicaSet.
 func TestScalingOutlivesAProcess(t *testing.T) {
 	changed := func(object metav1.Object, ago time.Duration) {
 		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: noon.Add(-ago)}}})
@@ -186,8 +187,9 @@ func TestScalingOutlivesAProcess(t *testing.T) {
 	}
 }
 
-// The controller of Deployments writes to a ReplicaSet whenever somebody annotates
-// its Deployment. That is no scaling, which a process that lasts sees by itself.
+// The controller of Deployments writes to a ReplicaSet whenever somebody
+// annotates its Deployment. That is not a scaling; a long-running process sees
+// this by itself.
 func TestAnnotationsAreNoScaling(t *testing.T) {
 	pod := ownedBy("ReplicaSet", "rs-1")
 	e := newEstate(t, pod)

@@ -262,7 +262,7 @@ func TestExecutor(t *testing.T) {
 		"a probe whose owner wants no replacement is followed by another": {
 			play: func(p *play) {
 				p.steered(ledger.Steered)
-				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: it is the one instead of a that proves b
+				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: b is proven by the replacement of a
 				p.after(900*time.Millisecond, func() { p.ledger.CancelOwner("ns", "rs-1", 1, time.Now()) })
 			},
 			moves:   []string{"a", "b", "c"},
@@ -357,8 +357,8 @@ func TestExecutor(t *testing.T) {
 	}
 }
 
-// A probe that terminates for long holds its cycle up, and with it all others,
-// no longer than any other move would, even if it is the only one.
+// A probe that terminates slowly holds up its cycle, and with it all others, no
+// longer than any other move would, even if it is the only one.
 func TestAProbeIsWaitedForUntilTheDeadline(t *testing.T) {
 	for _, moves := range [][]string{{"a"}, {"a", "b"}} {
 		playing(t, func(t *testing.T, p *play) {
@@ -374,7 +374,7 @@ func TestAProbeIsWaitedForUntilTheDeadline(t *testing.T) {
 }
 
 // An owner never has more pods on the move than its limit, however long
-// replacements take to land and to get ready.
+// replacements take to land and become ready.
 func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		const atOnce = 3
@@ -412,8 +412,8 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 	})
 }
 
-// After a failed probe later cycles evict nothing until kube-scheduler is heard
-// of or half an hour has passed.
+// After a failed probe later cycles evict nothing until kube-scheduler asks or
+// half an hour has passed.
 func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(ledger.NotSteered)
@@ -446,7 +446,7 @@ func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 	})
 }
 
-// A cycle that is told to stop leaves the rest at once.
+// A cycle that is told to stop leaves out the rest at once.
 func TestExecutorStops(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.budget("web", 0, "1")
@@ -462,8 +462,8 @@ func TestExecutorStops(t *testing.T) {
 }
 
 // A dry run waits for no replacement, because none will come, and still counts
-// as progress. A cycle lasts as long as it may and a probe is waited for as
-// long as it may, whatever the API server's clock does.
+// as progress. The duration of a cycle and the wait for a probe do not depend
+// on adjustments of the API server's clock.
 func TestExecutorWhileTheClockIsSet(t *testing.T) {
 	cases := map[string]struct {
 		by    time.Duration
@@ -527,8 +527,8 @@ func TestExecutorDryRun(t *testing.T) {
 	})
 }
 
-// A dry run records no moves, so it cancels none: one in flight of the same pod
-// belongs to another process.
+// A dry run records no moves, so it cancels none: one in flight for the same
+// pod belongs to another process.
 func TestDryRunCancelsNoMove(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.config.dryRun = true
@@ -544,7 +544,7 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 	})
 }
 
-// What was prepared for a move that is not made, or not yet, is taken back.
+// What was prepared for a move that is not made, or not yet, is undone.
 func TestUnmadeMovesAreNotSteered(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(ledger.Unproven)
@@ -560,7 +560,7 @@ func TestUnmadeMovesAreNotSteered(t *testing.T) {
 	})
 }
 
-// A cycle that is told to stop takes back what it prepared all the same.
+// A cycle that is told to stop also undoes its preparations.
 func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(ledger.Unproven)
@@ -577,8 +577,8 @@ func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 }
 
 // The results of a cycle are stored although the API server takes four seconds
-// each to read and to write the ledger, and a cycle ends all the same if it does
-// not answer at all.
+// each to read and to write the ledger, and a cycle ends even if it does not
+// respond at all.
 func TestResultsAreStoredSlowly(t *testing.T) {
 	for name, tc := range map[string]struct{ takes, want time.Duration }{
 		"slow": {takes: 8 * time.Second, want: 8 * time.Second},

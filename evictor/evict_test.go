@@ -22,9 +22,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// The limits of the DeschedulerPolicy hold for planned moves and the evictions of
-// upstream's plugins together. The plugins get the framework's errors, by which they
-// go on with other nodes or namespaces, or end.
+// The limits of the DeschedulerPolicy apply to planned moves and the evictions
+// of upstream's plugins together. The plugins get the framework's errors, after
+// which they continue with other nodes or namespaces, or end.
 func TestLimitsHoldForEverybodyTogether(t *testing.T) {
 	one := new(uint(1))
 	for name, tc := range map[string]struct {
@@ -76,7 +76,7 @@ func upstreamOf(t *testing.T, gate *gate) (evict func(name string) error) {
 	}
 }
 
-// A dry run keeps the limits as well, although it evicts nothing.
+// A dry run respects the limits as well, although it evicts nothing.
 func TestLimitsHoldInADryRun(t *testing.T) {
 	a := newAPI(t, aPod("web-1"), aPod("web-2"))
 	gate := newGate(t, a, dryRun)
@@ -128,8 +128,8 @@ func TestWhatIsNotAttemptedIsNotCounted(t *testing.T) {
 	}
 }
 
-// Just before the call the profile's filters are asked: what protects a pod may have
-// come since the plan was made.
+// Just before the call the profile's filters are asked: a pod may have become
+// protected since the plan was made.
 func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 	type filters struct{ passes, passesLate bool }
 	for name, tc := range map[string]struct {
@@ -156,7 +156,7 @@ func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 	}
 }
 
-// What protects a pod counts from the moment when the API server has it, even if the
+// A pod is protected from the moment when the API server knows it, even if the
 // watch does not show it yet.
 func TestThePodIsJudgedAsItWasReadAgain(t *testing.T) {
 	protected := aPod("web-1", func(p *v1.Pod) { p.Annotations = map[string]string{"evenkeel.io/evict": "false"} })
@@ -176,8 +176,8 @@ func TestThePodIsJudgedAsItWasReadAgain(t *testing.T) {
 	}
 }
 
-// A planned move asks the API server in the framework's words, under the name of its
-// profile and with the policy's grace period.
+// A planned move sends the framework's request to the API server, with the name
+// of its profile and the policy's grace period.
 func TestAPlannedMoveIsRequestedInTheFrameworksWords(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a)
@@ -219,8 +219,8 @@ func TestFailuresAreNotified(t *testing.T) {
 	}
 }
 
-// Each eviction has one Event. Of a planned move the client says why; of an upstream
-// plugin's the framework does.
+// Each eviction has one Event. For a planned move the client states the reason;
+// for an upstream plugin's eviction the framework does.
 func TestOneEventPerEviction(t *testing.T) {
 	recorder := events.NewFakeRecorder(3)
 	gate := newGate(t, newAPI(t, aPod("web-1"), aPod("web-2")), func(c *ClientConfig) { c.Events = recorder })

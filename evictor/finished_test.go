@@ -13,8 +13,8 @@ import (
 )
 
 // Plugins of the descheduler remove pods that have failed or succeeded. No
-// replacement is due for them, so none can be missing: not in any namespace, at
-// any time, and whatever kind of owner they had.
+// replacement is expected for them, so none can be missing: not in any
+// namespace, at any time, whatever their owner's kind was.
 func TestFinishedPodsNeedNoReplacement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		phase v1.PodPhase
@@ -79,8 +79,8 @@ func TestAPodThatHasEndedIsNotMoved(t *testing.T) {
 	}
 }
 
-// What admission control denies of a pod that has ended is not asked again at
-// once.
+// After a denial by admission control for an ended pod, it is not asked again
+// at once.
 func TestADenialOfAFinishedPodIsRemembered(t *testing.T) {
 	a := newAPI(t, aPod("web-1", func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }))
 	gate := newGate(t, a)

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Pods of another namespace that name an owner change nothing for its own pods,
-// neither by being few and asked about first nor by being many.
+// Pods of another namespace that name an owner do not affect the counts of its
+// own pods, neither by being few and checked first nor by being many.
 func TestForgedOwnersTallyNothing(t *testing.T) {
 	forged := func(name string) *v1.Pod {
 		pod := replica(types.UID(name))
@@ -44,7 +44,7 @@ func TestForgedOwnersTallyNothing(t *testing.T) {
 	}
 }
 
-// Whoever creates a pod or a ReplicaSet names its controller, at any length: it
+// Whoever creates a pod or a ReplicaSet can name a controller of any length: it
 // takes no room in the ledger, which holds everybody's moves.
 func TestLongOwnersFillNoLedger(t *testing.T) {
 	random, long := rand.NewChaCha8([32]byte{}), make([]byte, ledger.MaxEncodedBytes)

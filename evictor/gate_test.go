@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Of the checks of a phase the first one that refuses, or has the move wait, gives
-// the answer. Those of other phases, and later ones, are not asked.
+// Of a phase's checks the first one that refuses, or makes the move wait,
+// decides. Those of other phases, and later ones, are not asked.
 func TestTheFirstCheckOfThePhaseDecides(t *testing.T) {
 	asked := []string(nil)
 	says := func(name string, phases phase, a ruling) check {
@@ -50,7 +50,7 @@ func TestTheFirstCheckOfThePhaseDecides(t *testing.T) {
 	}
 }
 
-// What keeps a pod in which phases, and which reason is given where there are two.
+// What keeps a pod in which phases, and which reason is given if there are two.
 func TestWhatRefusesInEachPhase(t *testing.T) {
 	protect := func(p *play) { p.pods["a"].Annotations = map[string]string{"evenkeel.io/evict": "false"} }
 	full := func(p *play) { p.budget("web", 0, "1") }
@@ -104,8 +104,8 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 	}
 }
 
-// What keeps a pod of a hot node out of every plan, and which reason is given where
-// there are two: the one that says most.
+// What keeps a pod of a hot node out of every plan, and which reason is given
+// if there are two: the most informative one.
 func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 	type asked struct {
 		*strategies.Candidate
@@ -169,13 +169,13 @@ func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 	}
 }
 
-// recheck asks the checks of a move's usage and of the safeguards.
+// recheck runs the checks of a move's usage and of the safeguards.
 func (e *Evictor) recheck(move *Move) reasons.Reason {
 	q := question{e: e, at: recheckPhase, move: move}
 	return q.ask(context.Background(), between("the usage of both nodes is known", "the safeguards allow the eviction")).reason
 }
 
-// Allow asks what is asked before a call, except what needs the API server.
+// Allow runs the checks before a call, except those that need the API server.
 func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
 	q := question{e: e, at: callPhase, cycle: &Cycle{}, profile: anyProfile, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
 	if intent.To == "" || q.pod == nil {

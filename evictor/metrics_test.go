@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Evictions are counted by namespace, plugin and result; by result alone under
-// the name that they had before.
+// Evictions are counted by namespace, plugin and result; under their earlier
+// name only by result.
 func TestEvictionsAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	gate := newGate(t, newAPI(t, aPod("web-1")))
@@ -41,8 +41,8 @@ evenkeel_pod_evictions_total{namespace="ns",result="success",strategy="RemoveDup
 	}
 }
 
-// What holds evictions up, and what is left of the hour, is known without asking
-// as a cycle does.
+// What holds up evictions, and how much of the hour is left, is known without
+// asking as a cycle does.
 func TestStanding(t *testing.T) {
 	gate := newGate(t, newAPI(t, aPod("web-1")))
 	e := gate.evictor

@@ -28,8 +28,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// script is what a test says of the world that a cycle is made in; what it does
-// not say is as good as it can be.
+// script describes the world of a cycle; whatever it leaves out is at its best.
 type script struct {
 	pod      func(namespace, name string) *v1.Pod
 	replicas func(*v1.Pod) int
@@ -39,8 +38,8 @@ type script struct {
 	unavailable func() int
 	others      func() []*v1.Pod
 	quotas      func() []*v1.ResourceQuota
-	// change alters a planned move, cooled reports whether the hot node is not
-	// any more.
+	// change alters a planned move; cooled reports whether the hot node no longer
+	// is hot.
 	change  func(*Move)
 	cooled  func() bool
 	steered func(*ledger.Move) ledger.Proof
@@ -56,10 +55,10 @@ type script struct {
 	leads     func() error
 	commit    func(context.Context) error
 	dryRun    bool
-	// lingers: evicted pods go on terminating, for as long as grace is.
+	// lingers: evicted pods keep terminating, for as long as grace is.
 	lingers bool
 	grace   time.Duration
-	// lost: replacements are known by the pods that there are.
+	// lost: replacements are recognized among the existing pods.
 	lost bool
 
 	interval, deadline, probeTimeout time.Duration
@@ -77,7 +76,7 @@ type play struct {
 	config        script
 	pods          map[string]*v1.Pod // by name
 	budgets       cache.Indexer
-	answers       map[string][]error // by pod: what the next evictions are answered; nil succeeds
+	answers       map[string][]error // by pod: the answers to the next evictions; nil succeeds
 	evicted       []string           // "pod@seconds"
 	unschedulable atomic.Int64
 	unready       sync.Map // UIDs of replacements that are not ready
@@ -97,7 +96,7 @@ type play struct {
 	evict func(*v1.Pod, *Move) error
 }
 
-// playClient is a Client whose eviction calls are played.
+// playClient is a Client whose eviction calls are scripted.
 type playClient struct {
 	*Client
 	play *play
@@ -147,7 +146,7 @@ func byNamespace() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
-// evictor makes the Evictor that the script is played with.
+// evictor returns the Evictor for the script.
 func (p *play) evictor() *Evictor {
 	p.t.Helper()
 	client, err := NewClient(ClientConfig{
@@ -185,7 +184,7 @@ func (p *play) Local() time.Time { return time.Now() }
 
 func (p *play) Ledger() *ledger.Ledger { return p.ledger }
 
-// Latest shows a node that is hot, one that is not, and one that is cool.
+// Latest shows a hot node, one that is not, and one that is cool.
 func (p *play) Latest() *observer.Observation {
 	if p.config.cooled != nil && p.config.cooled() {
 		return seen(p.t, 5000)
@@ -195,7 +194,7 @@ func (p *play) Latest() *observer.Observation {
 
 func (p *play) Pod(namespace, name string) *v1.Pod { return p.config.pod(namespace, name) }
 
-// Siblings lists the pod and as many others that are ready as its owner has.
+// Siblings lists the pod and its owner's other ready pods.
 func (p *play) Siblings(pod *v1.Pod) []*v1.Pod {
 	others := p.config.replicas(pod) - 1
 	if p.config.unavailable != nil {
@@ -343,7 +342,7 @@ func (p *play) Asked(context.Context) int64 {
 	return p.config.asked()
 }
 
-// from changes what is known of the owner from a time on.
+// from changes the owner from a time on.
 func (p *play) from(at time.Duration, change func(*owners.Owner)) func(*owners.Owner) {
 	return func(o *owners.Owner) {
 		if time.Since(p.start) >= at {
@@ -358,8 +357,8 @@ func requesting(cpu string) func(*v1.Pod) {
 	}
 }
 
-// steered makes the Executor probe and answers its question with these in turn,
-// then with the last.
+// steered makes the Executor probe and returns these answers in turn, then the
+// last one.
 func (p *play) steered(answers ...ledger.Proof) {
 	p.config.steered = func(move *ledger.Move) ledger.Proof {
 		if p.notAsked == move.Asked {
@@ -452,8 +451,8 @@ func (p *play) land(name, to string) {
 	})
 }
 
-// run makes the moves of pods and returns what became of them, in the order in
-// which it was decided.
+// run makes the moves of pods and returns their results, in the order in which
+// they were decided.
 func (p *play) run(names ...string) []string {
 	p.t.Helper()
 	got := p.runWith(p.evictor(), names...)

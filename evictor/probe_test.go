@@ -13,9 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A probe is waited for as long as the cycle says, not as long as a tenant asks
-// for. One whose pod still terminates holds back its own namespace, and the next
-// namespace has the probe.
+// A probe is waited for as long as the cycle says, not as long as a tenant
+// wants. One whose pod is still terminating holds back its own namespace, and
+// the next namespace gets the probe.
 func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 	const day, minute, moment = 86400, 60, 5
 	for name, tc := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
-// Everything that a move rests on is asked again just before its call, by what
-// is known then.
+// Everything that a move depends on is checked again just before its call, with
+// current data.
 func TestMovesAreCheckedAgain(t *testing.T) {
 	for name, tc := range map[string]scene{
 		"other pods of the owner that get unready while moves wait hold them up": {
@@ -138,7 +138,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 	}
 }
 
-// podQuota is a ResourceQuota of so many pods, of which so many are used.
+// podQuota is a ResourceQuota for this many pods, of which so many are used.
 func podQuota(hard, used int64) func() []*v1.ResourceQuota {
 	return func() []*v1.ResourceQuota {
 		q := &v1.ResourceQuota{}

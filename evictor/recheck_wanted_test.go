@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// A pod that has to stay counts for nothing that is wanted: neither in the plan nor in
-// the recheck of its moves.
+// A pod that must stay does not count towards demand: neither in the plan nor
+// in the recheck of its moves.
 func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest, pods := seen(t, 10_000), []strategies.Pod(nil)
@@ -37,7 +37,8 @@ func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 	})
 }
 
-// A pod is moved ahead of time in a quiet hour: not once it has become busy since the plan.
+// A pod is moved ahead of time in a quiet hour: not if it has become busy since
+// the plan.
 func TestAMoveAheadWaitsForAQuietHour(t *testing.T) {
 	for _, tt := range []struct {
 		uses int64
@@ -63,7 +64,8 @@ func TestAMoveAheadWaitsForAQuietHour(t *testing.T) {
 	}
 }
 
-// A pod has become busy since the plan: its destination has to take what it uses by now.
+// If a pod has become busy since the plan, its destination must have room for
+// its present usage.
 func TestAMoveIsLandedByWhatThePodUsesByNow(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest := seen(t, 10_000)
@@ -79,8 +81,9 @@ func TestAMoveIsLandedByWhatThePodUsesByNow(t *testing.T) {
 	})
 }
 
-// A move off a full node goes up to the ceiling that it was planned with, beyond the
-// destination's own, and is made only as long as its source is full.
+// A move off a full node may use the ceiling that it was planned with, which
+// exceeds the destination's own, and is made only as long as its source is
+// full.
 func TestAMoveOffAFullNodeKeepsToItsCeiling(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source  int64

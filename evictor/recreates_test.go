@@ -31,8 +31,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// web-20 of an ordered StatefulSet stays while web-5 is down: nobody would create
-// it again. The recheck just before the eviction says so, too.
+// web-20 of an ordered StatefulSet stays while web-5 is down: it would not be
+// recreated. The recheck just before the eviction says so, too.
 func TestAnOrderedStatefulSetWithALowerPodDown(t *testing.T) {
 	for policy, want := range map[appsv1.PodManagementPolicyType]reasons.Reason{
 		appsv1.OrderedReadyPodManagement: reasons.OwnerCreatesInOrder, appsv1.ParallelPodManagement: "",
@@ -125,7 +125,7 @@ func TestABudgetOfPodsThatAreNotAvailableYet(t *testing.T) {
 }
 
 // A Deployment with maxSurge 100%, and a blue-green Rollout, have two full
-// ReplicaSets in the middle: each has as many pods as all are to have.
+// ReplicaSets in the middle: each has the full number of pods.
 func TestTwoReplicaSetsOfOneController(t *testing.T) {
 	of := func(name string, wants int32, namespace, controller string) *appsv1.ReplicaSet {
 		return replicaSet(wants, func(rs *appsv1.ReplicaSet) {
@@ -158,8 +158,9 @@ func TestTwoReplicaSetsOfOneController(t *testing.T) {
 	}
 }
 
-// A kind is its group and its name. Kruise's StatefulSet is not looked for among
-// those of Kubernetes, and moves if the policy says that it recreates its pods.
+// A kind is its group and its name. Kruise's StatefulSet is not looked up among
+// those of Kubernetes, and may be moved if the policy says that it recreates
+// its pods.
 func TestKindsOfTheSameName(t *testing.T) {
 	owned := func(apiVersion, kind string) func(*v1.Pod) {
 		return func(pod *v1.Pod) {
@@ -196,7 +197,7 @@ func inJob(pod *v1.Pod) {
 }
 
 // A Job is watched if its pods may be moved, and so is the CronJob that creates
-// it: both have a say.
+// it: both are checked.
 func TestJobsAreAsked(t *testing.T) {
 	job := func(change ...func(*batchv1.Job)) *batchv1.Job {
 		job := &batchv1.Job{
@@ -295,8 +296,9 @@ func inKruise(kind string) func(*v1.Pod) {
 	}
 }
 
-// Custom controllers that are scaled, or end a rollout, are left alone for a while
-// as others are, and what a smaller one no longer wants is not waited for.
+// Custom controllers that are scaled, or finish a rollout, are left alone for a
+// while like others, and pods that a smaller one no longer wants are not waited
+// for.
 func TestCustomControllersChange(t *testing.T) {
 	wanting := func(n int64) func(spec, status map[string]any) {
 		return func(spec, status map[string]any) { spec["replicas"], status["replicas"] = n, n }
@@ -377,7 +379,7 @@ func (e *estate) seen(object *unstructured.Unstructured, pod *v1.Pod) bool {
 	return owner.Replicas == want.Replicas && owner.RollingOut == want.RollingOut && owner.Sparse == want.Sparse
 }
 
-// What changed before this process began is stated by the object.
+// Changes before this process began are visible in the object.
 func TestCustomControllersThatHaveJustChanged(t *testing.T) {
 	for ago, want := range map[time.Duration]reasons.Reason{time.Minute: reasons.OwnerJustScaled, time.Hour: ""} {
 		object := kruise("CloneSet")
@@ -438,8 +440,9 @@ func TestQuotasOfOwnersThatWait(t *testing.T) {
 	}
 }
 
-// The Job controller waits before it creates the next pod, up to ten minutes. As
-// long the move is in flight, and whatever steers the replacement lasts.
+// The Job controller waits before it creates the next pod, up to ten minutes.
+// The move is in flight for that long, and so is whatever steers the
+// replacement.
 func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
 	for failed, want := range map[int32]time.Duration{0: 10 * time.Second, 3: 80 * time.Second, 6: 10 * time.Minute} {
 		job := &batchv1.Job{
@@ -472,8 +475,8 @@ func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
 	}
 }
 
-// A move remembers that its pod was not ready or crashed, because its replacement
-// may be so without any harm by the move.
+// A move remembers that its pod was not ready or crashed, because then its
+// replacement may be in the same state without the move being the cause.
 func TestMovesOfUnreadyPodsAreKnown(t *testing.T) {
 	crashing := func(restarts int32, since time.Duration) func(*v1.Pod) {
 		return func(p *v1.Pod) {
@@ -507,8 +510,8 @@ func TestMovesOfUnreadyPodsAreKnown(t *testing.T) {
 	}
 }
 
-// Annotations on a controller that is a custom resource count as on any other. Of
-// one that may not be listed nobody knows them, so its pods stay.
+// Annotations on a controller that is a custom resource count like on any
+// other. If it may not be listed they are unknown, so its pods stay.
 func TestCustomControllersAreAsked(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "CloneSet"}
 	cloneSet := func(uid string, annotations map[string]any) *unstructured.Unstructured {
@@ -557,9 +560,9 @@ func TestCustomControllersAreAsked(t *testing.T) {
 	}
 }
 
-// OpenShift copies no annotations of a DeploymentConfig to its ReplicationControllers.
-// Those of any controller above one of Kubernetes' own count where the policy names its
-// kind, and where that may not be listed nobody knows them.
+// OpenShift copies no annotations of a DeploymentConfig to its
+// ReplicationControllers. Those of a controller above a built-in one count if
+// the policy names its kind, and if that may not be listed they are unknown.
 func TestControllersAboveAreAsked(t *testing.T) {
 	above := func(uid string, annotations map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

@@ -19,8 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// replica is a ready pod of the ReplicaSet rs-1, or of what a change makes of
-// it.
+// replica is a ready pod of the ReplicaSet rs-1, with changes.
 func replica(uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
 	pod := ownedBy("ReplicaSet", "rs-1")
 	pod.UID, pod.Name = uid, string(uid)
@@ -81,8 +80,8 @@ func replicas(n int, change ...func(*v1.Pod)) (pods []*v1.Pod) {
 	return pods
 }
 
-// Pods that are unready, pending, terminating or about to be evicted by
-// somebody count against what may be unavailable, whoever caused it.
+// Pods that are unready, pending, terminating or about to be evicted count as
+// unavailable, whoever caused it.
 func TestUnhealthySiblings(t *testing.T) {
 	budgetWith := func(allowed int32) *policyv1.PodDisruptionBudget {
 		return budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 10, DesiredHealthy: 5, DisruptionsAllowed: allowed})
@@ -148,9 +147,9 @@ func TestUnhealthySiblings(t *testing.T) {
 	}
 }
 
-// Just before its eviction a planned move's pod is held against the other pods
-// of its owner: the last ready one stays. Evictions of upstream's plugins,
-// which plan no destination, are not held against them.
+// Just before its eviction the pod of a planned move is compared with the other
+// pods of its owner: the last ready one stays. That does not apply to evictions
+// of upstream's plugins, which plan no destination.
 func TestTheLastReadyPodStays(t *testing.T) {
 	elsewhere := func(pod *v1.Pod) { pod.Namespace = "other" }
 	ofAnother := func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "rs-2" }
@@ -213,8 +212,8 @@ func TestForgedOwnersAreNotCounted(t *testing.T) {
 	}
 }
 
-// A pod that was evicted is not available, whatever the watch says of it, and a
-// replacement that is ready takes its place.
+// An evicted pod is not available, whatever the watch says, and a ready
+// replacement takes its place.
 func TestWhatIsEvictedIsNotAvailable(t *testing.T) {
 	e := newEstate(t, append(replicas(2), replica("a"))...)
 	e.add(t, replicaSet(3))

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// atMost lets so many pods of each owner and of each namespace be moved.
+// atMost lets this many pods of each owner and of each namespace be moved.
 func atMost(ofOwners, ofNamespaces int) func(*cluster.Pod, int, int) (reasons.Reason, string) {
 	return func(_ *cluster.Pod, owners, namespaces int) (reasons.Reason, string) {
 		switch {
@@ -33,7 +33,8 @@ func owned(n Node, of map[string]Owner) Node {
 	return n
 }
 
-// A plan has no moves that the hour of their owner or namespace would refuse.
+// A plan contains no moves that the hourly limit of their owner or namespace
+// would refuse.
 func TestPlanKeepsTheHour(t *testing.T) {
 	of := map[string]Owner{"a": {"one", "rs-a"}, "b": {"one", "rs-b"}, "c": {"two", "rs-c"}}
 	mixed := func(name string, first, second string) Node {

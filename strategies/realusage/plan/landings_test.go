@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Each node says the first of the planner's reasons that holds, and the pod's
-// own node says nothing.
+// Each node gets the first of the planner's reasons that applies, and the pod's
+// own node none.
 func TestLandings(t *testing.T) {
 	asked := strategies.Pod{Pod: &cluster.Pod{UID: "u", Namespace: "ns", Name: "web", Node: "b"}, Usage: cluster.Amounts{100, 50}}
 	warm := cool("warm", cluster.Amounts{500, 0})
@@ -42,7 +42,7 @@ func TestLandings(t *testing.T) {
 	}
 }
 
-// A pod that would be moved as the only one has a landing that says so, and the
+// A pod that would be moved on its own has a landing that says so, and the
 // planner's destination is among them.
 func TestLandingsAgreeWithThePlan(t *testing.T) {
 	in := Input{

@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Pods of a tenant that must not be moved, and that alone are above the evict
-// line of 65 %, do not keep their neighbours in the heat: these are moved if that
-// takes off half of what is above the line, and if it lasts.
+// Pods of a tenant that must not be moved, and that alone exceed the evict line
+// of 65 %, do not leave their neighbours on a hot node: these are moved if that
+// removes half of the excess, and if it lasts.
 func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
 	tenant := func(used int64) strategies.Pod {
 		return pod("tenant", cluster.Amounts{used, 10}, refused(reasons.EvictionDeclined))
@@ -85,7 +85,7 @@ func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
 	}
 }
 
-// A node that moves can cool has the first choice of destinations, however hot
+// A node that moves can cool gets the first choice of destinations, however hot
 // the others are.
 func TestPinnedNodesComeLast(t *testing.T) {
 	in := Input{
@@ -102,9 +102,9 @@ func TestPinnedNodesComeLast(t *testing.T) {
 	}
 }
 
-// The same by memory, which does not come and go: that half of what is above the line
-// can leave is enough. CPU beside it is no reason for moves, because nobody can tell
-// whether it lasts.
+// The same for memory, which does not fluctuate: it is enough that half of the
+// excess can leave. CPU beside it is no reason for moves, because nobody can
+// tell whether it lasts.
 func TestNeighboursOfPinnedMemoryAreRelieved(t *testing.T) {
 	tenant := func(used cluster.Amounts) strategies.Pod {
 		return pod("tenant", used, refused(reasons.EvictionDeclined))

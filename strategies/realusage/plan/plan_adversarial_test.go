@@ -18,8 +18,8 @@ func everyLine(v float64) levels {
 	return levels{reject: p, evict: p}
 }
 
-// Nothing that a caller can hand in makes the planner panic, hang or move what
-// should not be moved.
+// No input from a caller makes the planner panic, hang or move what should not
+// be moved.
 func TestPlanAdversarial(t *testing.T) {
 	inf := math.Inf(1)
 	cases := map[string]struct {
@@ -100,8 +100,7 @@ func TestPlanAdversarial(t *testing.T) {
 	}
 }
 
-// Needs and ceilings come from outside as amounts; the planner goes by whatever
-// they are.
+// Needs and ceilings are given as amounts; the planner uses whatever they are.
 func TestPlanWithHostileAmounts(t *testing.T) {
 	most, least := cluster.Amounts{math.MaxInt64, math.MaxInt64}, cluster.Amounts{math.MinInt64, math.MinInt64}
 	needs := func(need cluster.Amounts) Node {
@@ -145,7 +144,7 @@ func each(n int, name, what string) []string {
 	return all
 }
 
-// A pod that is said to use less than nothing of what its node has enough of does not
+// A pod with negative usage of a resource that its node has enough of does not
 // stop the search for cheap pods.
 func TestPlanWithUsageBelowNothing(t *testing.T) {
 	h := hot("h", cluster.Amounts{500}, pod("a", cluster.Amounts{100, -50}, costing(9)), pod("b", cluster.Amounts{70, -50}, costing(4)), pod("c", cluster.Amounts{60, -50}, costing(4)), pod("d", cluster.Amounts{5, 300}, costing(9)))
@@ -155,8 +154,8 @@ func TestPlanWithUsageBelowNothing(t *testing.T) {
 	}
 }
 
-// The same pod listed twice is one pod: the Placement refuses the second move,
-// and the plan does not count on it.
+// The same pod listed twice counts once: the Placement refuses the second move,
+// and the plan does not rely on it.
 func TestPlanWithDuplicates(t *testing.T) {
 	h := hot("h", cluster.Amounts{550}, pod("p", cluster.Amounts{100}))
 	h.Pods = append(h.Pods, h.Pods[0])
@@ -167,8 +166,8 @@ func TestPlanWithDuplicates(t *testing.T) {
 	}
 }
 
-// A Placement that takes pods and then fails to move them leaves the plan
-// without moves, not half of one.
+// A Placement that accepts pods and then fails to move them leaves the plan
+// without moves, not with half of them.
 func TestPlanWithAPlacementThatFails(t *testing.T) {
 	in := Input{Nodes: shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}), Placement: failing{}}
 	if got := New(in); len(got.Moves) > 0 || got.Nodes[1].Reason != reasons.NoLanding {
@@ -180,8 +179,8 @@ type failing struct{ anywhere }
 
 func (failing) Move(*cluster.Pod, string) (func(), error) { return nil, fmt.Errorf("the pod is gone") }
 
-// FuzzPlan reads nodes and pods from bytes. Whatever they say, the plan is
-// sound and the same when it is made again.
+// FuzzPlan reads nodes and pods from bytes. Whatever they are, the plan is
+// sound, and a second one is the same.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{2, 3, 90, 40, 10, 30, 0, 20, 20, 1, 30, 10, 0, 10, 10})
 	f.Add([]byte{1, 1, 255, 255, 255, 255, 2, 0, 0, 0})

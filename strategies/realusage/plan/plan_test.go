@@ -307,8 +307,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A pod is not moved if it takes less off its node than the policy asks for, and is
-// small among the pods of the node as well: a node of small pods is cooled.
+// A pod is not moved if it removes less from its node than the policy requires,
+// and is also small among the pods of the node: a node of small pods is cooled.
 func TestSmallGainsAreNoMoves(t *testing.T) {
 	at := func(used int64) cluster.Amounts { return cluster.Amounts{used} }
 	for name, tc := range map[string]struct {
@@ -359,8 +359,8 @@ func TestSmallGainsAreNoMoves(t *testing.T) {
 	}
 }
 
-// Moves carry what source and destination are at before and after each, and the
-// report what they are at in the end.
+// Moves have the usage of source and destination before and after each, and the
+// report has it at the end.
 func TestPlanReports(t *testing.T) {
 	in := Input{
 		Nodes:     shipped().on([]Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{650, 20}, pods(2, "p", cluster.Amounts{60, 10})...)}),
@@ -388,8 +388,8 @@ func TestPlanReports(t *testing.T) {
 	}
 }
 
-// What a person is told about a pod without a landing names every cause with
-// its number of nodes.
+// What a person reads about a pod without a landing names every cause with its
+// number of nodes.
 func TestRefusalsAreSummedUp(t *testing.T) {
 	in := Input{
 		Nodes: shipped().on([]Node{
@@ -416,9 +416,9 @@ func TestIdleChangesNothing(t *testing.T) {
 	}
 }
 
-// What has to leave is told as amounts and by nothing else: a signal or
-// memory.available can make a node hot that is far under the lines of its
-// resources, and spare one that is over them.
+// What must leave is given only as amounts: a signal or memory.available can
+// make a node hot that is far below the lines of its resources, and spare one
+// that is above them.
 func TestPlanGoesByNeed(t *testing.T) {
 	cases := map[string]struct {
 		need cluster.Amounts
@@ -443,7 +443,7 @@ func TestPlanGoesByNeed(t *testing.T) {
 	}
 }
 
-// A destination takes as much as its own ceiling says: other windows,
+// A destination takes as much as its own ceiling allows: other windows,
 // memory.available and signals have lowered it.
 func TestPlanGoesByCeiling(t *testing.T) {
 	lowered := func(to cluster.Amounts) func(*Node) { return func(n *Node) { n.Ceiling = to } }

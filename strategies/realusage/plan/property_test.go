@@ -26,7 +26,7 @@ func (f forbidding) Fits(pod *cluster.Pod, node string) (bool, string) {
 
 func (f forbidding) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
 
-// shapes are ways in which the usages of a node's pods are spread.
+// shapes are distributions of usage among a node's pods.
 var shapes = [...]func(*rand.Rand) cluster.Amounts{
 	// anything
 	func(rng *rand.Rand) cluster.Amounts {

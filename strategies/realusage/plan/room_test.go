@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Whatever was landed and taken back, the destinations with room for a pod are
-// those that looking at each of them finds, in the same order.
+// Whatever was landed and undone, the destinations with room for a pod are
+// those that a check of each of them finds, in the same order.
 func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

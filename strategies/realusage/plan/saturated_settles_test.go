@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// demands is what pods ask of each node's 1000 milli-cores, by the pods' names, and the
-// weights by which a full node shares them.
+// demands is the demand of pods on each node's 1000 milli-cores, by pod name,
+// and the weights by which a full node shares them.
 type demands struct {
 	nodes []map[string]int64
 	known bool // what pods want and do not get is estimated, and right
@@ -26,7 +26,7 @@ type demands struct {
 	created map[string]time.Time // of pods that were moved
 }
 
-// crowded draws nodes that are asked for more CPU together than their lines allow.
+// crowded returns random nodes whose total demand for CPU exceeds their lines.
 func crowded(rng *rand.Rand) *demands {
 	nodes, sigma, perNode := 2+rng.IntN(5), rng.Float64()*1.5, 3+rng.IntN(30)
 	mean := 0.55 + 0.7*rng.Float64()
@@ -104,9 +104,9 @@ func (d *demands) input() Input {
 	return in
 }
 
-// While usage is steady, plans that are made one after the other come to an end. Each
-// serves no less than before it, and no pod returns within the time for which moves are
-// judged, although what pods want is not known in half of the clusters.
+// While usage is steady, successive plans come to an end. Each serves no less
+// than before it, and no pod returns within the time for which moves are
+// judged, although in half of the clusters the demand of pods is unknown.
 func TestReliefOfCrowdedNodesSettles(t *testing.T) {
 	const clusters, mostPlans, mostMoves = 150, 50, 3
 	rng := rand.New(rand.NewPCG(5, 6))

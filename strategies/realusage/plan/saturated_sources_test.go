@@ -15,7 +15,8 @@ import (
 // percentOfCPU is usage of CPU with some memory.
 func percentOfCPU(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 100} }
 
-// fullPlan returns the moves of a plan that minds how much hot time they save.
+// fullPlan returns the moves of a plan that considers how much hot time they
+// save.
 func fullPlan(in Input) (moves []string) {
 	shipped().on(in.Nodes)
 	in.MinHotMinutesSaved, in.MinGainPercent = 10, 0.5
@@ -25,8 +26,8 @@ func fullPlan(in Input) (moves []string) {
 	return moves
 }
 
-// A node that pods are moved off takes none in the same plan, and a full one takes none,
-// of its own least of all, even if some of what it uses is about to leave.
+// A node that pods are moved off gets none in the same plan, and neither does a
+// full one, least of all its own, even if some of its usage is about to leave.
 func TestSourcesTakeNoPods(t *testing.T) {
 	full := func() Node {
 		return saturating(hot("full", percentOfCPU(0), pods(5, "p", percentOfCPU(20), wanting(100))...))
@@ -103,7 +104,7 @@ func TestPeaksShowWhatANodeThatWasNotFullIsAskedFor(t *testing.T) {
 	}
 }
 
-// Of pods that cost the same, the one that takes off most leaves first.
+// Of pods that cost the same, the one that removes most leaves first.
 func TestLargestPodsLeaveAFullNode(t *testing.T) {
 	var all []strategies.Pod
 	for i := range 40 {

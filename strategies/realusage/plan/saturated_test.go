@@ -18,14 +18,15 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// saturating is a hot node that is asked for more CPU than it has.
+// saturating is a hot node whose demand for CPU exceeds its capacity.
 func saturating(n Node) Node {
 	n = overfull(n)
 	n.Full, n.ByCPU = true, true
 	return n
 }
 
-// stayingFull makes a node one that has been asked for more CPU than it has for hours.
+// stayingFull gives a node a demand for CPU that has exceeded its capacity for
+// hours.
 func stayingFull(n Node) Node {
 	n = saturating(n)
 	n.FullForHours = true
@@ -42,10 +43,10 @@ func overOther(n Node) Node {
 	return n
 }
 
-// beyondASignal makes a node one that is beyond the reject line of a signal.
+// beyondASignal puts a node above the reject line of a signal.
 func beyondASignal(n *Node) { n.Domain = "beyond" }
 
-// lined sets what the shipped lines make of the nodes.
+// lined applies the shipped lines to the nodes.
 func lined(nodes []Node) []Node {
 	shipped().on(nodes)
 	for i := range nodes {
@@ -56,13 +57,13 @@ func lined(nodes []Node) []Node {
 	return nodes
 }
 
-// Where the nodes are asked for more than keeps all of them at their evict lines, a full
-// node is relieved to one that is asked for less: never to one that would be about as
-// busy or nearly full, has no memory left, is closed or is not known.
+// If the demand does not let all nodes stay at their evict lines, a full node
+// is relieved by moves to one with less demand: never to one that would be
+// about as busy or nearly full, has no memory left, is closed or is unknown.
 func TestFullNodesAreComparedWithOthers(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 100} }
 	source := func(change ...func(*strategies.Pod)) Node {
-		return saturating(hot("full", at(0), pods(5, "p", at(20), append(change, wanting(100))...)...)) // asked for 150 %
+		return saturating(hot("full", at(0), pods(5, "p", at(20), append(change, wanting(100))...)...)) // a demand of 150 %
 	}
 	busy := hot("busy", at(96))
 	var spare []Node
@@ -127,7 +128,7 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 	}
 }
 
-// A node that the plan cools takes nothing off a full one in the same plan.
+// A node that the plan cools takes no pods of a full one in the same plan.
 func TestANodeThatPodsLeaveTakesNone(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 10} }
 	full := saturating(hot("full", at(0), pods(5, "p", at(20), wanting(100))...))
@@ -154,8 +155,8 @@ type wants struct {
 	created       time.Time
 }
 
-// shares returns what each pod gets: all of what it asks for or, on a full node, at most
-// a share by its request, as the kernel divides CPU.
+// shares returns what each pod gets: its whole demand or, on a full node, at
+// most a share by its request, as the kernel divides CPU.
 func shares(all []*wants, nodes int) map[*wants]int64 {
 	gets := map[*wants]int64{}
 	for node := range nodes {
@@ -178,11 +179,11 @@ func shares(all []*wants, nodes int) map[*wants]int64 {
 	return gets
 }
 
-// After its moves are made, a plan makes none back: whatever pods want and show, no pod
-// returns to a full node that it left within the time for which moves are judged. Later
-// hardly one does: where several left a node, and others want more than they show, it may
-// be the best place again. There is an end to it. A plan is made every five minutes, and
-// what replaces a pod is new.
+// After its moves are made, a plan makes none back: whatever pods want and
+// show, no pod returns to a full node that it left within the time for which
+// moves are judged. Later hardly one does: where several left a node, and
+// others want more than they show, it may be the best place again. It comes to
+// an end. A plan is made every five minutes, and what replaces a pod is new.
 func TestNoPodOfAFullNodeComesBack(t *testing.T) {
 	moves, later := 0, 0
 	for seed := range uint64(400) {
@@ -331,8 +332,9 @@ func TestNodesThatStayFullAreRelieved(t *testing.T) {
 	}
 }
 
-// Pods that were moved lately stay where they are while their node is full, so that none
-// goes on, or back, with each turn of the load. Others that are as young may leave it.
+// Recently moved pods stay where they are while their node is full, so that
+// none moves on, or back, with each change of the load. Others that are as
+// young may leave it.
 func TestMovedPodsStayOnFullNodes(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	full := stayingFull(hot("full", cluster.Amounts{}, pods(10, "p", cluster.Amounts{100, 1})...))

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Of pods that cover the need as well, what they use beside it decides: it has
-// to go where there is less of it.
+// Of pods that cover the need equally well, their usage of the other resource
+// decides: it must go where there is less of it.
 func TestPlanMindsOtherResources(t *testing.T) {
 	cases := map[string]struct {
 		memory cluster.Amounts // of the cool node and the hot one, what cannot be moved

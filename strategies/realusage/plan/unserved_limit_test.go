@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// That one node has reached the limit of moves of a node is no reason to spare
-// another the attempt with what is measured.
+// If one node has reached the limit of moves per node, the attempt based on
+// measured usage is still made for others.
 func TestLimitOfAnotherNodeLeavesTheMeasuredAttempt(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 0} }
 	in := Input{MaxPerNode: 1, Placement: anywhere{}, Nodes: shipped().on([]Node{

@@ -11,7 +11,7 @@ import (
 
 func wanting(more int64) func(*strategies.Pod) { return func(p *strategies.Pod) { p.Unserved = more } }
 
-// overfull is a hot node with the sum of what its pods want and do not get.
+// overfull is a hot node with the sum of its pods' unserved demand.
 func overfull(n Node) Node {
 	for i := range n.Pods {
 		n.Unserved += n.Pods[i].Unserved

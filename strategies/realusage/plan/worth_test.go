@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// was returns what is expected of a pod that used the one amount for a day and the
-// other for so many minutes since.
+// was returns the expected usage of a pod that used the one amount for a day
+// and the other for this many minutes since.
 func was(before, now int64, minutes uint32) forecast.Expected {
 	var t forecast.Trend
 	second := uint32(0)
@@ -27,7 +27,7 @@ func was(before, now int64, minutes uint32) forecast.Expected {
 	return t.Expect()
 }
 
-// asOf lets pods be expected to use what they were.
+// asOf sets the expected usage of pods to their past usage.
 func asOf(nodes []Node, expected map[string]forecast.Expected) []Node {
 	for i := range nodes {
 		n := &nodes[i]
@@ -88,7 +88,7 @@ func TestMovesHaveToBeWorthIt(t *testing.T) {
 	}
 }
 
-// Of pods that use as much now, the one goes that will do so later.
+// Of pods with the same usage now, the one that will keep it leaves first.
 func TestPodsWhoseUsageLastsGoFirst(t *testing.T) {
 	for _, lasts := range []string{"a", "b"} {
 		peaks := map[string]string{"a": "b", "b": "a"}[lasts]
@@ -105,7 +105,7 @@ func TestPodsWhoseUsageLastsGoFirst(t *testing.T) {
 	}
 }
 
-// A pod that costs more has to save more.
+// A pod that costs more must save more.
 func TestDisruptionHasAPrice(t *testing.T) {
 	plan := func(quarters int) strategies.Plan {
 		return New(Input{
@@ -123,8 +123,8 @@ func TestDisruptionHasAPrice(t *testing.T) {
 	}
 }
 
-// Small pods count by what they use, however many they are, but moves as at least their
-// dearest one.
+// Small pods count by their usage, however many they are, but together at least
+// as much as the most expensive one.
 func TestSmallPodsCountTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods     int
@@ -156,7 +156,8 @@ func TestSmallPodsCountTogether(t *testing.T) {
 	}
 }
 
-// Whether heat by memory, or by a signal, lasts cannot be told by the usage of CPU.
+// Whether heat by memory, or by a signal, lasts cannot be derived from the
+// usage of CPU.
 func TestOnlyHeatByCPUHasToLast(t *testing.T) {
 	nodes := shipped().on([]Node{
 		cool("node-1", cluster.Amounts{100, 100}),
@@ -168,8 +169,8 @@ func TestOnlyHeatByCPUHasToLast(t *testing.T) {
 	}
 }
 
-// What a move saves is a difference of the expected hot minutes of all nodes,
-// before the plan and after it.
+// A move saves the difference between the expected hot minutes of all nodes
+// before and after the plan.
 func TestSavedIsTheDifference(t *testing.T) {
 	nodes := asOf(shipped().on([]Node{
 		cool("node-1", cluster.Amounts{400, 100}),
