@@ -18,8 +18,9 @@ type Move struct {
 	State     string `json:"state"`
 	From      string `json:"from"`
 	// To is the planned destination, Node the node where it is booked or has landed.
-	To          string  `json:"to,omitempty"`
-	Node        string  `json:"node,omitempty"`
+	To   string `json:"to,omitempty"`
+	Node string `json:"node,omitempty"`
+	// Replacement is the replacement's UID in /status, and its name in explanations.
 	Replacement string  `json:"replacement,omitempty"`
 	Usage       Amounts `json:"usage"`
 	// Asked is true if kube-scheduler asked this process about the replacement.
@@ -58,11 +59,11 @@ type Outcome struct {
 	Healthy          bool `json:"healthy"`
 }
 
-// MoveOf returns a move of the ledger.
+// MoveOf returns a move of the ledger, as /status reports it.
 func MoveOf(m *ledger.Move) Move {
 	return Move{
 		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, State: string(m.State),
-		From: m.From, To: m.To, Node: m.Node, Replacement: m.ReplacementName, Usage: AmountsOf(m.Usage), Asked: m.Asked,
+		From: m.From, To: m.To, Node: m.Node, Replacement: m.Replacement, Usage: AmountsOf(m.Usage), Asked: m.Asked,
 	}
 }
 
@@ -71,6 +72,7 @@ func recordedMoveOf(m *ledger.Move) RecordedMove {
 		Move: MoveOf(m), CeilingMilliCores: m.CeilingMilliCores,
 		Recorded: moment(m.Recorded), Evicted: moment(m.Evicted), Ended: moment(m.Ended),
 	}
+	move.Replacement = m.ReplacementName
 	if o := m.Outcome; o != nil {
 		move.Outcome = &Outcome{
 			Helped: o.Helped(), Planned: o.Planned, SourceCooler: o.SourceCooler, DestinationUnder: o.DestinationUnder, Healthy: o.Healthy,

@@ -1,0 +1,19 @@
+package status
+
+import (
+	"testing"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// Explanations name a replacement, because people read them. Whatever follows pods by
+// /status needs the UID: a name may be used again.
+func TestReplacementsInReports(t *testing.T) {
+	m := ledger.Move{Replacement: "uid-2", ReplacementName: "web-2"}
+	if got := MoveOf(&m).Replacement; got != "uid-2" {
+		t.Errorf("/status has %q, want the UID", got)
+	}
+	if got := recordedMoveOf(&m).Replacement; got != "web-2" {
+		t.Errorf("explanations have %q, want the name", got)
+	}
+}
