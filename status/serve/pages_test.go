@@ -22,6 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/status/announce"
 	"github.com/evenkeel/evenkeel/status/live"
 )
@@ -168,5 +169,26 @@ func TestStrangersReadNoReports(t *testing.T) {
 	pages := Pages{Reports: reports, Metrics: http.NotFoundHandler()}
 	if _, fields := get(pages.Handler(t.Context()), "/status"); len(fields["moves"].([]any)) != 1 {
 		t.Errorf("reports have %v", fields)
+	}
+}
+
+// The reports' status names the replacement of a move by its UID, by which scripts
+// find the pod.
+func TestStatusNamesReplacementsByUID(t *testing.T) {
+	reports, now := reporting(t), time.Now()
+	moves := reports.Observer.Ledger()
+	moves.Record(now, ledger.Intent{
+		Namespace: "ns", Pod: "web-1", PodUID: "uid-1", Owner: cluster.Owner{UID: "rs-9", Kind: "ReplicaSet", Name: "web"}, From: "a", To: "b", TTL: time.Hour,
+	})
+	moves.Accepted("uid-1", now)
+	moves.Leaves("uid-1", now)
+	moves.Bound(ledger.Pod{UID: "uid-2", Namespace: "ns", Name: "web-2", OwnerUID: "rs-9", OwnerKind: "ReplicaSet"}, "b", now)
+	answer, err := reports.Status(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/status", nil))
+	is, ok := answer.(status.Status)
+	if err != nil || !ok {
+		t.Fatalf("%T, %v", answer, err)
+	}
+	if !slices.ContainsFunc(is.Moves, func(m status.Move) bool { return m.Namespace == "ns" && m.Replacement == "uid-2" }) {
+		t.Errorf("moves %+v, want one with the replacement's UID", is.Moves)
 	}
 }

@@ -70,7 +70,9 @@ func (p *Reports) Status(r *http.Request) (any, error) {
 	inFlight, ended := p.Observer.Ledger().Moves()
 	is.Ledger = p.ledgerReport(inFlight)
 	for _, move := range append(inFlight, ended...) {
-		is.Moves = append(is.Moves, status.MoveOf(&move))
+		reported := status.MoveOf(&move)
+		reported.Replacement = move.Replacement // here its UID, as ever: scripts look the pod up by it
+		is.Moves = append(is.Moves, reported)
 	}
 	return is, nil
 }
