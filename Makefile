@@ -26,7 +26,7 @@ RACE_PACKAGES := ./cluster/... ./evictor/... ./observe/observer/... ./observe/us
 RACE := $(if $(shell command -v gcc),-race)
 # Relative to test/cluster: what needs a cluster is left to test-e2e, and what
 # needs a browser that is not kept waiting to test-browser.
-NEEDS_CLUSTER := /test/cluster/(e2e.*|cmd/demo|cmd/throughput|browser)$$
+NEEDS_CLUSTER := /test/cluster/(e2e.*|cmd/demo|cmd/throughput|browser|rig)$$
 
 # What go test vets by itself, dependencies included, vet has vetted. Parallel tests
 # wait for usage or for the network more than for a processor.

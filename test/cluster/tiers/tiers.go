@@ -52,7 +52,7 @@ func (t Tier) Of(cases []Case) []Case {
 }
 
 // others are the packages outside e2e whose tests start clusters.
-var others = []string{"cmd/demo", "cmd/throughput"}
+var others = []string{"cmd/demo", "cmd/throughput", "rig"}
 
 // Cases finds the cases of the module in a folder, sorted by package and name.
 func Cases(module string) (all []Case, err error) {

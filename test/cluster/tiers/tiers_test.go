@@ -76,7 +76,7 @@ func TestCasesOfTheModule(t *testing.T) {
 	for _, c := range cases {
 		found[c.Package]++
 	}
-	for _, folder := range []string{"cmd/demo", "e2e", "e2e/admission", "e2e/rig"} {
+	for _, folder := range []string{"cmd/demo", "e2e", "e2e/admission", "rig"} {
 		if found[folder] == 0 {
 			t.Errorf("no case was found in %s", folder)
 		}
