@@ -2,6 +2,7 @@ package admission
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +26,23 @@ type world struct {
 	keys   *Keys
 	ledger *ledger.Ledger
 	now    time.Time
-	// deposed is why this process does not lead.
+	// deposed is why this process does not lead; mu guards it.
+	mu      sync.Mutex
 	deposed error
 }
 
-func (w *world) Leads() error { return w.deposed }
+func (w *world) Leads() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deposed
+}
+
+// depose has this process lead no more, or again.
+func (w *world) depose(why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deposed = why
+}
 
 func newWorld(objects ...runtime.Object) *world {
 	w := &world{now: start, ledger: ledger.New(ledger.Config{})}

@@ -319,7 +319,7 @@ func TestKeep(t *testing.T) {
 		w.keys.suspend(t.Context())
 		w.comes("StatefulSet", "set", "db-1", "again")
 		next := w.succeeded()
-		next.deposed = errors.New("it has not read the ledger yet")
+		next.depose(errors.New("it has not read the ledger yet"))
 		next.keys.now = clock
 		s := NewSteering(next.keys, (&apiServer{forbidden: "none"}).probe(next), true, clock)
 		keeping, cancel := context.WithCancel(t.Context())
@@ -329,11 +329,11 @@ func TestKeep(t *testing.T) {
 			s.Keep(keeping)
 		}()
 		t.Cleanup(func() { <-done })
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second) // between two looks
 		if _, left := w.targets(t)["shop/set/db-1"]; !left {
 			t.Error("a process that does not lead has cleared a key")
 		}
-		next.deposed = nil
+		next.depose(nil)
 		time.Sleep(keepPause + time.Second)
 		probe := keyID{probeNamespace, "probe"}
 		if err := next.keys.set(t.Context(), probe, "probe", to("n1", clock().Add(keyLasts))); err != nil {
@@ -355,7 +355,7 @@ func TestKeep(t *testing.T) {
 		if until := endOf(targetsOf(t, w), "set/db-0"); until.After(clock().Add(-5 * time.Second)) {
 			t.Errorf("stopped at %v, the key lasts until %v", clock(), until)
 		}
-		next.deposed = errors.New("another leads")
+		next.depose(errors.New("another leads"))
 	})
 }
 

@@ -168,8 +168,6 @@ const (
 // Keep renews the keys of moves in flight until the context ends, first those of
 // the process that led before, and clears all others.
 func (s *Steering) Keep(ctx context.Context) {
-	ticker := time.NewTicker(keepPause)
-	defer ticker.Stop()
 	for swept := (time.Time{}); ctx.Err() == nil; {
 		switch {
 		case s.keys.leader.Leads() != nil:
@@ -183,7 +181,7 @@ func (s *Steering) Keep(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-ticker.C:
+		case <-time.After(keepPause):
 		}
 	}
 }

@@ -93,7 +93,7 @@ func jobEvicts(f *stage.Fixture, args []string, want map[string]int) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		f.T.Errorf("evicted (-want +got):\n%s", diff)
 	}
-	for _, line := range []string{"Running without the Lease", "The ledger is kept in this process alone", "Converted a setting of a legacy policy"} {
+	for _, line := range []string{"Running without the Lease", "The ledger is kept in this process only", "Converted a setting of a legacy policy"} {
 		if !strings.Contains(result.Stderr, line) {
 			f.T.Errorf("the log does not say %q", line)
 		}
