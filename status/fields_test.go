@@ -45,8 +45,7 @@ func checkFields(t *testing.T, of reflect.Type, seen map[reflect.Type]bool) {
 // these names.
 func addFields(t *testing.T, of reflect.Type, where map[string]string, seen map[reflect.Type]bool) {
 	t.Helper()
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case field.Anonymous && name == "":
