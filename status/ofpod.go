@@ -144,7 +144,7 @@ func (f *Facts) judge(p *PodExplanation, record *cluster.Pod) {
 		p.Instead = f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })
 		detail = instead(p.Instead, f.waiting(func(m *strategies.Move) bool { return m.From == record.Node }))
 		if planned := f.Planned.Pod; planned != nil && planned.Disruption.Cost() != strategies.PlainQuarters {
-			detail += fmt.Sprintf("; this pod counts as %g", planned.Disruption.InPlainPods())
+			detail += "; this pod counts as " + planned.Disruption.InWords()
 		}
 	}
 	p.Reason, p.Detail = string(reason), detail

@@ -45,6 +45,12 @@ func TestPodSummary(t *testing.T) {
 			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
 				"shop/web-1 (900m cpu, 1024Mi memory), shop/web-2 (800m cpu, 1024Mi memory)). It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
 		},
+		"others suffice, and it was moved lately": {
+			asked: "web-3", candidate: true, after: func(f *Facts) { f.Planned.Pod.Disruption.Again = true },
+			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
+				"shop/web-1 (900m cpu, 1024Mi memory), shop/web-2 (800m cpu, 1024Mi memory); this pod counts as 4, because it was moved within a day). " +
+				"It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
+		},
 		"it waits for a later cycle": {
 			asked: "web-2", candidate: true, after: oneMove,
 			want: "shop/web-2 would not be moved (MoveLimit: the plan has as many moves as the policy allows for a cycle; it waits for a later one). " +

@@ -2,6 +2,7 @@ package strategies
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,16 +21,33 @@ type Disruption struct {
 	Quarters int
 	// Order decides between pods of equal cost: lower is moved first.
 	Order int64
+	// Again: a move has brought the pod to its node within a day.
+	Again bool
 }
 
 // PlainQuarters is the cost of a plain pod.
 const PlainQuarters = 4
 
-// Cost returns Quarters.
-func (d Disruption) Cost() int { return cmp.Or(d.Quarters, PlainQuarters) }
+// Cost returns Quarters, or costOfAgain times as much for a pod that would move again.
+func (d Disruption) Cost() int {
+	quarters := cmp.Or(d.Quarters, PlainQuarters)
+	if d.Again {
+		quarters *= costOfAgain
+	}
+	return quarters
+}
 
 // InPlainPods returns the cost, 1 being a plain pod.
 func (d Disruption) InPlainPods() float64 { return float64(d.Cost()) / PlainQuarters }
+
+// InWords returns the cost, and why if the pod was moved lately.
+func (d Disruption) InWords() string {
+	cost := fmt.Sprintf("%g", d.InPlainPods())
+	if d.Again {
+		cost += ", because it was moved within a day"
+	}
+	return cost
+}
 
 // Compare is negative if d disrupts less than the other.
 func (d Disruption) Compare(other Disruption) int {
@@ -87,6 +105,11 @@ const (
 	// crashes costs the same, because its replacement would crash, too.
 	costOfUnready = costOfSlowStart + costOfLongLiving + 1
 )
+
+// costOfAgain is how many times as much a pod costs that was moved within a day. Its
+// node was chosen for what could be foreseen, and few pods use so much that relief has
+// to come from the same one each time.
+const costOfAgain = 4
 
 const (
 	longLived = 24 * time.Hour

@@ -54,9 +54,10 @@ func bursting(tb testing.TB, generate string, series int, meanCPU float64, seeds
 }
 
 // Bursts at the same hour of each day are relieved ahead from the third day on.
-// BenchmarkBursts measures the effect and its cost.
+// BenchmarkBursts measures the effect and its cost. On a fifth of its nodes, one pod
+// that moves or stays decides the outcome.
 func TestDailyBurstsAreRelievedAhead(t *testing.T) {
-	daily := bursting(t, "daily-bursts", 200, 35, 1)
+	daily := bursting(t, "daily-bursts", 1000, 45, 1)
 	got, lasting, alone := daily["recurring"].HotPercent, daily["lasting"].HotPercent, daily["alone"].HotPercent
 	if got > alone/4 || got > lasting*2/3 {
 		t.Errorf("with relief ahead nodes are hot for %.3f%% of the time, without %.3f%%, alone %.3f%%; want at most two thirds, and a quarter", got, lasting, alone)

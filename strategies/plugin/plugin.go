@@ -176,6 +176,13 @@ func (p *Plugin) Profile() *strategies.Profile {
 	}
 }
 
+// disruption returns what moving a pod costs, given those that were moved within a day.
+func (p *Plugin) disruption(pod *v1.Pod, moved map[string]bool) strategies.Disruption {
+	d := p.deps.Half.Disruption(pod)
+	d.Again = moved[string(pod.UID)]
+	return d
+}
+
 // Balance makes a strategy a plugin that a profile may enable for balancing. The
 // framework never calls it: cycles give strategies their turns themselves.
 func (p *Plugin) Balance(context.Context, []*v1.Node) *frameworktypes.Status {

@@ -34,7 +34,7 @@ type Round struct {
 // Pods returns what looks up the pods of nodes. Several may be used at once, each by
 // one goroutine.
 func (r *Round) Pods() *Pods {
-	return &Pods{plugin: r.plugin, byUID: map[string]*v1.Pod{}, passing: map[template]bool{}, objects: map[*cluster.Pod]*v1.Pod{}}
+	return &Pods{plugin: r.plugin, moved: r.Observed.Moved, byUID: map[string]*v1.Pod{}, passing: map[template]bool{}, objects: map[*cluster.Pod]*v1.Pod{}}
 }
 
 // AskedObject returns the API object of Asked.
@@ -56,6 +56,7 @@ func (r *Round) Place(ctx context.Context, pods *Pods) (Placement, error) {
 // Pods looks up the pods of nodes.
 type Pods struct {
 	plugin *Plugin
+	moved  map[string]bool // strategies.Observed's
 	// byUID holds the API objects of the current node's pods.
 	byUID map[string]*v1.Pod
 	// objects holds the API objects of the pods that may be moved, for the
@@ -101,7 +102,7 @@ func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*clu
 		}
 		pod.Refused = g.refuse(&strategies.Candidate{Object: object, Record: record, Read: &read.Pods[j], Leaving: info.Node.Leaving})
 		if pod.Refused == "" {
-			pod.Disruption = g.plugin.deps.Half.Disruption(object)
+			pod.Disruption = g.plugin.disruption(object, g.moved)
 			g.objects[record] = object
 		}
 		pods = append(pods, pod)

@@ -110,7 +110,7 @@ func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strat
 	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern}
 	pod.Refused = p.deps.Half.Refuse(&strategies.Candidate{Object: object, Record: asked.Pod, Read: read}, p.Profile())
 	if pod.Refused == "" {
-		pod.Disruption = p.deps.Half.Disruption(object)
+		pod.Disruption = p.disruption(object, study.Made.Observed.Moved)
 	}
 	study.Protection = p.protection(ctx, pod.Refused, asked.Protection, object)
 	if reason, detail := p.deps.Half.Protection(object); reason == pod.Refused {

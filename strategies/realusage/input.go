@@ -29,7 +29,7 @@ func (a *Args) input(round *plugin.Round) (*plan.Input, *plugin.Pods, error) {
 	in := &plan.Input{
 		MaxMoves: options.MaxMoves, MinGainPercent: options.MinGainPercent,
 		MinHotMinutesSaved: options.MinHotTimeSaved.Minutes(), Recurs: options.Recurs, At: observed.View.At,
-		Unforeseen: options.Unforeseen, Beside: observed.Beside, Moved: observed.Moved,
+		Unforeseen: options.Unforeseen, Beside: observed.Beside,
 	}
 	if observed.MaxMoves > 0 && (in.MaxMoves == 0 || observed.MaxMoves < in.MaxMoves) {
 		in.MaxMoves = observed.MaxMoves

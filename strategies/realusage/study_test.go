@@ -173,6 +173,22 @@ func TestStudy(t *testing.T) {
 	}
 }
 
+// A pod that was moved within a day costs more, in a plan and in an explanation.
+func TestStudyOfMovedPods(t *testing.T) {
+	y := newYard(t)
+	first := y.study(t, 0, 2)
+	if first.Pod.Disruption.Again {
+		t.Errorf("no pod was moved: %+v", first.Pod.Disruption)
+	}
+	moved := first.Made.Plan.Moves[0].UID
+	y.observed.Moved = map[string]bool{moved: true}
+	for k, pod := range y.observed.View.Snapshot.Nodes[0].Pods {
+		if got := y.study(t, 0, k); got.Pod.Disruption.Again != (pod.UID == moved) || got.Made.Plan.Moves[0].UID == moved {
+			t.Errorf("%s: %+v, planned %s; %s was moved", pod.UID, got.Pod.Disruption, got.Made.Plan.Moves[0].UID, moved)
+		}
+	}
+}
+
 // A pod on a node that is not hot is judged as well.
 func TestStudyOfAPodElsewhere(t *testing.T) {
 	study := newYard(t).study(t, 1, 0)

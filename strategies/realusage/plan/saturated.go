@@ -156,7 +156,7 @@ func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
 // least is another one some hours later, so pods would go on, or back, with each turn.
 // A pod without a creation time is an old one.
 func (p *planner) hasStayed(pod *strategies.Pod) bool {
-	return !p.in.Moved[pod.UID] && (pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon)
+	return !pod.Disruption.Again && (pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon)
 }
 
 // perCost is how much CPU a move takes off a full node for what it disrupts.

@@ -340,7 +340,7 @@ func TestMovedPodsStayOnFullNodes(t *testing.T) {
 	full := stayingFull(hot("full", cluster.Amounts{}, pods(10, "p", cluster.Amounts{100, 1})...))
 	in := Input{
 		Nodes: lined([]Node{full, hot("a", cluster.Amounts{660, 100}), hot("b", cluster.Amounts{700, 100})}), Placement: &refusing{},
-		MinHotMinutesSaved: 10, At: now, Moved: map[string]bool{},
+		MinHotMinutesSaved: 10, At: now,
 	}
 	for k := range in.Nodes[0].Pods {
 		pod := &in.Nodes[0].Pods[k]
@@ -350,16 +350,17 @@ func TestMovedPodsStayOnFullNodes(t *testing.T) {
 	if len(plan.Moves) == 0 {
 		t.Fatal("no pod leaves the full node")
 	}
-	for _, m := range plan.Moves {
-		in.Moved[m.UID] = true
+	for k := range in.Nodes[0].Pods {
+		pod := &in.Nodes[0].Pods[k]
+		pod.Disruption.Again = slices.ContainsFunc(plan.Moves, func(m strategies.Move) bool { return m.UID == pod.UID })
 	}
 	for _, m := range New(in).Moves {
-		if in.Moved[m.UID] {
+		if m.Disruption.Again {
 			t.Errorf("%s is moved again", m.Name)
 		}
 	}
 	for k := range in.Nodes[0].Pods {
-		in.Moved[in.Nodes[0].Pods[k].UID] = true
+		in.Nodes[0].Pods[k].Disruption.Again = true
 	}
 	if again := New(in).Moves; len(again) != 0 {
 		t.Errorf("%d pods leave the full node, all of which were moved to it within a day", len(again))

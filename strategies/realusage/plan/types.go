@@ -180,8 +180,6 @@ type Input struct {
 	MaxMoves, MaxPerNode int
 	// Beside is strategies.Observed's.
 	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
-	// Moved is strategies.Observed's.
-	Moved map[string]bool
 	// MinGainPercent is what a move must take off its node, in percent of
 	// allocatable, in a resource the node is hot by, unless all of its pods are small.
 	MinGainPercent float64

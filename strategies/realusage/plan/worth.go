@@ -16,6 +16,8 @@ type worth struct {
 	// expected to be hot. saved is the same with every minute weighted by how far
 	// above its line a node is, asked the least that it has to be.
 	minutes, saved, asked float64
+	// again is how many of the pods were moved within a day, so that more is asked.
+	again int
 }
 
 // enough reports whether the moves are worth making.
@@ -23,9 +25,13 @@ func (w worth) enough() bool { return w.saved >= w.asked }
 
 // sentence says why moves are not worth making.
 func (w worth) sentence(moves int) string {
-	return fmt.Sprintf("%s would cool the node: they save %.0f hot minutes within %.0f hours, which count as %.0f for how far it is above its evict line; "+
+	sentence := fmt.Sprintf("%s would cool the node: they save %.0f hot minutes within %.0f hours, which count as %.0f for how far it is above its evict line; "+
 		"what they disrupt requires %.0f",
 		reasons.Count(moves, "move"), max(w.minutes, 0), forecast.Horizon.Hours(), max(w.saved, 0), w.asked)
+	if w.again > 0 {
+		sentence += fmt.Sprintf(", with %s moved within a day", reasons.Count(w.again, "pod"))
+	}
+	return sentence
 }
 
 // worth judges the moves off a node, and notes what each saves.
@@ -33,6 +39,9 @@ func (p *planner) worth(n *Node, landed []landing) worth {
 	w := worth{asked: p.in.MinHotMinutesSaved * asked(n, landed)}
 	w.minutes, w.saved = n.saves(p.in.Nodes, landed)
 	for i := range landed {
+		if landed[i].pod.Disruption.Again {
+			w.again++
+		}
 		landed[i].saves = w.minutes / float64(len(landed))
 	}
 	return w
