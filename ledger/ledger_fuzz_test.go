@@ -60,7 +60,7 @@ func play(b *books, rng *rand.Rand, second int) {
 // bounded number of moves, and no pod takes up two of them.
 func TestReservationsAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
-	for range 100 {
+	for range 300 {
 		b, second := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 10}), 0
 		for range 150 {
 			second += rng.IntN(20)

@@ -13,7 +13,10 @@ import (
 // For every random cluster and sequence of moves, undone moves and syncs, each
 // result equals that of the plugins over a snapshot built from scratch.
 func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
-	const clusters = 40
+	clusters := 150
+	if testing.Short() {
+		clusters = 20
+	}
 	o := newOracle(t)
 	for seed := range uint64(clusters) {
 		w := newRandomWalk(t, seed, o)

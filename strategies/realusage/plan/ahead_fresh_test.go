@@ -70,7 +70,7 @@ func TestPodsOfHotNodesDoNotPileUpOnAFreshNode(t *testing.T) {
 // strategies/realusage/input.go makes it, no Course is known while nothing recurs there.
 func TestAFreshNodeAndDaysThatRepeat(t *testing.T) {
 	worse, again, piles := 0, 0, 0
-	for seed := range uint64(15) {
+	for seed := range uint64(60) {
 		d, moved := newDays(rand.New(rand.NewPCG(seed, 7))), map[string]int{}
 		d.nodes++ // without pods
 		d.jobs = append(d.jobs, nil)

@@ -228,7 +228,7 @@ func cooledBy(in *Input, plan strategies.Plan) int {
 // The plan costs on average at most 1 % more than the exact optimum where it
 // cools as many nodes, and cools at least 99 of 100 nodes that can be cooled.
 func TestPlanIsCloseToTheOptimum(t *testing.T) {
-	const clusters = 1000
+	const clusters = 4000
 	for name, quarters := range map[string][]int{
 		"all pods cost the same":        {strategies.PlainQuarters},
 		"few cost more":                 {4, 4, 4, 4, 4, 8},
