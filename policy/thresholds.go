@@ -3,6 +3,7 @@ package policy
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,9 +56,32 @@ func Overlay(load *LoadPolicy, strategy Strategy) (Lines, error) {
 	changed := *load
 	changed.Lines = lines
 	if errs := validateLines(&changed, field.NewPath("lines")); len(errs) > 0 {
+		for i := range errs {
+			errs[i] = t.causeOf(errs[i])
+		}
 		return nil, namedErrors(of.Name, errs)
 	}
 	return lines, nil
+}
+
+// causeOf blames the threshold that makes a line break the rules, because the policy
+// need not contain that line.
+func (t *Thresholds) causeOf(err *field.Error) *field.Error {
+	for _, name := range []usage.Metric{usage.CPU, usage.Memory} {
+		line, found := strings.CutPrefix(err.Field, field.NewPath("lines").Key(string(name)).String())
+		if !found {
+			continue
+		}
+		low, hasLow := t.Low[v1.ResourceName(name)]
+		evict, hasEvict := t.Target[v1.ResourceName(name)]
+		switch detail := "with it, " + err.Error(); {
+		case hasLow && (line == ".low" || !hasEvict):
+			return field.Invalid(field.NewPath("thresholds").Key(string(name)), float64(low), detail)
+		case hasEvict:
+			return field.Invalid(field.NewPath("targetThresholds").Key(string(name)), float64(evict), detail)
+		}
+	}
+	return err
 }
 
 // judged reports thresholds for resources that the LoadPolicy has no lines for.

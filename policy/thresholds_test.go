@@ -53,17 +53,17 @@ func TestOverlayOfThresholds(t *testing.T) {
 		"an evict line below what a window rejects at": {
 			args: Thresholds{Target: cpu(60)},
 			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Reject: new(62.0)}}},
-			err:  "RealUsageLowNodeUtilization: lines[cpu].windows[max_avg_1h].reject: Invalid value: 62: must be below the evict line (60) or at it",
+			err:  "RealUsageLowNodeUtilization: targetThresholds[cpu]: Invalid value: 60: with it, lines[cpu].windows[max_avg_1h].reject: Invalid value: 62: must be below the evict line (60) or at it",
 		},
 		"a low line above the reject line": {
 			args: Thresholds{Low: cpu(62)},
 			base: absolute,
-			err:  "RealUsageLowNodeUtilization: lines[cpu].low: Invalid value: 62: must be below the reject line (60)",
+			err:  "RealUsageLowNodeUtilization: thresholds[cpu]: Invalid value: 62: with it, lines[cpu].low: Invalid value: 62: must be below the reject line (60)",
 		},
 		"an evict line below the low line": {
 			args: Thresholds{Target: cpu(40)},
 			base: absolute,
-			err:  "RealUsageLowNodeUtilization: lines[cpu].low: Invalid value: 45: must be below the reject line (37)",
+			err:  "RealUsageLowNodeUtilization: targetThresholds[cpu]: Invalid value: 40: with it, lines[cpu].low: Invalid value: 45: must be below the reject line (37)",
 		},
 		"a resource the LoadPolicy does not judge": {
 			args: Thresholds{Low: api.ResourceThresholds{v1.ResourceMemory: 20}},
@@ -91,7 +91,7 @@ func TestOverlayOfThresholds(t *testing.T) {
 		"a deviation smaller than the gap": {
 			args: Thresholds{Deviation: true, Target: cpu(2)},
 			base: absolute,
-			err:  "RealUsageLowNodeUtilization: lines[cpu].reject: Invalid value: 0: must be at least 3 points below the evict line (2)",
+			err:  "RealUsageLowNodeUtilization: targetThresholds[cpu]: Invalid value: 2: with it, lines[cpu].reject: Invalid value: 0: must be at least 3 points below the evict line (2)",
 		},
 		"deviations over deviations never raise the reject line": {
 			args: Thresholds{Deviation: true, Target: cpu(30)},

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
@@ -25,13 +26,13 @@ import (
 // first mistake and reports neither which plugin it belongs to nor what is
 // allowed.
 func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregistry.Registry) []string {
-	m := mistakes{registry: registry, places: policy.PlacesOf(file.Descheduler, file.DeschedulerAt)}
+	m := mistakes{registry: registry, load: &file.Load, places: policy.PlacesOf(file.Descheduler, file.DeschedulerAt)}
 	m.ofSelector(field.NewPath("nodeSelector"), tree["nodeSelector"])
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		path := field.NewPath("profiles").Index(i)
 		m.ofEnabled(path.Child("plugins"), profile)
 		for j, config := range shape.Mappings(profile["pluginConfig"]) {
-			m.ofConfig(path.Child("pluginConfig").Index(j), config)
+			m.ofConfig(path.Child("pluginConfig").Index(j), profile, config)
 		}
 	}
 	return m.found
@@ -41,6 +42,7 @@ func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregis
 // plugins.
 type mistakes struct {
 	registry pluginregistry.Registry
+	load     *policy.LoadPolicy
 	places   policy.Places
 	found    []string
 }
@@ -69,8 +71,8 @@ func configures(profile map[string]any, plugin string) bool {
 	})
 }
 
-// ofConfig finds the errors in the configuration of a plugin.
-func (m *mistakes) ofConfig(path *field.Path, config map[string]any) {
+// ofConfig finds the errors in a profile's configuration of a plugin.
+func (m *mistakes) ofConfig(path *field.Path, profile, config map[string]any) {
 	name, _ := config["name"].(string)
 	if !m.exists(path.Child("name"), name) {
 		return
@@ -82,7 +84,10 @@ func (m *mistakes) ofConfig(path *field.Path, config map[string]any) {
 	path = path.Child("args")
 	errs := shape.Check(path, config["args"], reflect.TypeOf(plugin.PluginArgInstance))
 	if len(errs) == 0 && plugin.PluginArgValidator != nil {
-		errs = refused(path, config["args"], plugin)
+		errs = refused(path, config["args"], plugin.PluginArgInstance, plugin.PluginArgValidator)
+	}
+	if _, ours := plugin.PluginArgInstance.(policy.Strategy); ours && len(errs) == 0 && balances(profile, name) {
+		errs = refused(path, config["args"], plugin.PluginArgInstance, m.overlaid)
 	}
 	for _, err := range errs {
 		m.add(err, check.Message(err)+" ("+name+")")
@@ -102,15 +107,33 @@ func (m *mistakes) ofSelector(path *field.Path, value any) {
 	}
 }
 
-// refused returns the errors that a plugin's own validator finds in arguments
-// with the right types. Upstream's validators do not name the plugin and not
-// always the field, so the arguments are added.
-func refused(path *field.Path, given any, plugin pluginregistry.PluginUtilities) (errs field.ErrorList) {
-	args := plugin.PluginArgInstance.DeepCopyObject()
+// balances reports whether a profile enables a Balance plugin.
+func balances(profile map[string]any, plugin string) bool {
+	points, _ := profile["plugins"].(map[string]any)
+	set, _ := points["balance"].(map[string]any)
+	enabled, _ := set["enabled"].([]any)
+	return slices.Contains(enabled, any(plugin))
+}
+
+// overlaid validates the lines that a strategy's arguments make of the LoadPolicy's.
+func (m *mistakes) overlaid(args runtime.Object) error {
+	strategy, ours := args.(policy.Strategy)
+	if !ours {
+		return nil
+	}
+	_, err := policy.Overlay(m.load, strategy)
+	return err //nolint:wrapcheck // its parts are reported
+}
+
+// refused returns the errors that a validator finds in arguments with the right types.
+// Upstream's validators do not name the plugin and not always the field, so the
+// arguments are added.
+func refused(path *field.Path, given any, instance runtime.Object, validate func(runtime.Object) error) (errs field.ErrorList) {
+	args := instance.DeepCopyObject()
 	if wrong := shape.Fill(args, given); len(wrong) > 0 {
 		return wrong
 	}
-	for _, err := range parts(plugin.PluginArgValidator(args)) {
+	for _, err := range parts(validate(args)) {
 		if inner, ok := errors.AsType[*field.Error](err); ok {
 			inner.Field = path.Child(inner.Field).String()
 			errs = append(errs, inner)

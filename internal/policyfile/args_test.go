@@ -7,6 +7,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// A profile that does not enable a strategy does not move pods by its thresholds, so they
+// need not fit the lines.
+func TestArgumentsOfADisabledStrategy(t *testing.T) {
+	SetupPlugins()
+	file, err := Load("policy.yaml", []byte("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"+
+		"  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {targetThresholds: {cpu: 30}}}, {name: RemoveDuplicates}]\n"+
+		"  plugins: {balance: {enabled: [RemoveDuplicates]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := OfflineProfiles(file); err != nil {
+		t.Error(err)
+	}
+}
+
 // An error from a plugin's own validator is reported like every other: with its
 // line, its plugin and the given value.
 func TestRefusedArguments(t *testing.T) {
@@ -35,6 +50,12 @@ func TestRefusedArguments(t *testing.T) {
 			"  pluginConfig:\n  - name: RealUsageLowNodeUtilization\n    args:\n      thresholds: {cpu: -1}\n      numberOfNodes: -2\n",
 			"line 8, column 25: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: -1: must be a percentage from 0 to 100 (RealUsageLowNodeUtilization)\n" +
 				"line 9, column 22: DeschedulerPolicy: profiles[0].pluginConfig[0].args.numberOfNodes: Invalid value: -2: must be from 0 to 1000000 (RealUsageLowNodeUtilization)",
+		},
+		"a threshold that the other lines leave no room for": {
+			"  pluginConfig:\n  - name: RealUsageLowNodeUtilization\n    args:\n      targetThresholds:\n        cpu: 30\n" +
+				"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n",
+			"line 9, column 14: DeschedulerPolicy: profiles[0].pluginConfig[0].args.targetThresholds[cpu]: Invalid value: 30: " +
+				"with it, lines[cpu].low: Invalid value: 45: must be below the reject line (27) (RealUsageLowNodeUtilization)",
 		},
 		"node selectors": {
 			"  pluginConfig:\n  - name: DefaultEvictor\n    args: {nodeSelector: 'pool in web'}\nnodeSelector: a=b=c\n",
