@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/descheduler/metrics"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
@@ -58,19 +59,25 @@ func (r *Runner) Run(ctx context.Context) error {
 			if turn.strategy == nil {
 				return turn.host(ctx, nodes)
 			}
-			observed := evictor.Observe()
-			made, err := turn.strategy.Plan(ctx, &observed, nodes)
-			if err != nil {
-				return fmt.Errorf("plugin %q finished with error: %w", turn.strategy.Name(), err)
-			}
-			executor.Planned(ctx, turn.strategy, made)
-			executor.Make(ctx, &made.Plan, turn.strategy.Profile())
-			return nil
+			return PlanAndMake(ctx, evictor, executor, turn.strategy, nodes)
 		}))
 	}
 	err = errors.Join(failed...)
 	r.ended(ctx, started, err)
 	return err
+}
+
+// PlanAndMake is the turn of a strategy: it plans on what is observed by now, and its
+// moves are made.
+func PlanAndMake(ctx context.Context, evictor *evictor.Evictor, executor Executor, strategy *plugin.Plugin, nodes []*v1.Node) error {
+	observed := evictor.Observe()
+	made, err := strategy.Plan(ctx, &observed, nodes)
+	if err != nil {
+		return fmt.Errorf("plugin %q finished with error: %w", strategy.Name(), err)
+	}
+	executor.Planned(ctx, strategy, made)
+	executor.Make(ctx, &made.Plan, strategy.Profile())
+	return nil
 }
 
 // nodes returns the nodes that a cycle is about; fewer than two if there is nothing to

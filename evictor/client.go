@@ -243,7 +243,7 @@ func doubtful(err error) bool {
 
 // post creates the eviction with the pod's UID as a precondition, so that it
 // never hits a namesake, and remembers the answer. It disables client-go's hidden
-// retries on 429, because Cycle waits for PodDisruptionBudgets. When the process is
+// retries on 429, because Execution waits for PodDisruptionBudgets. When the process is
 // told to stop, a call in progress still gets its answer; its timeout is shorter than
 // a Lease takeover. A denial ends the move; a webhook's answer says nothing about the
 // evictions of others.

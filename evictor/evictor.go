@@ -4,7 +4,7 @@
 // An Evictor applies one policy. It says what may be moved and makes a plan's
 // moves one at a time. It checks each again just before its call, paced by what
 // PodDisruptionBudgets and owners allow, and stops when it finds that
-// kube-scheduler is not steered. A Cycle is its step function: given the time,
+// kube-scheduler is not steered. An Execution is its step function: given the time,
 // it does the next thing or says how long to wait, so a clock drives it in
 // production and virtual time in a replay. A Client makes the eviction calls. Its
 // Clientset stands between the descheduler framework and the API server, so that
@@ -90,7 +90,7 @@ type Settings struct {
 }
 
 // Evictor is the evicting half under one policy. Its queries are safe for
-// concurrent use; only one Cycle runs at a time.
+// concurrent use; only one Execution runs at a time.
 type Evictor struct {
 	config Config
 

@@ -110,9 +110,9 @@ type question struct {
 	// profile is the one that the pod is moved for; nil for an upstream plugin, whose own
 	// has let it go.
 	profile *strategies.Profile
-	// move and cycle are nil while planning, and cycle for an upstream plugin.
-	move  *Move
-	cycle *Cycle
+	// move and execution are nil while planning, and execution for an upstream plugin.
+	move      *Move
+	execution *Execution
 	// eviction is what the API server would be asked for; nil before the call.
 	eviction *policyv1.Eviction
 
@@ -165,7 +165,7 @@ func (q *question) tally() owners.Tally {
 }
 
 // Refuse returns why no plan of a profile may move a pod; empty if it may.
-func (e *Evictor) Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
+func (e *Evictor) Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
 	q := question{e: e, at: planPhase, pod: pod.Object, candidate: pod, profile: profile}
-	return q.ask(context.Background(), checks).reason //nolint:forbidigo // no check of this phase waits for anything
+	return q.ask(ctx, checks).reason
 }

@@ -87,15 +87,15 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 					change(p)
 				}
 				e, got := p.evictor(), kept{}
-				cycle := e.begin(t.Context(), []Move{moveOf("a")}, anyProfile)
+				x := e.Begin(t.Context(), []Move{moveOf("a")}, anyProfile)
 				for _, at := range []phase{planPhase, recheckPhase, callPhase, hostedPhase} {
-					move := cycle.left[0]
-					q := question{e: e, at: at, pod: p.pods["a"], candidate: candidateOf(p.pods["a"]), profile: anyProfile, move: &move, cycle: cycle, eviction: evictionOf("a")}
+					move := x.left[0]
+					q := question{e: e, at: at, pod: p.pods["a"], candidate: candidateOf(p.pods["a"]), profile: anyProfile, move: &move, execution: x, eviction: evictionOf("a")}
 					if reason := q.ask(t.Context(), checks).reason; reason != "" {
 						got[at] = reason
 					}
 				}
-				cycle.closeSession()
+				x.closeSession()
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("refused (-want +got):\n%s", diff)
 				}
@@ -161,7 +161,7 @@ func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 				for _, change := range tc.change {
 					change(a)
 				}
-				if got := e.Refuse(a.Candidate, &a.profile); got != tc.want {
+				if got := e.Refuse(t.Context(), a.Candidate, &a.profile); got != tc.want {
 					t.Errorf("refused for %q, want %q", got, tc.want)
 				}
 			})
@@ -177,7 +177,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 
 // Allow runs the checks before a call, except those that need the API server.
 func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
-	q := question{e: e, at: callPhase, cycle: &Cycle{}, profile: anyProfile, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
+	q := question{e: e, at: callPhase, execution: &Execution{}, profile: anyProfile, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
 	if intent.To == "" || q.pod == nil {
 		q.at = hostedPhase
 	}

@@ -47,31 +47,35 @@ func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reas
 	}
 }
 
-// move turns a planned move into a Move.
-func (e *Evictor) move(m *strategies.Move) Move {
-	set := &e.config.Settings
-	pod, owner, unready := e.config.Cluster.Pod(m.Namespace, m.Name), owners.Owner{}, false
-	if pod == nil {
-		pod = &v1.Pod{}
-	} else {
-		owner, unready = e.config.Cluster.Owner(pod), unreadyOrCrashes(pod, e.config.Clock.Now())
+// Moves returns the moves of a plan with what has to be known of them to make them.
+func (e *Evictor) Moves(p *strategies.Plan) []Move {
+	set, moves := &e.config.Settings, make([]Move, 0, len(p.Moves))
+	for i := range p.Moves {
+		m := &p.Moves[i]
+		pod, owner, unready := e.config.Cluster.Pod(m.Namespace, m.Name), owners.Owner{}, false
+		if pod == nil {
+			pod = &v1.Pod{}
+		} else {
+			owner, unready = e.config.Cluster.Owner(pod), unreadyOrCrashes(pod, e.config.Clock.Now())
+		}
+		margin := set.MoveTTL + owner.Backoff
+		move := Move{
+			Intent: ledger.Intent{
+				Pool: e.pool(m.From), FromUsed: e.used(m.From),
+				Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
+				Usage: m.Usage, From: m.From, To: m.To, CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
+				TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
+				Unready:  unready,
+				Decision: e.decision(m),
+			},
+			Reason: m.Reason, Wanted: m.Unserved > 0 || m.Reason == reasons.NodeFull,
+		}
+		if m.Ahead != nil {
+			move.QuietMilliCores = m.Pattern.Mean()
+		}
+		moves = append(moves, move)
 	}
-	margin := set.MoveTTL + owner.Backoff
-	move := Move{
-		Intent: ledger.Intent{
-			Pool: e.pool(m.From), FromUsed: e.used(m.From),
-			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
-			Usage: m.Usage, From: m.From, To: m.To, CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
-			TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
-			Unready:  unready,
-			Decision: e.decision(m),
-		},
-		Reason: m.Reason, Wanted: m.Unserved > 0 || m.Reason == reasons.NodeFull,
-	}
-	if m.Ahead != nil {
-		move.QuietMilliCores = m.Pattern.Mean()
-	}
-	return move
+	return moves
 }
 
 func (e *Evictor) decision(m *strategies.Move) *ledger.Decision {

@@ -26,6 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // script describes the world of a cycle; whatever it leaves out is at its best.
@@ -473,7 +474,7 @@ func (p *play) runWith(executor *Evictor, names ...string) []string {
 		}
 	}
 	var got []string
-	for _, outcome := range executor.begin(p.t.Context(), moves, anyProfile).run(p.t.Context()) {
+	for _, outcome := range carryOut(p.t.Context(), executor, moves) {
 		if outcome.Reason == "" {
 			got = append(got, outcome.Move.Pod)
 			continue
@@ -481,6 +482,24 @@ func (p *play) runWith(executor *Evictor, names ...string) []string {
 		got = append(got, fmt.Sprintf("%s: %s", outcome.Move.Pod, outcome.Reason))
 	}
 	return got
+}
+
+// carryOut makes moves as Make does, and returns their outcomes.
+func carryOut(ctx context.Context, e *Evictor, moves []Move) []Outcome {
+	x := e.Begin(ctx, moves, anyProfile)
+	for ctx.Err() == nil {
+		next := x.Step(ctx)
+		if next.Over {
+			break
+		}
+		Sleep(ctx, next.Wait)
+	}
+	return x.End(ctx)
+}
+
+// moveFor is the Move of a plan with a single one.
+func moveFor(e *Evictor, planned *strategies.Move) Move {
+	return e.Moves(&strategies.Plan{Moves: []strategies.Move{*planned}})[0]
 }
 
 func tooMany(seconds int) error {

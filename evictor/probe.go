@@ -21,40 +21,40 @@ const probeAgainAfter = safeguards.UnsteeredFor
 
 // steered finds out how replacements are steered, and returns why they are not.
 // What is proven needs no probe.
-func (c *Cycle) steered(ctx context.Context) reasons.Reason {
-	if c.e.config.Steering == nil || c.e.config.Evictions.DryRun() || len(c.left) == 0 {
+func (x *Execution) steered(ctx context.Context) reasons.Reason {
+	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || len(x.left) == 0 {
 		return ""
 	}
-	proven, err := c.e.config.Steering.Proven(ctx)
+	proven, err := x.e.config.Steering.Proven(ctx)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Nothing is evicted, because replacements would not be steered", "reason", reasons.SteeringAbsent)
 		return reasons.SteeringAbsent
 	}
-	if c.probing = !proven; proven {
-		c.e.ledger().SetHold(ledger.Hold{})
+	if x.probing = !proven; proven {
+		x.e.ledger().SetHold(ledger.Hold{})
 	}
 	return ""
 }
 
 // ready prepares the steering of a pod's replacement just before that can come.
-func (c *Cycle) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
-	if c.e.config.Steering == nil || c.e.config.Evictions.DryRun() {
+func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
+	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() {
 		return "", false
 	}
 	leaving := &ledger.Leaving{Intent: &move.Intent, Pod: pod}
-	if c.e.config.Steering.Restricts(leaving) {
-		leaving.Nodes = c.landings(ctx, move, pod)
+	if x.e.config.Steering.Restricts(leaving) {
+		leaving.Nodes = x.landings(ctx, move, pod)
 	}
-	reason, wait = c.e.config.Steering.Ready(ctx, leaving)
+	reason, wait = x.e.config.Steering.Ready(ctx, leaving)
 	if reason == reasons.SteeringAbsent {
-		c.stop = reason
+		x.stop = reason
 	}
 	return reason, wait
 }
 
-func (c *Cycle) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
-	latest := c.e.config.Observer.Latest()
-	session, err := c.e.Session(ctx)
+func (x *Execution) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
+	latest := x.e.config.Observer.Latest()
+	session, err := x.e.Session(ctx)
 	if err != nil || latest == nil {
 		klog.FromContext(ctx).Error(err, "Looking for alternates failed", "pod", klog.KObj(pod))
 		return nil
@@ -63,9 +63,9 @@ func (c *Cycle) landings(ctx context.Context, move *Move, pod *v1.Pod) []string 
 	return landings.Of(latest, &move.Intent, pod, func(node string) bool { return session.Fits(pod, node).OK })
 }
 
-func (c *Cycle) undo(ctx context.Context, move *Move) {
-	if c.e.config.Steering != nil && !c.e.config.Evictions.DryRun() {
-		c.e.config.Steering.Undo(ctx, &move.Intent)
+func (x *Execution) undo(ctx context.Context, move *Move) {
+	if x.e.config.Steering != nil && !x.e.config.Evictions.DryRun() {
+		x.e.config.Steering.Undo(ctx, &move.Intent)
 	}
 }
 
@@ -73,12 +73,12 @@ func (c *Cycle) undo(ctx context.Context, move *Move) {
 // remembers a failed probe from one cycle to the next, even for one-shot runs.
 // A probe in every cycle would keep evicting one pod per interval without
 // cooling anything.
-func (c *Cycle) held(ctx context.Context) reasons.Reason {
-	hold := c.e.ledger().Hold()
-	if hold.Reason == "" || hold.Partial || len(c.left) == 0 { // the safeguards hold the namespaces of a partial one
+func (x *Execution) held(ctx context.Context) reasons.Reason {
+	hold := x.e.ledger().Hold()
+	if hold.Reason == "" || hold.Partial || len(x.left) == 0 { // the safeguards hold the namespaces of a partial one
 		return ""
 	}
-	reason := Holds(hold, c.e.config.Clock.Now(), c.e.asked(ctx))
+	reason := Holds(hold, x.e.config.Clock.Now(), x.e.asked(ctx))
 	if reason != "" {
 		klog.FromContext(ctx).Info("Evictions on hold until kube-scheduler asks the extender", "reason", reason,
 			"since", hold.Since, "probeAgainAt", hold.Until)
@@ -107,26 +107,26 @@ func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 // failed puts evictions on hold because a replacement was not steered or did not
 // land: those of its namespace, and all once that has happened to several owners
 // in several namespaces. One template cannot stop everybody by that.
-func (c *Cycle) failed(ctx context.Context, move *ledger.Move, reason reasons.Reason) {
-	c.e.ledger().Unsteered(move.PodUID, string(reason))
-	c.unsteered[move.Namespace] = reason
-	c.hold(ctx, reason, true)
-	if c.e.allowance().Unsteered() {
-		c.stop = reason
+func (x *Execution) failed(ctx context.Context, move *ledger.Move, reason reasons.Reason) {
+	x.e.ledger().Unsteered(move.PodUID, string(reason))
+	x.unsteered[move.Namespace] = reason
+	x.hold(ctx, reason, true)
+	if x.e.allowance().Unsteered() {
+		x.stop = reason
 	}
 }
 
 // keep puts the next cycles on hold if this one ended with failed probes.
-func (c *Cycle) keep(ctx context.Context) {
-	if c.stop == reasons.SteeringAbsent || c.stop == reasons.ProbeNotLanded {
-		c.hold(ctx, c.stop, false)
+func (x *Execution) keep(ctx context.Context) {
+	if x.stop == reasons.SteeringAbsent || x.stop == reasons.ProbeNotLanded {
+		x.hold(ctx, x.stop, false)
 	}
 }
 
-func (c *Cycle) hold(ctx context.Context, reason reasons.Reason, partial bool) {
-	now := c.e.config.Clock.Now()
-	hold := ledger.Hold{Reason: string(reason), Since: now, Until: now.Add(probeAgainAfter), Asked: c.e.asked(ctx), Partial: partial}
-	c.e.ledger().SetHold(hold)
+func (x *Execution) hold(ctx context.Context, reason reasons.Reason, partial bool) {
+	now := x.e.config.Clock.Now()
+	hold := ledger.Hold{Reason: string(reason), Since: now, Until: now.Add(probeAgainAfter), Asked: x.e.asked(ctx), Partial: partial}
+	x.e.ledger().SetHold(hold)
 	message := "Replacements are not steered, so kube-scheduler places them by requests alone"
 	if reason == reasons.ProbeNotLanded {
 		message = "The replacement of the first evicted pod was not bound in time"
@@ -144,94 +144,94 @@ func (e *Evictor) asked(ctx context.Context) int64 {
 // startProbe makes a pod's replacement the probe. Whoever creates a pod chooses
 // its grace freely, so one longer than ProbeTimeout is not waited for, nor is a
 // Job's backoff.
-func (c *Cycle) startProbe(pod *v1.Pod) {
-	if !c.probing {
+func (x *Execution) startProbe(pod *v1.Pod) {
+	if !x.probing {
 		return
 	}
-	timeout := c.e.config.Settings.ProbeTimeout
-	c.probe, c.probeBy = string(pod.UID), c.e.config.Clock.Local().Add(timeout)
-	c.probeFails = c.probeBy.Add(c.comesWithin(pod))
-	if c.comesWithin(pod) <= timeout {
-		c.probeBy = c.probeFails
+	timeout := x.e.config.Settings.ProbeTimeout
+	x.probe, x.probeBy = string(pod.UID), x.e.config.Clock.Local().Add(timeout)
+	x.probeFails = x.probeBy.Add(x.comesWithin(pod))
+	if x.comesWithin(pod) <= timeout {
+		x.probeBy = x.probeFails
 	}
 }
 
 // comesWithin returns how long after a pod's eviction its replacement may take to
 // be created: the pod has its grace period, and its owner may wait beyond that.
-func (c *Cycle) comesWithin(pod *v1.Pod) time.Duration {
-	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: c.e.config.Settings.GracePeriodSeconds}) + c.e.config.Cluster.Owner(pod).Backoff
+func (x *Execution) comesWithin(pod *v1.Pod) time.Duration {
+	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: x.e.config.Settings.GracePeriodSeconds}) + x.e.config.Cluster.Owner(pod).Backoff
 }
 
 // quickFirst has the replacement that is the probe come soon: at once by the
 // rules of its owner, or after a short wait.
-func (c *Cycle) quickFirst() {
-	if !c.probing {
+func (x *Execution) quickFirst() {
+	if !x.probing {
 		return
 	}
 	slow := func(m *Move) int {
-		pod := c.e.config.Cluster.Pod(m.Namespace, m.Pod)
-		if m.Owner.Kind == "ReplicaSet" || m.Owner.Kind == "ReplicationController" || pod == nil || c.comesWithin(pod) <= c.e.config.Settings.ProbeTimeout {
+		pod := x.e.config.Cluster.Pod(m.Namespace, m.Pod)
+		if m.Owner.Kind == "ReplicaSet" || m.Owner.Kind == "ReplicationController" || pod == nil || x.comesWithin(pod) <= x.e.config.Settings.ProbeTimeout {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(c.left, func(a, b Move) int { return slow(&a) - slow(&b) })
+	slices.SortStableFunc(x.left, func(a, b Move) int { return slow(&a) - slow(&b) })
 }
 
 // overdue judges a probe that has not landed in its time. One whose pod may still
 // terminate says nothing yet: only its namespace has to wait for the next cycle,
 // and another one's move is the next probe.
-func (c *Cycle) overdue(ctx context.Context, move *ledger.Move) (over bool) {
-	now := c.e.config.Clock.Local()
+func (x *Execution) overdue(ctx context.Context, move *ledger.Move) (over bool) {
+	now := x.e.config.Clock.Local()
 	switch {
-	case !move.InFlight() || !now.Before(c.probeFails):
-		c.failed(ctx, move, reasons.ProbeNotLanded)
+	case !move.InFlight() || !now.Before(x.probeFails):
+		x.failed(ctx, move, reasons.ProbeNotLanded)
 	case move.Replacement != "": // now nothing but kube-scheduler keeps it from landing
-		c.probeBy = now.Add(c.e.config.Settings.ProbeTimeout)
-		c.probeFails = c.probeBy
+		x.probeBy = now.Add(x.e.config.Settings.ProbeTimeout)
+		x.probeFails = x.probeBy
 		return false
 	default:
-		c.unsteered[move.Namespace] = reasons.ProbeNotLanded
+		x.unsteered[move.Namespace] = reasons.ProbeNotLanded
 		klog.FromContext(ctx).Info("The first evicted pod takes long to terminate, so another namespace's move shows whether replacements are steered",
 			"pod", klog.KRef(move.Namespace, move.Pod))
 	}
-	c.probe = ""
+	x.probe = ""
 	return true
 }
 
 // probed reports whether the probe is over; a failed one sets stop.
-func (c *Cycle) probed(ctx context.Context) bool {
-	move, ok := c.e.ledger().Get(c.probe)
+func (x *Execution) probed(ctx context.Context) bool {
+	move, ok := x.e.ledger().Get(x.probe)
 	switch {
 	case ok && move.State == ledger.Landed:
-		c.probe = ""
-		c.learn(ctx, &move)
+		x.probe = ""
+		x.learn(ctx, &move)
 		return true
 	case ok && move.State == ledger.Cancelled: // its owner wants no replacement, so the next move is the probe
-		c.probe = ""
+		x.probe = ""
 		return true
-	case !ok || !move.InFlight() || c.e.config.Clock.Local().After(c.probeBy):
+	case !ok || !move.InFlight() || x.e.config.Clock.Local().After(x.probeBy):
 		if !ok { // nobody knows whose it was
-			c.probe, c.stop = "", reasons.ProbeNotLanded
+			x.probe, x.stop = "", reasons.ProbeNotLanded
 			return true
 		}
-		return c.overdue(ctx, &move)
+		return x.overdue(ctx, &move)
 	}
 	return false
 }
 
 // learn judges whether a landing proves steering. A replacement that came with a
 // node proves nothing, wherever that is.
-func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
+func (x *Execution) learn(ctx context.Context, move *ledger.Move) {
 	if move.CameBound {
-		c.e.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))
+		x.e.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))
 		return
 	}
-	switch c.e.config.Steering.Proves(ctx, move) {
+	switch x.e.config.Steering.Proves(ctx, move) {
 	case ledger.Steered:
-		c.probing = false
+		x.probing = false
 	case ledger.NotSteered:
-		c.failed(ctx, move, reasons.SteeringAbsent)
+		x.failed(ctx, move, reasons.SteeringAbsent)
 	case ledger.Unproven:
 	}
 }

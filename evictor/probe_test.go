@@ -81,7 +81,7 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 					})
 				}
 				var got []string
-				for _, o := range p.evictor().begin(t.Context(), moves, anyProfile).run(t.Context()) {
+				for _, o := range carryOut(t.Context(), p.evictor(), moves) {
 					got = append(got, strings.TrimSuffix(o.Move.Pod+": "+string(o.Reason), ": "))
 				}
 				if diff := cmp.Diff(tc.want, ordered(got)); diff != "" {

@@ -87,7 +87,7 @@ func (q *question) unsafe(context.Context) ruling {
 // scaledDown refuses a pod of an owner that was scaled down since the cycle began:
 // it is not the one that was planned with.
 func (q *question) scaledDown(context.Context) ruling {
-	if q.ownedBy().Shrunk.After(q.cycle.began) {
+	if q.ownedBy().Shrunk.After(q.execution.began) {
 		return refusing(reasons.OwnerJustScaled)
 	}
 	return ruling{}
@@ -117,16 +117,16 @@ func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
 // the owner waits for a node: spread constraints count it, and the plan was made
 // with it.
 func (q *question) rejected(ctx context.Context) ruling {
-	c := q.cycle
-	if c.session == nil {
+	x := q.execution
+	if x.session == nil {
 		session, err := q.e.Session(ctx)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Checking a destination failed", "node", q.move.To)
 			return refusing(reasons.LandingGone)
 		}
-		c.session = session
+		x.session = session
 	}
-	result := c.session.Fits(q.pod, q.move.To)
+	result := x.session.Fits(q.pod, q.move.To)
 	switch {
 	case result.OK:
 		return ruling{}
@@ -139,10 +139,10 @@ func (q *question) rejected(ctx context.Context) ruling {
 }
 
 // closeSession lets others use kube-scheduler's filters.
-func (c *Cycle) closeSession() {
-	if c.session != nil {
-		c.session.Close()
-		c.session = nil
+func (x *Execution) closeSession() {
+	if x.session != nil {
+		x.session.Close()
+		x.session = nil
 	}
 }
 

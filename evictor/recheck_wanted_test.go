@@ -56,7 +56,7 @@ func TestAMoveAheadWaitsForAQuietHour(t *testing.T) {
 			planned := strategies.Move{From: "hot", To: "cool", Reason: reasons.NodeHotAhead, Ahead: &strategies.Ahead{}, Pod: strategies.Pod{
 				Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "uid-a"}, Usage: cluster.Amounts{500, 1 << 20}, Pattern: pattern,
 			}}
-			move := e.move(&planned)
+			move := moveFor(e, &planned)
 			if got := e.recheck(&move); got != tt.want {
 				t.Errorf("of a pod that uses %d of 700 in the mean: %q, want %q", tt.uses, got, tt.want)
 			}
@@ -106,7 +106,7 @@ func TestAMoveOffAFullNodeKeepsToItsCeiling(t *testing.T) {
 				planned.Usage[cluster.Memory] = tc.memory
 				e := p.evictor()
 				e.config.Observer = fullNode{p, latest}
-				move := e.move(&planned)
+				move := moveFor(e, &planned)
 				if got := e.recheck(&move); got != tc.want {
 					t.Errorf("%q, want %q", got, tc.want)
 				}

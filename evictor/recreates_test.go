@@ -457,7 +457,7 @@ func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.add(t, job)
-		planned := e.move(&strategies.Move{From: "hot", To: "cool", Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "a", Owner: cluster.Owner{Kind: "Job", UID: "job-1"}}}})
+		planned := moveFor(e.Evictor, &strategies.Move{From: "hot", To: "cool", Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "a", Owner: cluster.Owner{Kind: "Job", UID: "job-1"}}}})
 		unplanned := e.unplanned(pod, evictionOf("a"))
 		for name, move := range map[string]*Move{"planned": &planned, "of a plugin": &unplanned} {
 			moves := ledger.New(ledger.Config{})
@@ -498,14 +498,14 @@ func TestMovesOfUnreadyPodsAreKnown(t *testing.T) {
 	} {
 		pod := replica("a", tc.pod)
 		e := newEstate(t, pod)
-		planned := e.move(&strategies.Move{From: "hot", To: "cool", Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "a"}}})
+		planned := moveFor(e.Evictor, &strategies.Move{From: "hot", To: "cool", Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "a", UID: "a"}}})
 		unplanned := e.unplanned(pod, evictionOf("a"))
 		if planned.Unready != tc.want || unplanned.Unready != tc.want {
 			t.Errorf("%s: unready %v if planned, %v if of a plugin, want %v", name, planned.Unready, unplanned.Unready, tc.want)
 		}
 	}
 	e := newEstate(t)
-	if move := e.move(&strategies.Move{Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "gone"}}}); move.Unready {
+	if move := moveFor(e.Evictor, &strategies.Move{Pod: strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: "gone"}}}); move.Unready {
 		t.Error("a pod that is gone is unready")
 	}
 }

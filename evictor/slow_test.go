@@ -89,7 +89,7 @@ func TestASlowNamespaceHoldsNobodyElseUp(t *testing.T) {
 							planned = append(planned, name)
 						}
 					}
-					e.begin(t.Context(), p.tenants(planned...), anyProfile).run(t.Context())
+					carryOut(t.Context(), e, p.tenants(planned...))
 					time.Sleep(interval)
 				}
 				i := slices.IndexFunc(p.evicted, func(note string) bool { return strings.HasPrefix(note, "b1@") })

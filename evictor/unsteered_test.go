@@ -78,7 +78,7 @@ func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
 					return name[:1], "rs-" + name[:1], tc.bound[name[:1]]
 				}
 				play := func(names ...string) (all []string) {
-					for _, o := range p.evictor().begin(t.Context(), p.tenants(names...), anyProfile).run(t.Context()) {
+					for _, o := range carryOut(t.Context(), p.evictor(), p.tenants(names...)) {
 						words := o.Move.Pod
 						if o.Reason != "" {
 							words += ": " + string(o.Reason)
@@ -117,7 +117,7 @@ func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
 		p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
 		p.landsAs = func(name string) (namespace, owner string, bound bool) { return name[:1], "rs-" + name[:1], false }
 		e := p.evictor()
-		e.begin(t.Context(), p.tenants("a1"), anyProfile).run(t.Context())
+		carryOut(t.Context(), e, p.tenants("a1"))
 		refuses := func() reasons.Reason {
 			e.BeginCycle(t.Context())
 			reason, _ := e.allowance().Refuse(&ledger.Intent{Namespace: "a", Pod: "a2", PodUID: "uid-a2", From: "hot", Owner: cluster.Owner{UID: "rs-a"}})
@@ -149,7 +149,7 @@ func TestOwnersWhoseReplacementsComeWithANode(t *testing.T) {
 					return name[:1], "rs-" + name[:1], name[:1] == "a"
 				}
 				for _, names := range [][]string{{"b1", "a1", "a2", "b2", "a3"}, {"a4", "b3", "a5"}} { // two processes
-					p.evictor().begin(t.Context(), p.tenants(names...), anyProfile).run(t.Context())
+					carryOut(t.Context(), p.evictor(), p.tenants(names...))
 					time.Sleep(2 * time.Minute)
 				}
 				var evicted []string
@@ -179,7 +179,7 @@ func TestAReplacementThatCameWithItsNodeIsNoProof(t *testing.T) {
 		p.landsAs = func(name string) (namespace, owner string, bound bool) {
 			return name[:1], "rs-" + name[:1], name[:1] == "a"
 		}
-		p.evictor().begin(t.Context(), p.tenants("a1", "b1", "b2", "b3"), anyProfile).run(t.Context())
+		carryOut(t.Context(), p.evictor(), p.tenants("a1", "b1", "b2", "b3"))
 		if diff := cmp.Diff([]string{"a1@0.0", "b1@2.0"}, p.evicted); diff != "" {
 			t.Errorf("evicted (-want +got):\n%s", diff)
 		}

@@ -1,6 +1,7 @@
 package evictor
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -40,7 +41,9 @@ type estate struct {
 // Refuse asks whether a pod may be moved whose usage is known.
 func (e *estate) Refuse(pod *v1.Pod) reasons.Reason { return refuse(e.Evictor, pod) }
 
-func refuse(e *Evictor, pod *v1.Pod) reasons.Reason { return e.Refuse(candidateOf(pod), anyProfile) }
+func refuse(e *Evictor, pod *v1.Pod) reasons.Reason {
+	return e.Refuse(context.Background(), candidateOf(pod), anyProfile)
+}
 
 func candidateOf(pod *v1.Pod) *strategies.Candidate {
 	return &strategies.Candidate{Object: pod, Record: informed.Pod(pod), Read: &usage.PodUsage{Measured: true}}

@@ -66,7 +66,7 @@ func TestWhyIsKept(t *testing.T) {
 		Pod:  strategies.Pod{Pod: &cluster.Pod{UID: "uid-web-1", Namespace: "ns", Name: "web-1"}, Usage: cluster.Amounts{2200, 1 << 30}},
 		From: "hot", To: "cool",
 	}}}
-	move := gate.evictor.move(&plan.Moves[0])
+	move := moveFor(gate.evictor, &plan.Moves[0])
 	want := &ledger.Decision{
 		Message: "Node hot is hot: cpu 97.0% (avg_5m) is above the 65% evict line. Pod uses " +
 			plan.Moves[0].Usage.InWords() + ". Planned destination: cool (cpu 0.0% → 0.0%).",

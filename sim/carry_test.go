@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -94,7 +95,7 @@ func (e *evenkeel) planned(replica int, to string) strategies.Move {
 // refuses returns why a pod must not be moved.
 func (e *evenkeel) refuses(pod *v1.Pod) reasons.Reason {
 	of := &strategies.Candidate{Object: pod, Record: informed.Pod(pod), Read: &usage.PodUsage{Measured: true}}
-	return e.evictor.Refuse(of, e.plugins[0].Profile())
+	return e.evictor.Refuse(context.Background(), of, e.plugins[0].Profile())
 }
 
 // A deploy of a moving pod's owner leaves nothing behind: no move in flight, no
@@ -110,12 +111,12 @@ func TestADeployDuringAMove(t *testing.T) {
 			}
 			w, e := steered(t, fleet, allHot, 0)
 			planned := strategies.Plan{Moves: []strategies.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
-			cycle := e.evictor.Begin(t.Context(), &planned, e.plugins[0].Profile())
+			execution := e.evictor.Begin(t.Context(), e.evictor.Moves(&planned), e.plugins[0].Profile())
 			if evicted {
 				fits := fleet.Replicas[3].Requests
 				fleet.Replicas[3].Requests = fleet.Capacity.Plus(fleet.Capacity)
-				if cycle.Step(t.Context()); e.err != nil || w.replicas[3].waiting == nil {
-					t.Fatalf("the replacement does not wait: %v, %+v", e.err, cycle.Left())
+				if execution.Step(t.Context()); e.err != nil || w.replicas[3].waiting == nil {
+					t.Fatalf("the replacement does not wait: %v, %+v", e.err, execution.Left())
 				}
 				fleet.Replicas[3].Requests = fits
 			}
@@ -123,8 +124,8 @@ func TestADeployDuringAMove(t *testing.T) {
 			if err := w.until(e.clock.Add(2 * time.Minute)); err != nil {
 				t.Fatal(err)
 			}
-			cycle.Step(t.Context())
-			if outcomes := cycle.End(t.Context()); len(outcomes) != 1 || !evicted && outcomes[0].Reason != reasons.PodChanged {
+			execution.Step(t.Context())
+			if outcomes := execution.End(t.Context()); len(outcomes) != 1 || !evicted && outcomes[0].Reason != reasons.PodChanged {
 				t.Errorf("the move of a pod that is gone: %+v", outcomes)
 			}
 			if w.deployed != 1 || w.missing(3, w.now) > 0 || w.replicas[3].waiting != nil {

@@ -97,19 +97,16 @@ func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Dura
 	e.observer.Sample(ctx)
 }
 
-// cycle is cycle.Runner.Run in virtual time.
+// cycle runs a cycle in virtual time, as cycle.Runner does on a clock.
 func (e *evenkeel) cycle(ctx context.Context) error {
 	e.err = nil
 	e.observer.Ledger().Expire(e.clock)
 	e.evictor.BeginCycle(ctx)
 	for _, strategy := range e.plugins {
-		observed := e.evictor.Observe()
-		made, err := strategy.Plan(ctx, &observed, e.world.nodes)
-		if err != nil {
+		if err := cycle.PlanAndMake(ctx, e.evictor, e.executor, strategy, e.world.nodes); err != nil {
 			return err
 		}
-		e.executor.Planned(ctx, strategy, made)
-		if e.executor.Make(ctx, &made.Plan, strategy.Profile()); e.err != nil {
+		if e.err != nil {
 			return e.err
 		}
 	}
@@ -119,22 +116,21 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 // Planned implements cycle.Executor: plans are not shown.
 func (e *evenkeel) Planned(context.Context, *plugin.Plugin, *strategies.Made) {}
 
-// Make implements cycle.Executor: it lets time pass between the steps of the evictor's
-// cycle.
+// Make implements cycle.Executor: it lets time pass between the steps of an execution.
 func (e *evenkeel) Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) {
-	cycle := e.evictor.Begin(ctx, plan, profile)
-	defer cycle.End(ctx)
+	execution := e.evictor.Begin(ctx, e.evictor.Moves(plan), profile)
+	defer execution.End(ctx)
 	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
 		if e.err = e.world.until(at); e.err != nil {
 			return
 		}
 		e.clock = at
-		next := cycle.Step(ctx)
+		next := execution.Step(ctx)
 		if next.Over || e.err != nil {
 			return
 		}
 		if at = at.Add(next.Wait); next.Blocked {
-			if at = e.changes(cycle.Left()); at.After(next.Until) {
+			if at = e.changes(execution.Left()); at.After(next.Until) {
 				return // the cycle ends before anything changes
 			}
 		}

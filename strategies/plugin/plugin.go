@@ -53,7 +53,7 @@ type Half interface {
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
 	// Refuse returns why a pod may not be moved for a profile; empty if it may.
-	Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
+	Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
 	// Protection returns why a pod is protected whatever else is moved, and what
 	// says so, such as the key of an annotation; empty if nothing does.
 	Protection(pod *v1.Pod) (reasons.Reason, string)

@@ -82,7 +82,7 @@ type template struct{ namespace, owner, hash string }
 // has left or is leaving it since the observation, which justifies no further moves.
 // Pods that were already terminating then count as neither, because the node was not
 // judged by them. about picks pods; nil picks all.
-func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
+func (g *Pods) Of(ctx context.Context, info *cluster.NodePods, read *usage.NodeUsage, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	if err := g.list(info.Node.Name); err != nil {
 		return nil, left, err
 	}
@@ -100,7 +100,7 @@ func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*clu
 		if about != nil && !about(record, object) {
 			continue
 		}
-		pod.Refused = g.refuse(&strategies.Candidate{Object: object, Record: record, Read: &read.Pods[j], Leaving: info.Node.Leaving})
+		pod.Refused = g.refuse(ctx, &strategies.Candidate{Object: object, Record: record, Read: &read.Pods[j], Leaving: info.Node.Leaving})
 		if pod.Refused == "" {
 			pod.Disruption = g.plugin.disruption(object, g.moved)
 			g.objects[record] = object
@@ -112,7 +112,7 @@ func (g *Pods) Of(info *cluster.NodePods, read *usage.NodeUsage, about func(*clu
 
 // refuse asks the gate about a pod. It asks the pre-eviction filters once for pods that
 // are alike: they may look at every node for an answer, and they log it.
-func (g *Pods) refuse(pod *strategies.Candidate) reasons.Reason {
+func (g *Pods) refuse(ctx context.Context, pod *strategies.Candidate) reasons.Reason {
 	profile := *g.plugin.Profile()
 	late := profile.PreEvictionFilter
 	profile.PreEvictionFilter = func(object *v1.Pod) bool {
@@ -124,7 +124,7 @@ func (g *Pods) refuse(pod *strategies.Candidate) reasons.Reason {
 		}
 		return passes
 	}
-	return g.plugin.deps.Half.Refuse(pod, &profile)
+	return g.plugin.deps.Half.Refuse(ctx, pod, &profile)
 }
 
 // list looks up the objects of the pods on a node, which becomes the current one.

@@ -108,7 +108,7 @@ func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strat
 		return nil
 	}
 	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern}
-	pod.Refused = p.deps.Half.Refuse(&strategies.Candidate{Object: object, Record: asked.Pod, Read: read}, p.Profile())
+	pod.Refused = p.deps.Half.Refuse(ctx, &strategies.Candidate{Object: object, Record: asked.Pod, Read: read}, p.Profile())
 	if pod.Refused == "" {
 		pod.Disruption = p.disruption(object, study.Made.Observed.Moved)
 	}

@@ -2,6 +2,7 @@ package preferred
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,7 +124,7 @@ func (p *planner) better(rating *nodeaffinity.PreferredSchedulingTerms, from *no
 
 // candidates returns the pods that prefer other nodes and may be moved, those first
 // that gain most. It declines the others.
-func (p *planner) candidates(pods *plugin.Pods) (all []candidate, err error) {
+func (p *planner) candidates(ctx context.Context, pods *plugin.Pods) (all []candidate, err error) {
 	o := &p.round.Observed
 	for _, object := range p.round.Nodes {
 		from := p.nodes[object.Name]
@@ -132,7 +133,7 @@ func (p *planner) candidates(pods *plugin.Pods) (all []candidate, err error) {
 		}
 		info := o.View.Snapshot.Nodes[from.at]
 		found := map[kin]candidate{}
-		of, _, err := pods.Of(info, &o.View.Nodes[from.at], func(record *cluster.Pod, object *v1.Pod) bool {
+		of, _, err := pods.Of(ctx, info, &o.View.Nodes[from.at], func(record *cluster.Pod, object *v1.Pod) bool {
 			like := kinOf(record)
 			if _, asked := found[like]; !asked {
 				c := candidate{}

@@ -76,7 +76,7 @@ func (a *Args) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, er
 	}
 	p.observe()
 	pods := round.Pods()
-	candidates, err := p.candidates(pods)
+	candidates, err := p.candidates(ctx, pods)
 	if err != nil {
 		return plugin.Result{}, err
 	}

@@ -140,7 +140,7 @@ func (f *fleet) study(t *testing.T, about int) strategies.Study {
 }
 
 // Refuse refuses the namespaces that the strategy spares.
-func (h half) Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
+func (h half) Refuse(_ context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
 	if profile.Spares(pod.Object.Namespace) {
 		return reasons.NamespaceExcluded
 	}

@@ -1,6 +1,7 @@
 package realusage
 
 import (
+	"context"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ type gathering struct {
 }
 
 // input also returns the pods that may be moved.
-func (a *Args) input(round *plugin.Round) (*plan.Input, *plugin.Pods, error) {
+func (a *Args) input(ctx context.Context, round *plugin.Round) (*plan.Input, *plugin.Pods, error) {
 	observed, options := &round.Observed, &round.Options
 	in := &plan.Input{
 		MaxMoves: options.MaxMoves, MinGainPercent: options.MinGainPercent,
@@ -39,7 +40,7 @@ func (a *Args) input(round *plugin.Round) (*plan.Input, *plugin.Pods, error) {
 	}
 	g := &gathering{round, round.Pods()}
 	var err error
-	if in.Nodes, err = g.nodes(round.Nodes); err != nil {
+	if in.Nodes, err = g.nodes(ctx, round.Nodes); err != nil {
 		return nil, nil, err
 	}
 	in.Residents = g.residents(in.Nodes)
@@ -48,7 +49,7 @@ func (a *Args) input(round *plugin.Round) (*plan.Input, *plugin.Pods, error) {
 
 // nodes converts the nodes of the view that the policy names, on all processors:
 // what is asked about each pod takes a third of a plan.
-func (g *gathering) nodes(named []*v1.Node) ([]plan.Node, error) {
+func (g *gathering) nodes(ctx context.Context, named []*v1.Node) ([]plan.Node, error) {
 	eligible := make(map[string]struct{}, len(named))
 	for _, node := range named {
 		eligible[node.Name] = struct{}{}
@@ -66,7 +67,7 @@ func (g *gathering) nodes(named []*v1.Node) ([]plan.Node, error) {
 		parts[first] = part
 		group.Go(func() (err error) {
 			for k := first; k < len(places) && err == nil; k += len(parts) {
-				nodes[k], err = part.node(places[k])
+				nodes[k], err = part.node(ctx, places[k])
 			}
 			return err
 		})
@@ -132,7 +133,7 @@ func owners(nodes []plan.Node) map[plan.Owner]int {
 }
 
 // node converts a node of the view for the planner.
-func (g *gathering) node(i int) (plan.Node, error) {
+func (g *gathering) node(ctx context.Context, i int) (plan.Node, error) {
 	info, read := g.Observed.View.Snapshot.Nodes[i], &g.Observed.View.Nodes[i]
 	node := plan.Node{
 		Name:        info.Node.Name,
@@ -152,9 +153,9 @@ func (g *gathering) node(i int) (plan.Node, error) {
 			rest -= read.Pods[j].Used[cluster.CPU]
 		}
 		g.expect(&node, i, rest)
-		return node, g.ahead(&node, info, read)
+		return node, g.ahead(ctx, &node, info, read)
 	}
-	pods, left, err := g.Of(info, read, nil)
+	pods, left, err := g.Of(ctx, info, read, nil)
 	if err != nil {
 		return plan.Node{}, err
 	}
@@ -181,7 +182,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 
 // ahead tells what recurs on a node that is not hot, and finds the candidates if it
 // will be; not while replacements are on their way, whose patterns it would miss.
-func (g *gathering) ahead(node *plan.Node, info *cluster.NodePods, read *usage.NodeUsage) (err error) {
+func (g *gathering) ahead(ctx context.Context, node *plan.Node, info *cluster.NodePods, read *usage.NodeUsage) (err error) {
 	recurs := func(p usage.PodUsage) bool { return p.Pattern.Recurs() }
 	if !read.Known() || g.Options.Recurs.Period == 0 || !slices.ContainsFunc(read.Pods, recurs) {
 		return nil
@@ -199,7 +200,7 @@ func (g *gathering) ahead(node *plan.Node, info *cluster.NodePods, read *usage.N
 	if !node.WillBeHot(g.Options.Recurs) {
 		return nil
 	}
-	if node.Pods, _, err = g.Of(info, read, nil); err != nil {
+	if node.Pods, _, err = g.Of(ctx, info, read, nil); err != nil {
 		return err
 	}
 	k := 0

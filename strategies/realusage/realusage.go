@@ -14,7 +14,7 @@ var _ plugin.Strategy = (*Args)(nil)
 
 // Plan implements plugin.Strategy.
 func (a *Args) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, error) {
-	in, pods, err := a.input(round)
+	in, pods, err := a.input(ctx, round)
 	if err != nil {
 		return plugin.Result{}, err
 	}

@@ -292,12 +292,12 @@ func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
 }
 
 // Refuse asks the gate or, where there is none, the filters alone.
-func (h *fakeHalf) Refuse(pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
+func (h *fakeHalf) Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
 	switch {
 	case h.refused[pod.Object.Name] != "":
 		return h.refused[pod.Object.Name]
 	case h.gate != nil:
-		return h.gate.Refuse(pod, profile)
+		return h.gate.Refuse(ctx, pod, profile)
 	case !profile.Filter(pod.Object):
 		return reasons.ProtectedByDefaultEvictor
 	case !profile.PreEvictionFilter(pod.Object):

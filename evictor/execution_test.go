@@ -404,7 +404,7 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 			worst = max(worst, onTheMove)
 			return err
 		}
-		outcomes := executor.begin(t.Context(), moves, anyProfile).run(t.Context())
+		outcomes := carryOut(t.Context(), executor, moves)
 		if worst > atOnce || len(outcomes) != len(moves) {
 			t.Errorf("%d of %d outcomes, up to %d pods on the move, want at most %d", len(outcomes), len(moves), worst, atOnce)
 		}
@@ -454,7 +454,7 @@ func TestExecutorStops(t *testing.T) {
 		p.after(3*time.Second, cancel)
 		executor := p.evictor()
 		p.pods["a"] = aPod("a")
-		outcomes := executor.begin(ctx, []Move{moveOf("a")}, anyProfile).run(ctx)
+		outcomes := carryOut(ctx, executor, []Move{moveOf("a")})
 		if len(outcomes) != 1 || outcomes[0].Reason == "" || time.Since(p.start) != 3*time.Second {
 			t.Errorf("outcomes %v after %v", outcomes, time.Since(p.start))
 		}
@@ -515,7 +515,7 @@ func TestExecutorDryRun(t *testing.T) {
 		executor := p.evictor()
 		moves := []Move{moveOf("a"), moveOf("b")}
 		p.pods["a"], p.pods["b"] = aPod("a"), aPod("b")
-		outcomes := executor.begin(t.Context(), moves, anyProfile).run(t.Context())
+		outcomes := carryOut(t.Context(), executor, moves)
 		for _, outcome := range outcomes {
 			if outcome.Reason != "" {
 				t.Errorf("outcome %+v", outcome)
@@ -537,7 +537,7 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 		p.ledger.Record(time.Now(), move.Intent)
 		refusal := &reasons.Refusal{Reason: reasons.PodChanged}
 		p.evict = func(*v1.Pod, *Move) error { return refusal }
-		outcomes := p.evictor().begin(t.Context(), []Move{move}, anyProfile).run(t.Context())
+		outcomes := carryOut(t.Context(), p.evictor(), []Move{move})
 		if len(outcomes) != 1 || outcomes[0].Reason != reasons.PodChanged || !p.ledger.Moving("uid-a") {
 			t.Errorf("outcomes %+v, still moving %v", outcomes, p.ledger.Moving("uid-a"))
 		}
@@ -567,7 +567,7 @@ func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 		p.config.proven = func() (bool, error) { return true, nil }
 		p.pods["a"] = aPod("a")
 		ctx, stop := context.WithCancel(t.Context())
-		c := p.evictor().begin(ctx, []Move{moveOf("a")}, anyProfile)
+		c := p.evictor().Begin(ctx, []Move{moveOf("a")}, anyProfile)
 		stop()
 		c.End(ctx)
 		if p.settled != 1 {
@@ -597,7 +597,7 @@ func TestResultsAreStoredSlowly(t *testing.T) {
 					}
 				}
 				began := time.Now()
-				p.evictor().begin(t.Context(), nil, anyProfile).End(t.Context())
+				p.evictor().Begin(t.Context(), nil, anyProfile).End(t.Context())
 				if took := time.Since(began); took != tc.want || stored != (took == tc.takes) {
 					t.Errorf("took %v, want %v; stored: %v", took, tc.want, stored)
 				}

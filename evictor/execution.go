@@ -1,0 +1,335 @@
+package evictor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// tick is how often an execution checks what it waits for: a budget or a landing.
+const tick = 200 * time.Millisecond
+
+// waitLimit is how long an execution goes on while none of its moves may be made.
+// After it the rest is planned anew, from a newer observation.
+const waitLimit = 30 * time.Second
+
+// landingLimit is waitLimit for the next move of an owner whose last one is on its
+// way. An owner whose pods start within it has more than one move per cycle.
+const landingLimit = 2 * time.Minute
+
+// storeTimeout bounds storing the results of an execution, which is a read and a write
+// of five seconds at most, and settleTimeout what takes back the steering of its
+// moves, even when it was told to stop. Without time for both calls a slow API
+// server would look like one that stores nothing.
+const (
+	storeTimeout  = 10 * time.Second
+	settleTimeout = 5 * time.Second
+)
+
+// Execution carries out one plan, a step at a time. It must not be used
+// concurrently.
+type Execution struct {
+	e *Evictor
+
+	profile  *strategies.Profile
+	left     []Move
+	outcomes []Outcome
+	// deadline and all times below are from Clock.Local.
+	deadline time.Time
+	// probing holds back further evictions until the last one's replacement has
+	// proved that kube-scheduler is steered.
+	probing bool
+	// probe is the UID of the pod whose replacement is waited for, until
+	// probeBy. Before probeFails its pod may still terminate.
+	probe               string
+	probeBy, probeFails time.Time
+	// unsteered holds, by namespace, why a replacement of this plan counts as not
+	// steered.
+	unsteered map[string]reasons.Reason
+	// backingOff holds the moves that the API server refused for now, by pod UID.
+	backingOff map[string]backoff
+	// began is when the execution began, by Clock.Now. waits is since when all moves
+	// wait, zero while they do not.
+	began, waits time.Time
+	// session answers whether landings still take their pods, nil until one is
+	// asked about in a step.
+	session *placement.Session
+	// stop is why no more moves are made.
+	stop reasons.Reason
+}
+
+// BeginCycle starts a cycle, whose moves settle none of each other's nodes. It
+// first judges the outcomes that are due, takes back what the steering of
+// earlier moves left behind, and ends a hold that is over, because the plan
+// leaves out the pods of namespaces on hold.
+func (e *Evictor) BeginCycle(ctx context.Context) {
+	e.endHold(ctx)
+	e.mu.Lock()
+	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
+	e.mu.Unlock()
+	e.AssessMoves(ctx)
+	if e.config.Steering != nil && !e.config.Evictions.DryRun() {
+		e.config.Steering.Settle(ctx)
+	}
+}
+
+// Make makes the moves of a plan for a profile, driven by the clock, and logs the
+// outcomes.
+func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) {
+	x := e.Begin(ctx, e.Moves(p), profile)
+	for ctx.Err() == nil {
+		next := x.Step(ctx)
+		if next.Over {
+			break
+		}
+		Sleep(ctx, next.Wait)
+	}
+	logger, done := klog.FromContext(ctx), 0
+	for _, outcome := range x.End(ctx) {
+		if outcome.Reason == "" {
+			done++
+			continue
+		}
+		logger.Info("Move was not made", "pod", klog.KRef(outcome.Move.Namespace, outcome.Move.Pod), "node", outcome.Move.From,
+			"destination", outcome.Move.To, "reason", outcome.Reason, "error", outcome.Err)
+	}
+	if e.config.Evictions.DryRun() {
+		logger.Info("Plan would be carried out", "planned", len(p.Moves), "wouldEvict", done)
+		return
+	}
+	logger.Info("Plan carried out", "planned", len(p.Moves), "evicted", done)
+}
+
+// Begin records moves, for Step to make them, unless they must not be made now.
+func (e *Evictor) Begin(ctx context.Context, moves []Move, profile *strategies.Profile) *Execution {
+	x := &Execution{
+		e: e, profile: profile, left: moves, began: e.config.Clock.Now(),
+		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
+		unsteered:  map[string]reasons.Reason{},
+		backingOff: map[string]backoff{},
+	}
+	reason := x.steered(ctx)
+	x.quickFirst()
+	if reason == "" {
+		reason = x.held(ctx)
+	}
+	if reason == "" {
+		reason = x.record(ctx)
+	}
+	if reason != "" {
+		x.leaveAll(reason)
+	}
+	return x
+}
+
+// record enters the moves in the ledger, stores it and gives the processes that
+// answer kube-scheduler time to read it.
+func (x *Execution) record(ctx context.Context) reasons.Reason {
+	if x.e.config.Evictions.DryRun() || len(x.left) == 0 {
+		return ""
+	}
+	intents := make([]ledger.Intent, len(x.left))
+	for i := range x.left {
+		intents[i] = x.left[i].Intent
+	}
+	x.e.ledger().Record(x.e.config.Clock.Now(), intents...)
+	if err := x.e.config.Evictions.Commit(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Storing the ledger failed, so nothing is evicted")
+		return reasonOf(err)
+	}
+	x.e.config.Evictions.Announced(ctx)
+	return ""
+}
+
+// Next says when an Execution wants its next Step.
+type Next struct {
+	// Wait is how long to wait from now.
+	Wait time.Duration
+	// Blocked: no move may be made before the cluster changes. Wait is then the
+	// time until the next check. Until is when the execution ends if nothing changes,
+	// by Clock.Local.
+	Blocked bool
+	Until   time.Time
+	// Over: only End is left to call.
+	Over bool
+}
+
+// Step makes at most one move. Time passes between two Steps, on a clock or in
+// a replay.
+func (x *Execution) Step(ctx context.Context) Next {
+	x.e.progress()
+	switch {
+	case x.stop != "":
+		x.leaveAll(x.stop)
+		return Next{Over: true}
+	case len(x.left) == 0 && x.probe == "":
+		return Next{Over: true}
+	case !x.e.config.Clock.Local().Before(x.deadline): // of a probe, too
+		x.leaveAll(reasons.CycleDeadline)
+		return Next{Over: true}
+	case x.probe != "" && !x.probed(ctx):
+		return Next{Wait: tick, Blocked: true, Until: slices.MinFunc([]time.Time{x.probeBy, x.deadline}, time.Time.Compare)}
+	}
+	defer x.closeSession()
+	x.e.mu.Lock()
+	x.e.tallies = nil
+	x.e.mu.Unlock()
+	for i := 0; i < len(x.left) && x.stop == "" && ctx.Err() == nil; {
+		outcome, wait := x.make(ctx, x.left[i])
+		if wait {
+			i++
+			continue
+		}
+		x.drop(ctx, i, outcome)
+		switch {
+		case len(x.left) == 0 || x.stop != "":
+			return Next{}
+		case outcome.Reason == "":
+			x.waits = time.Time{}
+			return Next{Wait: x.e.config.Settings.Interval}
+		}
+	}
+	return x.wait()
+}
+
+// wait waits until a move may be made, but not for long: everybody else's moves
+// wait for the end of this execution, and the next cycle plans again what is left.
+func (x *Execution) wait() Next {
+	now := x.e.config.Clock.Local()
+	if x.waits.IsZero() {
+		x.waits = now
+	}
+	limit := waitLimit
+	if slices.ContainsFunc(x.left, func(m Move) bool { return x.e.comesSoon(m.Namespace, m.Owner.UID) }) {
+		limit = landingLimit
+	}
+	until := slices.MinFunc([]time.Time{x.waits.Add(limit), x.deadline}, time.Time.Compare)
+	if !now.Before(until) {
+		x.leaveAll(reasons.CycleDeadline)
+		return Next{Over: true}
+	}
+	return Next{Wait: tick, Blocked: true, Until: until}
+}
+
+// Left returns the moves that are neither made nor given up.
+func (x *Execution) Left() []Move { return x.left }
+
+// End finishes the execution and returns the outcomes of its moves. It removes
+// moves that were not made from the ledger and stores the results, even when
+// the process is told to stop.
+func (x *Execution) End(ctx context.Context) []Outcome {
+	x.leaveAll(reasons.CycleDeadline)
+	x.keep(ctx)
+	for i := range x.outcomes {
+		x.e.config.Metrics.Skipped(x.outcomes[i].Reason)
+	}
+	if x.e.config.Evictions.DryRun() {
+		return x.outcomes
+	}
+	x.e.ledger().CancelIntended(x.e.config.Clock.Now())
+	ctx = context.WithoutCancel(ctx)
+	bounded(ctx, storeTimeout, func(ctx context.Context) {
+		if err := x.e.config.Evictions.Commit(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
+		}
+	})
+	if x.e.config.Steering != nil {
+		bounded(ctx, settleTimeout, x.e.config.Steering.Settle)
+	}
+	return x.outcomes
+}
+
+func bounded(ctx context.Context, limit time.Duration, call func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	call(ctx)
+}
+
+// make makes one move. It returns wait if the move has to wait, or if the API
+// server's answer asks for a retry.
+func (x *Execution) make(ctx context.Context, move Move) (outcome Outcome, wait bool) {
+	pod := x.e.config.Cluster.Pod(move.Namespace, move.Pod)
+	q := question{e: x.e, at: recheckPhase, execution: x, profile: x.profile, move: &move, pod: pod}
+	if a := q.ask(ctx, checks); a.refuses() {
+		return Outcome{Move: move, Reason: a.reason}, a.wait || passes(a.reason)
+	}
+	x.closeSession()
+	if reason, wait := x.ready(ctx, &move, pod); wait || reason != "" {
+		return Outcome{Move: move, Reason: reason}, wait
+	}
+	err := x.e.evict(ctx, &question{
+		e: x.e, at: callPhase, execution: x, profile: x.profile, move: &move, pod: pod, eviction: x.e.request(&move, x.profile),
+	})
+	switch {
+	case err == nil:
+		x.startProbe(pod)
+		return Outcome{Move: move}, false
+	case apierrors.IsTooManyRequests(err):
+		klog.FromContext(ctx).V(2).Info("Eviction was refused for now", "pod", klog.KObj(pod), "error", err.Error())
+		x.undo(ctx, &move)
+		x.backingOff[move.PodUID] = newBackoff(err, x.e.config.Cluster.Budgets(pod), x.e.config.Clock.Local())
+		return Outcome{}, true
+	}
+	return Outcome{Move: move, Reason: x.classify(err), Err: err}, false
+}
+
+// unsteered refuses pods of a namespace whose replacements were not steered during
+// this execution.
+func (q *question) unsteered(context.Context) ruling {
+	return refusing(q.execution.unsteered[q.move.Namespace])
+}
+
+// backingOff waits after the API server refused the eviction for now.
+func (q *question) backingOff(context.Context) ruling {
+	r, refused := q.execution.backingOff[q.move.PodUID]
+	return ruling{wait: refused && !r.over(q.budgetsOf(), q.e.config.Clock.Local())}
+}
+
+// classify returns the reason for a failed eviction and notes its effect on the
+// other moves.
+func (x *Execution) classify(err error) reasons.Reason {
+	reason := reasonOf(err)
+	if slices.Contains([]reasons.Reason{
+		reasons.Paused, reasons.PauseUnreadable, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.Stopping,
+	}, reason) {
+		x.stop = reason
+	}
+	return reason
+}
+
+func (x *Execution) drop(ctx context.Context, i int, outcome Outcome) {
+	x.left = append(x.left[:i:i], x.left[i+1:]...)
+	if outcome.Reason != "" && !x.e.config.Evictions.DryRun() { // which recorded none, so one there would be another's
+		x.e.ledger().Cancel(outcome.Move.PodUID, x.e.config.Clock.Now())
+		x.undo(ctx, &outcome.Move)
+	}
+	x.outcomes = append(x.outcomes, outcome)
+}
+
+func (x *Execution) leaveAll(reason reasons.Reason) {
+	for _, move := range x.left {
+		x.outcomes = append(x.outcomes, Outcome{Move: move, Reason: reason})
+	}
+	x.left = nil
+}
+
+// Sleep waits for d or until the context ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
