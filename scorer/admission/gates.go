@@ -94,7 +94,8 @@ func (g *Gates) awaited(pod *v1.Pod) bool {
 	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return move.InFlight() })
 }
 
-// Run lets pods go until the context ends.
+// Run lets pods go until the context ends. The pods that it has seen by then still go,
+// within callTimeout: after a run of one cycle nobody else takes their gates off.
 func (g *Gates) Run(ctx context.Context, land Land) error {
 	awaited, others := newQueue(), newQueue()
 	defer awaited.ShutDown()
@@ -114,16 +115,19 @@ func (g *Gates) Run(ctx context.Context, land Land) error {
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
+	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	var workers sync.WaitGroup
 	for range gateWorkers {
 		for _, waiting := range []queue{awaited, others} {
 			workers.Go(func() {
-				for g.next(ctx, waiting, land) {
+				for g.next(working, waiting, land) {
 				}
 			})
 		}
 	}
 	<-ctx.Done()
+	defer time.AfterFunc(callTimeout, cancel).Stop()
 	err = g.informer.RemoveEventHandler(watching)
 	awaited.ShutDown()
 	others.ShutDown()
@@ -275,7 +279,7 @@ func (g *Gates) send(ctx context.Context, pod *v1.Pod, patch []byte, subresource
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := g.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.JSONPatchType, patch, metav1.PatchOptions{}, subresource...)
-	if apierrors.IsNotFound(err) || errors.Is(err, context.Canceled) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/evenkeel/evenkeel/cluster/names"
@@ -178,6 +182,102 @@ func TestTheLeaderComesFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowServer answers a PATCH after a second, unless the client hangs up before, and
+// stops the process when the first one comes.
+type slowServer struct {
+	stop context.CancelFunc
+	mu   sync.Mutex
+	made []string
+}
+
+func (s *slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.stop()
+	select {
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	case <-time.After(time.Second):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made = append(s.made, r.URL.Path)
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader("{}")), Request: r,
+	}, nil
+}
+
+// A process that ends first lets the pods go that it has seen: after a run of one
+// cycle nobody else does.
+func TestAProcessThatEndsLetsPodsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var objects []runtime.Object
+		var want []string
+		for i := range 2 * gateWorkers {
+			pod := podOf(fmt.Sprint("planned-", i), gate)
+			objects = append(objects, pod)
+			path := "/api/v1/namespaces/shop/pods/" + pod.Name
+			want = append(want, path, path+"/status")
+		}
+		server := &slowServer{stop: stop}
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", Transport: server, QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		factory := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
+		gates := NewGates(client, newWorld().keys, factory)
+		watching, end := context.WithCancel(t.Context())
+		defer factory.Shutdown()
+		defer end()
+		factory.Start(watching.Done())
+		synctest.Wait()
+		if err := gates.Run(ctx, func(*v1.Pod, func(string) bool) string { return "n7" }); err != nil {
+			t.Error(err)
+		}
+		slices.Sort(server.made)
+		if diff := cmp.Diff(want, server.made); diff != "" {
+			t.Errorf("patches (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A process that ends does not wait long for an API server that does not respond.
+func TestAProcessThatEndsWaitsForNoAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var objects []runtime.Object
+		for i := range 10 * gateWorkers {
+			objects = append(objects, podOf(fmt.Sprint("planned-", i), gate))
+		}
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, Transport: silent{stop}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		factory := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
+		gates := NewGates(client, newWorld().keys, factory)
+		watching, end := context.WithCancel(t.Context())
+		defer factory.Shutdown()
+		defer end()
+		factory.Start(watching.Done())
+		synctest.Wait()
+		began := time.Now()
+		if err := gates.Run(ctx, func(*v1.Pod, func(string) bool) string { return "n7" }); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 2*callTimeout {
+			t.Errorf("ended after %v", took)
+		}
+	})
+}
+
+// silent never answers, and stops the process when it is asked.
+type silent struct{ stop context.CancelFunc }
+
+func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.stop()
+	<-r.Context().Done()
+	return nil, r.Context().Err()
 }
 
 // A failed nomination holds no pod back, and removing a gate is retried until
