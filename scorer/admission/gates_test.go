@@ -185,7 +185,7 @@ func TestTheLeaderComesFirst(t *testing.T) {
 }
 
 // slowServer answers a PATCH after a second, unless the client hangs up before, and
-// stops the process when the first one comes.
+// stops the process shortly after the first one has come.
 type slowServer struct {
 	stop context.CancelFunc
 	mu   sync.Mutex
@@ -193,7 +193,7 @@ type slowServer struct {
 }
 
 func (s *slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.stop()
+	time.AfterFunc(100*time.Millisecond, s.stop) // all pods have been seen by then
 	select {
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
@@ -271,11 +271,11 @@ func TestAProcessThatEndsWaitsForNoAnswers(t *testing.T) {
 	})
 }
 
-// silent never answers, and stops the process when it is asked.
+// silent never answers, and stops the process shortly after it was asked.
 type silent struct{ stop context.CancelFunc }
 
 func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.stop()
+	time.AfterFunc(100*time.Millisecond, s.stop)
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
