@@ -122,12 +122,13 @@ const PreferredNode Reason = "PreferredNode"
 
 // Why a node does not take a pod.
 const (
-	NotPreferred    Reason = "NotPreferred"
-	NodeNotCool     Reason = "NodeNotCool"
-	NodeClosed      Reason = "NodeClosed"
-	OtherDomain     Reason = "OtherDomain"
-	AboveRejectLine Reason = "AboveRejectLine"
-	FilterRefuses   Reason = "FilterRefuses"
+	NotPreferred     Reason = "NotPreferred"
+	NodeNotCool      Reason = "NodeNotCool"
+	NodeClosed       Reason = "NodeClosed"
+	NodeJustRelieved Reason = "NodeJustRelieved"
+	OtherDomain      Reason = "OtherDomain"
+	AboveRejectLine  Reason = "AboveRejectLine"
+	FilterRefuses    Reason = "FilterRefuses"
 )
 
 // Why nothing at all may be evicted.
@@ -252,12 +253,13 @@ var sentences = map[Reason]string{
 
 	PreferredNode: "its preferred node affinity rates its destination higher, and that is cool and has room",
 
-	NotPreferred:    "its preferred node affinity does not rate it higher than the node that it is on",
-	NodeNotCool:     "it is not cool, and other nodes take pods off full nodes only",
-	NodeClosed:      "it takes no pods",
-	OtherDomain:     "it is of another zone or capacity type, and the policy moves no pods to such",
-	AboveRejectLine: "its predicted usage would be above the reject line",
-	FilterRefuses:   "a filter of kube-scheduler refuses it",
+	NotPreferred:     "its preferred node affinity does not rate it higher than the node that it is on",
+	NodeNotCool:      "it is not cool, and other nodes take pods off full nodes only",
+	NodeClosed:       "it takes no pods",
+	NodeJustRelieved: "pods were moved off it within half an hour, so only pods of hot nodes are moved to it",
+	OtherDomain:      "it is of another zone or capacity type, and the policy moves no pods to such",
+	AboveRejectLine:  "its predicted usage would be above the reject line",
+	FilterRefuses:    "a filter of kube-scheduler refuses it",
 
 	OutsideWindow:       "the policy's calendar allows no evictions now",
 	NodesNotReady:       "too many nodes are not ready",

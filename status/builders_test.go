@@ -151,9 +151,33 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 	in.Placement, in.MinHotMinutesSaved, in.Recurs, in.At = filters(refuse), 10, daily, now
 	f.Planned.Plan = plan.New(*in)
 	if f.Planned.Pod != nil {
-		f.Planned.Landings = plan.Landings(in, f.Planned.Pod)
+		f.Planned.Landings = landings(in, f.Planned.Pod)
 	}
 	return f
+}
+
+// landings judges every other node as a destination of a pod.
+func landings(in *plan.Input, pod *strategies.Pod) (all []strategies.Landing) {
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		with := n.Predicted.Plus(pod.Usage)
+		l := strategies.Landing{Node: n.Name, State: n.State, Before: n.Predicted.PercentOf(n.Allocatable), After: with.PercentOf(n.Allocatable)}
+		fits, why := in.Placement.Fits(pod.Pod, n.Name)
+		switch {
+		case n.Name == pod.Node:
+			continue
+		case n.Closed != "":
+			l.Refused, l.Detail = reasons.NodeClosed, n.Closed
+		case n.State != thresholds.Cool:
+			l.Refused, l.Detail = reasons.NodeNotCool, "it is "+string(n.State)
+		case with.Exceeds(n.Ceiling):
+			l.Refused = reasons.AboveRejectLine
+		case !fits:
+			l.Refused, l.Detail = reasons.FilterRefuses, why
+		}
+		all = append(all, l)
+	}
+	return all
 }
 
 var daily = forecast.Clock{Period: 24 * time.Hour}

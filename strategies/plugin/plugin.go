@@ -28,20 +28,23 @@ import (
 type Strategy interface {
 	policy.Strategy
 
-	// Plan plans one cycle. It moves only pods that round says may be moved, each to
-	// a node that takes it, and changes nothing.
+	// Plan plans one cycle, by round.Move or in a plan of its own, and changes nothing.
+	// The round keeps the policy's rules either way.
 	Plan(ctx context.Context, round *Round) (Result, error)
 }
 
 // Result is what a strategy has planned.
 type Result struct {
+	// Plan is made by the strategy itself. Those of its moves that break a rule are
+	// declined. A strategy that calls Round.Move leaves it empty.
 	Plan strategies.Plan
 	// Closed is why nothing is planned; empty if something is.
 	Closed string
 	// Basis is what it planned on.
 	Basis strategies.Basis
-	// Landings says for each other node whether it would take the pod asked about.
-	Landings []strategies.Landing
+	// Unwanted returns why the strategy would not move the pod asked about to a node
+	// although the rules allow it; empty if it would. Nil: it would move it to any.
+	Unwanted func(to *Node) reasons.Reason
 	// MaxPerNode is how many moves off a node a cycle makes at most; 0 for no bound.
 	MaxPerNode int
 }

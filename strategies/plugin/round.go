@@ -5,72 +5,158 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Round is what a strategy plans one cycle on.
+// Round is one cycle of a strategy: what it plans on, and the plan. It keeps the
+// policy's rules: no move enters the plan but through Move, or through the same rules
+// once the strategy has returned a plan of its own.
 type Round struct {
 	// Observed is what is known of usage.
 	Observed strategies.Observed
 	// Options are the policy's rules.
 	Options Options
-	// Nodes are those that the policy's nodeSelector matches, ordered by name.
-	Nodes []*v1.Node
+	// Nodes are those that the policy's nodeSelector matches and that are observed,
+	// ordered by name.
+	Nodes []*Node
 	// Asked is the pod that an explanation is about; nil if there is none.
 	Asked *strategies.Pod
 
-	plugin *Plugin
-	asked  *v1.Pod // the object of Asked
+	plugin  *Plugin
+	asked   *v1.Pod // the object of Asked
+	byName  map[string]*Node
+	open    map[string][]*Node // by domain, coolest first; nil until asked for
+	moving  map[string]bool    // the UIDs of the pods of the plan's moves
+	planned strategies.Tally
+	plan    strategies.Plan
+	// undo takes the plan's moves back in the what-if, which session is; nil until
+	// it is needed.
+	undo    []func()
+	session *placement.Session
+
+	mu sync.Mutex
+	// objects holds the API objects of the pods that may be moved, for the
+	// scheduler's filters.
+	objects map[*cluster.Pod]*v1.Pod
 }
 
-// Pods returns what looks up the pods of nodes. Several may be used at once, each by
-// one goroutine.
-func (r *Round) Pods() *Pods {
-	return &Pods{plugin: r.plugin, moved: r.Observed.Moved, byUID: map[string]*v1.Pod{}, passing: map[template]bool{}, objects: map[*cluster.Pod]*v1.Pod{}}
+// Node is a node of a round.
+type Node struct {
+	// Object is the node as the watch has it, Info and Read what was observed of it.
+	Object *v1.Node
+	Info   *cluster.NodePods
+	Read   *usage.NodeUsage
+	State  thresholds.State
+	// At is the node's index in the observation.
+	At cluster.NodeIndex
+	// Predicted is its predicted usage without the plan's moves.
+	Predicted cluster.Amounts
+	// Domain is what its pods stay within by the policy, Zone what they stay within
+	// as long as that has room.
+	Domain, Zone string
+
+	known bool // whether its usage is
+	// arriving is what the plan's pods will use at their peaks, if the strategy counts
+	// these. change is how the plan changes the usage.
+	arriving, change cluster.Amounts
+}
+
+// Name returns the node's name.
+func (n *Node) Name() string { return n.Info.Node.Name }
+
+// Rated returns amounts in percent of allocatable.
+func (n *Node) Rated(amounts cluster.Amounts) cluster.Percents {
+	return amounts.PercentOf(n.Info.Node.Allocatable)
+}
+
+func (p *Plugin) round(observed *strategies.Observed, nodes []*v1.Node) *Round {
+	r := &Round{
+		Observed: *observed, Options: p.deps.Options, plugin: p, byName: make(map[string]*Node, len(nodes)),
+		moving: map[string]bool{}, planned: strategies.Tally{}, objects: map[*cluster.Pod]*v1.Pod{},
+	}
+	for _, object := range nodes {
+		i := observed.View.Snapshot.Index(object.Name)
+		if i < 0 {
+			continue
+		}
+		info := observed.View.Snapshot.Nodes[i]
+		n := &Node{Object: object, Info: info, Read: &observed.View.Nodes[i], State: observed.States[object.Name].State, At: cluster.NodeIndex(i)}
+		n.Domain, n.Zone = r.Options.Within(info.Node.Site())
+		n.Predicted, n.known = observed.Board.Predicted(n.At)
+		r.Nodes, r.byName[object.Name] = append(r.Nodes, n), n
+	}
+	return r
+}
+
+// Node returns a node by its name; nil if it is none of Nodes.
+func (r *Round) Node(name string) *Node { return r.byName[name] }
+
+// Basis returns a node for a strategies.Basis; nil if it is none of Nodes.
+func (r *Round) Basis(name string) *strategies.NodeBasis {
+	n := r.Node(name)
+	if n == nil {
+		return nil
+	}
+	return &strategies.NodeBasis{Name: name, State: n.State, Closed: n.Info.Node.Closed()}
 }
 
 // AskedObject returns the API object of Asked.
 func (r *Round) AskedObject() *v1.Pod { return r.asked }
 
-// Place opens a what-if session on the current cluster for pods that may be moved, and
-// the pod asked about. The caller closes it.
-func (r *Round) Place(ctx context.Context, pods *Pods) (Placement, error) {
-	session, err := r.plugin.deps.Half.Session(ctx)
+// Movable returns the API objects of the pods that Pods has found and that may be moved.
+func (r *Round) Movable() map[*cluster.Pod]*v1.Pod { return r.objects }
+
+// Pods returns the pods of a node, each with why it may not be moved, and the usage that
+// has left or is leaving it since the observation, which justifies no further moves.
+// Pods that were already terminating then count as neither, because the node was not
+// judged by them. about picks pods; nil picks all. It is safe for concurrent use.
+func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
+	byUID, err := r.plugin.list(of.Name())
 	if err != nil {
-		return Placement{}, fmt.Errorf("opening a placement session: %w", err)
+		return nil, left, err
 	}
-	if r.Asked != nil {
-		pods.objects[r.Asked.Pod] = r.asked
+	filters, movable := r.plugin.profileOfANode(), map[*cluster.Pod]*v1.Pod{}
+	pods = make([]strategies.Pod, 0, len(of.Info.Pods))
+	for j, record := range of.Info.Pods {
+		if record.Terminating {
+			continue
+		}
+		read := &of.Read.Pods[j]
+		object := byUID[record.UID]
+		if object == nil || object.DeletionTimestamp != nil || r.plugin.deps.Half.Moving(record.UID) {
+			left = left.Plus(read.Counted()) // a lower bound, until the next sample
+			continue
+		}
+		if about != nil && !about(record, object) {
+			continue
+		}
+		pod := podOf(record, read)
+		pod.Refused = r.plugin.deps.Half.Refuse(ctx, &strategies.Candidate{Object: object, Record: record, Read: read, Leaving: of.Info.Node.Leaving}, filters(record))
+		if pod.Refused == "" {
+			pod.Disruption = r.plugin.disruption(object, r.Observed.Moved)
+			movable[record] = object
+		}
+		pods = append(pods, pod)
 	}
-	return Placement{session, pods.objects}, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.Copy(r.objects, movable)
+	return pods, left, nil
 }
 
-// Pods looks up the pods of nodes.
-type Pods struct {
-	plugin *Plugin
-	moved  map[string]bool // strategies.Observed's
-	// byUID holds the API objects of the current node's pods.
-	byUID map[string]*v1.Pod
-	// objects holds the API objects of the pods that may be moved, for the
-	// scheduler's filters.
-	objects map[*cluster.Pod]*v1.Pod
-	// passing holds what the pre-eviction filters said of the current node's pods.
-	passing map[template]bool
+func podOf(record *cluster.Pod, read *usage.PodUsage) strategies.Pod {
+	return strategies.Pod{Pod: record, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern, PeakMilliCores: read.PeakMilliCores}
 }
-
-// Add takes over what others have found.
-func (g *Pods) Add(others *Pods) { maps.Copy(g.objects, others.objects) }
-
-// Movable returns the API objects of the pods that may be moved.
-func (g *Pods) Movable() map[*cluster.Pod]*v1.Pod { return g.objects }
 
 // template is what the pre-eviction filters distinguish pods of a node by: the
 // DefaultEvictor's, the only one that there is, asks for the namespace's labels
@@ -78,83 +164,83 @@ func (g *Pods) Movable() map[*cluster.Pod]*v1.Pod { return g.objects }
 // namespaces if it is in none.
 type template struct{ namespace, owner, hash string }
 
-// Of returns the pods of a node, each with why it may not be moved, and the usage that
-// has left or is leaving it since the observation, which justifies no further moves.
-// Pods that were already terminating then count as neither, because the node was not
-// judged by them. about picks pods; nil picks all.
-func (g *Pods) Of(ctx context.Context, info *cluster.NodePods, read *usage.NodeUsage, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
-	if err := g.list(info.Node.Name); err != nil {
-		return nil, left, err
+// profileOfANode returns the profile for pods of one node. It asks the pre-eviction
+// filters once for pods that are alike: they may look at every node for an answer, and
+// they log it.
+func (p *Plugin) profileOfANode() func(record *cluster.Pod) *strategies.Profile {
+	passing := map[template]bool{}
+	return func(record *cluster.Pod) *strategies.Profile {
+		profile := *p.Profile()
+		late := profile.PreEvictionFilter
+		profile.PreEvictionFilter = func(object *v1.Pod) bool {
+			like := template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID)}
+			passes, asked := passing[like]
+			if !asked {
+				passes = late(object)
+				passing[like] = passes
+			}
+			return passes
+		}
+		return &profile
 	}
-	pods = make([]strategies.Pod, 0, len(info.Pods))
-	for j, record := range info.Pods {
-		if record.Terminating {
-			continue
-		}
-		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used, Expected: read.Pods[j].Expected, Pattern: read.Pods[j].Pattern, PeakMilliCores: read.Pods[j].PeakMilliCores}
-		object := g.byUID[record.UID]
-		if object == nil || object.DeletionTimestamp != nil || g.plugin.deps.Half.Moving(record.UID) {
-			left = left.Plus(read.Pods[j].Counted()) // a lower bound, until the next sample
-			continue
-		}
-		if about != nil && !about(record, object) {
-			continue
-		}
-		pod.Refused = g.refuse(ctx, &strategies.Candidate{Object: object, Record: record, Read: &read.Pods[j], Leaving: info.Node.Leaving})
-		if pod.Refused == "" {
-			pod.Disruption = g.plugin.disruption(object, g.moved)
-			g.objects[record] = object
-		}
-		pods = append(pods, pod)
-	}
-	return pods, left, nil
 }
 
-// refuse asks the gate about a pod. It asks the pre-eviction filters once for pods that
-// are alike: they may look at every node for an answer, and they log it.
-func (g *Pods) refuse(ctx context.Context, pod *strategies.Candidate) reasons.Reason {
-	profile := *g.plugin.Profile()
-	late := profile.PreEvictionFilter
-	profile.PreEvictionFilter = func(object *v1.Pod) bool {
-		like := template{pod.Record.Namespace, pod.Record.Owner.UID, cmp.Or(pod.Record.TemplateHash, pod.Record.UID)}
-		passes, asked := g.passing[like]
-		if !asked {
-			passes = late(object)
-			g.passing[like] = passes
-		}
-		return passes
-	}
-	return g.plugin.deps.Half.Refuse(ctx, pod, &profile)
-}
-
-// list looks up the objects of the pods on a node, which becomes the current one.
-func (g *Pods) list(node string) error {
-	objects, err := podutil.ListPodsOnANode(node, g.plugin.handle.GetPodsAssignedToNodeFunc(), nil)
+// list returns the objects of the pods on a node, by UID.
+func (p *Plugin) list(node string) (map[string]*v1.Pod, error) {
+	objects, err := podutil.ListPodsOnANode(node, p.handle.GetPodsAssignedToNodeFunc(), nil)
 	if err != nil {
-		return fmt.Errorf("listing the pods of node %q: %w", node, err)
+		return nil, fmt.Errorf("listing the pods of node %q: %w", node, err)
 	}
-	clear(g.byUID)
-	clear(g.passing)
+	byUID := make(map[string]*v1.Pod, len(objects))
 	for _, object := range objects {
-		g.byUID[string(object.UID)] = object
+		byUID[string(object.UID)] = object
 	}
-	return nil
+	return byUID, nil
 }
 
-// Placement says which nodes would take pods, given the moves that it was told. It
-// holds a what-if session on the cluster.
-type Placement struct {
-	session *placement.Session
-	objects map[*cluster.Pod]*v1.Pod
+// Placement says which nodes kube-scheduler's filters would accept for pods that may be
+// moved, given the moves that it was told: a what-if on the current cluster, of which a
+// round has one.
+type Placement struct{ round *Round }
+
+// Placement opens the round's what-if, or returns it.
+func (r *Round) Placement(ctx context.Context) (Placement, error) {
+	if r.session == nil {
+		session, err := r.plugin.deps.Half.Session(ctx)
+		if err != nil {
+			return Placement{}, fmt.Errorf("opening a placement session: %w", err)
+		}
+		r.session = session
+	}
+	return Placement{r}, nil
+}
+
+// close ends the what-if.
+func (r *Round) close() {
+	if r.session != nil {
+		r.session.Close()
+	}
+}
+
+// takeBack takes the plan's moves back in the what-if.
+func (r *Round) takeBack() {
+	for _, undo := range slices.Backward(r.undo) {
+		undo()
+	}
+	r.undo = nil
 }
 
 // Fits reports whether the replacement of pod could run on node, and if not, why.
 func (s Placement) Fits(pod *cluster.Pod, node string) (bool, string) {
-	object := s.objects[pod]
+	object := s.round.objects[pod]
 	if object == nil {
 		return false, "the pod is gone"
 	}
-	result := s.session.Fits(object, node)
+	return fits(s.round.session, object, node)
+}
+
+func fits(session *placement.Session, object *v1.Pod, node string) (bool, string) {
+	result := session.Fits(object, node)
 	if result.OK {
 		return true, ""
 	}
@@ -168,21 +254,18 @@ func (s Placement) Fits(pod *cluster.Pod, node string) (bool, string) {
 // replacement, higher for better and below 0 for a node that it could not run on;
 // nil if it has no preference among them.
 func (s Placement) Scores(pod *cluster.Pod, nodes []string) []int64 {
-	return s.session.Scores(s.objects[pod], nodes)
+	return s.round.session.Scores(s.round.objects[pod], nodes)
 }
 
-// Move applies a move and returns its undo.
+// Move applies a move to the what-if, not to the plan, and returns its undo.
 func (s Placement) Move(pod *cluster.Pod, to string) (func(), error) {
-	object := s.objects[pod]
+	object := s.round.objects[pod]
 	if object == nil {
 		return nil, fmt.Errorf("moving pod %q: it is gone", pod.Key())
 	}
-	undo, err := s.session.Move(object, to)
+	undo, err := s.round.session.Move(object, to)
 	if err != nil {
 		return nil, fmt.Errorf("moving pod %q to %q: %w", pod.Key(), to, err)
 	}
 	return undo, nil
 }
-
-// Close ends the session.
-func (s Placement) Close() { s.session.Close() }

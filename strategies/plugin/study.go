@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
-	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -48,13 +47,23 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	if observed.Closed != "" {
 		return study, nil
 	}
-	round := &Round{Observed: *observed, Options: p.deps.Options, Nodes: nodes, Asked: study.Pod, plugin: p, asked: object}
+	round := p.round(observed, nodes)
+	defer round.close()
+	round.Asked, round.asked = study.Pod, object
 	result, err := p.strategy.Plan(ctx, round)
 	if err != nil {
 		return study, err
 	}
-	study.Made.Plan, study.Made.Closed, study.Made.Basis = result.Plan, result.Closed, result.Basis
-	study.Landings = result.Landings
+	if err := round.keep(ctx, &result.Plan); err != nil {
+		return study, err
+	}
+	study.Made.Plan, study.Made.Closed, study.Made.Basis = round.plan, result.Closed, result.Basis
+	if round.Asked != nil {
+		round.takeBack()
+		if study.Landings, err = round.landings(ctx, result.Unwanted); err != nil {
+			return study, err
+		}
+	}
 	p.pace(&study.Made, result.MaxPerNode)
 	return study, nil
 }
@@ -107,7 +116,7 @@ func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strat
 	if object == nil || read == nil {
 		return nil
 	}
-	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern}
+	pod := podOf(asked.Pod, read)
 	pod.Refused = p.deps.Half.Refuse(ctx, &strategies.Candidate{Object: object, Record: asked.Pod, Read: read}, p.Profile())
 	if pod.Refused == "" {
 		pod.Disruption = p.disruption(object, study.Made.Observed.Moved)
@@ -116,22 +125,17 @@ func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strat
 	if reason, detail := p.deps.Half.Protection(object); reason == pod.Refused {
 		study.Protection = cmp.Or(study.Protection, detail)
 	}
-	study.Pod = pod
+	study.Pod = &pod
 	return object
 }
 
 // object returns the API object of a pod, nil if it is gone.
 func (p *Plugin) object(pod *cluster.Pod) *v1.Pod {
-	listed, err := podutil.ListPodsOnANode(pod.Node, p.handle.GetPodsAssignedToNodeFunc(), nil)
+	on, err := p.list(pod.Node)
 	if err != nil {
 		return nil
 	}
-	for _, object := range listed {
-		if string(object.UID) == pod.UID {
-			return object
-		}
-	}
-	return nil
+	return on[pod.UID]
 }
 
 // readingOf returns a pod's measured usage, nil if the view does not have it.

@@ -4,19 +4,15 @@ package preferred
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/check"
-	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -66,41 +62,4 @@ func (a *Args) Describe() policy.StrategyDescription {
 		Name: Name, Namespaces: a.EvictableNamespaces,
 		Does: []string{fmt.Sprintf("Returns pods to cool nodes that their preferred node affinity rates higher, by a weight of %d or more.", max(a.MinWeightGained, 1))},
 	}
-}
-
-// Plan implements plugin.Strategy.
-func (a *Args) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, error) {
-	p := &planner{
-		args: a, round: round, nodes: map[string]*node{}, ratings: map[kin]*nodeaffinity.PreferredSchedulingTerms{},
-		ofOwner: map[cluster.Owner]int{}, ofNamespace: map[string]int{},
-	}
-	p.observe()
-	pods := round.Pods()
-	candidates, err := p.candidates(ctx, pods)
-	if err != nil {
-		return plugin.Result{}, err
-	}
-	result := plugin.Result{Basis: p}
-	if len(candidates) > 0 || round.Asked != nil {
-		session, err := round.Place(ctx, pods)
-		if err != nil {
-			return result, err
-		}
-		defer session.Close()
-		if round.Asked != nil {
-			result.Landings = p.landings(round.Asked, session)
-		}
-		for _, candidate := range candidates {
-			if err := p.place(candidate, session); err != nil {
-				return result, err
-			}
-		}
-	}
-	for _, object := range round.Nodes {
-		if n := p.nodes[object.Name]; n != nil {
-			p.plan.Nodes = append(p.plan.Nodes, strategies.NodeReport{Name: n.basis.Name, State: n.basis.State, Before: n.percent(n.before), After: n.percent(n.now)})
-		}
-	}
-	result.Plan = p.plan
-	return result, nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
 const (
@@ -140,7 +141,9 @@ func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.
 		c(&options)
 	}
 	p, err := plugin.New(&Args{}, f.handle(tb, false), plugin.Deps{
-		Half:    &benchHalf{fakeHalf{observed: &f.observed, disruption: func(pod *v1.Pod) int64 { return int64(len(pod.OwnerReferences)) }}, session},
+		Half: &plugintest.Half{Observed: &f.observed, Open: session, Costs: func(pod *v1.Pod) strategies.Disruption {
+			return strategies.Disruption{Order: int64(len(pod.OwnerReferences))}
+		}},
 		Options: options,
 	})
 	if err != nil {
@@ -280,11 +283,3 @@ func demanding(workload int, p *v1.Pod) {
 		preferring(workload-2, p)
 	}
 }
-
-// benchHalf opens sessions of its own.
-type benchHalf struct {
-	fakeHalf
-	open func(context.Context) (*placement.Session, error)
-}
-
-func (h *benchHalf) Session(ctx context.Context) (*placement.Session, error) { return h.open(ctx) }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/observe/forecast"
@@ -19,64 +18,42 @@ import (
 )
 
 // gathering collects the input of a plan.
-type gathering struct {
-	*plugin.Round
-	*plugin.Pods
-}
+type gathering struct{ *plugin.Round }
 
-// input also returns the pods that may be moved.
-func (a *Args) input(ctx context.Context, round *plugin.Round) (*plan.Input, *plugin.Pods, error) {
-	observed, options := &round.Observed, &round.Options
+func (a *Args) input(ctx context.Context, round *plugin.Round) (*plan.Input, error) {
+	options := &round.Options
 	in := &plan.Input{
-		MaxMoves: options.MaxMoves, MinGainPercent: options.MinGainPercent,
-		MinHotMinutesSaved: options.MinHotTimeSaved.Minutes(), Recurs: options.Recurs, At: observed.View.At,
-		Unforeseen: options.Unforeseen, Beside: observed.Beside,
-	}
-	if observed.MaxMoves > 0 && (in.MaxMoves == 0 || observed.MaxMoves < in.MaxMoves) {
-		in.MaxMoves = observed.MaxMoves
+		MaxMoves: round.MaxMoves(), MinGainPercent: options.MinGainPercent,
+		MinHotMinutesSaved: options.MinHotTimeSaved.Minutes(), Recurs: options.Recurs, At: round.Observed.View.At,
+		Unforeseen: options.Unforeseen, Beside: round.Observed.Beside,
 	}
 	if limits := a.EvictionLimits; limits != nil && limits.Node != nil {
 		in.MaxPerNode = int(*limits.Node)
 	}
-	g := &gathering{round, round.Pods()}
+	g := &gathering{round}
 	var err error
-	if in.Nodes, err = g.nodes(ctx, round.Nodes); err != nil {
-		return nil, nil, err
+	if in.Nodes, err = g.nodes(ctx); err != nil {
+		return nil, err
 	}
 	in.Residents = g.residents(in.Nodes)
-	return in, g.Pods, nil
+	return in, nil
 }
 
-// nodes converts the nodes of the view that the policy names, on all processors:
-// what is asked about each pod takes a third of a plan.
-func (g *gathering) nodes(ctx context.Context, named []*v1.Node) ([]plan.Node, error) {
-	eligible := make(map[string]struct{}, len(named))
-	for _, node := range named {
-		eligible[node.Name] = struct{}{}
-	}
-	places := make([]int, 0, len(named))
-	for i, info := range g.Observed.View.Snapshot.Nodes {
-		if _, ok := eligible[info.Node.Name]; ok {
-			places = append(places, i)
-		}
-	}
-	nodes, parts := make([]plan.Node, len(places)), make([]*gathering, min(runtime.GOMAXPROCS(0), 1+len(places)/nodesEach))
+// nodes converts the nodes for the planner, on all processors: what is asked about each
+// pod takes a third of a plan.
+func (g *gathering) nodes(ctx context.Context) ([]plan.Node, error) {
+	nodes, parts := make([]plan.Node, len(g.Nodes)), min(runtime.GOMAXPROCS(0), 1+len(g.Nodes)/nodesEach)
 	var group errgroup.Group
 	for first := range parts {
-		part := &gathering{g.Round, g.Round.Pods()}
-		parts[first] = part
 		group.Go(func() (err error) {
-			for k := first; k < len(places) && err == nil; k += len(parts) {
-				nodes[k], err = part.node(ctx, places[k])
+			for k := first; k < len(nodes) && err == nil; k += parts {
+				nodes[k], err = g.node(ctx, g.Nodes[k])
 			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	for _, part := range parts {
-		g.Add(part.Pods)
+		return nil, err //nolint:wrapcheck // node says which one
 	}
 	return nodes, nil
 }
@@ -97,14 +74,14 @@ func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 			continue
 		}
 		for _, pod := range info.Pods {
-			if k, ok := place[plan.OwnerOf(pod)]; ok && !pod.Terminating {
+			if k, ok := place[strategies.OwnerOf(pod)]; ok && !pod.Terminating {
 				lists[k] = append(lists[k], cluster.NodeIndex(i))
 			}
 		}
 		i++
 	}
 	for _, a := range g.Observed.Coming {
-		k, ok := place[plan.Owner{Namespace: a.Namespace, UID: a.OwnerUID}]
+		k, ok := place[strategies.Owner{Namespace: a.Namespace, UID: a.OwnerUID}]
 		i, known := slices.BinarySearchFunc(nodes, a.Node, func(n plan.Node, name string) int { return strings.Compare(n.Name, name) })
 		if ok && known {
 			lists[k] = append(lists[k], cluster.NodeIndex(i))
@@ -119,11 +96,11 @@ func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 }
 
 // owners numbers the owners of the candidates.
-func owners(nodes []plan.Node) map[plan.Owner]int {
-	place := map[plan.Owner]int{}
+func owners(nodes []plan.Node) map[strategies.Owner]int {
+	place := map[strategies.Owner]int{}
 	for i := range nodes {
 		for k := range nodes[i].Pods {
-			owner := plan.OwnerOf(nodes[i].Pods[k].Pod)
+			owner := strategies.OwnerOf(nodes[i].Pods[k].Pod)
 			if _, known := place[owner]; !known && owner.UID != "" && nodes[i].Pods[k].Refused == "" {
 				place[owner] = len(place)
 			}
@@ -132,20 +109,21 @@ func owners(nodes []plan.Node) map[plan.Owner]int {
 	return place
 }
 
-// node converts a node of the view for the planner.
-func (g *gathering) node(ctx context.Context, i int) (plan.Node, error) {
-	info, read := g.Observed.View.Snapshot.Nodes[i], &g.Observed.View.Nodes[i]
+// node converts a node for the planner.
+func (g *gathering) node(ctx context.Context, n *plugin.Node) (plan.Node, error) {
+	info, read, i := n.Info, n.Read, int(n.At)
 	node := plan.Node{
-		Name:        info.Node.Name,
+		Name:        n.Name(),
 		Allocatable: info.Node.Allocatable,
-		State:       g.Observed.States[info.Node.Name].State,
+		State:       n.State,
 		Current:     read.Current[usage.AtAvg5m],
+		Predicted:   n.Predicted,
+		Ceiling:     g.Observed.Board.Ceiling(n.At),
+		Domain:      n.Domain,
+		Zone:        n.Zone,
 		Closed:      info.Node.Closed(),
 	}
 	node.OverOther = g.Observed.Lines.OverOther(i, usage.CPU)
-	node.Domain, node.Zone = g.Options.Within(info.Node.Site())
-	node.Predicted, _ = g.Observed.Board.Predicted(cluster.NodeIndex(i))
-	node.Ceiling = g.Observed.Board.Ceiling(cluster.NodeIndex(i))
 	if node.State != thresholds.Hot {
 		rest := node.Predicted[cluster.CPU]
 		for j := range read.Pods {
@@ -153,9 +131,9 @@ func (g *gathering) node(ctx context.Context, i int) (plan.Node, error) {
 			rest -= read.Pods[j].Used[cluster.CPU]
 		}
 		g.expect(&node, i, rest)
-		return node, g.ahead(ctx, &node, info, read)
+		return node, g.ahead(ctx, &node, n)
 	}
-	pods, left, err := g.Of(ctx, info, read, nil)
+	pods, left, err := g.Pods(ctx, n, nil)
 	if err != nil {
 		return plan.Node{}, err
 	}
@@ -182,7 +160,8 @@ func (g *gathering) node(ctx context.Context, i int) (plan.Node, error) {
 
 // ahead tells what recurs on a node that is not hot, and finds the candidates if it
 // will be; not while replacements are on their way, whose patterns it would miss.
-func (g *gathering) ahead(ctx context.Context, node *plan.Node, info *cluster.NodePods, read *usage.NodeUsage) (err error) {
+func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) (err error) {
+	info, read := n.Info, n.Read
 	recurs := func(p usage.PodUsage) bool { return p.Pattern.Recurs() }
 	if !read.Known() || g.Options.Recurs.Period == 0 || !slices.ContainsFunc(read.Pods, recurs) {
 		return nil
@@ -200,7 +179,7 @@ func (g *gathering) ahead(ctx context.Context, node *plan.Node, info *cluster.No
 	if !node.WillBeHot(g.Options.Recurs) {
 		return nil
 	}
-	if node.Pods, _, err = g.Of(ctx, info, read, nil); err != nil {
+	if node.Pods, _, err = g.Pods(ctx, n, nil); err != nil {
 		return err
 	}
 	k := 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
 // A cycle over 500 hot nodes whose 15,000 pods stay logs a line per reason at
@@ -22,7 +23,7 @@ func TestPodsThatStayAreSummedUp(t *testing.T) {
 	}
 	cycle := func(verbosity int) (lines []string) {
 		p, err := plugin.New(&Args{}, f.handle(t, false), plugin.Deps{
-			Half: &benchHalf{fakeHalf{observed: &f.observed, refused: refused}, f.begin},
+			Half: &plugintest.Half{Observed: &f.observed, Refused: refused, Open: f.begin},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -6,16 +6,17 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
 // openFor counts the cool nodes that take pods. One with taints takes those pods
 // only that tolerate them.
-func openFor(pods map[*cluster.Pod]*v1.Pod, nodes []plan.Node, objects []*v1.Node) (open int) {
+func openFor(pods map[*cluster.Pod]*v1.Pod, nodes []plan.Node, all []*plugin.Node) (open int) {
 	tainted := map[string][]v1.Taint{}
-	for _, object := range objects {
-		if len(object.Spec.Taints) > 0 {
-			tainted[object.Name] = object.Spec.Taints
+	for _, n := range all {
+		if len(n.Object.Spec.Taints) > 0 {
+			tainted[n.Name()] = n.Object.Spec.Taints
 		}
 	}
 	for i := range nodes {

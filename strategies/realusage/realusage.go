@@ -14,26 +14,20 @@ var _ plugin.Strategy = (*Args)(nil)
 
 // Plan implements plugin.Strategy.
 func (a *Args) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, error) {
-	in, pods, err := a.input(ctx, round)
+	in, err := a.input(ctx, round)
 	if err != nil {
 		return plugin.Result{}, err
 	}
 	result := plugin.Result{Basis: in, MaxPerNode: in.MaxPerNode}
-	if cool := openFor(pods.Movable(), in.Nodes, round.Nodes); a.NumberOfNodes > 0 && cool <= a.NumberOfNodes {
+	if cool := openFor(round.Movable(), in.Nodes, round.Nodes); a.NumberOfNodes > 0 && cool <= a.NumberOfNodes {
 		result.Closed = fmt.Sprintf("%d nodes are cool and take pods, numberOfNodes asks for more than %d", cool, a.NumberOfNodes)
 		result.Plan = plan.Idle(*in)
 		return result, nil
 	}
-	session, err := round.Place(ctx, pods)
-	if err != nil {
+	with := *in
+	if with.Placement, err = round.Placement(ctx); err != nil {
 		return result, err
 	}
-	defer session.Close()
-	with := *in
-	with.Placement = session
 	result.Plan = plan.New(with)
-	if round.Asked != nil {
-		result.Landings = plan.Landings(&with, round.Asked)
-	}
 	return result, nil
 }

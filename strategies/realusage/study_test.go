@@ -2,23 +2,17 @@ package realusage
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
-	frameworkfake "sigs.k8s.io/descheduler/pkg/framework/fake"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
@@ -26,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
+	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
@@ -107,21 +102,15 @@ func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 
 func (y *yard) build(t *testing.T, filters *placement.Filters) {
 	t.Helper()
-	handle := &frameworkfake.HandleImpl{
-		SharedInformerFactoryImpl: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
-		GetPodsAssignedToNodeFuncImpl: func(node string, _ podutil.FilterFunc) ([]*v1.Pod, error) {
-			return y.pods[node], nil
-		},
-	}
-	filter, err := defaultevictor.New(t.Context(), y.protection, handle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y.before = &preEviction{EvictorPlugin: filter.(frameworktypes.EvictorPlugin)}
+	handle := plugintest.Handle(t, y.protection, func(node string) []*v1.Pod { return y.pods[node] })
+	y.before = &preEviction{EvictorPlugin: handle.EvictorFilterImpl}
 	handle.EvictorFilterImpl = y.before
 	y.args, y.handle = &Args{}, handle
 	y.deps = plugin.Deps{
-		Half: &fakeHalf{observed: &y.observed, session: filters.Begin, refused: y.refused, gate: newGate(t)},
+		Half: &plugintest.Half{
+			Observed: &y.observed, Refused: y.refused, Gate: newGate(t),
+			Open: func(context.Context) (*placement.Session, error) { return filters.Begin(), nil },
+		},
 	}
 }
 
@@ -270,49 +259,3 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 		}
 	}
 }
-
-// fakeHalf replaces the Evictor.
-type fakeHalf struct {
-	observed   *strategies.Observed
-	session    func() *placement.Session
-	disruption func(*v1.Pod) int64
-	refused    map[string]reasons.Reason // by pod
-	gate       *evictor.Evictor          // nil: only filters refuse
-}
-
-var _ plugin.Half = (*fakeHalf)(nil)
-
-func (h *fakeHalf) Observe() strategies.Observed { return *h.observed }
-
-func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
-	if h.session == nil {
-		return nil, errors.New("none")
-	}
-	return h.session(), nil
-}
-
-// Refuse asks the gate or, where there is none, the filters alone.
-func (h *fakeHalf) Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
-	switch {
-	case h.refused[pod.Object.Name] != "":
-		return h.refused[pod.Object.Name]
-	case h.gate != nil:
-		return h.gate.Refuse(ctx, pod, profile)
-	case !profile.Filter(pod.Object):
-		return reasons.ProtectedByDefaultEvictor
-	case !profile.PreEvictionFilter(pod.Object):
-		return reasons.PreEvictionFilter
-	}
-	return ""
-}
-
-func (h *fakeHalf) Protection(*v1.Pod) (reasons.Reason, string) { return "", "" }
-
-func (h *fakeHalf) Disruption(pod *v1.Pod) strategies.Disruption {
-	if h.disruption == nil {
-		return strategies.Disruption{}
-	}
-	return strategies.Disruption{Order: h.disruption(pod)}
-}
-
-func (h *fakeHalf) Moving(string) bool { return false }

@@ -87,7 +87,7 @@ func (r *relieved) relieve(most int) (landed []landing) {
 		l.from, l.ahead = r.at, why
 		r.course.Remove(l.pod.Expected, l.pod.Pattern)
 		r.moved[l.pod] = true
-		r.planned.add(l.pod)
+		r.planned.Add(l.pod.Pod)
 		landed = append(landed, l)
 	}
 	return landed

@@ -22,7 +22,7 @@ func shared(in Input, owners int) Input {
 	for i := range pods {
 		owner := fmt.Sprintf("rs-%d", i*owners/len(pods))
 		pods[i].Pod.Owner = cluster.Owner{Kind: "ReplicaSet", Name: owner, UID: owner}
-		in.Residents.count(Owner{"ns", owner}, 0, 1)
+		in.Residents.count(strategies.Owner{Namespace: "ns", UID: owner}, 0, 1)
 	}
 	return in
 }

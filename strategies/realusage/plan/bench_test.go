@@ -64,7 +64,7 @@ func settled(in Input) Input {
 			pod.Owner.UID = fmt.Sprintf("owner-%05d", rng.IntN(3*len(in.Nodes)/5))
 			pod.Disruption.Quarters = []int{4, 4, 4, 5, 8, 12}[rng.IntN(6)]
 			for range 20 {
-				in.Residents[OwnerOf(pod.Pod)] = append(in.Residents[OwnerOf(pod.Pod)], cluster.NodeIndex(rng.IntN(len(in.Nodes))))
+				in.Residents[strategies.OwnerOf(pod.Pod)] = append(in.Residents[strategies.OwnerOf(pod.Pod)], cluster.NodeIndex(rng.IntN(len(in.Nodes))))
 			}
 		}
 	}

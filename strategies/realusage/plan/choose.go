@@ -202,9 +202,9 @@ func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 // a smaller share of its pods, as long as the need stays covered. An owner whose pods
 // move in numbers waits for its replacements, and may not move all in an hour.
 func spread(chosen, others []*strategies.Pod, by *scale) {
-	taken, total := map[Owner]int{}, sum(chosen)
+	taken, total := map[strategies.Owner]int{}, sum(chosen)
 	for _, pod := range chosen {
-		taken[OwnerOf(pod.Pod)]++
+		taken[strategies.OwnerOf(pod.Pod)]++
 	}
 	if len(taken) == len(chosen) {
 		return // of each owner one
@@ -212,12 +212,12 @@ func spread(chosen, others []*strategies.Pod, by *scale) {
 	for changed := true; changed; { // each change brings the shares closer to each other
 		changed = false
 		for i, pod := range chosen {
-			from := OwnerOf(pod.Pod)
+			from := strategies.OwnerOf(pod.Pod)
 			if taken[from] < 2 {
 				continue
 			}
 			for j, other := range others {
-				to := OwnerOf(other.Pod)
+				to := strategies.OwnerOf(other.Pod)
 				if to == from || !by.alike(pod, other) || taken[from]*by.pods(to) <= (taken[to]+1)*by.pods(from) {
 					continue
 				}

@@ -114,23 +114,23 @@ type destinations struct {
 	sites      map[string]site  // by the names of hot nodes
 	nodes      []Node           // of the input
 	residents  Residents
-	zones      map[Owner]map[string]int // residents by zone, counted when needed
-	came       Residents                // pods that the plan has placed
-	cameTo     map[zoneResidence]int    // and what that changed in zones
-	names      []string                 // reused
-	nearby     []nearby                 // reused
+	zones      map[strategies.Owner]map[string]int // residents by zone, counted when needed
+	came       Residents                           // pods that the plan has placed
+	cameTo     map[zoneResidence]int               // and what that changed in zones
+	names      []string                            // reused
+	nearby     []nearby                            // reused
 }
 
 // zoneResidence is an owner's place in a zone.
 type zoneResidence struct {
-	owner Owner
+	owner strategies.Owner
 	zone  string
 }
 
 func newDestinations(in *Input, first order) *destinations {
 	p := &destinations{
 		placement: in.Placement, first: first, unforeseen: in.Unforeseen, sites: map[string]site{}, nodes: in.Nodes, residents: in.Residents,
-		zones: map[Owner]map[string]int{}, came: Residents{}, cameTo: map[zoneResidence]int{},
+		zones: map[strategies.Owner]map[string]int{}, came: Residents{}, cameTo: map[zoneResidence]int{},
 	}
 	size := len(in.Nodes)
 	p.cool, p.byFill = make([]destination, 0, size), make([]coolIndex, 0, size)

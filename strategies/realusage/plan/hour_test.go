@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // atMost lets this many pods of each owner and of each namespace be moved.
@@ -24,7 +25,7 @@ func atMost(ofOwners, ofNamespaces int) func(*cluster.Pod, int, int) (reasons.Re
 }
 
 // owned makes pods those of an owner in a namespace.
-func owned(n Node, of map[string]Owner) Node {
+func owned(n Node, of map[string]strategies.Owner) Node {
 	for i := range n.Pods {
 		pod := n.Pods[i].Pod
 		owner := of[pod.Name[:1]]
@@ -36,7 +37,7 @@ func owned(n Node, of map[string]Owner) Node {
 // A plan contains no moves that the hourly limit of their owner or namespace
 // would refuse.
 func TestPlanKeepsTheHour(t *testing.T) {
-	of := map[string]Owner{"a": {"one", "rs-a"}, "b": {"one", "rs-b"}, "c": {"two", "rs-c"}}
+	of := map[string]strategies.Owner{"a": {Namespace: "one", UID: "rs-a"}, "b": {Namespace: "one", UID: "rs-b"}, "c": {Namespace: "two", UID: "rs-c"}}
 	mixed := func(name string, first, second string) Node {
 		return owned(hot(name, cluster.Amounts{240}, append(pods(3, first+name, cluster.Amounts{100}), pods(3, second+name, cluster.Amounts{90}, costing(8))...)...), of)
 	}

@@ -156,7 +156,7 @@ func (p *destinations) landNear(pod *strategies.Pod, ownZone bool) (l landing, t
 			continue
 		}
 		if byZone {
-			n.inZone = p.inZone(OwnerOf(pod.Pod), to.site.zone)
+			n.inZone = p.inZone(strategies.OwnerOf(pod.Pod), to.site.zone)
 		}
 		others, tried = append(others, n), tried+1
 	}
@@ -192,7 +192,7 @@ func (p *destinations) near(pod *strategies.Pod, ownZone bool, most int) iter.Se
 type siblings [2][]cluster.NodeIndex
 
 func (p *destinations) siblings(of *strategies.Pod) siblings {
-	owner := OwnerOf(of.Pod)
+	owner := strategies.OwnerOf(of.Pod)
 	return siblings{p.residents[owner], p.came[owner]}
 }
 
@@ -207,7 +207,7 @@ func (s siblings) on(node cluster.NodeIndex) (pods int) {
 }
 
 // inZone counts an owner's pods in a zone.
-func (p *destinations) inZone(owner Owner, zone string) int {
+func (p *destinations) inZone(owner strategies.Owner, zone string) int {
 	counted := p.zones[owner]
 	if counted == nil {
 		counted = map[string]int{}
@@ -233,7 +233,7 @@ func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool)
 }
 
 func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
-	owner, zone := OwnerOf(pod.Pod), p.sites[pod.Node].zone
+	owner, zone := strategies.OwnerOf(pod.Pod), p.sites[pod.Node].zone
 	if owner.UID == "" {
 		return
 	}

@@ -24,7 +24,7 @@ type planner struct {
 	hot          []cluster.NodeIndex // indices of the input's nodes
 	notes        []reasons.Reason    // by the input's nodes
 	landed       []landing
-	planned      tally             // of the moves in the plan
+	planned      strategies.Tally  // of the moves in the plan
 	waiting      []strategies.Move // what the plan's limits leave to later cycles
 	declined     []strategies.Declined
 	// cooled counts the nodes that were cooled, crowded those left hot for lack
@@ -34,7 +34,7 @@ type planner struct {
 }
 
 func newPlanner(in *Input, by order) *planner {
-	p := &planner{in: in, destinations: newDestinations(in, by), planned: tally{}, notes: make([]reasons.Reason, len(in.Nodes))}
+	p := &planner{in: in, destinations: newDestinations(in, by), planned: strategies.Tally{}, notes: make([]reasons.Reason, len(in.Nodes))}
 	for i := range p.in.Nodes {
 		if p.in.Nodes[i].State == thresholds.Hot {
 			p.hot = append(p.hot, cluster.NodeIndex(i))
@@ -248,12 +248,12 @@ func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts, namespac
 	if p.in.Beside == nil {
 		return pods
 	}
-	more := tally{}
+	more := strategies.Tally{}
 	for _, pod := range byWorth(pods, need) {
 		if reason, _ := p.beside(pod, more); reason == "" {
 			allowed = append(allowed, pod)
-			if more.add(pod); !namespaces {
-				delete(more, Owner{Namespace: pod.Namespace})
+			if more.Add(pod.Pod); !namespaces {
+				delete(more, strategies.Owner{Namespace: pod.Namespace})
 			}
 		}
 	}
@@ -275,26 +275,17 @@ func byWorth(pods []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	return pods
 }
 
-// tally counts moves by owner, and by namespace under an Owner without a UID.
-type tally map[Owner]int
-
-func (t tally) add(pod *strategies.Pod) {
-	if owner := OwnerOf(pod.Pod); owner.UID != "" {
-		t[owner]++
-	}
-	t[Owner{Namespace: pod.Namespace}]++
-}
-
 // exceeds returns why a pod may not be moved beside the moves of the plan.
 func (p *planner) exceeds(pod *strategies.Pod) (reasons.Reason, string) { return p.beside(pod, nil) }
 
 // beside returns why a pod may not be moved beside the moves of the plan and more.
-func (p *planner) beside(pod *strategies.Pod, more tally) (reasons.Reason, string) {
+func (p *planner) beside(pod *strategies.Pod, more strategies.Tally) (reasons.Reason, string) {
 	if p.in.Beside == nil {
 		return "", ""
 	}
-	owner, namespace := OwnerOf(pod.Pod), Owner{Namespace: pod.Namespace}
-	return p.in.Beside(pod.Pod, p.planned[owner]+more[owner], p.planned[namespace]+more[namespace])
+	owner, namespace := p.planned.Beside(pod.Pod)
+	ofOwner, ofNamespace := more.Beside(pod.Pod)
+	return p.in.Beside(pod.Pod, owner+ofOwner, namespace+ofNamespace)
 }
 
 // within takes those of a node's landings that the plan's limits allow. It takes
@@ -313,7 +304,7 @@ func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landin
 		case len(taken) == budget:
 			limit = reasons.MoveLimit
 		default:
-			p.planned.add(l.pod)
+			p.planned.Add(l.pod.Pod)
 			l.from = at
 			taken = append(taken, l)
 			continue
@@ -342,12 +333,12 @@ func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need clu
 
 // heldUp reports whether hours have moves for some of a node's landings only.
 func (p *planner) heldUp(landed []landing) bool {
-	more := tally{}
+	more := strategies.Tally{}
 	for _, l := range landed {
 		if reason, _ := p.beside(l.pod, more); reason != "" {
 			return true
 		}
-		more.add(l.pod)
+		more.Add(l.pod.Pod)
 	}
 	return false
 }
@@ -355,10 +346,10 @@ func (p *planner) heldUp(landed []landing) bool {
 // alternating returns landings of one owner after another, so that the first of them
 // do not all disrupt the same one.
 func alternating(landed []landing) []landing {
-	turn, turns := tally{}, make(map[*strategies.Pod]int, len(landed))
+	turn, turns := strategies.Tally{}, make(map[*strategies.Pod]int, len(landed))
 	for _, l := range landed {
-		turns[l.pod] = turn[OwnerOf(l.pod.Pod)]
-		turn[OwnerOf(l.pod.Pod)]++
+		turns[l.pod] = turn[strategies.OwnerOf(l.pod.Pod)]
+		turn[strategies.OwnerOf(l.pod.Pod)]++
 	}
 	landed = slices.Clone(landed)
 	slices.SortStableFunc(landed, func(a, b landing) int { return cmp.Compare(turns[a.pod], turns[b.pod]) })

@@ -221,7 +221,7 @@ func (s *saturated) relieve(to *destinations) (landing, bool) {
 	s.node.Load.Remove(l.pod.Expected)
 	s.asked -= l.pod.Wanted()[cluster.CPU]
 	s.pods = slices.DeleteFunc(s.pods, func(pod *strategies.Pod) bool { return pod == l.pod })
-	s.planned.add(l.pod)
+	s.planned.Add(l.pod.Pod)
 	s.forget(l.pod)
 	// Both nodes may be above their lines after it, so it saves no hot minutes to speak of.
 	l.from, l.compared = s.at, true

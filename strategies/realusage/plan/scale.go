@@ -86,6 +86,6 @@ func (s *scale) alike(chosen, other *strategies.Pod) bool {
 }
 
 // pods counts an owner's pods.
-func (s *scale) pods(of Owner) int { return max(len(s.residents[of]), 1) }
+func (s *scale) pods(of strategies.Owner) int { return max(len(s.residents[of]), 1) }
 
 func share(amount, of int64) float64 { return float64(amount) / float64(max(of, 1)) }

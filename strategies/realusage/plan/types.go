@@ -146,19 +146,12 @@ type Placement interface {
 	Move(pod *cluster.Pod, to string) (undo func(), err error)
 }
 
-// Owner is a controller with the namespace of its pods: whoever may create pods
-// elsewhere can name any UID.
-type Owner struct{ Namespace, UID string }
-
-// OwnerOf returns a pod's owner.
-func OwnerOf(pod *cluster.Pod) Owner { return Owner{pod.Namespace, pod.Owner.UID} }
-
 // Residents are the nodes of owners' pods: indices in the input's nodes in
 // ascending order, one for each pod.
-type Residents map[Owner][]cluster.NodeIndex
+type Residents map[strategies.Owner][]cluster.NodeIndex
 
 // count notes a pod of an owner that has come to a node, or one that has left it.
-func (r Residents) count(owner Owner, node cluster.NodeIndex, by int) {
+func (r Residents) count(owner strategies.Owner, node cluster.NodeIndex, by int) {
 	nodes := r[owner]
 	at, _ := slices.BinarySearch(nodes, node)
 	if by > 0 {

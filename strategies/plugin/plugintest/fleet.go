@@ -1,0 +1,206 @@
+// Package plugintest has a small fleet for tests of strategies: nodes and pods with what
+// they use, and everything around a strategy that plans on them. Make it with New and Run,
+// change what a test is about, then call Plan or Explain.
+package plugintest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/observe/usage"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+)
+
+// Fleet is nodes of 10 cores and 100 GiB. Each uses half a core besides what its pods use,
+// takes pods up to 60% and is hot from 65% of its CPU on.
+type Fleet struct {
+	Options plugin.Options
+	// Observed is what is observed, except for what the fleet completes when it plans:
+	// View, States, Lines and Board.
+	Observed strategies.Observed
+	// Refused is why pods may not be moved, by their names.
+	Refused map[string]reasons.Reason
+
+	nodes []*Node
+}
+
+// Node is a node of a fleet.
+type Node struct {
+	*v1.Node
+	State thresholds.State
+	// Uses is what it uses besides its pods.
+	Uses cluster.Amounts
+	// Change changes what is observed of it; may be nil.
+	Change func(*cluster.Node)
+	Pods   []*Pod
+}
+
+// Pod is a pod of a fleet.
+type Pod struct {
+	*v1.Pod
+	Uses           cluster.Amounts
+	PeakMilliCores int64
+}
+
+// New returns a fleet of cool nodes. A node has its name without the number as its label
+// "pool".
+func New(nodes ...string) *Fleet {
+	f := &Fleet{Options: plugin.Options{AcrossZones: true, AcrossCapacityTypes: true}, Observed: strategies.Observed{MaxMoves: -1}, Refused: map[string]reasons.Reason{}}
+	for _, name := range nodes {
+		pool, _, _ := strings.Cut(name, "-")
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": pool, v1.LabelHostname: name}}}
+		node.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi"), v1.ResourcePods: resource.MustParse("110")}
+		node.Status.Capacity = node.Status.Allocatable
+		f.nodes = append(f.nodes, &Node{Node: node, State: thresholds.Cool, Uses: cluster.Amounts{500, 1 << 30}})
+	}
+	slices.SortFunc(f.nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
+	return f
+}
+
+// Run adds a pod of a ReplicaSet that has its name without the number. It uses 1 GiB.
+func (f *Fleet) Run(name, node string, milliCores int64) *Pod {
+	owner, _, _ := strings.Cut(name, "-")
+	pod := &Pod{Uses: cluster.Amounts{milliCores, 1 << 30}, PeakMilliCores: milliCores, Pod: &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID(name), Labels: map[string]string{"app": owner, "pod-template-hash": "1"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: new(true)}},
+		},
+		Spec:   v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName},
+		Status: v1.PodStatus{Phase: v1.PodRunning},
+	}}
+	n := f.Node(node)
+	n.Pods = append(n.Pods, pod)
+	return pod
+}
+
+// Node returns a node by its name.
+func (f *Fleet) Node(name string) *Node {
+	return f.nodes[slices.IndexFunc(f.nodes, func(n *Node) bool { return n.Name == name })]
+}
+
+// Plan returns what a strategy plans in a cycle.
+func (f *Fleet) Plan(t *testing.T, strategy plugin.Strategy) *strategies.Made {
+	t.Helper()
+	made, err := f.plugin(t, strategy).Plan(t.Context(), &f.Observed, f.objects())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// Explain returns the same with what explain says of a pod.
+func (f *Fleet) Explain(t *testing.T, strategy plugin.Strategy, pod string) strategies.Study {
+	t.Helper()
+	p := f.plugin(t, strategy)
+	asked := strategies.Asked{}
+	for _, info := range f.Observed.View.Snapshot.Nodes {
+		for _, record := range info.Pods {
+			if record.Name == pod {
+				asked.Pod = record
+			}
+		}
+	}
+	study, err := p.Study(t.Context(), f.objects(), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return study
+}
+
+// Moves returns the moves of a plan, such as "web-1: node-0 -> node-1".
+func Moves(made *strategies.Made) (moves []string) {
+	for i := range made.Plan.Moves {
+		m := &made.Plan.Moves[i]
+		moves = append(moves, m.Name+": "+m.From+" -> "+m.To)
+	}
+	return moves
+}
+
+// Declined returns why a plan leaves pods where they are, by their names.
+func Declined(made *strategies.Made) map[string]reasons.Reason {
+	declined := map[string]reasons.Reason{}
+	for i := range made.Plan.Declined {
+		declined[made.Plan.Declined[i].Name] = made.Plan.Declined[i].Reason
+	}
+	return declined
+}
+
+func (f *Fleet) objects() (nodes []*v1.Node) {
+	for _, n := range f.nodes {
+		nodes = append(nodes, n.Node)
+	}
+	return nodes
+}
+
+// plugin completes what is observed and returns the strategy's plugin.
+func (f *Fleet) plugin(t *testing.T, strategy plugin.Strategy) *plugin.Plugin {
+	t.Helper()
+	strategy.SetDefaults()
+	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
+	f.Observed.View, f.Observed.States = view, map[string]thresholds.NodeState{}
+	byNode, all := map[string][]*v1.Pod{}, []*v1.Pod(nil)
+	for _, n := range f.nodes {
+		info, read := n.observe()
+		view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
+		f.Observed.States[n.Name] = thresholds.NodeState{State: n.State}
+		for _, pod := range n.Pods {
+			byNode[n.Name], all = append(byNode[n.Name], pod.Pod), append(all, pod.Pod)
+		}
+	}
+	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{
+		{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+	}}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Observed.Lines = set.Resolve(view)
+	f.Observed.Board = scorer.NewBoard(view, f.Observed.Lines, scorer.Config{})
+	filters, err := placement.New(t.Context(), placement.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filters.Sync(f.objects(), all); err != nil {
+		t.Fatal(err)
+	}
+	half := &Half{Observed: &f.Observed, Refused: f.Refused, Open: func(context.Context) (*placement.Session, error) { return filters.Begin(), nil }}
+	handle := Handle(t, nil, func(node string) []*v1.Pod { return byNode[node] })
+	p, err := plugin.New(strategy, handle, plugin.Deps{Half: half, Options: f.Options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// observe returns what is observed of a node.
+func (n *Node) observe() (*cluster.NodePods, usage.NodeUsage) {
+	info := &cluster.NodePods{Node: cluster.Node{
+		Name: n.Name, Labels: n.Labels, Allocatable: informed.Amounts(n.Status.Allocatable), Capacity: informed.Amounts(n.Status.Capacity),
+		Ready: true, Schedulable: !n.Spec.Unschedulable,
+	}}
+	if n.Change != nil {
+		n.Change(&info.Node)
+	}
+	read, used := usage.NodeUsage{Sampled: time.Unix(1, 0), SourceSpan: make([]time.Duration, 2)}, n.Uses
+	for _, pod := range n.Pods {
+		info.Pods, used = append(info.Pods, informed.Pod(pod.Pod)), used.Plus(pod.Uses)
+		read.Pods = append(read.Pods, usage.PodUsage{Measured: true, Used: pod.Uses, PeakMilliCores: pod.PeakMilliCores})
+	}
+	read.Measured = []cluster.Amounts{used, used}
+	read.Current, read.Predicted = read.Measured, read.Measured
+	return info, read
+}

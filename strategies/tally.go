@@ -1,0 +1,26 @@
+package strategies
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+// Owner is a controller with the namespace of its pods: whoever may create pods
+// elsewhere can name any UID.
+type Owner struct{ Namespace, UID string }
+
+// OwnerOf returns a pod's owner.
+func OwnerOf(pod *cluster.Pod) Owner { return Owner{pod.Namespace, pod.Owner.UID} }
+
+// Tally counts moves by owner, and by namespace under an Owner without a UID.
+type Tally map[Owner]int
+
+// Add counts the move of a pod.
+func (t Tally) Add(pod *cluster.Pod) {
+	if owner := OwnerOf(pod); owner.UID != "" {
+		t[owner]++
+	}
+	t[Owner{Namespace: pod.Namespace}]++
+}
+
+// Beside returns how many of the moves are of a pod's owner and of its namespace.
+func (t Tally) Beside(pod *cluster.Pod) (ofOwner, ofNamespace int) {
+	return t[OwnerOf(pod)], t[Owner{Namespace: pod.Namespace}]
+}
