@@ -21,8 +21,7 @@ func bomb(head string) string {
 	return text.String()
 }
 
-// hostile are mistakes that any format can contain. %s is a valid document of
-// the format.
+// hostile are mistakes that any format can contain. %s stands for a valid document of the format.
 var hostile = map[string]struct {
 	make func(valid string) string
 	want string // part of the only line
@@ -38,17 +37,17 @@ var hostile = map[string]struct {
 	"a list":           {func(string) string { return "- kind: DeschedulerPolicy\n" }, "must be a mapping with apiVersion and kind"},
 	"neither form":     {func(string) string { return "spec: {predicate: []}\n" }, "a document without apiVersion and kind is not known; expected a DeschedulerPolicy"},
 	"an unknown kind":  {func(string) string { return "apiVersion: koordinator.sh/v1\nkind: LoadAware\n" }, `apiVersion "koordinator.sh/v1" with kind "LoadAware" is not known; expected`},
-	"a kind of a mile": {func(string) string { return "apiVersion: x/v1\nkind: " + strings.Repeat("K", 1<<16) + "\n" }, `KKK..." is not known; expected`},
+	"a very long kind": {func(string) string { return "apiVersion: x/v1\nkind: " + strings.Repeat("K", 1<<16) + "\n" }, `KKK..." is not known; expected`},
 	"a YAML bomb":      {func(valid string) string { return bomb(head(valid)) }, "document contains excessive aliasing"},
 	"an endless alias": {func(valid string) string { return head(valid) + "x: &x [*x]\n" }, "anchor 'x' value contains itself"},
 	"deep nesting":     {func(valid string) string { return head(valid) + "x: " + strings.Repeat("[", 100_000) + "\n" }, "exceeded max depth"},
 	"deep blocks":      {func(valid string) string { return head(valid) + "x:\n" + strings.Repeat("- ", 100_000) + "1\n" }, "exceeded max depth"},
-	"a version of a mile": {func(valid string) string {
+	"a very long version": {func(valid string) string {
 		return "apiVersion: descheduler/" + strings.Repeat("v", 1<<16) + "\nkind: DeschedulerPolicy\n"
 	}, "vvv ... vvv"},
-	"many documents":     {func(valid string) string { return valid + strings.Repeat("---\n", 200) }, "at most 100 are allowed"},
-	"not a number":       {func(valid string) string { return valid + "x: .nan\n" }, "a number must be finite"},
-	"a key that is none": {func(valid string) string { return valid + "? [a]\n: b\n" }, "invalid map key"},
+	"many documents": {func(valid string) string { return valid + strings.Repeat("---\n", 200) }, "at most 100 are allowed"},
+	"not a number":   {func(valid string) string { return valid + "x: .nan\n" }, "a number must be finite"},
+	"an invalid key": {func(valid string) string { return valid + "? [a]\n: b\n" }, "invalid map key"},
 }
 
 // first is the first line of a text, head the lines that declare its type.
@@ -62,8 +61,7 @@ func head(valid string) string {
 	return lines[0] + lines[1]
 }
 
-// Every mistake gives one line that names the file, quickly and with little
-// memory.
+// Every mistake gives one line that names the file. Finding it takes little time and memory.
 func TestHostileVersionsOfEachForm(t *testing.T) {
 	forms := map[string]string{
 		"v1alpha1": v1alpha1, "crane": cranePolicy, "rules": rules, "beta scheduler": schedulerBeta,
@@ -97,8 +95,7 @@ func TestHostileVersionsOfEachForm(t *testing.T) {
 	}
 }
 
-// Mistakes of single formats, each with its only line: field, value and what is
-// allowed.
+// Mistakes that only one format can contain. Each gives one line with field, value and what is allowed.
 func TestHostileFields(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"v1alpha1: an unknown strategy": {
@@ -113,13 +110,13 @@ func TestHostileFields(t *testing.T) {
 		"crane: an unknown metric": {
 			strings.Replace(cranePolicy, "priority: [{name: cpu_usage_avg_5m", "priority: [{name: cpu_usage_avg_6m", 1), `spec.priority[0].name: Unsupported value: "cpu_usage_avg_6m": did you mean "cpu_usage_avg_5m"? supported values: "cpu_usage_avg_5m", `,
 		},
-		"crane: the field spelt right": {
+		"crane: the field with correct spelling": {
 			strings.Replace(cranePolicy, "maxLimitPecent: 0.65", "maxLimitPercent: 0.65", 1), "maxLimitPercent",
 		},
 		"crane: a period without a unit": {
 			strings.Replace(cranePolicy, "period: 3m", "period: 3", 1), "period",
 		},
-		"crane: fractions beside percent": {
+		"crane: fractions mixed with percentages": {
 			strings.Replace(cranePolicy, "0.75", "75", 1), "predicate",
 		},
 		"rules: a threshold as text": {
@@ -134,29 +131,29 @@ func TestHostileFields(t *testing.T) {
 		"scheduler: an unknown field": {
 			strings.Replace(schedulerBeta, "schedulerName", "name", 1), `profiles[0].name: unknown field "name" (allowed: `,
 		},
-		"a version of the future": {
+		"a future version": {
 			strings.Replace(v1alpha1, "v1alpha1", "v1alpha9", 1), `p.yaml: line 1: apiVersion "descheduler/v1alpha9" with kind "DeschedulerPolicy" is not known; allowed: `,
 		},
 		"two of a kind": {
-			cranePolicy + "---\n" + rules, "in the current format a second LoadPolicy; the first begins on line 1 and only one is allowed",
+			cranePolicy + "---\n" + rules, "converted to a second LoadPolicy; the first begins on line 1 and only one is allowed",
 		},
-		"inside of a ConfigMap": {
+		"inside a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata:\n  p.yaml: |\n" + indent(v1alpha1+"maxPods: 3\n"),
 			`, column 1: descheduler/v1alpha1: maxPods: unknown field "maxPods"`,
 		},
-		"broken inside of a ConfigMap": {
+		"broken inside a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p.yaml: |\n" + indent(v1alpha1+"\tx: 3\n"),
 			`p.yaml: ConfigMap "a" data["p.yaml"]: not YAML: `,
 		},
-		"broken JSON of one line inside of a ConfigMap": {
+		"broken one-line JSON inside a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p.json: '{\"apiVersion\": \"evenkeel.io/v1alpha1\", \"kind\": \"LoadPolicy\" \"lines\": {}}'\n",
 			`p.yaml: ConfigMap "a" data["p.json"]: not YAML: `,
 		},
-		"broken, of OpenShift, inside of a ConfigMap": {
+		"broken KubeDescheduler inside a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p.yaml: |\n    kind: KubeDescheduler\n    spec: [\n",
 			`p.yaml: ConfigMap "a" data["p.yaml"]: not YAML: `,
 		},
-		"a broken Policy of kube-scheduler inside of a ConfigMap": {
+		"a broken kube-scheduler Policy inside a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  policy.cfg: |\n    {\n      \"kind\": \"Policy\",\n      \"extenders\": [{\"weight\": 1 \"ignorable\": true}]\n    }\n",
 			`p.yaml: ConfigMap "a" data["policy.cfg"]: not YAML: `,
 		},
@@ -177,7 +174,7 @@ func TestHostileFields(t *testing.T) {
 	}
 }
 
-// A kind Policy of another project is left alone, however broken it is.
+// A Policy of another project is left alone, even if it is broken.
 func TestOtherBrokenTextsStay(t *testing.T) {
 	const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  audit.yaml: |\n    apiVersion: audit.k8s.io/v1\n    kind: Policy\n    rules: [\n"
 	result, err := ConvertFile("p.yaml", []byte(text), kinds.All)
@@ -186,16 +183,16 @@ func TestOtherBrokenTextsStay(t *testing.T) {
 	}
 }
 
-// However large and wrong a file is, work and messages are bounded.
+// No matter how large and wrong a file is, work and messages stay bounded.
 func TestManyPoliciesAreCutShort(t *testing.T) {
 	cases := map[string]struct {
 		values    int
 		threshold string
 		want      string
 	}{
-		"many mistakes":  {values: 90, threshold: "x", want: "\np.yaml: and 40 more"},
-		"many policies":  {values: 15_000, threshold: "1", want: "p.yaml: more than 100 values of the file hold policies; convert them in several files"},
-		"as many as may": {values: 100, threshold: "1"},
+		"many mistakes":      {values: 90, threshold: "x", want: "\np.yaml: and 40 more"},
+		"many policies":      {values: 15_000, threshold: "1", want: "p.yaml: more than 100 values of the file hold policies; convert them in several files"},
+		"as many as allowed": {values: 100, threshold: "1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

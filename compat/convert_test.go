@@ -17,8 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// mustConvert returns a file in the current format, and checks that converting
-// it again changes nothing.
+// mustConvert returns a file in the current format, and checks that converting it again changes nothing.
 func mustConvert(t *testing.T, text string) *rewritten.File {
 	t.Helper()
 	result, err := ConvertFile("in.yaml", []byte(text), kinds.All)
@@ -48,7 +47,7 @@ func mustLoad(t *testing.T, text []byte) *policy.File {
 	}
 	file.Converted, file.DeschedulerAt = nil, 0
 	if file.Descheduler != nil {
-		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // its keys in a fixed order
+		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // with its keys in a fixed order
 			t.Fatal(err)
 		}
 	}
@@ -61,24 +60,23 @@ var sameFile = cmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-// A policy that is converted and then loaded means the same as when it is
-// loaded as it is.
+// A converted policy means the same as the original loaded directly.
 func TestConvertedPoliciesMeanTheSame(t *testing.T) {
 	cases := map[string]string{
 		"a DeschedulerPolicy of v1alpha1": v1alpha1,
 		"Crane's policy":                  cranePolicy,
 		"dynamicScheduler's rules":        rules,
-		"an earlier one beside a LoadPolicy of today": v1alpha1 + "---\n" +
+		"an earlier one beside a current LoadPolicy": v1alpha1 + "---\n" +
 			"apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {evict: 70}}\n",
-		"both of earlier systems":              v1alpha1 + "--- # Crane's\n" + cranePolicy,
-		"behind markers and comments":          "# mine\n---\n\n# one\n" + v1alpha1 + "...\n---\n# nothing here\n---\n" + rules,
-		"with ends of lines of another system": "\ufeff" + strings.ReplaceAll(v1alpha1, "\n", "\r\n"),
+		"both of legacy systems":      v1alpha1 + "--- # Crane's\n" + cranePolicy,
+		"behind markers and comments": "# mine\n---\n\n# one\n" + v1alpha1 + "...\n---\n# nothing here\n---\n" + rules,
+		"with CRLF line ends":         "\ufeff" + strings.ReplaceAll(v1alpha1, "\n", "\r\n"),
 	}
 	shipped, err := os.ReadFile(filepath.Join("..", "policy.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases["the policy that is shipped"] = string(shipped)
+	cases["the shipped policy"] = string(shipped)
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
 			result := mustConvert(t, text)
@@ -96,13 +94,13 @@ func TestConvertedPoliciesMeanTheSame(t *testing.T) {
 	}
 }
 
-// After conversion, or loaded as it is, a policy of a system that evicted
-// nothing evicts nothing until somebody adds a DeschedulerPolicy.
+// The policy of a system that evicted nothing still evicts nothing, converted or loaded directly, until a
+// DeschedulerPolicy is added.
 func TestWhatDidNotEvictStillDoesNot(t *testing.T) {
 	for name, text := range map[string]string{"Crane's policy": cranePolicy, "dynamicScheduler's rules": rules} {
 		t.Run(name, func(t *testing.T) {
 			result := mustConvert(t, text)
-			for when, data := range map[string][]byte{"as it is": []byte(text), "converted": result.Text} {
+			for when, data := range map[string][]byte{"unconverted": []byte(text), "converted": result.Text} {
 				if mustLoad(t, data).Runs() {
 					t.Errorf("%s it evicts:\n%s", when, data)
 				}

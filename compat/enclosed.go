@@ -38,7 +38,7 @@ const enclosedDepth, perText = 40, 10
 // evictions.
 type enclosed struct {
 	path, how string
-	// what says what was found, unless it is a policy.
+	// what describes the find, unless it is a policy.
 	what string
 }
 
@@ -51,7 +51,7 @@ func (e enclosed) text() string {
 	if e.what != "" {
 		return e.what + ": " + e.how
 	}
-	return "a policy is inside, which is neither converted nor examined here: " + e.how + ", and run convert and lint on that"
+	return "this contains a policy, which is neither converted nor checked here: " + e.how + ", and run convert and lint on that file"
 }
 
 // findEnclosed finds the policies inside a value.
@@ -62,7 +62,7 @@ func findEnclosed(value any, path string, depth int) (found []enclosed) {
 	switch v := value.(type) {
 	case map[string]any:
 		if depth > 0 && isPolicy(v) {
-			return []enclosed{{path: path, how: "write it to a file of its own"}}
+			return []enclosed{{path: path, how: "write it to a separate file"}}
 		}
 		if depth > 0 {
 			for _, f := range findPrograms(v, nil) {
@@ -75,7 +75,7 @@ func findEnclosed(value any, path string, depth int) (found []enclosed) {
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			at := strings.TrimPrefix(path+"."+shorten(key), ".")
 			if key == valuesKey && isPolicyValue(v[key]) {
-				how := fmt.Sprintf("write it to a file of its own, below `apiVersion: %s` and `kind: DeschedulerPolicy`", shorten(versionOf(v)))
+				how := fmt.Sprintf("write it to a separate file, below `apiVersion: %s` and `kind: DeschedulerPolicy`", shorten(versionOf(v)))
 				found = append(found, enclosed{path: at, how: how})
 				continue
 			}
@@ -175,7 +175,7 @@ func settings(words []string, policy, path string) (found []enclosed) {
 		found = append(found, enclosed{path: path, how: strings.Join(programs[0].advice(words), "; "), what: flagsAreSet})
 	}
 	if policy != "" {
-		found = append(found, enclosed{path: path, how: fmt.Sprintf("%s sets it, or a part of it: render the chart (helm template) and take the policy out of the ConfigMap", shorten(policy))})
+		found = append(found, enclosed{path: path, how: fmt.Sprintf("%s sets it, or a part of it: render the chart (helm template) and extract the policy from the ConfigMap", shorten(policy))})
 	}
 	return found
 }
@@ -213,11 +213,11 @@ func enclosedInText(text, path string, depth int) []enclosed {
 	depth += perText
 	for _, candidate := range candidates {
 		if holdsPolicy(candidate) {
-			return []enclosed{{path: path, how: "write the text to a file of its own"}}
+			return []enclosed{{path: path, how: "write the text to a separate file"}}
 		}
 		parts, err := policy.ReadParts("", []byte(candidate))
 		if err != nil && templated.MatchString(candidate) {
-			return []enclosed{{path: path, how: "the text is not YAML before its template is filled in: fill it in, write the policy to a file of its own"}}
+			return []enclosed{{path: path, how: "the text is not YAML until its template is rendered: render it, write the policy to a separate file"}}
 		}
 		if err != nil {
 			continue
@@ -245,7 +245,7 @@ func enclosedInText(text, path string, depth int) []enclosed {
 // enclosedInScript finds what a script in a ConfigMap writes and runs.
 func enclosedInScript(text, path string) (found []enclosed) {
 	if mentionsPolicy(text) {
-		found = append(found, enclosed{path: path, how: "write it to a file of its own"})
+		found = append(found, enclosed{path: path, how: "write it to a separate file"})
 	}
 	descheduler := &programs[0]
 	run := callOf([]string{"sh", "-c", text}, descheduler.binaries, 0)

@@ -13,14 +13,13 @@ import (
 
 const enclosedPolicy = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {RemoveDuplicates: {enabled: true}}\n"
 
-// indented is a text as a block of YAML.
+// indented returns a text indented as a YAML block.
 func indented(text string, by int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	return "|\n" + strings.Repeat(" ", by) + strings.Join(lines, "\n"+strings.Repeat(" ", by)) + "\n"
 }
 
-// A policy inside another document is found wherever it is: nobody is told that
-// there is none.
+// A policy inside another document is found wherever it is, so that no user is told that there is none.
 func TestEnclosedPoliciesAreFound(t *testing.T) {
 	const (
 		meta   = "metadata: {name: d, namespace: n}\n"
@@ -45,17 +44,17 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {values: {cmdOptions: {v: 3, node-selector: pool=a, max-pods-to-evict-per-node: 2}}}\n",
 			"spec.values", "`maxNoOfPodsToEvictPerNode: 2` in the DeschedulerPolicy; replace --node-selector with `nodeSelector: pool=a`",
 		},
-		"a script that writes it": {
+		"a script that writes the policy": {
 			"apiVersion: v1\nkind: ConfigMap\n" + meta + "data:\n  run.sh: " +
 				indented("#!/bin/sh\ncat >/p <<EOF\n"+enclosedPolicy+"EOF\ndescheduler --policy-config-file /p\n", 4),
-			"data.run.sh", "write it to a file of its own",
+			"data.run.sh", "write it to a separate file",
 		},
-		"a script that runs it": {
+		"a script that runs descheduler": {
 			"apiVersion: v1\nkind: ConfigMap\n" + meta + "data:\n  run.sh: " +
 				indented("#!/bin/sh\nset -e\nexec descheduler --policy-config-file /p --max-pods-to-evict-per-node 3\n", 4),
 			"data.run.sh", "`maxNoOfPodsToEvictPerNode: 3`",
 		},
-		"HelmRelease, values from elsewhere": {
+		"HelmRelease, external values": {
 			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n" + meta + "spec: {valuesFrom: [{kind: ConfigMap, name: x, targetPath: deschedulerPolicy}]}\n",
 			"spec.valuesFrom[0]", "helm template",
 		},
@@ -76,7 +75,7 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 		},
 		"ApplicationSet, a template": {
 			"apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\n" + meta + "spec:\n  values: " + indented("deschedulerPolicy:\n  strategies:\n    PodLifeTime: {enabled: {{ .x }}}\n", 4),
-			"spec.values", "not YAML before its template is filled in",
+			"spec.values", "not YAML until its template is rendered",
 		},
 		"Kustomization, a flag": {
 			"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches:\n  - patch: " +
@@ -93,7 +92,7 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 		"Application, parameters": {
 			application + "  source: {helm: {parameters: [{name: 'deschedulerPolicy.profiles[0].name', value: x}]}}\n", "spec.source.helm.parameters", " here: deschedulerPolicy.profiles[0].name sets it",
 		},
-		"Application of several sources": {
+		"Application with several sources": {
 			application + "  sources:\n    - {chart: other}\n    - helm:\n        values: " + indented(values, 10), "spec.sources[1].helm.values.deschedulerPolicy", "v1alpha1",
 		},
 		"ApplicationSet": {
@@ -103,9 +102,9 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 		"HelmChart": {
 			"apiVersion: helm.cattle.io/v1\nkind: HelmChart\n" + meta + "spec:\n  valuesContent: " + indented(values, 4), "spec.valuesContent.deschedulerPolicy", "v1alpha1",
 		},
-		"values":                      {"kind: CronJob\n" + values, "values of a chart: deschedulerPolicy", "v1alpha1"},
-		"values without a kind":       {values, "values of a chart: deschedulerPolicy", "v1alpha1"},
-		"values of a chart around it": {"descheduler:\n  kind: Deployment\n  deschedulerPolicy: {profiles: []}\n", "values of a chart: descheduler.deschedulerPolicy", "v1alpha2"},
+		"values":                       {"kind: CronJob\n" + values, "values of a chart: deschedulerPolicy", "v1alpha1"},
+		"values without a kind":        {values, "values of a chart: deschedulerPolicy", "v1alpha1"},
+		"values of an enclosing chart": {"descheduler:\n  kind: Deployment\n  deschedulerPolicy: {profiles: []}\n", "values of a chart: descheduler.deschedulerPolicy", "v1alpha2"},
 		"values in a ConfigMap": {
 			"apiVersion: v1\nkind: ConfigMap\n" + meta + "data:\n  other.txt: hello\n  values.yaml: " + indented(values, 4), "data.values.yaml.deschedulerPolicy", "v1alpha1",
 		},
@@ -130,19 +129,19 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 		},
 		"a policy in a List": {
 			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: operator.openshift.io/v1\n  kind: KubeDescheduler\n  metadata: {name: cluster}\n  spec: {profiles: [AffinityAndTaints]}\n",
-			"List items[0]: ", "a file of its own",
+			"List items[0]: ", "a separate file",
 		},
 		"a policy in a list of its kind": {
 			"apiVersion: operator.openshift.io/v1\nkind: KubeDeschedulerList\nitems:\n- apiVersion: operator.openshift.io/v1\n  kind: KubeDescheduler\n  metadata: {name: cluster}\n  spec: {profiles: [AffinityAndTaints]}\n",
-			"KubeDeschedulerList items[0]: ", "a file of its own",
+			"KubeDeschedulerList items[0]: ", "a separate file",
 		},
 		"a ConfigMap's binary data": {
 			"apiVersion: v1\nkind: ConfigMap\n" + meta + "binaryData: {policy.yaml: " + base64.StdEncoding.EncodeToString([]byte(enclosedPolicy)) + "}\n", "binaryData.policy.yaml", "the text",
 		},
-		"a patch in a file of its own, a policy": {
+		"a patch in a separate file, a policy": {
 			"- {op: replace, path: /data/policy.yaml, value: \"" + strings.ReplaceAll(enclosedPolicy, "\n", "\\n") + "\"}\n", "patch [0].value: ", "the text",
 		},
-		"a patch in a file of its own, a flag": {
+		"a patch in a separate file, a flag": {
 			"- op: add\r\n  path: /spec/template/spec/containers/0/command/-\r\n  value: --max-pods-to-evict-per-node=10\r\n", "patch [0]: ", "`maxNoOfPodsToEvictPerNode: 10`",
 		},
 		"a patch as JSON": {
@@ -150,7 +149,7 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 		},
 		"an image in a template of objects": {
 			"apiVersion: template.openshift.io/v1\nkind: Template\n" + meta + "objects:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: d}\n  spec: {containers: [{image: kube-scheduler-extender}]}\n",
-			"Template \"d\" objects[0].spec.containers[0].image", "a program that Evenkeel replaces runs here: put the image",
+			"Template \"d\" objects[0].spec.containers[0].image", "a program that Evenkeel replaces runs here: use the image",
 		},
 	}
 	for name, tc := range cases {
@@ -177,8 +176,7 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 	}
 }
 
-// What is not a policy is not mistaken for one: the schema of a policy, a text
-// that names the value.
+// Text that is not a policy is not mistaken for one, such as the schema of a policy or a text that names the value.
 func TestNothingEnclosed(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {schema: {deschedulerPolicy: {type: object, properties: {a: {type: string}}}}}\n",
@@ -195,12 +193,11 @@ func TestNothingEnclosed(t *testing.T) {
 	}
 }
 
-// The notes do not just tell the user to remove a flag that limits evictions:
-// they name the field of the policy that replaces it, with its value, even if a
-// shell runs the command.
+// The notes do not merely say to remove a flag that limits evictions. They name the policy field that replaces it, with
+// its value, even if a shell runs the command.
 func TestFlagsBecomeFields(t *testing.T) {
 	const shell = `put the command as ["/evenkeel", "run"] here, and the arguments of descheduler from the script behind it`
-	const unread = "not all of this can be read here: look yourself"
+	const unread = "this cannot be read completely: check"
 	cases := map[string]struct {
 		command string
 		want    []string
@@ -213,12 +210,12 @@ func TestFlagsBecomeFields(t *testing.T) {
 		},
 		"no limit": {
 			`command: [/bin/descheduler, --max-pods-to-evict-per-node=0, --evict-local-storage-pods=false, --max-pods-to-evict-per-namespace, "3", --feature-gates=A=true]`,
-			[]string{"take out --max-pods-to-evict-per-node, which sets no limit", "take out --evict-local-storage-pods=false", "`maxNoOfPodsToEvictPerNamespace: 3`", "take out --feature-gates, which"},
+			[]string{"remove --max-pods-to-evict-per-node, which sets no limit", "remove --evict-local-storage-pods=false", "`maxNoOfPodsToEvictPerNamespace: 3`", "remove --feature-gates, which"},
 			nil,
 		},
 		"a shell": {
 			`command: [/bin/sh, -c], args: ["sleep 5; /bin/descheduler --policy-config-file=/p.yaml --node-selector='pool=web' --max-pods-to-evict-per-node 10 && echo --done"]`,
-			[]string{shell, "`nodeSelector: pool=web`", "`maxNoOfPodsToEvictPerNode: 10`"}, []string{"--c", "--done", "takes the place of its first word"},
+			[]string{shell, "`nodeSelector: pool=web`", "`maxNoOfPodsToEvictPerNode: 10`"}, []string{"--c", "--done", "replaces its first word"},
 		},
 		"a shell with other options": {
 			`command: [bash, -ec, "exec descheduler --v=3 \\\n --evict-local-storage-pods"]`, []string{shell, "`evictLocalStoragePods: true`"}, []string{"--ec", "take out"},
@@ -230,24 +227,24 @@ func TestFlagsBecomeFields(t *testing.T) {
 		"no space before the end":     {`command: [sh, -c, "descheduler --node-selector=pool=a||true"]`, []string{"`nodeSelector: pool=a`"}, []string{"true"}},
 		"redirections":                {`command: [sh, -c, "descheduler 2>&1 >/dev/stdout --max-pods-to-evict-per-node=3 &>x | tee -a --done"]`, []string{"`maxNoOfPodsToEvictPerNode: 3`"}, []string{"--done", "2", unread}},
 		"parameters of the script":    {`command: [sh, -c, 'exec "$0" "$@"'], args: [/bin/descheduler, --max-pods-to-evict-per-node, "3"]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{unread}},
-		"a variable":                  {`command: [sh, -c, 'A=x; descheduler --v=1 $ARGS']`, []string{shell, "look yourself what $ARGS stands for"}, nil},
-		"a variable as a value":       {`command: [descheduler, --max-pods-to-evict-per-node=$(MAX)]`, []string{"replace --max-pods-to-evict-per-node with maxNoOfPodsToEvictPerNode in the DeschedulerPolicy: look yourself"}, []string{"MAX"}},
+		"a variable":                  {`command: [sh, -c, 'A=x; descheduler --v=1 $ARGS']`, []string{shell, "check what $ARGS stands for"}, nil},
+		"a variable as a value":       {`command: [descheduler, --max-pods-to-evict-per-node=$(MAX)]`, []string{"replace --max-pods-to-evict-per-node with maxNoOfPodsToEvictPerNode in the DeschedulerPolicy: its value is not written here"}, []string{"MAX"}},
 		"the output of a command":     {`command: [sh, -c, 'descheduler "$(cat /flags)"']`, []string{shell, unread}, nil},
 		"a function":                  {`command: [sh, -c, 'f() { descheduler "$@"; }; f --node-fit']`, []string{shell, unread}, nil},
 		"a text in the script":        {`command: [sh, -c, "descheduler $(cat <<E\n--node-fit\nE\n)"]`, []string{shell, unread}, nil},
 		"other parameters":            {`command: [sh, -c, 'set -- --node-fit; descheduler "$@"', x]`, []string{shell, unread}, nil},
 		"a shell in a shell":          {`command: [sh, -c, "bash -c 'descheduler --max-pods-to-evict-per-node=3'"]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{unread}},
 		"a shell through env":         {`command: [/usr/bin/env, sh, -c, descheduler --max-pods-to-evict-per-node 3]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"--c"}},
-		"a shell of busybox":          {`command: [/bin/busybox, sh, -c, -e, descheduler --max-pods-to-evict-per-node 3]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"--c", "--e,"}},
-		"an init":                     {`command: [/tini, --, /bin/descheduler, --max-pods-to-evict-per-node, "3"]`, []string{"takes the place of all words up to /bin/descheduler", "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"its first word"}},
+		"busybox's shell":             {`command: [/bin/busybox, sh, -c, -e, descheduler --max-pods-to-evict-per-node 3]`, []string{shell, "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"--c", "--e,"}},
+		"an init":                     {`command: [/tini, --, /bin/descheduler, --max-pods-to-evict-per-node, "3"]`, []string{"replaces all words up to /bin/descheduler", "`maxNoOfPodsToEvictPerNode: 3`"}, []string{"its first word"}},
 		"a short flag":                {`command: [descheduler, -v4, --node-fit=True]`, []string{"`nodeFit: true`"}, []string{"take out"}},
 		"a variable as the command":   {`command: [sh, -c, 'descheduler -v=1; $BIN --node-fit']`, []string{shell, unread}, nil},
 		"parameters twice":            {`command: [sh, -c, '"$@"; "$@" --max-pods-to-evict-per-node=3', x, descheduler]`, []string{shell, unread}, nil},
-		"shells without end":          {`command: [` + strings.Repeat(`sh, -c, '"$@"', x, `, 9) + `descheduler]`, []string{shell, unread}, nil},
+		"endlessly nested shells":     {`command: [` + strings.Repeat(`sh, -c, '"$@"', x, `, 9) + `descheduler]`, []string{shell, unread}, nil},
 		"an interpreter":              {`command: [python3, -c, "import os; os.execv('/bin/descheduler', ['descheduler', '--node-selector=pool=a'])"]`, []string{shell, unread}, []string{"--c", "take out", "its first word"}},
 		"another user":                {`command: [su, -c, "descheduler --node-selector=pool=a", nobody]`, []string{shell, unread}, []string{"--c", "take out", "its first word"}},
-		"a program of its own":        {`command: [/wrap], args: [--policy-config-file, /etc/descheduler/policy.yaml, --node-fit]`, []string{"its first word", "`nodeFit: true`"}, []string{shell}},
-		"numbers below 0":             {`command: [descheduler, --max-pods-to-evict-per-node=-1]`, []string{"take out --max-pods-to-evict-per-node, which sets no limit"}, nil},
+		"an unrelated program":        {`command: [/wrap], args: [--policy-config-file, /etc/descheduler/policy.yaml, --node-fit]`, []string{"its first word", "`nodeFit: true`"}, []string{shell}},
+		"negative numbers":            {`command: [descheduler, --max-pods-to-evict-per-node=-1]`, []string{"remove --max-pods-to-evict-per-node, which sets no limit"}, nil},
 		"an unknown wrapper":          {`command: [sh, -c, "./wrap descheduler --max-pods-to-evict-per-node=3"]`, []string{shell, unread}, nil},
 	}
 	for name, tc := range cases {
@@ -275,21 +272,21 @@ func TestFlagsBecomeFields(t *testing.T) {
 	}
 }
 
-// What runs descheduler is found anywhere in a pod, whatever its image is
-// called, and in a patch, which has no image.
+// A container that runs descheduler is found anywhere in a pod, whatever its image is called, and in a patch, which has
+// no image.
 func TestWhereFlagsAreFound(t *testing.T) {
 	const limit, want = `args: [--node-selector, pool=a, --max-pods-to-evict-per-node=3]`, "`maxNoOfPodsToEvictPerNode: 3`"
 	containers := func(container string) string { return "{spec: {containers: [" + container + "]}}" }
 	cases := map[string]struct{ kind, spec string }{
-		"a patch, by name":      {"Deployment", "spec: {template: " + containers("{name: descheduler, "+limit+"}") + "}"},
-		"a patch, by flags":     {"Deployment", "spec: {template: " + containers("{name: d, "+limit+"}") + "}"},
-		"any image, by flags":   {"Deployment", "spec: {template: " + containers("{name: d, image: example.org/x, "+limit+"}") + "}"},
-		"any image, a script":   {"Deployment", "spec: {template: " + containers(`{name: d, image: x, command: [sh, -ec, "exec /bin/descheduler --max-pods-to-evict-per-node 3"]}`) + "}"},
-		"any image, an init":    {"Deployment", "spec: {template: " + containers(`{name: d, image: x, command: [tini, --], args: [/bin/descheduler, --max-pods-to-evict-per-node, "3"]}`) + "}"},
-		"initContainers":        {"Pod", "spec: {initContainers: [{name: d, image: descheduler, " + limit + "}]}"},
-		"DeploymentConfig":      {"DeploymentConfig", "spec: {template: " + containers("{name: d, image: descheduler, "+limit+"}") + "}"},
-		"ReplicationController": {"ReplicationController", "spec: {template: " + containers("{name: d, image: descheduler, "+limit+"}") + "}"},
-		"PodTemplate":           {"PodTemplate", "template: " + containers("{name: d, image: descheduler, "+limit+"}")},
+		"a patch, by name":             {"Deployment", "spec: {template: " + containers("{name: descheduler, "+limit+"}") + "}"},
+		"a patch, by flags":            {"Deployment", "spec: {template: " + containers("{name: d, "+limit+"}") + "}"},
+		"any image, by flags":          {"Deployment", "spec: {template: " + containers("{name: d, image: example.org/x, "+limit+"}") + "}"},
+		"any image, a script":          {"Deployment", "spec: {template: " + containers(`{name: d, image: x, command: [sh, -ec, "exec /bin/descheduler --max-pods-to-evict-per-node 3"]}`) + "}"},
+		"any image, an init container": {"Deployment", "spec: {template: " + containers(`{name: d, image: x, command: [tini, --], args: [/bin/descheduler, --max-pods-to-evict-per-node, "3"]}`) + "}"},
+		"initContainers":               {"Pod", "spec: {initContainers: [{name: d, image: descheduler, " + limit + "}]}"},
+		"DeploymentConfig":             {"DeploymentConfig", "spec: {template: " + containers("{name: d, image: descheduler, "+limit+"}") + "}"},
+		"ReplicationController":        {"ReplicationController", "spec: {template: " + containers("{name: d, image: descheduler, "+limit+"}") + "}"},
+		"PodTemplate":                  {"PodTemplate", "template: " + containers("{name: d, image: descheduler, "+limit+"}")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

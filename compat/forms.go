@@ -39,7 +39,7 @@ func Convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 // evictNothing keeps the policy of a system that did not evict from evicting.
 func evictNothing(converted *policy.Conversion) {
 	converted.Object["eviction"] = map[string]any{"defaultProfile": false}
-	converted.Add("eviction.defaultProfile", "the earlier system evicted nothing; to move pods by the lines of cpu and memory, set true or add a DeschedulerPolicy")
+	converted.Add("eviction.defaultProfile", "the earlier system evicted nothing; to move pods when cpu or memory is above its lines, set true or add a DeschedulerPolicy")
 }
 
 // converterOf returns the converter of a document of a legacy policy format;

@@ -10,8 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// A mistake in a document of a legacy format is reported with the names of that
-// format.
+// A mistake in a legacy document is reported with the field names of its format.
 func TestLoadNamesMistakesOfAnEarlierForm(t *testing.T) {
 	const file = "testdata/invalid/descheduler-v1alpha1"
 	data, err := os.ReadFile(file + ".yaml")

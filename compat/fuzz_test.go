@@ -13,9 +13,8 @@ import (
 const kubeDescheduler = "apiVersion: operator.openshift.io/v1\nkind: KubeDescheduler\nmetadata: {name: cluster}\n" +
 	"spec: {mode: Automatic, profiles: [KubeVirtRelieveAndMigrate, EvictPodsWithPVC], profileCustomizations: {namespaces: {included: [shop]}}}\n"
 
-// FuzzFile checks that every file is either rejected with a policy.Error, or
-// its text in the current format means the same and does not change when it is
-// converted again.
+// FuzzFile checks that every file is either rejected with a policy.Error or converted to a text that means the same and
+// that another conversion leaves unchanged.
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{v1alpha1, cranePolicy, rules, schedulerPolicy, schedulerBeta, kubeDescheduler, v1alpha1 + "---\n" + cranePolicy} {
 		f.Add([]byte(text))

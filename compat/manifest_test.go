@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// value returns data[key] of a ConfigMap that is the only document of a text.
+// value returns data[key] of the ConfigMap that is the only document in a text.
 func value(t *testing.T, text []byte, key string) string {
 	t.Helper()
 	parts, err := policy.ReadParts("", text)
@@ -119,12 +119,12 @@ spec:
     spec:
       containers:
         - name: descheduler
-          # evenkeel convert: put the image of deploy/Dockerfile here
+          # evenkeel convert: use the image built by deploy/Dockerfile here
           image: us.gcr.io/k8s-artifacts-prod/descheduler/descheduler:v0.10.0
-          # evenkeel convert: ["/evenkeel", "run"] takes the place of its first word; the arguments stay
+          # evenkeel convert: ["/evenkeel", "run"] replaces its first word; the arguments stay
           command:
             - "/bin/descheduler"
-          # evenkeel convert: take out --max-pods, which evenkeel run does not have
+          # evenkeel convert: remove --max-pods, which evenkeel run does not have
           args: ["--policy-config-file", "/policy-dir/policy.yaml", "--v", "3", "--max-pods=3"] # mine
         - {name: other, image: nginx}
 `
@@ -140,7 +140,7 @@ spec:
 func TestWhichContainersAreMarked(t *testing.T) {
 	cases := map[string]struct {
 		container string
-		want      string // part of the marks; empty: none
+		want      string // part of the marks; empty for no marks
 	}{
 		"descheduler by its image":      {`{image: "registry.k8s.io/descheduler/descheduler:v0.26.0@sha256:00"}`, `its command is ["/evenkeel", "run"]`},
 		"descheduler by its command":    {`{image: mirror/x, command: [/bin/descheduler]}`, `["/evenkeel", "run"]`},
@@ -148,10 +148,10 @@ func TestWhichContainersAreMarked(t *testing.T) {
 		"crane's controller":            {`{image: "docker.io/gocrane/crane-scheduler-controller:0.0.23", command: [/controller]}`, "can be deleted"},
 		"the memory extender":           {`{image: x, command: [./kube-scheduler-extender, "--prometheus_url=http://p:9090"]}`, `["/evenkeel", "extender"]`},
 		"the labeller":                  {`{image: "zsp/dynamicScheduler:v1", args: [-prom, "http://p:9090"]}`, `["/evenkeel", "nodesync"]`},
-		"a kube-scheduler with plugins": {`{image: devopsn/kube-scheduler, command: [/bin/kube-scheduler, --config=/c]}`, `["/kube-scheduler"] takes the place of its first word`},
-		"the exporter, which stays":     {`{image: "dongjiang1989/node-metrics:latest"}`, ""},
+		"a kube-scheduler with plugins": {`{image: devopsn/kube-scheduler, command: [/bin/kube-scheduler, --config=/c]}`, `["/kube-scheduler"] replaces its first word`},
+		"the exporter, which is kept":   {`{image: "dongjiang1989/node-metrics:latest"}`, ""},
 		"something else":                {`{image: nginx, command: [controller]}`, ""},
-		"no container at all":           {`descheduler`, ""},
+		"no containers":                 {`descheduler`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -184,8 +184,8 @@ func TestOtherManifestsStayByteByByte(t *testing.T) {
 	}
 }
 
-// Values that share an anchor are each converted; if that would change other
-// uses of the anchor, it is an error and the file stays.
+// Values that share an anchor are each converted. If that would change other uses of the anchor, conversion fails and
+// leaves the file alone.
 func TestSharedValues(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\n"
 	result := mustConvert(t, head+"metadata: {name: a}\ndata:\n  a: &p |\n"+indent(rules)+"  b: *p\n")
@@ -195,7 +195,7 @@ func TestSharedValues(t *testing.T) {
 		}
 	}
 	_, err := ConvertFile("in.yaml", []byte(head+"metadata: {name: a, annotations: &d {r: 'Rulename: {a: {Promsql: up, Threshold: 1}}'}}\ndata: *d\n"), kinds.All)
-	if err == nil || !policy.IsInvalid(err) || !strings.Contains(err.Error(), "without a change of meaning") {
-		t.Errorf("error %v, want that it cannot be written again", err)
+	if err == nil || !policy.IsInvalid(err) || !strings.Contains(err.Error(), "without changing its meaning") {
+		t.Errorf("error %v, want that it cannot be rewritten", err)
 	}
 }

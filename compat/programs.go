@@ -11,9 +11,9 @@ import (
 
 // program describes the replacement of a program of a legacy system.
 type program struct {
-	// binaries and images are its names, without those that other programs share.
+	// binaries and images are its names, except those that other programs share.
 	binaries, images []string
-	// image says what replaces its image; command replaces its binary.
+	// image describes the replacement of its image; command replaces its binary.
 	image, command string
 	// flags are those that its successor accepts; nil if it accepts all.
 	flags []string
@@ -21,8 +21,8 @@ type program struct {
 
 // The replacements of images.
 const (
-	ourImage       = "put the image of deploy/Dockerfile here"
-	schedulerImage = "put the image that deploy/Dockerfile makes with --target kube-scheduler here"
+	ourImage       = "use the image built by deploy/Dockerfile here"
+	schedulerImage = "use the image that deploy/Dockerfile builds with --target kube-scheduler here"
 )
 
 // programs are matched in this order.
@@ -45,12 +45,12 @@ var programs = []program{
 	},
 	{
 		images: []string{"crane-scheduler-controller"},
-		image: "Evenkeel reads usage itself, so this can be deleted; who else reads its annotations gets them from " +
+		image: "Evenkeel reads usage itself, so this can be deleted; other readers of its annotations can get them from " +
 			"nodesync.annotations of the LoadPolicy",
 	},
 	{
 		images: []string{"crane-scheduler"},
-		image:  "put an image with the kube-scheduler of cmd/kube-scheduler here, which has the plugin Dynamic; command and arguments stay",
+		image:  "use an image with the kube-scheduler of cmd/kube-scheduler here, which includes the plugin Dynamic; command and arguments stay",
 	},
 	{
 		binaries: []string{"kube-scheduler"},
@@ -144,15 +144,15 @@ func (p *program) marks(container map[string]any) (marks []mark) {
 		marks = append(marks, mark{field, fmt.Sprintf("put the command as %s here, and the arguments of %s from the script behind it, each as an item of the list: "+
 			"the image has no shell", p.command, p.binaries[0])})
 	case len(command) > 0 && found.at > 0:
-		marks = append(marks, mark{"command", fmt.Sprintf("%s takes the place of all words up to %s; the arguments stay", p.command, shorten(words[found.at]))})
+		marks = append(marks, mark{"command", fmt.Sprintf("%s replaces all words up to %s; the arguments stay", p.command, shorten(words[found.at]))})
 	case len(command) > 0:
-		marks = append(marks, mark{"command", p.command + " takes the place of its first word; the arguments stay"})
+		marks = append(marks, mark{"command", p.command + " replaces its first word; the arguments stay"})
 	case len(marks) > 0:
 		marks[0].text += "; its command is " + p.command
 	}
 	advice := p.advice(found.args)
 	if found.unsure {
-		advice = append(advice, "not all of this can be read here: look yourself which arguments "+p.binaries[0]+" gets, and which of them limit evictions")
+		advice = append(advice, "this cannot be read completely: check which arguments "+p.binaries[0]+" gets, and which of them limit evictions")
 	}
 	if len(advice) > 0 {
 		marks = append(marks, mark{field, strings.Join(advice, "; ")})
@@ -196,7 +196,7 @@ func (p *program) advice(words []string) (advice []string) {
 		word := words[i]
 		flag, value, given := flagOf(word)
 		if flag == "" && strings.Contains(word, "$") {
-			advice = append(advice, fmt.Sprintf("look yourself what %s stands for: it may hold flags that limit evictions", shorten(word)))
+			advice = append(advice, fmt.Sprintf("check what %s stands for: it may contain flags that limit evictions", shorten(word)))
 		}
 		if flag == "" || slices.Contains(p.flags, flag) {
 			continue
@@ -215,7 +215,7 @@ func (p *program) advice(words []string) (advice []string) {
 		advice = append(advice, to.words(flag, shorten(value), given))
 	}
 	if len(unknown) > 0 {
-		advice = append(advice, fmt.Sprintf("take out %s, which evenkeel run does not have", strings.Join(unknown, ", ")))
+		advice = append(advice, fmt.Sprintf("remove %s, which evenkeel run does not have", strings.Join(unknown, ", ")))
 	}
 	return advice
 }
@@ -239,11 +239,11 @@ func (s successor) words(flag, value string, given bool) string {
 	}
 	switch {
 	case !given, strings.Contains(value, "$"):
-		return fmt.Sprintf("replace --%s with %s %s: look yourself for its value, which is not written here", flag, s.field, s.of)
+		return fmt.Sprintf("replace --%s with %s %s: its value is not written here, so look it up", flag, s.field, s.of)
 	case s.boolean && value == "false":
-		return fmt.Sprintf("take out --%s=false, which is the default of %s", flag, s.field)
+		return fmt.Sprintf("remove --%s=false, which is the default of %s", flag, s.field)
 	case !s.boolean && (value == "0" || value == "" || negative.MatchString(value)):
-		return fmt.Sprintf("take out --%s, which sets no limit", flag)
+		return fmt.Sprintf("remove --%s, which sets no limit", flag)
 	case !unquoted.MatchString(value):
 		value = strconv.Quote(value)
 	}

@@ -8,9 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Containers run a program directly, through others such as tini and env, or
-// from the script of a shell. Only what is certain is read here: anything else
-// must be checked by a person.
+// Containers run a program directly, through others such as tini and env, or from a shell script. This file recognizes
+// only what is certain; a person must check everything else.
 
 var (
 	// shells run the text behind -c.
@@ -27,7 +26,7 @@ var (
 // xargs adds arguments that it reads.
 const xargs = "xargs"
 
-// call is how a list of words runs a program.
+// call describes how a list of words runs a program.
 type call struct {
 	// at is the position of the program; -1 if it is not found, or is inside a
 	// script.
@@ -106,7 +105,7 @@ func callOfShell(words, binaries []string, depth int) call {
 // written.
 type parameters struct {
 	words       []string
-	first, rest bool // put in
+	first, rest bool // already substituted
 }
 
 // in substitutes parameters in a command.
@@ -147,7 +146,7 @@ func commandsOf(script string) (commands [][]string, ok bool) {
 		case *syntax.FuncDecl:
 			ok = false
 		case *syntax.CmdSubst, *syntax.ProcSubst:
-			return false // a command of its own; see wordOf
+			return false // a separate command; see wordOf
 		case *syntax.CallExpr:
 			command := make([]string, 0, len(n.Args))
 			for _, arg := range n.Args {

@@ -21,7 +21,7 @@ type converter struct {
 	kinds    source.Kinds
 	result   rewritten.File
 	problems []string
-	values   int // of manifests with policies
+	values   int // number of manifest values that hold policies
 }
 
 // stream returns the documents of a file, or of a value in it, in the current
@@ -92,8 +92,8 @@ type stream struct {
 	policies map[string]int
 	// originals holds the unconverted policies, on their original lines.
 	originals bytes.Buffer
-	lines     int      // written to originals
-	names     []string // of the policies
+	lines     int      // number of lines written to originals
+	names     []string // names of the policies
 	changed   bool
 }
 
@@ -101,7 +101,7 @@ type stream struct {
 func (s *stream) document(part policy.Part) []byte {
 	object := part.Object
 	switch {
-	case object == nil: // blank lines and comments
+	case object == nil: // only blank lines and comments
 		return part.Text
 	case isPolicy(object):
 		return s.policy(part)
@@ -112,13 +112,13 @@ func (s *stream) document(part policy.Part) []byte {
 	case isManifest(object):
 		return s.manifest(part)
 	}
-	if found := enclosures(object); s.at == "" && len(found) > 0 { // values of a chart, a Kustomization
+	if found := enclosures(object); s.at == "" && len(found) > 0 { // values of a chart, or a Kustomization
 		for i := range found {
 			s.edits(part, &found[i])
 		}
 		return part.Text
 	}
-	if apiVersion, _ := typeOf(object); strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") && s.at == "" { // it needs no metadata
+	if apiVersion, _ := typeOf(object); strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") && s.at == "" { // a Kustomization needs no metadata
 		s.report(part, name(object, ""), rewritten.Kept)
 		return part.Text
 	}
@@ -140,7 +140,7 @@ func (s *stream) policy(part policy.Part) []byte {
 	}
 	if first, again := s.policies[kind]; again {
 		s.problems = append(s.problems, s.at.problem(fmt.Sprintf(
-			"line %d: in the current format a second %s; the first begins on line %d and only one is allowed", lineOf(part), kind, first)))
+			"line %d:converted to a second %s; the first begins on line %d and only one is allowed", lineOf(part), kind, first)))
 		return nil
 	}
 	s.policies[kind] = lineOf(part)
@@ -182,7 +182,7 @@ const maxValues = 100
 // changed by hand.
 func (s *stream) manifest(part policy.Part) []byte {
 	var found []finding
-	if s.at == "" { // not inside another one
+	if s.at == "" { // at the top level, not inside another manifest
 		found = findIn(part.Object, nil)
 	}
 	if len(found) == 0 {

@@ -16,12 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// write returns a converted document as YAML: a header with its old format and
-// what could not be kept, and each note at its field.
+// write returns a converted document as YAML: a header with the old format and what could not be kept, and each note at
+// its field.
 func write(doc policy.Conversion) ([]byte, error) {
 	root := nodeOf(doc.Object)
 	head := []string{"Converted from " + doc.Format + " by evenkeel convert."}
-	lost := []string{"Not as before:"}
+	lost := []string{"Changed behavior:"}
 	for _, note := range doc.Notes {
 		text, placed := policy.OneLine(note.Text), false
 		if note.Field != "" {
@@ -123,7 +123,7 @@ func encode(node *yaml.Node) ([]byte, error) {
 }
 
 // errNotSame reports that text would change its meaning.
-var errNotSame = errors.New("its YAML cannot be written again without a change of meaning; write it without anchors and tags")
+var errNotSame = errors.New("its YAML cannot be rewritten without changing its meaning; write it without anchors and tags")
 
 // sameTree checks that text means the same as want.
 func sameTree(want any, text []byte) error {

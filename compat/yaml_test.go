@@ -22,7 +22,7 @@ func TestNotesStandAtTheirFields(t *testing.T) {
 			"flags":      map[string]any{"yes": true, "empty": map[string]any{}, "none": []any{}, "number": "12"},
 		},
 	}
-	doc.Add("", "about all of it")
+	doc.Add("", "about the whole document")
 	doc.Add("lines.cpu.evict", "was 0.705")
 	doc.Lose("lines[disk.busy].evict", "was better before")
 	doc.Add("lines.disk.busy", "a name with a dot")
@@ -32,8 +32,8 @@ func TestNotesStandAtTheirFields(t *testing.T) {
 	doc.Add("list[0].missing.here", "not there")
 	doc.Lose("gone.entirely", "not kept")
 	const want = `# Converted from somebody/v1 by evenkeel convert.
-# about all of it
-# Not as before:
+# about the whole document
+# Changed behavior:
 # - lines[disk.busy].evict: was better before
 # - gone.entirely: not kept
 apiVersion: evenkeel.io/v1alpha1
@@ -73,7 +73,7 @@ list:
 	}
 }
 
-// Strings stay strings for every reader of YAML, whatever they look like.
+// Strings stay strings for every YAML reader, whatever they look like.
 func TestStringsStayStrings(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "~", "null", "Yes", "OFF", "y", "1", "0x1F", "1e3", "1_000", "12:30:45", "2001-01-01", ".nan", "-.inf", "<<", "=", "- a", "a: b",

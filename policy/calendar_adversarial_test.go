@@ -13,20 +13,20 @@ import (
 	"github.com/evenkeel/evenkeel/policy/calendar"
 )
 
-// The clock of a process can be anything; no time hangs or panics.
+// The clock of a process can show any time. None of them makes the calendar hang or panic.
 func TestCalendarAtTimesThatNoClockShows(t *testing.T) {
 	cases := map[string]struct {
 		now      time.Time
 		wantOpen bool
 	}{
-		"the zero time":          {now: time.Time{}},
-		"the epoch":              {now: time.Unix(0, 0), wantOpen: true},
-		"the year two":           {now: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC), wantOpen: true},
-		"long before":            {now: time.Unix(math.MinInt64, 0)},
-		"long after":             {now: time.Unix(math.MaxInt64, 0)},
-		"before the year one":    {now: time.Date(0, 12, 31, 23, 59, 59, 0, time.UTC)},
-		"the year 10000":         {now: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"the last instant there": {now: time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC), wantOpen: true},
+		"the zero time":                  {now: time.Time{}},
+		"the epoch":                      {now: time.Unix(0, 0), wantOpen: true},
+		"the year two":                   {now: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC), wantOpen: true},
+		"long before":                    {now: time.Unix(math.MinInt64, 0)},
+		"long after":                     {now: time.Unix(math.MaxInt64, 0)},
+		"before the year one":            {now: time.Date(0, 12, 31, 23, 59, 59, 0, time.UTC)},
+		"the year 10000":                 {now: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"the last representable instant": {now: time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC), wantOpen: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -39,8 +39,7 @@ func TestCalendarAtTimesThatNoClockShows(t *testing.T) {
 	}
 }
 
-// Periods that touch without end are given up on; whether it is open is known
-// nevertheless.
+// The calendar gives up on an endless series of touching periods, but still knows whether it is open now.
 func TestCalendarGivesUpOnChangesThatAreNone(t *testing.T) {
 	e := Eviction{Windows: []Period{every("0-58/2 * * * *", time.Minute), every("1-59/2 * * * *", time.Minute)}}
 	got := ask(mustCalendar(t, &e), at(t, "2026-11-21T12:00:00Z"))
@@ -58,8 +57,7 @@ var (
 	someDurations = []time.Duration{
 		time.Minute, 20 * time.Minute, 59*time.Minute + 30*time.Second, time.Hour, 8 * time.Hour, 24 * time.Hour, 50 * time.Hour, 168 * time.Hour,
 	}
-	// changedDays are near the days of 2026 on which clocks are changed
-	// somewhere.
+	// changedDays are close to the days of 2026 on which clocks change somewhere.
 	changedDays = []time.Time{
 		time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC), time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC),
 		time.Date(2026, 4, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC),
@@ -80,8 +78,7 @@ func somePeriods(r *rand.Rand, most int) []Period {
 	return periods
 }
 
-// What a Calendar says is what one finds who watches the clocks minute by
-// minute.
+// The calendar gives the same answers as watching the clocks minute by minute.
 func TestCalendarAgreesWithAClockWatcher(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2026))
 	for n := range 120 {
@@ -112,7 +109,7 @@ func TestCalendarAgreesWithAClockWatcher(t *testing.T) {
 
 const halfMinute = 30 * time.Second
 
-// watch says for each half minute whether evicting is allowed.
+// watch returns, for each half minute, whether evicting is allowed.
 func watch(t *testing.T, e *Eviction, from time.Time, span time.Duration) []bool {
 	t.Helper()
 	windows, blackouts := watchAny(t, e.Windows, from, span), watchAny(t, e.Blackouts, from, span)
@@ -136,14 +133,13 @@ func watchAny(t *testing.T, periods []Period, from time.Time, span time.Duration
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown := func(t time.Time) time.Time { // on the clock
+		shown := func(t time.Time) time.Time { // as the clock shows it
 			_, offset := t.In(zone).Zone()
 			return t.Add(time.Duration(offset) * time.Second).UTC()
 		}
 		var due time.Time
 		for now := from.Add(-p.Duration.Duration).Truncate(time.Minute); now.Before(from.Add(span)); now = now.Add(time.Minute) {
-			// It begins if it was due since the clock was looked at last, or is
-			// due at what it shows now.
+			// A period begins if it was due since the last look at the clock, or is due at the time shown now.
 			before, wall := shown(now.Add(-time.Minute)), shown(now)
 			if wall.Before(before) {
 				before, due = wall.Add(-time.Minute), time.Time{}

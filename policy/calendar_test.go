@@ -38,7 +38,7 @@ func inBerlin(schedule string, d time.Duration) Period {
 	return Period{Schedule: schedule, Duration: duration(d), TimeZone: "Europe/Berlin"}
 }
 
-// answer is what Open says.
+// answer is what Open returns.
 type answer struct {
 	Open    bool
 	Why     string
@@ -61,7 +61,7 @@ func TestCalendarOpens(t *testing.T) {
 		now                string
 		want               answer
 	}{
-		"neither windows nor blackouts: at any time, for ever": {
+		"neither windows nor blackouts: always open": {
 			now:  "2026-11-21T12:00:00Z",
 			want: answer{Open: true},
 		},
@@ -69,15 +69,15 @@ func TestCalendarOpens(t *testing.T) {
 			windows: nights, now: "2026-11-21T21:59:59.999Z",
 			want: answer{false, `outside every window; the next ("0 22 * * *" in UTC) begins 2026-11-21T22:00:00Z`, "2026-11-21T22:00:00Z"},
 		},
-		"a window's first instant is in it": {
+		"a window includes its first instant": {
 			windows: nights, now: "2026-11-21T22:00:00Z",
 			want: answer{true, "", "2026-11-22T06:00:00Z"},
 		},
-		"and its last": {
+		"a window includes its last instant": {
 			windows: nights, now: "2026-11-22T05:59:59.999999999Z",
 			want: answer{true, "", "2026-11-22T06:00:00Z"},
 		},
-		"its end is not": {
+		"a window excludes its end": {
 			windows: nights, now: "2026-11-22T06:00:00Z",
 			want: answer{false, `outside every window; the next ("0 22 * * *" in UTC) begins 2026-11-22T22:00:00Z`, "2026-11-22T22:00:00Z"},
 		},
@@ -86,27 +86,27 @@ func TestCalendarOpens(t *testing.T) {
 			now:     "2026-11-22T07:00:00Z", // a Sunday
 			want:    answer{false, `outside every window; the next ("0 12 * * sun" in UTC) begins 2026-11-22T12:00:00Z`, "2026-11-22T12:00:00Z"},
 		},
-		"windows that overlap are one": {
+		"overlapping windows merge": {
 			windows: []Period{nights[0], every("0 4 * * *", 4*time.Hour)},
 			now:     "2026-11-21T23:00:00Z",
 			want:    answer{true, "", "2026-11-22T08:00:00Z"},
 		},
-		"windows that touch are one": {
+		"touching windows merge": {
 			windows: []Period{nights[0], every("0 6 * * *", 2*time.Hour)},
 			now:     "2026-11-21T23:00:00Z",
 			want:    answer{true, "", "2026-11-22T08:00:00Z"},
 		},
-		"windows a second apart are two": {
+		"windows a second apart stay separate": {
 			windows: []Period{every("0 22 * * *", 8*time.Hour-time.Second), every("0 6 * * *", 2*time.Hour)},
 			now:     "2026-11-21T23:00:00Z",
 			want:    answer{true, "", "2026-11-22T05:59:59Z"},
 		},
-		"a window longer than its step never ends": {
+		"a window longer than its interval never ends": {
 			windows: []Period{every("0 22 * * *", 25*time.Hour)},
 			now:     "2026-11-21T12:00:00Z",
 			want:    answer{Open: true},
 		},
-		"a window as long as its step never ends": {
+		"a window as long as its interval never ends": {
 			windows: []Period{every("*/5 * * * *", 5*time.Minute)},
 			now:     "2026-11-21T12:00:00Z",
 			want:    answer{Open: true},
@@ -151,22 +151,22 @@ func TestCalendarOpens(t *testing.T) {
 			now:       "2026-11-21T13:00:00Z",
 			want:      answer{false, `blackout "0 11 * * *" in UTC until 2026-11-21T16:00:00Z`, "2026-11-21T16:00:00Z"},
 		},
-		"blackouts that relieve each other": {
+		"consecutive blackouts": {
 			blackouts: []Period{every("0 12 * * *", 2*time.Hour), every("0 14 * * *", 5*time.Hour)},
 			now:       "2026-11-21T13:00:00Z",
 			want:      answer{false, `blackout "0 12 * * *" in UTC until 2026-11-21T14:00:00Z`, "2026-11-21T19:00:00Z"},
 		},
-		"a blackout for ever": {
+		"a blackout that never ends": {
 			blackouts: []Period{every("@daily", 24*time.Hour)},
 			now:       "2026-11-21T13:00:00Z",
 			want:      answer{false, `blackout "@daily" in UTC, which does not end within a year`, ""},
 		},
-		"windows that blackouts swallow": {
+		"windows covered by blackouts": {
 			windows: nights, blackouts: []Period{every("0 21 * * *", 10*time.Hour)},
 			now:  "2026-11-21T13:00:00Z",
 			want: answer{false, `outside every window; the next ("0 22 * * *" in UTC) begins 2026-11-21T22:00:00Z`, ""},
 		},
-		"a window further away than a year": {
+		"a window more than a year away": {
 			windows: []Period{every("0 0 29 2 *", time.Hour)},
 			now:     "2026-11-21T13:00:00Z",
 			want:    answer{false, "outside every window; none begins within a year", ""},
@@ -176,7 +176,7 @@ func TestCalendarOpens(t *testing.T) {
 			now:     "2026-11-11T00:00:00Z",
 			want:    answer{false, `outside every window; the next ("0 0 13 * fri" in UTC) begins 2026-11-13T00:00:00Z`, "2026-11-13T00:00:00Z"},
 		},
-		"a time of another zone is the same time": {
+		"the same instant in another zone": {
 			windows: nights, now: "2026-11-22T01:00:00+03:00",
 			want: answer{true, "", "2026-11-22T06:00:00Z"},
 		},
@@ -205,7 +205,7 @@ func TestCalendarWhenClocksAreChanged(t *testing.T) {
 	cases := map[string]struct {
 		period     Period
 		now        string
-		begin, end string // of the first window that ends after now; at the earliest now
+		begin, end string // of the first window that ends after now; begin is at the earliest now
 	}{
 		"in winter": {
 			period: inBerlin("0 22 * * *", 8*time.Hour), now: "2026-01-10T12:00:00Z",
@@ -215,43 +215,43 @@ func TestCalendarWhenClocksAreChanged(t *testing.T) {
 			period: inBerlin("0 22 * * *", 8*time.Hour), now: "2026-07-10T12:00:00Z",
 			begin: "2026-07-10T20:00:00Z", end: "2026-07-11T04:00:00Z",
 		},
-		"the night of spring: eight hours, which end at 07:00": {
+		"clocks set forward at night: eight hours end at 07:00": {
 			period: inBerlin("0 22 * * *", 8*time.Hour), now: "2026-03-28T12:00:00Z",
 			begin: "2026-03-28T21:00:00Z", end: "2026-03-29T05:00:00Z",
 		},
-		"the night of autumn: eight hours, which end at 05:00": {
+		"clocks set back at night: eight hours end at 05:00": {
 			period: inBerlin("0 22 * * *", 8*time.Hour), now: "2026-10-24T12:00:00Z",
 			begin: "2026-10-24T20:00:00Z", end: "2026-10-25T04:00:00Z",
 		},
-		"02:30 does not come in spring: begins when 02:00 turns into 03:00": {
+		"02:30 is skipped in spring: begins when 02:00 becomes 03:00": {
 			period: inBerlin("30 2 * * *", 30*time.Minute), now: "2026-03-28T12:00:00Z",
 			begin: "2026-03-29T01:00:00Z", end: "2026-03-29T01:30:00Z",
 		},
-		"the day after, 02:30 is 02:30": {
+		"the day after, 02:30 exists again": {
 			period: inBerlin("30 2 * * *", 30*time.Minute), now: "2026-03-29T01:30:00Z",
 			begin: "2026-03-30T00:30:00Z", end: "2026-03-30T01:00:00Z",
 		},
-		"03:00 in spring is that moment too": {
+		"03:00 in spring is the same moment": {
 			period: inBerlin("0 3 * * *", 30*time.Minute), now: "2026-03-28T12:00:00Z",
 			begin: "2026-03-29T01:00:00Z", end: "2026-03-29T01:30:00Z",
 		},
-		"02:30 comes twice in autumn: first by summer time": {
+		"02:30 occurs twice in autumn: first in summer time": {
 			period: inBerlin("30 2 * * *", 30*time.Minute), now: "2026-10-24T12:00:00Z",
 			begin: "2026-10-25T00:30:00Z", end: "2026-10-25T01:00:00Z",
 		},
-		"02:30 comes twice in autumn: then by winter time": {
+		"02:30 occurs twice in autumn: then in winter time": {
 			period: inBerlin("30 2 * * *", 30*time.Minute), now: "2026-10-25T01:00:00Z",
 			begin: "2026-10-25T01:30:00Z", end: "2026-10-25T02:00:00Z",
 		},
-		"both are one where they touch": {
+		"both merge where they touch": {
 			period: inBerlin("30 2 * * *", time.Hour), now: "2026-10-24T12:00:00Z",
 			begin: "2026-10-25T00:30:00Z", end: "2026-10-25T02:30:00Z",
 		},
-		"02:00 in autumn comes a second time as 03:00 would": {
+		"02:00 in autumn occurs again when 03:00 would have come": {
 			period: inBerlin("0 2 * * *", 30*time.Minute), now: "2026-10-25T00:30:00Z",
 			begin: "2026-10-25T01:00:00Z", end: "2026-10-25T01:30:00Z",
 		},
-		"03:00 in autumn comes once": {
+		"03:00 in autumn occurs once": {
 			period: inBerlin("0 3 * * *", 30*time.Minute), now: "2026-10-24T12:00:00Z",
 			begin: "2026-10-25T02:00:00Z", end: "2026-10-25T02:30:00Z",
 		},
@@ -271,11 +271,11 @@ func TestCalendarWhenClocksAreChanged(t *testing.T) {
 			period: zone("America/St_Johns", "30 23 * * *", time.Hour), now: "2010-11-07T03:30:30Z",
 			begin: "2010-11-07T03:30:30Z", end: "2010-11-07T04:00:00Z",
 		},
-		"a zone that changes by half an hour": { // Lord Howe, 4 October 2026, 02:00 to 02:30
+		"a zone whose clocks change by half an hour": { // Lord Howe, 4 October 2026, 02:00 to 02:30
 			period: zone("Australia/Lord_Howe", "15 2 * * *", time.Hour), now: "2026-10-03T12:00:00Z",
 			begin: "2026-10-03T15:30:00Z", end: "2026-10-03T16:30:00Z",
 		},
-		"a zone that left out a day": { // Apia, 30 December 2011
+		"a zone that skipped a day": { // Apia, 30 December 2011
 			period: zone("Pacific/Apia", "0 12 30 12 *", time.Hour), now: "2011-12-29T12:00:00Z",
 			begin: "2011-12-30T10:00:00Z", end: "2011-12-30T11:00:00Z",
 		},
@@ -305,7 +305,7 @@ func BenchmarkCalendarOpen(b *testing.B) {
 	for i := range all {
 		all[i] = every("* * * * *", time.Minute)
 	}
-	var teeth []Period // each begins when the one before ends
+	var teeth []Period // each begins when the previous one ends
 	for i := range 50 {
 		teeth = append(teeth, Period{Schedule: []string{"0-58/2 * * * *", "1-59/2 * * * *"}[i%2], Duration: duration(time.Minute)})
 	}

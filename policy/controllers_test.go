@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What can never be the kind of an owner is refused, with what is right.
+// A name that can never be the kind of an owner is rejected, with a hint at the right form.
 func TestControllersAreKinds(t *testing.T) {
 	for text, want := range map[string]string{
 		"CloneSet.apps.kruise.io": "", "StatefulSet.apps.kruise.io": "", "Rollout.argoproj.io": "", "PodSet2.v1x.example.com": "",

@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Converter converts a document of a legacy system into the current format, or
-// returns all its mistakes. It returns nothing for a document in a format that
-// it does not know.
+// Converter converts a document of a legacy system into the current format, or returns all its mistakes. It returns
+// nil, nil if it does not know the document's format.
 type Converter func(object map[string]any) (*Conversion, field.ErrorList)
 
 // Conversion is one document of a legacy system in the current format.
@@ -19,7 +18,7 @@ type Conversion struct {
 	// Object is the document in the current format, as a JSON tree: maps,
 	// slices, strings, bools and json.Number.
 	Object map[string]any
-	// Notes say what changed, in the order of the legacy document.
+	// Notes describe what changed, in the order of the legacy document.
 	Notes []Note
 }
 
@@ -28,13 +27,11 @@ type Note struct {
 	// Field is the path in Object that the note is about, such as
 	// scoring.measured.terms[0]; empty for the document as a whole.
 	Field string
-	// Text says what changed and why, in one sentence without a period.
+	// Text describes what changed and why, in one sentence without a period.
 	Text string
-	// Lossy says that something the legacy system did is no longer done, or that
-	// the user should change something.
+	// Lossy marks a change after which something the legacy system did is no longer done, or the user has to act.
 	Lossy bool
-	// Place is where the field is, as "line 3, column 5"; empty if that is not
-	// known.
+	// Place is the position of the field, such as "line 3, column 5"; empty if unknown.
 	Place string
 }
 
@@ -43,10 +40,10 @@ func (c *Conversion) Add(field, text string) {
 	c.Notes = append(c.Notes, Note{Field: field, Text: text})
 }
 
-// Lose appends a note about something that is no longer done.
+// Lose appends a note about something that the conversion loses.
 func (c *Conversion) Lose(field, text string) {
 	c.Notes = append(c.Notes, Note{Field: field, Text: text, Lossy: true})
 }
 
-// Number returns a number as a document holds it.
+// Number returns a number in the form that a document holds.
 func Number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }

@@ -19,8 +19,7 @@ func Default(kinds source.Kinds) LoadPolicy {
 	return p
 }
 
-// defaults is the only place that holds default values, except for those of the
-// sources, which hold their own.
+// defaults is the only place with default values, except for those of the sources, which define their own.
 func defaults() LoadPolicy {
 	return LoadPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion, Kind: LoadPolicyKind},
@@ -126,8 +125,7 @@ func defaultEviction() Eviction {
 	}
 }
 
-// defaultDistances are the levels of cpu and memory with deviation: distances
-// from the mean.
+// defaultDistances are the levels of cpu and memory with deviation, as distances from the mean.
 func defaultDistances() Levels { return levels(10, 10, 15, 10) }
 
 func levels(low, reject, evict, leave float64) Levels {

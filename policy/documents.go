@@ -16,18 +16,17 @@ import (
 
 // Part is one document of a file, before it is interpreted.
 type Part struct {
-	// SkippedLines counts the lines of the file before its text.
+	// SkippedLines is the number of lines in the file before Text.
 	SkippedLines int
 	// Text is the document without its markers.
 	Text []byte
-	// Object is the document as a JSON tree whose numbers are json.Number, without
-	// the fields that are null; nil if it is nothing but blank lines and comments.
+	// Object is the document as a JSON tree whose numbers are json.Number, without null fields; nil if the document has
+	// only blank lines and comments.
 	Object map[string]any
 }
 
-// ReadParts splits a YAML file into its documents and reads them as Load does,
-// but accepts any kind. The error, if any, is an *Error with every mistake
-// found.
+// ReadParts splits a YAML file into its documents and reads them as Load does, but accepts any kind. If there is an
+// error, it is an *Error with every mistake found.
 func ReadParts(fileName string, data []byte) ([]Part, error) {
 	parts, problems := split(data)
 	for i := range parts {
@@ -39,7 +38,7 @@ func ReadParts(fileName string, data []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// split splits a file into its documents, or says why it cannot.
+// split splits a file into its documents, or explains why it cannot.
 func split(data []byte) ([]Part, []string) {
 	switch {
 	case len(data) > MaxFileBytes:
@@ -54,7 +53,7 @@ func split(data []byte) ([]Part, []string) {
 	return docs, nil
 }
 
-// textOf returns the beginning of data that is UTF-8.
+// textOf returns the longest prefix of data that is valid UTF-8.
 func textOf(data []byte) []byte {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -66,15 +65,15 @@ func textOf(data []byte) []byte {
 	return data
 }
 
-// after says where what comes after a text is, which skippedLines come before.
+// after returns the position right after a text that skippedLines lines precede.
 func after(text []byte, skippedLines int) string {
 	last := text[bytes.LastIndexByte(text, '\n')+1:]
 	return fmt.Sprintf("line %d, column %d: ", skippedLines+bytes.Count(text, []byte("\n"))+1, utf8.RuneCount(last)+1)
 }
 
-// splitDocuments splits a YAML stream at its document markers: lines that start
-// with "---" or "..." at the first column, which YAML reserves for that even
-// inside block scalars. Content after a marker belongs to the next document.
+// splitDocuments splits a YAML stream at its document markers: lines that start with "---" or "..." in the first
+// column, which YAML reserves for markers even inside block scalars. Content after a marker belongs to the next
+// document.
 func splitDocuments(data []byte) []Part {
 	docs := []Part{{}}
 	line := 0
@@ -94,9 +93,8 @@ func splitDocuments(data []byte) []Part {
 	return docs
 }
 
-// normalizeNewlines drops byte order marks and makes every line end in "\n", so
-// that markers are found in files written on any system. A file that was put
-// together from others may have marks at the beginning of any line.
+// normalizeNewlines drops byte order marks and makes every line end in "\n", so that markers are found in files from
+// any system. A file concatenated from others may have byte order marks at the start of any line.
 func normalizeNewlines(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
@@ -112,7 +110,7 @@ func isMarker(line []byte) bool {
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n'
 }
 
-// read parses the document or returns what is wrong with it.
+// read parses the document, or returns what is wrong with it.
 func (p *Part) read() (problems []string) {
 	tree, problems := p.parse()
 	if len(problems) > 0 || tree == nil {
@@ -126,12 +124,10 @@ func (p *Part) read() (problems []string) {
 	return nil
 }
 
-// parse returns the document as a generic tree, whose numbers are json.Number
-// and in which no field is null, or what is wrong with its YAML, one problem per
-// line.
+// parse returns the document as a generic tree in which numbers are json.Number and no field is null. If the YAML is
+// broken, it returns one line per problem.
 func (p *Part) parse() (tree any, problems []string) {
-	// Blank lines replace the documents before this one, so that the parser's
-	// line numbers are those of the file.
+	// Blank lines replace the documents before this one, so that the parser counts lines as the file does.
 	padded := append(bytes.Repeat([]byte("\n"), p.SkippedLines), p.Text...)
 	asJSON, err := yaml.YAMLToJSONStrict(padded)
 	if err != nil {
@@ -165,8 +161,7 @@ func (p *Part) syntaxProblems(err error) []string {
 	return problems
 }
 
-// tabHint names the tab that the parser stumbled over, by whose words it is just
-// some character.
+// tabHint names the tab at which the parser failed, because the parser's own message only speaks of a character.
 func (p *Part) tabHint(problem string) string {
 	var number int
 	if _, err := fmt.Sscanf(problem, "line %d: found character that cannot start any token", &number); err != nil {
@@ -179,11 +174,11 @@ func (p *Part) tabHint(problem string) string {
 	return ""
 }
 
-// isControl reports whether YAML allows a character nowhere in a file.
+// isControl reports whether YAML forbids a character everywhere in a file.
 func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r) }
 
-// notANumberProblems finds the lines with YAML's spellings of infinity and NaN,
-// for which JSON has no value and the parser gives no line number.
+// notANumberProblems finds the lines with YAML's spellings of infinity and NaN. JSON has no value for them, and the
+// parser gives no line number.
 func (p *Part) notANumberProblems() []string {
 	var problems []string
 	number := p.SkippedLines
@@ -200,8 +195,8 @@ func (p *Part) notANumberProblems() []string {
 	return problems
 }
 
-// MaxFileBytes bounds a policy file to what fits into a ConfigMap.
+// MaxFileBytes limits a policy file to what fits into a ConfigMap.
 const MaxFileBytes = 1 << 20
 
-// maxDocuments bounds the documents of a file, blank ones included.
+// maxDocuments limits the number of documents in a file, including blank ones.
 const maxDocuments = 100

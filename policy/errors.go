@@ -11,21 +11,19 @@ import (
 type Error struct {
 	// File is the name of the file as the user gave it.
 	File string
-	// Problems holds one line per mistake, without the file name.
+	// Problems holds one line per mistake, each without the file name.
 	Problems []string
 }
 
 var _ error = (*Error)(nil)
 
-// maxProblems bounds an error message: a file with more mistakes than this is
-// of another kind.
+// maxProblems bounds an error message. A file with more mistakes than this is not a policy file.
 const maxProblems = 50
 
-// maxProblemBytes bounds one problem, which may quote the file.
+// maxProblemBytes bounds one problem, because it may quote the file.
 const maxProblemBytes = 2000
 
-// NewError returns an Error with the first problems, one per line, and the
-// number of the others.
+// NewError returns an Error with the first problems, one per line, and the number of remaining ones.
 func NewError(fileName string, problems []string) *Error {
 	e := &Error{File: fileName}
 	for i, problem := range problems {
@@ -47,7 +45,7 @@ func shorten(problem string) string {
 	return strings.ToValidUTF8(problem[:half]+" ... "+problem[len(problem)-half:], "")
 }
 
-// OneLine replaces whatever could end a line or move the cursor.
+// OneLine replaces every character that could end a line or move the cursor.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || strings.ContainsRune("\u2028\u2029\ufeff\ufffd", r) {
@@ -57,8 +55,7 @@ func OneLine(text string) string {
 	}, text)
 }
 
-// Mistake marks the error as one that the user has to correct, for which a command
-// ends with exit code 2.
+// Mistake marks the error as the user's to correct: a command then exits with code 2.
 func (*Error) Mistake() {}
 
 // Error returns one line per mistake, each starting with the file name.
@@ -70,8 +67,8 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// IsInvalid reports whether err says that a policy file is wrong, as opposed to
-// unreadable: the user has to edit it, and a retry is no use.
+// IsInvalid reports whether err means that a policy file is wrong, as opposed to unreadable. The user has to edit the
+// file; retrying does not help.
 func IsInvalid(err error) bool {
 	_, invalid := errors.AsType[*Error](err)
 	return invalid

@@ -9,7 +9,7 @@ type EvenkeelLoadArgs struct {
 	// PolicyConfigFile is the policy file, as in --policy-config-file. Without
 	// one the defaults apply.
 	PolicyConfigFile string `json:"policyConfigFile"`
-	// Namespace is where the evicting process keeps its ledger; empty means
-	// that of this pod, else kube-system.
+	// Namespace is where the evicting process keeps its ledger. Empty means this pod's namespace or, outside of a pod,
+	// kube-system.
 	Namespace string `json:"namespace"`
 }

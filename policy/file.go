@@ -18,9 +18,8 @@ func (f *File) Warnings() []Note {
 	return f.Retired
 }
 
-// Unjudged warns of lines that leave out cpu or memory, as those do that only
-// name the other; nil if they do not. What a legacy system left out is no
-// mistake.
+// Unjudged warns if lines leave out cpu or memory, which happens when they name only the other one; nil if they do not.
+// It does not warn of a file from a legacy system, where the omission is no mistake.
 func (f *File) Unjudged() *Note {
 	converted := func(c Conversion) bool { return c.Object["kind"] == LoadPolicyKind }
 	if !f.Load.JudgesResources() || slices.ContainsFunc(f.Converted, converted) {

@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzLoad verifies that Load never panics, that its errors are always about
-// the file, and that what it accepts is complete: it validates, and written out
-// and loaded again it is the same.
+// FuzzLoad verifies that Load never panics, that its errors name the file, and that a policy it accepts is complete: it
+// validates, and it stays the same when written and loaded again.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/invalid/*.yaml")
 	if err != nil {
@@ -55,8 +54,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzCalendar verifies that no schedule panics, and that the answer changes
-// just when Open says.
+// FuzzCalendar verifies that no schedule panics, and that the answer changes exactly when Open predicts.
 func FuzzCalendar(f *testing.F) {
 	for _, schedule := range append(someSchedules, "@daily", "0/7 ? * DEC sun-sat/2", "TZ=", ", , , , ,", "@every 1s") {
 		for _, zone := range someZones {

@@ -9,8 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// known are the kinds that these tests know, whatever others there are: their
-// names stand in the messages that are expected.
+// known are the only source kinds in these tests, because expected messages list their names.
 var known = source.Kinds{
 	new(prometheus.Config), new(kubelet.Config), new(nodemetrics.Config), new(annotations.Config), new(metricsserver.Config),
 }

@@ -78,18 +78,17 @@ type NodePool struct {
 	Lines Lines `json:"lines"`
 }
 
-// Metrics returns the judged metrics in a stable order.
+// Metrics returns the metrics that have lines, in a stable order.
 func (l Lines) Metrics() []usage.Metric {
 	return slices.Sorted(maps.Keys(l))
 }
 
-// In returns the levels that judge a window: its own, or the metric's if it has
-// none.
+// In returns the levels for a window: its own, or the metric's if it has none.
 func (m MetricLines) In(w usage.Window) Levels {
 	return m.Levels.under(m.Windows[w])
 }
 
-// under returns the levels with those of upper laid over.
+// under returns the levels with those of upper laid over them.
 func (l Levels) under(upper Levels) Levels {
 	return Levels{
 		Low:    either(upper.Low, l.Low),
@@ -99,13 +98,13 @@ func (l Levels) under(upper Levels) Levels {
 	}
 }
 
-// clone returns a copy whose own levels may be changed.
+// clone returns a copy whose own levels can be changed independently.
 func (m MetricLines) clone() MetricLines {
 	m.Levels = m.under(Levels{})
 	return m
 }
 
-// either returns a copy of the first that is not nil.
+// either returns a copy of the first argument that is not nil.
 func either(first, second *float64) *float64 {
 	if value := cmp.Or(first, second); value != nil {
 		return new(*value)
@@ -117,7 +116,7 @@ func (m MetricLines) hasEvict() bool {
 	return m.any(func(l Levels) bool { return l.Evict != nil })
 }
 
-// any reports whether the metric's own levels or those of a window satisfy so.
+// any reports whether so holds for the metric's own levels or those of any window.
 func (m MetricLines) any(so func(Levels) bool) bool {
 	return so(m.Levels) || slices.ContainsFunc(slices.Collect(maps.Values(m.Windows)), so)
 }

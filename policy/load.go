@@ -29,32 +29,30 @@ func (t documentType) String() string { return t.apiVersion + " " + t.kind }
 
 // File is the content of a policy file.
 type File struct {
-	// Name is the file's name as the user gave it, for messages.
+	// Name is the file's name as the user gave it; messages use it.
 	Name string
-	// Load is the LoadPolicy, with defaults where the file is silent.
+	// Load is the LoadPolicy. Fields that the file leaves out have their defaults.
 	Load LoadPolicy
-	// SourcesGiven reports whether the file has usage.sources; if not, the
-	// DeschedulerPolicy's metricsProviders may say where usage is.
+	// SourcesGiven reports whether the file sets usage.sources. If not, metricsProviders of the DeschedulerPolicy may
+	// name the source.
 	SourcesGiven bool
-	// Descheduler is the DeschedulerPolicy document as in the file, nil if
-	// there is none. Its plugins' arguments are not checked.
+	// Descheduler is the DeschedulerPolicy document as in the file; nil if there is none. Its plugins' arguments are
+	// not checked.
 	Descheduler []byte
-	// DeschedulerAt is how many lines of the file come before it; -1 if it was
-	// converted.
+	// DeschedulerAt is the number of lines in the file before the DeschedulerPolicy; -1 if it was converted.
 	DeschedulerAt int
-	// DefaultProfile reports that the file has a LoadPolicy alone, whose
-	// eviction.defaultProfile stands for the DeschedulerPolicy.
+	// DefaultProfile reports that the file has only a LoadPolicy, so that eviction.defaultProfile replaces the
+	// DeschedulerPolicy.
 	DefaultProfile bool
 	// Converted are the documents of legacy systems in the file.
 	Converted []Conversion
-	// Retired warns of each field that is no longer documented.
+	// Retired has a warning for each field in the file that is no longer documented.
 	Retired []Note
 }
 
-// Load reads a policy file: YAML documents, at most one DeschedulerPolicy and
-// at most one LoadPolicy, whose sources are of these kinds. converters first
-// bring documents of legacy systems into these formats. fileName is used in
-// messages only. The error, if any, is an *Error with every mistake found.
+// Load reads a policy file: YAML documents with at most one DeschedulerPolicy and at most one LoadPolicy, whose sources
+// are of the given kinds. converters first convert documents of legacy systems into these formats. fileName appears in
+// messages only. If there is an error, it is an *Error with every mistake found.
 func Load(fileName string, data []byte, kinds source.Kinds, converters ...Converter) (*File, error) {
 	l := loader{kinds: kinds, file: File{Name: fileName, Load: Default(kinds)}, seen: map[documentType]int{}}
 	parts, problems := split(data)
@@ -75,10 +73,9 @@ func Load(fileName string, data []byte, kinds source.Kinds, converters ...Conver
 type loader struct {
 	kinds    source.Kinds
 	file     File
-	seen     map[documentType]int // line on which a type's document begins
+	seen     map[documentType]int // line on which the document of each type begins
 	problems []string
-	// at is the document that is read, as it is in the file; none for one that
-	// was converted.
+	// at is the document being read, as it is in the file; the zero Part for a converted one.
 	at Part
 }
 
@@ -89,7 +86,7 @@ func (l *loader) problem(format string, args ...any) {
 func (l *loader) readAll(parts []Part, converters []Converter) {
 	for i := range parts {
 		l.problems = append(l.problems, parts[i].read()...)
-		if parts[i].Object != nil { // readable, and not only comments
+		if parts[i].Object != nil { // readable, and more than comments
 			l.read(&parts[i], converters)
 		}
 	}
@@ -121,8 +118,7 @@ func (l *loader) read(part *Part, converters []Converter) {
 	l.seen[found] = line
 }
 
-// convert brings a document into the current format, or reports its mistakes
-// and returns false.
+// convert converts a document into the current format. It returns false if the document has mistakes, which it reports.
 func (l *loader) convert(part *Part, converters []Converter) bool {
 	for _, convert := range converters {
 		converted, errs := convert(part.Object)
@@ -162,7 +158,7 @@ func (l *loader) readDeschedulerPolicy(part *Part) {
 	l.file.Descheduler, l.file.DeschedulerAt = slices.Clone(part.Text), l.at.SkippedLines
 }
 
-// strayed points out unknown fields that belong to the other document.
+// strayed marks unknown fields that belong to the other document.
 func strayed(errs field.ErrorList, other reflect.Type, kind string) field.ErrorList {
 	fields := shape.Fields(other)
 	for _, err := range errs {
@@ -173,9 +169,8 @@ func strayed(errs field.ErrorList, other reflect.Type, kind string) field.ErrorL
 	return errs
 }
 
-// readLoadPolicy checks a document, lays it over the defaults and checks the
-// result. It handles sources separately, because only the kinds know their
-// fields.
+// readLoadPolicy checks a document, overlays it on the defaults and checks the result. It handles sources separately,
+// because only the kinds know their fields.
 func (l *loader) readLoadPolicy(object map[string]any) {
 	usage := mappingOf(object["usage"])
 	given, path := usage["sources"], field.NewPath("usage", "sources")
@@ -212,7 +207,7 @@ func (l *loader) fieldErrors(kind string, errs field.ErrorList) {
 	places := PlacesOf(l.at.Text, l.at.SkippedLines)
 	for _, err := range errs {
 		place := ""
-		if len(l.problems) < maxProblems { // more are not shown
+		if len(l.problems) < maxProblems { // beyond that, problems are not shown anyway
 			place = places.Of(err)
 		}
 		l.problem("%s%s: %s", place, kind, check.Message(err))

@@ -30,8 +30,7 @@ profiles:
       enabled: [RemoveDuplicates]
 `
 
-// Every file of testdata/invalid holds one kind of mistake; the file beside it
-// holds the message a user gets to see.
+// Every file in testdata/invalid contains one kind of mistake. The file next to it has the message that a user sees.
 func TestLoadNamesEveryMistake(t *testing.T) {
 	files, err := filepath.Glob("testdata/invalid/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -72,7 +71,7 @@ func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"larger than a ConfigMap holds": {
+		"larger than a ConfigMap allows": {
 			data: bytes.Repeat([]byte("#"), MaxFileBytes+1),
 			want: "f: the file has 1048577 bytes; at most 1048576 are allowed",
 		},
@@ -107,7 +106,7 @@ func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
 	}
 }
 
-// aliasBomb is a few lines of YAML that stand for ten to the ninth elements.
+// aliasBomb is a few lines of YAML that expand to a billion elements.
 func aliasBomb() []byte {
 	var b bytes.Buffer
 	b.WriteString(loadPolicyHeader + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -147,12 +146,12 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 			wantDescheduler: deschedulerPolicyText, wantAt: 4,
 			wantTimeout: "7s",
 		},
-		"a byte order mark and line ends of another system": {
+		"a byte order mark and CRLF line ends": {
 			text:            "\ufeff" + strings.ReplaceAll(loadPolicyHeader+"usage: {timeout: 7s}\n---\n"+deschedulerPolicyText, "\n", "\r\n"),
 			wantDescheduler: deschedulerPolicyText, wantAt: 4,
 			wantTimeout: "7s",
 		},
-		"a byte order mark at each document, as of files put together": {
+		"a byte order mark in each document, as in concatenated files": {
 			text:            "\ufeff" + loadPolicyHeader + "usage: {timeout: 7s}\n---\n\ufeff" + deschedulerPolicyText,
 			wantDescheduler: deschedulerPolicyText, wantAt: 4,
 			wantTimeout: "7s",
@@ -182,7 +181,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 	}
 }
 
-// Every example of the documentation is a policy that loads.
+// Every example in the documentation is a valid policy.
 func TestLoadTakesTheExamples(t *testing.T) {
 	files, err := filepath.Glob("testdata/examples/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -211,8 +210,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 	}
 }
 
-// A LoadPolicy alone runs the default profile, unless it says otherwise or has
-// nothing that a move relieves.
+// A LoadPolicy alone runs the default profile, unless it disables it or has no line that a move relieves.
 func TestLoadSaysWhatRuns(t *testing.T) {
 	const marks = "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {busy: {expr: busy}}}}}], metrics: [{name: busy, relieves: none}]}\n" +
 		"lines: {busy: {evict: 90}}\n"
@@ -242,8 +240,8 @@ func TestLoadSaysWhatRuns(t *testing.T) {
 	}
 }
 
-// Lines that name one of cpu and memory leave the other unjudged, which is told
-// unless something that a move of the other relieves has lines.
+// Lines that name only one of cpu and memory leave the other unjudged. Load warns of this, unless there are lines for
+// another metric that a move of the other resource relieves.
 func TestUnjudged(t *testing.T) {
 	pressures := "usage: {sources: [{type: Kubelet, kubelet: {endpoint: Summary}}]}\n"
 	cases := map[string]struct {
@@ -254,7 +252,7 @@ func TestUnjudged(t *testing.T) {
 		"both":                       {text: "lines: {cpu: {evict: 70}, memory: {}}"},
 		"cpu alone":                  {text: "lines: {cpu: {evict: 70}}", want: "memory"},
 		"memory alone":               {text: "lines: {memory: {evict: 85}}", want: "cpu"},
-		"memory by what is left":     {text: "lines: {cpu: {}, memory.available: {evict: 10}}"},
+		"memory by memory.available": {text: "lines: {cpu: {}, memory.available: {evict: 10}}"},
 		"cpu by its pressure":        {text: pressures + "lines: {memory: {}, cpu.pressure: {evict: 60}}"},
 		"a pressure of another kind": {text: pressures + "lines: {cpu: {}, cpu.pressure: {evict: 60}}", want: "memory"},
 		"only a pool names memory":   {text: "lines: {cpu: {}}\nnodePools: [{name: a, selector: {matchLabels: {a: b}}, lines: {cpu: {}, memory: {}}}]", want: "memory"},
@@ -285,10 +283,10 @@ func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
 		text string
 		want bool
 	}{
-		"no usage":           {text: "", want: false},
-		"usage without them": {text: "usage: {timeout: 7s}", want: false},
-		"left blank":         {text: "usage: {sources: }", want: false},
-		"given as they are by default": {
+		"no usage":              {text: "", want: false},
+		"usage without sources": {text: "usage: {timeout: 7s}", want: false},
+		"left blank":            {text: "usage: {sources: }", want: false},
+		"sources equal to the defaults": {
 			text: "usage: {sources: [{type: MetricsServer}]}", want: true,
 		},
 	}
@@ -305,7 +303,7 @@ func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
 	}
 }
 
-// The line numbers in messages are those of the file, not of the document.
+// Line numbers in messages are those of the file, not of the document.
 func TestLoadCountsLinesOfTheFile(t *testing.T) {
 	text := deschedulerPolicyText + "---\n" + loadPolicyHeader + "usage:\n  timeout: 5s\n  timeout: 6s\n"
 	_, err := Load("f", []byte(text), known)

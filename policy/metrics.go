@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// RelievesNone says that no move relieves a metric.
+// RelievesNone means that no move relieves a metric.
 const RelievesNone usage.Metric = "none"
 
 // validateMetrics checks the metrics that the policy adds.
@@ -39,7 +39,7 @@ func validateMetric(u *Usage, metric Metric, path *field.Path) field.ErrorList {
 	case hasMean(metric.Name) || metric.Name == MemoryAvailable:
 		return field.ErrorList{field.Forbidden(path.Child("name"), fmt.Sprintf("%s is known already", metric.Name))}
 	case metric.Name.OfTime() && metric.LowerIsWorse:
-		return field.ErrorList{field.Forbidden(path.Child("lowerIsWorse"), "of a pressure more is worse")}
+		return field.ErrorList{field.Forbidden(path.Child("lowerIsWorse"), "for a pressure, more is worse")}
 	case !metric.Name.OfTime() && metricName.MatchString(string(metric.Name)) && !u.measures(metric.Name):
 		return field.ErrorList{field.Required(path.Child("name"),
 			fmt.Sprintf("no source measures it: a source Prometheus must have it in queries.nodes[%s]", metric.Name))}
@@ -47,14 +47,13 @@ func validateMetric(u *Usage, metric Metric, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// hasMean reports whether a metric has a meaningful mean over nodes of
-// different size.
+// hasMean reports whether the mean of a metric over nodes of different size is meaningful.
 func hasMean(name usage.Metric) bool { return name == usage.CPU || name == usage.Memory }
 
-// maxMetrics bounds the metrics that a policy adds.
+// maxMetrics limits the number of metrics that a policy adds.
 const maxMetrics = 100
 
-// knownMetrics are the metrics that lines may name without usage.metrics.
+// knownMetrics are the metrics that lines may use without listing them in usage.metrics.
 func knownMetrics() []usage.Metric {
 	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 }

@@ -12,20 +12,19 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// overlay lays a LoadPolicy document over the defaults: an absent field keeps
-// its default, an explicit zero is kept, and a given list or mapping replaces
-// the default as a whole. Merged instead are the lines of a metric with its
-// defaults, those of a pool with the policy's, a source with the defaults of
-// its type, and periods with the default ones.
+// overlay lays a LoadPolicy document over the defaults. An absent field keeps its default, an explicit zero is kept,
+// and a list or mapping replaces the default as a whole. The exceptions, which are merged, are the lines of a metric
+// with its defaults, those of a pool with the policy's, a source with the defaults of its type, and periods with the
+// default ones.
 //
-// It works on trees, in which an absent value differs from a zero.
+// It works on trees because there an absent value differs from a zero.
 type overlay struct {
 	kinds source.Kinds
 	// errs reports source blocks that belong to another kind.
 	errs field.ErrorList
 }
 
-// policy lays a document without its sources over the defaults.
+// policy overlays a document, apart from its sources, on the defaults.
 func (o *overlay) policy(object map[string]any) LoadPolicy {
 	base := defaults()
 	if mappingOf(object["scoring"])["weights"] != nil {
@@ -52,9 +51,8 @@ func (o *overlay) policy(object map[string]any) LoadPolicy {
 	return p
 }
 
-// linesOver lays lines over those below, metric by metric and level by level. A
-// new metric starts from its defaults. So does one that switches between levels
-// and distances, because those numbers mean different things.
+// linesOver overlays lines on those below, metric by metric and level by level. A new metric starts from its defaults.
+// So does a metric that switches between levels and distances, because those numbers mean different things.
 func (o *overlay) linesOver(below, given map[string]any) any {
 	start := map[string]any{}
 	maps.Copy(start, below)
@@ -68,19 +66,18 @@ func (o *overlay) linesOver(below, given map[string]any) any {
 	return shape.Overlay(start, given, reflect.TypeFor[Lines]())
 }
 
-// plainLines are the lines of a metric that is only named.
+// plainLines are the lines of a metric that is named without any levels.
 func plainLines(name usage.Metric, deviation bool) MetricLines {
 	switch {
 	case deviation && hasMean(name):
 		return MetricLines{Levels: defaultDistances(), Deviation: true}
 	case deviation:
-		return MetricLines{Deviation: true} // which validation rejects
+		return MetricLines{Deviation: true} // validation rejects this
 	}
 	return defaults().Lines[name]
 }
 
-// source lays a source over the defaults of its kind. A block of another kind
-// is an error.
+// source overlays a source on the defaults of its kind. A block of another kind is an error.
 func (o *overlay) source(given map[string]any, path *field.Path) Source {
 	name, _ := given["type"].(string)
 	s := NewSource(name, o.kinds)
@@ -100,7 +97,7 @@ func (o *overlay) source(given map[string]any, path *field.Path) Source {
 	return s
 }
 
-// bounded limits the product of pools and metrics.
+// bounded limits the number of pools times metrics.
 func bounded(object map[string]any) field.ErrorList {
 	pools, _ := object["nodePools"].([]any)
 	if len(pools) > maxPools {
@@ -117,7 +114,7 @@ func bounded(object map[string]any) field.ErrorList {
 	return nil
 }
 
-// tree returns a value as it is in a document.
+// tree returns a value in the form that it has in a document.
 func (o *overlay) tree(value any) (tree map[string]any) {
 	o.recode(value, &tree)
 	return tree
@@ -127,7 +124,7 @@ func (o *overlay) recode(from, to any) {
 	o.errs = append(o.errs, shape.Fill(to, from)...)
 }
 
-// mappingOf returns a value as a mapping, nil if it is not one.
+// mappingOf returns a value as a mapping, or nil if it is not one.
 func mappingOf(value any) map[string]any {
 	mapping, _ := value.(map[string]any)
 	return mapping

@@ -32,7 +32,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				p.Scoring.Estimate.DefaultCPU = resource.MustParse("0")
 			},
 		},
-		"sections left blank are as if absent": {
+		"blank sections count as absent": {
 			text: "usage:\n  timeout:\n  sources:\nlines:\nnodePools:\nhot:\n  windows:\nscoring:\n  weights:\n  estimate:\n    defaultCPU:\neviction:\n  schedulerNames:\nnodesync:\n  annotations:\n    windows:\n    periods:",
 			want: func(*LoadPolicy) {},
 		},
@@ -42,13 +42,13 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				p.Lines = Lines{usage.CPU: {Levels: levels(0, 60, 65, 60)}}
 			},
 		},
-		"a resource named without levels has its defaults": {
+		"a resource without levels has its defaults": {
 			text: "lines: {memory: {}}",
 			want: func(p *LoadPolicy) {
 				p.Lines = Lines{usage.Memory: {Levels: levels(60, 75, 80, 75)}}
 			},
 		},
-		"a resource, a weight and a period that are null are as if absent": {
+		"a resource, a weight and a period that are null count as absent": {
 			text: "lines: {cpu: {low: 0, evict: null}, memory: null}\nscoring: {weights: {cpu: 2, memory: ~}}\n" +
 				"nodesync: {annotations: {windows: [p95_1h], periods: {avg_5m: null}}}",
 			want: func(p *LoadPolicy) {
@@ -66,7 +66,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				p.Eviction.SchedulerNames = []string{"a", "b"}
 			},
 		},
-		"empty lists of what there is none of by default": {
+		"empty lists whose default is empty": {
 			text: "scoring: {hotValue: []}\neviction: {windows: [], blackouts: []}",
 			want: func(*LoadPolicy) {},
 		},
@@ -86,7 +86,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				p.Eviction.Blackouts = []Period{{Schedule: "0 0 1 1 *", Duration: duration(24 * time.Hour), TimeZone: "Asia/Shanghai"}}
 			},
 		},
-		"a signal has the levels that are given and no others": {
+		"a signal has only the levels that are set": {
 			text: "usage: {sources: [{type: Kubelet}]}\nlines: {cpu: {}, cpu.pressure: {reject: 40}, memory.available: {evict: 20}}",
 			want: func(p *LoadPolicy) {
 				p.Usage.Sources = []Source{NewSource("Kubelet", known)}
@@ -97,7 +97,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				}
 			},
 		},
-		"with deviation the levels that are not given are distances too": {
+		"with deviation, omitted levels are distances, too": {
 			text: "lines: {cpu: {deviation: true, evict: 20}}",
 			want: func(p *LoadPolicy) {
 				p.Lines = Lines{usage.CPU: {Levels: levels(10, 10, 20, 10), Deviation: true}}
@@ -131,7 +131,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				}
 			},
 		},
-		"a pool that turns from levels to distances, or back, starts from their defaults": {
+		"a pool that switches between levels and distances starts from the defaults": {
 			text: "lines: {cpu: {low: 40, windows: {max_avg_1h: {evict: 75}}}, memory: {deviation: true, evict: 20}}\n" +
 				"nodePools: [{name: a, selector: {matchLabels: {pool: a}}, lines: {cpu: {deviation: true, low: 5}, memory: {deviation: false, low: 50}}}]",
 			want: func(p *LoadPolicy) {
@@ -159,7 +159,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				p.Usage.Sources[4].MaxAge = duration(2 * time.Minute)
 			},
 		},
-		"queries stay as they are given": {
+		"queries stay unchanged": {
 			text: "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {cpu: {expr: a}, memory: {expr: b, unit: percent}, io.pressure: {expr: c}}, pods: {memory: {windows: {avg_5m: d}}}}}}]}",
 			want: func(p *LoadPolicy) {
 				source := NewSource("Prometheus", known)
@@ -225,7 +225,7 @@ func TestDefaultIsValidAndNobodyElses(t *testing.T) {
 	}
 }
 
-// mustWindow parses a name; one that is none gives a window that no policy has.
+// mustWindow parses a window's name. An invalid name gives a window that no policy has.
 func mustWindow(name string) usage.Window {
 	var w usage.Window
 	if err := w.UnmarshalText([]byte(name)); err != nil {

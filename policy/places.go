@@ -10,12 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Places are where the fields of a document are in its file. The zero value
-// knows none.
+// Places holds the positions of a document's fields in its file. The zero value has none.
 type Places struct{ root *yaml.Node }
 
-// PlacesOf reads a document behind so many lines of its file; a negative number
-// is for a document that is not in the file as it is here.
+// PlacesOf reads a document that follows skippedLines lines of its file. A negative number means that the file does not
+// contain the document in this form.
 func PlacesOf(text []byte, skippedLines int) Places {
 	if skippedLines < 0 {
 		return Places{}
@@ -28,9 +27,9 @@ func PlacesOf(text []byte, skippedLines int) Places {
 	return Places{document.Content[0]}
 }
 
-// Of returns where the mistake is, as "line 3, column 5: "; empty if that is not
-// known. It is where a value is or, of a field that is forbidden or holds others,
-// its name. A field that is not there is where the nearest one around it is.
+// Of returns the position of a mistake as "line 3, column 5: "; empty if that is unknown. For most mistakes this is the
+// position of the value; for a field that is forbidden or contains others, that of its name. For a missing field it is
+// the position of the nearest enclosing one.
 func (p Places) Of(err *field.Error) string {
 	if p.root == nil {
 		return ""
@@ -52,9 +51,8 @@ func (p Places) Of(err *field.Error) string {
 	return fmt.Sprintf("line %d, column %d: ", at.Line, at.Column)
 }
 
-// step follows the first part of a path into a node. It returns the name and the
-// value of what is there, and the rest of the path; nil if it is not there. An
-// element of a list is its own name.
+// step follows the first part of a path into a node. It returns the name and the value it finds, and the rest of the
+// path; nil if there is nothing. The name of a list element is the element itself.
 func step(node *yaml.Node, path string) (name, value *yaml.Node, rest string) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -68,7 +66,7 @@ func step(node *yaml.Node, path string) (name, value *yaml.Node, rest string) {
 	}
 	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 		key := node.Content[i]
-		// Keys may have dots: the longest that fits is meant.
+		// Keys may contain dots, so the longest matching key wins.
 		if after, ok := cutName(path, key.Value); ok && (name == nil || len(after) < len(rest)) {
 			name, value, rest = key, node.Content[i+1], after
 		}

@@ -27,19 +27,19 @@ empty:
 		kind field.ErrorType
 		want string
 	}{
-		"a value":                          {"usage.timeout", invalid, "line 12, column 12: "},
-		"the name of what is forbidden":    {"usage.timeout", forbidden, "line 12, column 3: "},
-		"a value in a list":                {"usage.sources[1].prometheus.port", invalid, "line 15, column 43: "},
-		"a mapping, by its name":           {"usage.sources[1].prometheus", invalid, "line 15, column 24: "},
-		"an element of a list":             {"usage.sources[0]", invalid, "line 14, column 5: "},
-		"what is not there, by what is":    {"usage.sources[0].kubelet.port", invalid, "line 14, column 5: "},
-		"an element that is not there":     {"usage.sources[7]", invalid, "line 13, column 3: "},
-		"nothing of it is there":           {"scoring.weights[cpu]", invalid, "line 11, column 1: "},
-		"a name with a dot":                {"lines[memory.available].low", invalid, "line 17, column 27: "},
-		"through an alias":                 {"lines[cpu].low", invalid, "line 19, column 10: "},
-		"the longer of two names that fit": {"headers.a.b", invalid, "line 21, column 18: "},
-		"a value that is left blank":       {"empty", invalid, "line 22, column 1: "},
-		"the document as a whole":          {"", invalid, "line 11, column 1: "},
+		"a value":                               {"usage.timeout", invalid, "line 12, column 12: "},
+		"the name of a forbidden field":         {"usage.timeout", forbidden, "line 12, column 3: "},
+		"a value in a list":                     {"usage.sources[1].prometheus.port", invalid, "line 15, column 43: "},
+		"a mapping, by its name":                {"usage.sources[1].prometheus", invalid, "line 15, column 24: "},
+		"an element of a list":                  {"usage.sources[0]", invalid, "line 14, column 5: "},
+		"a missing field, by the enclosing one": {"usage.sources[0].kubelet.port", invalid, "line 14, column 5: "},
+		"a missing element":                     {"usage.sources[7]", invalid, "line 13, column 3: "},
+		"a missing section":                     {"scoring.weights[cpu]", invalid, "line 11, column 1: "},
+		"a name with a dot":                     {"lines[memory.available].low", invalid, "line 17, column 27: "},
+		"through an alias":                      {"lines[cpu].low", invalid, "line 19, column 10: "},
+		"the longer of two matching names":      {"headers.a.b", invalid, "line 21, column 18: "},
+		"a blank value":                         {"empty", invalid, "line 22, column 1: "},
+		"the document as a whole":               {"", invalid, "line 11, column 1: "},
 	}
 	places := PlacesOf([]byte(text), 9)
 	for name, tc := range cases {

@@ -8,11 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// The methods below answer questions that take more than one field. They expect
-// a valid LoadPolicy.
+// The methods below answer questions that need more than one field. They expect a valid LoadPolicy.
 
-// MaxAgeOf returns how old a sample of a source may be; 0 leaves that to the
-// source itself.
+// MaxAgeOf returns the maximum age of a source's samples; 0 leaves that to the source itself.
 func (u *Usage) MaxAgeOf(s *Source) time.Duration {
 	if s.MaxAge.Duration != 0 || s.Config.Describe().DatesValues {
 		return s.MaxAge.Duration
@@ -28,8 +26,8 @@ func (u *Usage) TimeoutOf(s *Source) time.Duration {
 	return u.Timeout.Duration
 }
 
-// JudgesResources reports whether nodes are judged by what they use, and not
-// only by metrics that no move relieves.
+// JudgesResources reports whether nodes are judged by the resources that they use, and not only by metrics that no move
+// relieves.
 func (p *LoadPolicy) JudgesResources() bool {
 	_, cpu := p.Lines[usage.CPU]
 	_, memory := p.Lines[usage.Memory]
@@ -45,8 +43,8 @@ func (p *LoadPolicy) AllLines() []Lines {
 	return all
 }
 
-// Windows returns the windows that lines judge by, each once: those that make a
-// node hot, and the metrics' own.
+// Windows returns, without duplicates, the windows that lines are compared with: those that make a node hot, and the
+// metrics' own.
 func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	windows := slices.Clone(p.Hot.Windows)
 	for _, metric := range lines.Metrics() {
@@ -55,8 +53,7 @@ func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	return windows
 }
 
-// Windows returns those of the terms and of the limits; none without a
-// MeasuredScoring.
+// Windows returns the windows of the terms and limits; none without a MeasuredScoring.
 func (m *MeasuredScoring) Windows() (windows []usage.Window) {
 	if m == nil {
 		return nil
@@ -70,14 +67,14 @@ func (m *MeasuredScoring) Windows() (windows []usage.Window) {
 	return windows
 }
 
-// LowerIsWorse reports whether less of a metric is worse.
+// LowerIsWorse reports whether lower values of a metric are worse.
 func (u *Usage) LowerIsWorse(name usage.Metric) bool {
 	metric, _ := u.metric(name)
 	return metric.LowerIsWorse || name == MemoryAvailable
 }
 
-// Relieves returns which usage a move has to take off a node to bring a metric
-// down: usage.CPU, usage.Memory, RelievesNone, or "" if that is unknown.
+// Relieves returns the resource whose usage a move has to take off a node to lower a metric: usage.CPU, usage.Memory,
+// RelievesNone, or "" if that is unknown.
 func (u *Usage) Relieves(name usage.Metric) usage.Metric {
 	if metric, listed := u.metric(name); listed && metric.Relieves != "" {
 		return metric.Relieves
@@ -104,14 +101,14 @@ func (u *Usage) metric(name usage.Metric) (Metric, bool) {
 // Writes reports whether anything is written to nodes.
 func (n *NodeSync) Writes() bool { return n.Annotations.Enabled || n.Marks() }
 
-// Marks reports whether anything is written to nodes by their usage.
+// Marks reports whether nodes are labelled or tainted by their usage.
 func (n *NodeSync) Marks() bool { return n.Label.Enabled || n.Taint.Enabled || n.RejectTaint.Enabled }
 
-// Location returns the zone of the time stamps.
+// Location returns the time zone of the timestamps.
 func (a *NodeSyncAnnotations) Location() *time.Location { return check.Location(a.Timezone) }
 
-// RisingWindow is how far back a rise of memory is looked for; 0 for not at
-// all. Four samples at least show that it is steady.
+// RisingWindow returns how far back memory has to rise to count as rising; 0 turns the check off. It is at least four
+// samples long, so that the rise is known to be steady.
 func (p *LoadPolicy) RisingWindow() time.Duration {
 	if p.Hot.RisingMemory.Window.Duration == 0 {
 		return 0

@@ -17,8 +17,8 @@ func TestSourcesTakeWhatTheyDoNotSayFromUsage(t *testing.T) {
 		source              Source
 		wantAge, wantPeriod time.Duration
 	}{
-		"nothing said":            {source: NewSource("Kubelet", known), wantAge: 90 * time.Second, wantPeriod: 10 * time.Second},
-		"annotations know better": {source: NewSource("Annotations", known), wantAge: 0, wantPeriod: 10 * time.Second},
+		"nothing said": {source: NewSource("Kubelet", known), wantAge: 90 * time.Second, wantPeriod: 10 * time.Second},
+		"annotations expire by their own periods": {source: NewSource("Annotations", known), wantAge: 0, wantPeriod: 10 * time.Second},
 		"said": {
 			source:  Source{Config: new(annotations.Config), MaxAge: duration(time.Hour), Timeout: duration(time.Second)},
 			wantAge: time.Hour, wantPeriod: time.Second,
@@ -50,7 +50,7 @@ func TestWhatAMetricMeans(t *testing.T) {
 		usage.CPU:            {Relieves: usage.CPU},
 		usage.Memory:         {Relieves: usage.Memory},
 		MemoryAvailable:      {LowerIsWorse: true, Relieves: usage.Memory},
-		usage.CPUPressure:    {Relieves: usage.CPU}, // listed, and silent about it
+		usage.CPUPressure:    {Relieves: usage.CPU}, // listed, without relieves
 		usage.MemoryPressure: {Relieves: usage.Memory},
 		usage.IOPressure:     {Relieves: usage.CPU},
 		"disk.free":          {LowerIsWorse: true, Relieves: usage.Memory},
@@ -69,7 +69,7 @@ func TestLevelsOfAWindowFallBackToTheMetrics(t *testing.T) {
 		Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Reject: new(75.0), Evict: new(75.0)}},
 	}
 	if diff := cmp.Diff(levels(45, 75, 75, 60), lines.In(mustWindow("max_avg_1h"))); diff != "" {
-		t.Errorf("levels of a window that is named (-want +got):\n%s", diff)
+		t.Errorf("levels of a window with its own levels (-want +got):\n%s", diff)
 	}
 	got := lines.In(usage.Avg5m)
 	if diff := cmp.Diff(levels(45, 60, 65, 60), got); diff != "" {

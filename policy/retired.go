@@ -9,14 +9,12 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// RetiredText says what a user has to know about a retired setting, and why it is
-// one.
+// RetiredText explains to a user that a setting is retired, and why.
 func RetiredText(why string) string {
 	return "is no longer documented and goes in two versions: " + why + "; remove it"
 }
 
-// retired returns a warning for each retired setting that a checked part of the
-// document has.
+// retired returns a warning for each retired setting in a checked part of the document.
 func (l *loader) retired(path *field.Path, part any, t reflect.Type) (notes []Note) {
 	places := PlacesOf(l.at.Text, l.at.SkippedLines)
 	for _, found := range shape.RetiredFields(path, part, t) {

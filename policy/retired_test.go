@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
 )
 
-// A retired setting is obeyed, and one warning says where it is and why it goes.
+// A retired setting is obeyed. One warning names its position and the reason for its removal.
 func TestRetiredSettingsAreObeyedAndTold(t *testing.T) {
 	file, err := Load("p.yaml", []byte(deschedulerPolicyText+"---\n"+loadPolicyHeader+`usage:
   sources:
@@ -42,7 +42,7 @@ eviction:
 	}
 }
 
-// Where a field is misspelt, no retired one is offered in its place.
+// The suggestions for a misspelt field do not include retired ones.
 func TestRetiredSettingsAreNotOffered(t *testing.T) {
 	_, err := Load("p.yaml", []byte(loadPolicyHeader+"hot: {risingMemory: {windw: 1m}}\n"), known)
 	const want = `p.yaml: line 3, column 22: LoadPolicy: hot.risingMemory.windw: unknown field "windw", did you mean "window"? (allowed: window)`

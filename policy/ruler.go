@@ -11,11 +11,11 @@ import (
 
 // ruler checks the levels of one metric: their range and their order.
 type ruler struct {
-	// percent levels are 0 to 100; others any finite number.
+	// percent restricts levels to 0 to 100; otherwise any finite number is allowed.
 	percent bool
-	// reversed levels are of a metric of which less is worse.
+	// reversed means that lower values of the metric are worse.
 	reversed bool
-	// deviation levels are distances: low from the mean down, the others up.
+	// deviation means that levels are distances from the mean: low below it, the others above.
 	deviation bool
 	// gap is the policy's MinGapPercent.
 	gap float64
@@ -40,8 +40,8 @@ func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	// No move is planned by an hour's maximum, so nothing fills a node up to an
-	// evict line there: the gap is only for current usage.
+	// No move is planned by an hour's maximum, so nothing fills a node up to an evict line there. The gap therefore
+	// applies only to current usage.
 	r.gap = 0
 	for _, w := range windows {
 		errs = append(errs, r.order(lines.In(w), path.Child("windows").Key(w.String()))...)
@@ -66,11 +66,10 @@ func (r ruler) ranges(l Levels, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// order checks low < reject, reject + gap <= evict and low < leave <= evict, as
-// far as they are set.
+// order checks low < reject, reject + gap <= evict and low < leave <= evict, for the levels that are set.
 func (r ruler) order(l Levels, path *field.Path) field.ErrorList {
 	if r.deviation {
-		l.Low = nil // it is on the other side of the mean
+		l.Low = nil // low is on the other side of the mean
 	}
 	above, below := "above", "below"
 	if r.reversed {
@@ -83,7 +82,7 @@ func (r ruler) order(l Levels, path *field.Path) field.ErrorList {
 	case l.Evict != nil && r.less(*l.Evict, *l.Leave):
 		errs = append(errs, field.Invalid(path.Child("leave"), *l.Leave,
 			fmt.Sprintf("must not be %s the evict line (%v)", above, *l.Evict)))
-	// A low line that is out of place has been reported.
+	// A low line in the wrong place has been reported already.
 	case len(errs) == 0 && l.Low != nil && !r.less(*l.Low, *l.Leave):
 		errs = append(errs, field.Invalid(path.Child("leave"), *l.Leave,
 			fmt.Sprintf("must be %s the low line (%v)", above, *l.Low)))
@@ -91,7 +90,7 @@ func (r ruler) order(l Levels, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// lowOf checks the low line against the next one that is set.
+// lowOf checks the low line against the next level that is set.
 func (r ruler) lowOf(l Levels, below string, path *field.Path) field.ErrorList {
 	name, next := "reject", l.Reject
 	if next == nil {
@@ -119,7 +118,7 @@ func (r ruler) gapOf(l Levels, below string, path *field.Path) field.ErrorList {
 		gap *= math.Abs(evict) / 100
 	}
 	switch {
-	case reject+gap <= evict, reject <= evict-gap: // the same except for rounding
+	case reject+gap <= evict, reject <= evict-gap: // the same test except for rounding
 		return nil
 	case r.gap == 0:
 		return field.ErrorList{field.Invalid(path.Child("reject"), *l.Reject,

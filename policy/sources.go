@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// defaultSource is the kind of source of a policy that names none.
+// defaultSource is the kind of source that is used if a policy names none.
 const defaultSource = "MetricsServer"
 
 // NewSource returns a source of a kind with its defaults.
@@ -39,10 +39,10 @@ func SourceType(kinds source.Kinds) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// hasBlock reports whether a kind of source has a block in a policy.
+// hasBlock reports whether a kind of source has its own block in a policy.
 func hasBlock(kind source.Config) bool { return reflect.TypeOf(kind).Elem().NumField() > 0 }
 
-// MarshalJSON writes a source as a policy has it.
+// MarshalJSON writes a source in the form that it has in a policy.
 func (s Source) MarshalJSON() ([]byte, error) {
 	fields := map[string]any{"type": s.Type}
 	if s.MaxAge.Duration != 0 {
@@ -81,7 +81,7 @@ func validateSources(u *Usage, kinds source.Kinds, path *field.Path) field.Error
 func validateSource(u *Usage, s *Source, path *field.Path) field.ErrorList {
 	block := path.Child(source.Block(s.Type))
 	if s.Config == nil {
-		return field.ErrorList{field.Required(block, fmt.Sprintf("a source of type %s has it", s.Type))}
+		return field.ErrorList{field.Required(block, fmt.Sprintf("only a source of type %s has it", s.Type))}
 	}
 	names := make([]usage.Metric, len(u.Metrics))
 	for i, metric := range u.Metrics {
@@ -90,8 +90,7 @@ func validateSource(u *Usage, s *Source, path *field.Path) field.ErrorList {
 	return append(validateSourceTimes(u, s, path), s.Config.Validate(block, names)...)
 }
 
-// validateSourceTimes checks what a source may override of usage; 0s does not
-// override.
+// validateSourceTimes checks the times with which a source may override those of usage. 0s overrides nothing.
 func validateSourceTimes(u *Usage, s *Source, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.MaxAge.Duration != 0 {
@@ -110,7 +109,7 @@ func validateSourceTimes(u *Usage, s *Source, path *field.Path) field.ErrorList 
 	return errs
 }
 
-// longerThanSamples checks how old samples may be.
+// longerThanSamples checks that samples may be older than the sample interval.
 func (u *Usage) longerThanSamples(path *field.Path, maxAge metav1.Duration) field.ErrorList {
 	if maxAge.Duration > u.SampleInterval.Duration {
 		return nil
@@ -119,7 +118,7 @@ func (u *Usage) longerThanSamples(path *field.Path, maxAge metav1.Duration) fiel
 		fmt.Sprintf("must be longer than sampleInterval (%s), or every node is unknown between two samples", u.SampleInterval.Duration))}
 }
 
-// measures reports whether a source has a metric besides cpu and memory.
+// measures reports whether any source measures a metric besides cpu and memory.
 func (u *Usage) measures(name usage.Metric) bool {
 	return slices.ContainsFunc(u.Sources, func(s Source) bool {
 		return s.Config != nil && slices.Contains(s.Config.Describe().Signals, name)

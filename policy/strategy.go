@@ -14,22 +14,19 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// DefaultStrategy is the strategy that the shipped profile runs, and that is
-// recommended where a policy runs none.
+// DefaultStrategy is the strategy that the shipped profile runs, and that is recommended if a policy runs none.
 const DefaultStrategy = "RealUsageLowNodeUtilization"
 
-// Strategy is the arguments of one of Evenkeel's own strategies: a plugin that plans
-// moves by observed usage, each with a destination. Whoever reads a policy asks the
-// arguments, and knows no strategy by its name.
+// Strategy is the arguments of one of Evenkeel's own strategies: a plugin that plans moves by observed usage, each with
+// a destination. Readers of a policy use this interface and do not depend on any strategy's name.
 type Strategy interface {
 	runtime.Object
-	// SetDefaults fills in what is absent.
+	// SetDefaults sets every absent field to its default.
 	SetDefaults()
-	// Validate returns everything that is wrong with the arguments. It accepts zero
-	// values, because the framework validates before it sets defaults.
+	// Validate returns everything that is wrong with the arguments. It accepts zero values, because the framework
+	// validates before it sets defaults.
 	Validate() field.ErrorList
-	// Describe returns what others need to know about a strategy with these
-	// arguments.
+	// Describe returns what others need to know about a strategy with these arguments.
 	Describe() StrategyDescription
 }
 
@@ -37,15 +34,13 @@ type Strategy interface {
 type StrategyDescription struct {
 	// Name is the plugin's name in a DeschedulerPolicy.
 	Name string
-	// Relieves reports whether it moves pods off hot nodes, so that it matters when a
-	// node is hot.
+	// Relieves reports whether it moves pods off hot nodes, so that it depends on which nodes are hot.
 	Relieves bool
-	// Thresholds are laid over the lines of the LoadPolicy; nil for a strategy that
-	// takes these as they are.
+	// Thresholds are laid over the lines of the LoadPolicy; nil for a strategy that uses those lines unchanged.
 	Thresholds *Thresholds
-	// Does says in sentences what it moves and what it leaves alone. lint prints them.
+	// Does describes in sentences what it moves and what it leaves alone. lint prints them.
 	Does []string
-	// Namespaces says by namespace whose pods may be moved; nil restricts nothing.
+	// Namespaces restricts by namespace which pods may be moved; nil restricts nothing.
 	Namespaces *api.Namespaces
 }
 
@@ -103,12 +98,11 @@ func namedErrors(strategy string, errs field.ErrorList) error {
 	return errors.Join(joined...)
 }
 
-// ValidateStrategy returns everything that is wrong with a strategy's arguments, one
-// line each; nil if nothing is.
+// ValidateStrategy returns everything that is wrong with a strategy's arguments, one line each, or nil.
 func ValidateStrategy(s Strategy) error { return namedErrors(s.Describe().Name, s.Validate()) }
 
-// ValidateNamespaces checks which namespaces a strategy is about. It also refuses names that no namespace has, such as patterns:
-// they would restrict nothing, or everything.
+// ValidateNamespaces checks the namespaces that a strategy includes or excludes. It also rejects names that no namespace can
+// have, such as patterns, because they would restrict nothing, or everything.
 func ValidateNamespaces(given *api.Namespaces, path *field.Path) field.ErrorList {
 	if given == nil {
 		return nil

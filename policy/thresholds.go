@@ -13,30 +13,27 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// Thresholds are what the arguments of a strategy change of the lines. They are
-// called as in upstream's LowNodeUtilization.
+// Thresholds are the changes to the lines that a strategy's arguments make. Their names are those of upstream's
+// LowNodeUtilization.
 type Thresholds struct {
-	// Deviation makes both distances from the mean usage of the nodes.
+	// Deviation makes both thresholds distances from the mean usage of the nodes.
 	Deviation bool
-	// Low and Target take the place of the low and evict lines of the resources that
-	// they name.
+	// Low and Target replace the low and evict lines of the resources that they name.
 	Low, Target api.ResourceThresholds
 }
 
-// Equal reports whether both change the lines alike.
+// Equal reports whether both change the lines in the same way.
 func (t *Thresholds) Equal(other *Thresholds) bool {
 	return t.Deviation == other.Deviation && maps.Equal(t.Low, other.Low) && maps.Equal(t.Target, other.Target)
 }
 
-// Overlay returns the lines that nodes are judged by: those of the LoadPolicy, with
-// a strategy's thresholds laid over. It does not change node pools: lines of a pool
-// were set for that pool.
+// Overlay returns the lines that nodes are judged by: those of the LoadPolicy, with a strategy's thresholds laid over
+// them. It does not change the lines of a node pool, because those were set for that pool.
 //
-// An evict line that moves takes the leave line along and lowers the reject
-// line so that their gap stays. Nothing ever raises the reject line above the
-// LoadPolicy's, because the scheduling side applies that one. With
-// useDeviationThresholds the metrics that thresholds name become deviations,
-// and reject follows evict: distances from different means do not compare.
+// When the evict line moves, the leave line moves with it, and the reject line is lowered so that the gap between
+// reject and evict stays. The reject line is never raised above the LoadPolicy's, because the scheduling side applies
+// that one. With useDeviationThresholds, the metrics that thresholds name become deviations and reject follows evict:
+// distances from different means cannot be compared.
 func Overlay(load *LoadPolicy, strategy Strategy) (Lines, error) {
 	of := strategy.Describe()
 	t := of.Thresholds
@@ -84,7 +81,7 @@ func (t *Thresholds) causeOf(err *field.Error) *field.Error {
 	return err
 }
 
-// judged reports thresholds for resources that the LoadPolicy has no lines for.
+// judged reports thresholds for resources that have no lines in the LoadPolicy.
 func judged(thresholds api.ResourceThresholds, lines Lines, path *field.Path) field.ErrorList {
 	var allowed []usage.Metric
 	for _, name := range lines.Metrics() {
@@ -119,14 +116,14 @@ func (t *Thresholds) metricLines(name usage.Metric, load *LoadPolicy) MetricLine
 	if switched && lines.Deviation {
 		*lines.Reject = max(0, *lines.Evict-load.MinGapPercent)
 	}
-	if !lines.Deviation && *lines.Leave <= *lines.Low { // not an explicit value: the evict line took it along
+	if !lines.Deviation && *lines.Leave <= *lines.Low { // only if the level is not explicit: the evict line moved it
 		*lines.Leave = min(*lines.Evict, (*lines.Low+*lines.Evict)/2)
 	}
 	return lines
 }
 
-// moveEvict moves the evict line of complete lines; the leave line keeps its
-// distance from it. Distances from a mean are at least 0.
+// moveEvict moves the evict line of a complete set of lines. The leave line keeps its distance from it. Distances from
+// a mean are at least 0.
 func (m *MetricLines) moveEvict(evict, minGapPercent float64) {
 	*m.Leave += evict - *m.Evict
 	*m.Evict = evict

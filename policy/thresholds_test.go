@@ -10,8 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// The LoadPolicy's CPU lines are low 45, reject 60, leave 60, evict 65 and the
-// least gap is 3.
+// The LoadPolicy's CPU lines are low 45, reject 60, leave 60 and evict 65. The minimum gap is 3.
 func TestOverlayOfThresholds(t *testing.T) {
 	cpu := func(percent float64) api.ResourceThresholds {
 		return api.ResourceThresholds{v1.ResourceCPU: api.Percentage(percent)}
@@ -39,7 +38,7 @@ func TestOverlayOfThresholds(t *testing.T) {
 			base: absolute,
 			want: MetricLines{Levels: levels(45, 60, 90, 85)},
 		},
-		"a leave line that came down to the low line rests half way": {
+		"a leave line that would fall to the low line stops half way": {
 			args: Thresholds{Target: cpu(50)},
 			base: absolute,
 			// leave: 60 - 15 = 45 is not above low, so (45 + 50) / 2.
@@ -128,7 +127,7 @@ func TestOverlayOfThresholds(t *testing.T) {
 	}
 }
 
-// strategy has thresholds and no other arguments.
+// strategy has thresholds but no other arguments.
 type strategy struct {
 	Strategy
 	thresholds Thresholds

@@ -183,34 +183,31 @@ type Estimate struct {
 type Steering string
 
 const (
-	// SteeringAuto takes the best way that is proven: the extender or the
-	// plugin, or else the API server.
+	// SteeringAuto uses the best method that is proven to work: the extender or the plugin, or else the API server.
 	SteeringAuto Steering = "auto"
-	// SteeringAdmission has the API server steer, and evicts nothing while it
-	// does not.
+	// SteeringAdmission has the API server steer, and evicts nothing while that does not work.
 	SteeringAdmission Steering = "admission"
 	// SteeringRequired stops evicting when a replacement was bound without the
 	// extender having been asked.
 	SteeringRequired Steering = "required"
-	// SteeringNone evicts without that check: destinations are left to chance.
+	// SteeringNone evicts without that check, so destinations are left to chance.
 	SteeringNone Steering = "none"
 )
 
-// Forecast selects which usage is expected, and therefore what a move is
-// worth.
+// Forecast selects which usage is expected, and therefore what a move is worth.
 type Forecast string
 
 const (
-	// ForecastRecurring expects what comes back in each period, and of all else that
-	// it lasts; pods may be moved before what recurs makes their node hot.
+	// ForecastRecurring expects usage that recurs with each period, and that all other usage lasts. Pods may be moved
+	// before recurring usage makes their node hot.
 	ForecastRecurring Forecast = "recurring"
-	// ForecastLasting expects that usage goes on as it was.
+	// ForecastLasting expects that usage stays as it is.
 	ForecastLasting Forecast = "lasting"
-	// ForecastNone expects nothing and moves whatever that saves.
+	// ForecastNone expects nothing, and moves pods whatever that saves.
 	ForecastNone Forecast = "none"
 )
 
-// Recurs returns after how long usage is expected to come back; 0 for never.
+// Recurs returns the period after which usage is expected to recur; 0 for never.
 func (e *Eviction) Recurs() time.Duration {
 	if e.Forecast == ForecastRecurring {
 		return e.ForecastPeriod.Duration
@@ -457,7 +454,6 @@ type Source struct {
 	// Timeout overrides usage.timeout for this source: 100ms to 5m. 0s uses
 	// usage.timeout.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
-	// Config is the block of the type. Each type has its own, so it is not
-	// among the fields that are known here.
+	// Config is the block of the source's type. Each type has its own, so Config is not decoded with the other fields.
 	Config source.Config `json:"-"`
 }

@@ -15,15 +15,13 @@ import (
 )
 
 const (
-	// fullWindow is the span of usage.Avg5m.
+	// fullWindow is the length of usage.Avg5m.
 	fullWindow = 5 * time.Minute
-	// shortReach is how far a window may reach back and still show soon that a
-	// node has cooled down.
+	// shortReach is the longest a window may reach back and still show soon that a node has cooled down.
 	shortReach = 10 * time.Minute
 )
 
-// Validate returns everything that is wrong with a complete LoadPolicy, whose
-// sources are of these kinds.
+// Validate returns everything that is wrong with a complete LoadPolicy whose sources are of these kinds.
 func Validate(p *LoadPolicy, kinds source.Kinds) field.ErrorList {
 	return slices.Concat(
 		validateUsage(p, kinds, field.NewPath("usage")),
@@ -52,17 +50,16 @@ func validateUsage(p *LoadPolicy, kinds source.Kinds, path *field.Path) field.Er
 	)
 }
 
-// validateObservation checks that a one-shot run can call a node hot: that it
-// sees a window long enough to count, and enough samples in a row.
+// validateObservation checks that a one-shot run can find a hot node: that it observes a long enough window and enough
+// samples in a row.
 func validateObservation(p *LoadPolicy, path *field.Path) field.ErrorList {
 	period := p.Usage.ObservationPeriod
 	errs := check.Duration(path, period, time.Second, time.Hour)
 	if period.Duration < p.Hot.MinWindow.Duration {
 		errs = append(errs, field.Invalid(path, period.Duration.String(),
-			fmt.Sprintf("must be at least hot.minWindow (%s), or a one-shot run never decides", p.Hot.MinWindow.Duration)))
+			fmt.Sprintf("must be at least hot.minWindow (%s); otherwise a one-shot run never decides", p.Hot.MinWindow.Duration)))
 	}
-	// Compares by division: the product could overflow before its factors are
-	// known to be in range.
+	// Compare by division: the product could overflow before its factors are known to be in range.
 	interval := p.Usage.SampleInterval.Duration
 	if interval > 0 && period.Duration/interval < time.Duration(p.Hot.ConsecutiveSamples) {
 		errs = append(errs, field.Invalid(path, period.Duration.String(),
@@ -93,8 +90,7 @@ func validateRisingMemory(r *RisingMemory, path *field.Path) field.ErrorList {
 	return append(errs, check.Duration(path.Child("window"), r.Window, 30*time.Second, fullWindow)...)
 }
 
-// validateHotWindows checks that a node can cool down: long windows do not
-// matter as long as one forgets soon.
+// validateHotWindows checks that a node can cool down: long windows do not matter if at least one is short.
 func validateHotWindows(windows []usage.Window, path *field.Path) field.ErrorList {
 	errs := check.Windows(path, windows)
 	if len(errs) > 0 {
@@ -140,7 +136,7 @@ func validateWeights(weights map[v1.ResourceName]int64, path *field.Path) field.
 	return errs
 }
 
-// maxHotValues bounds the terms of the hot value: each costs every score.
+// maxHotValues limits the number of hot-value terms, because each of them costs time in every score.
 const maxHotValues = 10
 
 // ValidateHotValues checks the terms of the hot value.

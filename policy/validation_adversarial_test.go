@@ -14,8 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
 )
 
-// A LoadPolicy built by code can hold what no file can; Validate refuses it
-// too.
+// A LoadPolicy built by code can hold values that no file can. Validate rejects those, too.
 func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 	cases := map[string]func(*LoadPolicy){
 		"everything zero":         func(p *LoadPolicy) { *p = LoadPolicy{} },
@@ -39,8 +38,8 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 			p.Eviction.Windows = []Period{{Schedule: "@daily", Duration: duration(math.MaxInt64)}}
 		},
 		"a period of zeros":          func(p *LoadPolicy) { p.Eviction.Blackouts = make([]Period, 1) },
-		"periods without end":        func(p *LoadPolicy) { p.Eviction.Blackouts = make([]Period, 1_000_000) },
-		"hot values without end":     func(p *LoadPolicy) { p.Scoring.HotValue = make([]HotValue, 1_000_000) },
+		"too many periods":           func(p *LoadPolicy) { p.Eviction.Blackouts = make([]Period, 1_000_000) },
+		"too many hot values":        func(p *LoadPolicy) { p.Scoring.HotValue = make([]HotValue, 1_000_000) },
 		"a hot value that overflows": func(p *LoadPolicy) { p.Scoring.HotValue = []HotValue{{duration(time.Minute), math.MaxInt}} },
 		"weights that overflow":      func(p *LoadPolicy) { p.Scoring.Weights[v1.ResourceCPU] = math.MaxInt64 },
 		"samples that overflow":      func(p *LoadPolicy) { p.Hot.ConsecutiveSamples = math.MaxInt },
@@ -53,7 +52,7 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 			p.NodePools = []NodePool{pool("a", Default(known).Lines)}
 			*p.NodePools[0].Lines[usage.CPU].Evict = math.NaN()
 		},
-		"pools without end": func(p *LoadPolicy) {
+		"too many pools": func(p *LoadPolicy) {
 			for i := range maxPools + 1 {
 				p.NodePools = append(p.NodePools, pool(strconv.Itoa(i), p.Lines))
 			}
@@ -62,12 +61,12 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 		"a source of zeros": func(p *LoadPolicy) {
 			p.Usage.Sources = []Source{{Type: "Kubelet", Config: new(kubelet.Config)}}
 		},
-		"a window of no kind":      func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: 99}) },
-		"a window of no length":    func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: usage.KindAvg}) },
-		"a written window's name":  func(p *LoadPolicy) { p.NodeSync.Annotations.Windows = []usage.Window{{Kind: 99}} },
-		"a period left out":        func(p *LoadPolicy) { p.NodeSync.Annotations.Periods = nil },
-		"the zone of the machine":  func(p *LoadPolicy) { p.NodeSync.Annotations.Timezone = "Local" },
-		"the longest of durations": func(p *LoadPolicy) { p.Usage.MaxAge = duration(math.MaxInt64) },
+		"a window without a kind":   func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: 99}) },
+		"a window without a length": func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: usage.KindAvg}) },
+		"a written window's name":   func(p *LoadPolicy) { p.NodeSync.Annotations.Windows = []usage.Window{{Kind: 99}} },
+		"a period left out":         func(p *LoadPolicy) { p.NodeSync.Annotations.Periods = nil },
+		"the machine's local zone":  func(p *LoadPolicy) { p.NodeSync.Annotations.Timezone = "Local" },
+		"the longest of durations":  func(p *LoadPolicy) { p.Usage.MaxAge = duration(math.MaxInt64) },
 		"the shortest of durations": func(p *LoadPolicy) {
 			p.Usage.SampleInterval = duration(time.Duration(math.MinInt64))
 		},

@@ -17,10 +17,9 @@ import (
 )
 
 const (
-	// maxPeriods bounds the windows and the blackouts.
+	// maxPeriods limits the number of windows and of blackouts.
 	maxPeriods = 50
-	// maxMovesAnHour bounds the hourly budgets: the ledger does not remember
-	// more moves.
+	// maxMovesAnHour limits the hourly budgets, because the ledger does not remember more moves.
 	maxMovesAnHour = 2000
 	day            = 24 * time.Hour
 )
@@ -83,7 +82,7 @@ func validateCooldown(c *Cooldown, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateTimes checks a list of recurring times, which may be empty.
+// validateTimes checks a list of recurring times. It may be empty.
 func validateTimes(list []Period, path *field.Path) field.ErrorList {
 	if len(list) > maxPeriods {
 		return field.ErrorList{field.TooMany(path, len(list), maxPeriods)}
@@ -139,10 +138,10 @@ func validateBreaker(b *Breaker, path *field.Path) field.ErrorList {
 	)
 }
 
-// maxListed bounds the lists of taints and of controllers.
+// maxListed limits the lists of taints and of controllers.
 const maxListed = 50
 
-// validateList checks a list that may be empty, whose entries are each once.
+// validateList checks a list that may be empty but has no duplicates.
 func validateList(list []string, path *field.Path, entry func(string, *field.Path) field.ErrorList) field.ErrorList {
 	if len(list) > maxListed {
 		return field.ErrorList{field.TooMany(path, len(list), maxListed)}
@@ -157,7 +156,7 @@ func validateList(list []string, path *field.Path, entry func(string, *field.Pat
 	return errs
 }
 
-// validateTaint checks the key of a taint, or what keys begin with and a *.
+// validateTaint checks the key of a taint, or a prefix of keys followed by a *.
 func validateTaint(text string, path *field.Path) field.ErrorList {
 	return check.Valid(path, text, func(pattern string) []string {
 		if prefix, open := strings.CutSuffix(pattern, "*"); open && prefix != "" {
@@ -172,8 +171,8 @@ var (
 	versionForm = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 )
 
-// validateController checks a kind with its group. A resource, or a kind with a
-// version, would be accepted by Kubernetes' parser and never match an owner.
+// validateController checks a kind with its group. Kubernetes' parser would also accept a resource, or a kind with a
+// version, but those would never match an owner.
 func validateController(text string, path *field.Path) field.ErrorList {
 	kind := schema.ParseGroupKind(text)
 	invalid := func(message string) field.ErrorList { return field.ErrorList{field.Invalid(path, text, message)} }
@@ -184,9 +183,9 @@ func validateController(text string, path *field.Path) field.ErrorList {
 	case kind.Kind == "" || len(validation.IsDNS1123Subdomain(kind.Group)) > 0 || versionForm.MatchString(kind.Group):
 		return invalid("must be Kind.group, such as CloneSet.apps.kruise.io")
 	case !kindForm.MatchString(kind.Kind):
-		return invalid("must be Kind.group, such as CloneSet.apps.kruise.io: the kind as objects have it, with capitals and in the singular, not the resource")
+		return invalid("must be Kind.group, such as CloneSet.apps.kruise.io: the kind as in manifests, capitalized and singular, not the resource")
 	case kind == schema.GroupKind{Group: "batch", Kind: "Job"}:
-		return invalid("pods of Jobs are moved with evictJobs, and not otherwise")
+		return invalid("pods of Jobs are moved only with evictJobs")
 	}
 	return nil
 }

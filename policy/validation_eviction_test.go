@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// What lies beyond a bound stands in testdata/invalid; here is what lies on it.
+// Values beyond a bound are in testdata/invalid. The values here lie exactly on a bound.
 func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 	long := func(n int) []Period {
 		list := make([]Period, n)
@@ -19,7 +19,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 		return list
 	}
 	cases := map[string]func(*Eviction, *Scoring){
-		"the least of everything": func(e *Eviction, s *Scoring) {
+		"everything at its minimum": func(e *Eviction, s *Scoring) {
 			e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = intstr.FromInt32(0), intstr.FromInt32(0)
 			e.MinGainPercent = 0
 			e.MinHotTimeSaved = duration(0)
@@ -34,7 +34,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 			}
 			s.HotValue = []HotValue{{duration(10 * time.Second), 1}}
 		},
-		"the most of everything": func(e *Eviction, s *Scoring) {
+		"everything at its maximum": func(e *Eviction, s *Scoring) {
 			e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = intstr.FromInt32(2000), intstr.FromInt32(2000)
 			e.MaxMovesPerHourOfNamespace, e.MaxMovesPerHourOfNodePool = 2000, 2000
 			e.MinGainPercent = 50
@@ -54,7 +54,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 				s.HotValue = append(s.HotValue, HotValue{duration(time.Hour - time.Duration(i)*time.Second), 1000})
 			}
 		},
-		"the least percentage": func(e *Eviction, _ *Scoring) {
+		"the lowest percentage": func(e *Eviction, _ *Scoring) {
 			e.MaxMovesPerHour, e.MaxMovesPerHourOfOwner = intstr.FromString("1%"), intstr.FromString("1%")
 		},
 		"the highest percentage": func(e *Eviction, _ *Scoring) {
@@ -84,28 +84,27 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 	}
 }
 
-// What Validate refuses in a schedule, Calendar refuses too, and neither
-// panics.
+// Calendar rejects every schedule that Validate rejects, and neither panics.
 func TestSchedulesThatAreNone(t *testing.T) {
 	cases := map[string]string{
-		"empty":                     "",
-		"blank":                     " ",
-		"a zone and nothing else":   "TZ=",
-		"a zone behind a blank":     " CRON_TZ=UTC @daily",
-		"an empty field":            "0 22 , * *",
-		"commas only":               ",, , ,,, , ,",
-		"no such descriptor":        "@reboot",
-		"a step of nothing":         "*/0 * * * *",
-		"a step beyond all numbers": "0/99999999999999999999 * * * *",
-		"turned around":             "0 22-6 * * *",
-		"minus":                     "-5 * * * *",
-		"Sunday by another number":  "0 0 * * 7",
-		"the day zero":              "0 0 0 * *",
-		"every":                     "@every 1s",
-		"no such date":              "0 0 31 2 *",
-		"longer than any":           strings.Repeat("0,", 1<<19) + "0 * * * *",
-		"zero bytes":                "0\x00 22 * * *",
-		"digits of another script":  "٠ ٢٢ * * *",
+		"empty":                    "",
+		"blank":                    " ",
+		"only a zone":              "TZ=",
+		"a zone after a space":     " CRON_TZ=UTC @daily",
+		"an empty field":           "0 22 , * *",
+		"commas only":              ",, , ,,, , ,",
+		"no such descriptor":       "@reboot",
+		"a step of zero":           "*/0 * * * *",
+		"a step that overflows":    "0/99999999999999999999 * * * *",
+		"turned around":            "0 22-6 * * *",
+		"minus":                    "-5 * * * *",
+		"Sunday as 7":              "0 0 * * 7",
+		"day zero":                 "0 0 0 * *",
+		"every":                    "@every 1s",
+		"no such date":             "0 0 31 2 *",
+		"longer than allowed":      strings.Repeat("0,", 1<<19) + "0 * * * *",
+		"zero bytes":               "0\x00 22 * * *",
+		"digits in another script": "٠ ٢٢ * * *",
 	}
 	for name, schedule := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -130,11 +129,11 @@ func TestCalendarRefusesWhatValidateDoes(t *testing.T) {
 		period Period
 		want   string
 	}{
-		"a zone that is none": {
+		"an unknown zone": {
 			period: Period{Schedule: "@daily", Duration: duration(time.Hour), TimeZone: "Europe/Atlantis"},
 			want:   `reading eviction.windows[0]: time zone "Europe/Atlantis" is not known`,
 		},
-		"the zone of the machine": {
+		"the machine's local zone": {
 			period: Period{Schedule: "@daily", Duration: duration(time.Hour), TimeZone: "Local"},
 			want:   `reading eviction.windows[0]: time zone "Local" is not known`,
 		},
@@ -142,7 +141,7 @@ func TestCalendarRefusesWhatValidateDoes(t *testing.T) {
 			period: Period{Schedule: "@daily"},
 			want:   "reading eviction.windows[0]: the duration must be from 1m0s to 168h0m0s",
 		},
-		"a duration beyond all": {
+		"the longest possible duration": {
 			period: Period{Schedule: "@daily", Duration: duration(1<<63 - 1)},
 			want:   "reading eviction.windows[0]: the duration must be from 1m0s to 168h0m0s",
 		},

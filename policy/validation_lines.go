@@ -13,18 +13,18 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// maxPools bounds the pools of a policy; it is far more than anybody needs.
+// maxPools limits the number of pools to far more than anyone needs.
 const maxPools = 100
 
 func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
 	if !p.JudgesResources() && !p.onlyMarks() {
-		errs := field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines, unless nothing that has any relieves them")}
+		errs := field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines, unless every metric with lines has relieves: none")}
 		return append(errs, validateLinesExcept(nil, p, p.Lines, path)...)
 	}
 	return validateLinesExcept(nil, p, p.Lines, path)
 }
 
-// onlyMarks reports whether there are lines by which no node could lose a pod.
+// onlyMarks reports whether the policy has lines, but none by which a node could lose a pod.
 func (p *LoadPolicy) onlyMarks() bool {
 	if len(p.Lines) == 0 {
 		return false
@@ -52,7 +52,7 @@ func validatePools(p *LoadPolicy, path *field.Path) field.ErrorList {
 		errs = append(errs, validateSelector(pool, at.Child("selector"))...)
 		for _, name := range p.Lines.Metrics() {
 			if _, there := pool.Lines[name]; !there {
-				errs = append(errs, field.Required(at.Child("lines").Key(string(name)), "what the policy judges every pool does"))
+				errs = append(errs, field.Required(at.Child("lines").Key(string(name)), "every pool judges the metrics that the policy judges"))
 			}
 		}
 		errs = append(errs, validateLinesExcept(broken, p, pool.Lines, at.Child("lines"))...)
@@ -62,13 +62,13 @@ func validatePools(p *LoadPolicy, path *field.Path) field.ErrorList {
 
 func validateSelector(pool *NodePool, path *field.Path) field.ErrorList {
 	if len(pool.Selector.MatchLabels)+len(pool.Selector.MatchExpressions) == 0 {
-		return field.ErrorList{field.Required(path, "an empty selector matches every node; lines for all of them belong into lines")}
+		return field.ErrorList{field.Required(path, "an empty selector matches every node; put the lines for all nodes under lines")}
 	}
 	return metav1validation.ValidateLabelSelector(&pool.Selector, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-// brokenMetrics are those whose lines are wrong in the policy already: every
-// pool that inherits them would only repeat the mistake.
+// brokenMetrics are the metrics whose lines are already wrong in the policy. Every pool that inherits them would only
+// repeat the mistake.
 func brokenMetrics(p *LoadPolicy) []usage.Metric {
 	var broken []usage.Metric
 	for name, lines := range p.Lines {
@@ -114,8 +114,7 @@ func validateMetricLines(p *LoadPolicy, name usage.Metric, lines MetricLines, pa
 	return errs
 }
 
-// judgeable returns an error for a metric that is unknown or that no source
-// measures.
+// judgeable returns an error if a metric is unknown or no source measures it.
 func judgeable(p *LoadPolicy, name usage.Metric, path *field.Path) field.ErrorList {
 	_, listed := p.Usage.metric(name)
 	switch known := knownMetrics(); {
@@ -125,13 +124,13 @@ func judgeable(p *LoadPolicy, name usage.Metric, path *field.Path) field.ErrorLi
 		}
 		return check.OneOf(path, name, known...)
 	case name.OfTime() && !p.Usage.measures(name):
-		return field.ErrorList{field.Forbidden(path, "no source measures it: it takes a source Prometheus with nodeMetrics NodeExporter"+
-			" or a query for it, or a source Kubelet with endpoint Summary")}
+		return field.ErrorList{field.Forbidden(path, "no source measures it: add a Prometheus source with nodeMetrics NodeExporter"+
+			" or a query for it, or a Kubelet source with endpoint Summary")}
 	}
 	return nil
 }
 
-// complete reports levels that only code can leave out, and lines without any.
+// complete reports missing levels, which only code can leave out, and lines without any level.
 func complete(name usage.Metric, lines MetricLines, path *field.Path) field.ErrorList {
 	switch {
 	case hasMean(name) && (lines.Low == nil || lines.Reject == nil || lines.Evict == nil || lines.Leave == nil):

@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	// maxMeasured bounds the terms and the limits: each costs every
-	// observation.
+	// maxMeasured limits the number of terms and of limits, because each costs time in every observation.
 	maxMeasured = 20
-	// maxMessage bounds a message in bytes: every refusal repeats it.
+	// maxMessage limits a message in bytes, because every refusal repeats it.
 	maxMessage = 200
-	// maxTermWeight bounds the weight of a term.
+	// maxTermWeight limits the weight of a term.
 	maxTermWeight = 1000
 )
 
@@ -77,11 +76,11 @@ func validateLimits(limits []MeasuredLimit, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateBound checks that a limit has one bound, above or from.
+// validateBound checks that a limit has exactly one bound, abovePercent or fromPercent.
 func validateBound(limit MeasuredLimit, path *field.Path) field.ErrorList {
 	switch {
 	case limit.AbovePercent != nil && limit.FromPercent != nil:
-		return field.ErrorList{field.Forbidden(path.Child("fromPercent"), "abovePercent is given already; a limit has one of them")}
+		return field.ErrorList{field.Forbidden(path.Child("fromPercent"), "abovePercent is set already; a limit may have only one of them")}
 	case limit.AbovePercent != nil:
 		return check.Positive(path.Child("abovePercent"), *limit.AbovePercent, 100)
 	case limit.FromPercent != nil:
@@ -96,7 +95,7 @@ func measurable(path *field.Path, metric usage.Metric, window usage.Window) fiel
 	return append(errs, check.Window(path.Child("window"), window)...)
 }
 
-// validateMessage checks a text for events and logs: one line.
+// validateMessage checks that a text for events and logs is a single line.
 func validateMessage(message string, path *field.Path) field.ErrorList {
 	switch {
 	case len(message) > maxMessage:

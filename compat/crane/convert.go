@@ -48,9 +48,9 @@ func (c *conversion) convert() {
 		"hot":        map[string]any{"windows": []any{avg5m}},
 		"scoring":    c.scoring(limits),
 	}
-	c.out.Add("hot.windows", "annotations have no percentiles; a node is hot by its mean of five minutes alone")
+	c.out.Add("hot.windows", "annotations have no percentiles, so only a node's five-minute mean makes it hot")
 	c.out.Add("nodesync.annotations",
-		"annotations are read and not written: keep crane-scheduler-controller, or enable this with Prometheus or another source before Annotations")
+		"annotations are read but not written: keep crane-scheduler-controller, or enable this with Prometheus or another source before Annotations")
 }
 
 // source returns the annotations that Crane's controller writes.
@@ -62,13 +62,13 @@ func (c *conversion) source() map[string]any {
 		window, period := metrics[sync.Name].window, sync.Period.Duration
 		before, there := c.in.Spec.periodBefore(sync.Name)
 		if there && before != period {
-			c.out.Add(at+".periods["+window+"]", "cpu and memory have one period here; theirs differ, and the longer counts for both")
+			c.out.Add(at+".periods["+window+"]", "cpu and memory share one period here; Crane's differ, so the longer one applies to both")
 		}
 		periods[window] = max(before, period).String()
 	}
 	c.out.Add(at+".unit", unit.note())
 	c.out.Add(at+".timezone", "is detected from the timestamps; set it to the controller's TZ (Asia/Shanghai by default) to be safe")
-	c.out.Add("usage.sources", "annotations carry no usage of pods: add a source that does, such as MetricsServer, before pods are moved")
+	c.out.Add("usage.sources", "annotations have no usage of pods: to move pods, add a source that does, such as MetricsServer")
 	return map[string]any{"type": "Annotations", "annotations": map[string]any{"unit": string(unit), "periods": periods}}
 }
 
@@ -80,8 +80,8 @@ func (c *conversion) scoring(limits []limit) map[string]any {
 	if len(limits) > 0 {
 		measured["limits"] = measuredLimits(limits)
 		c.out.Lose("scoring.measured.rejectAll",
-			"when every node of a request is above a limit all are kept, the least loaded scores best; true lets the pod wait, as it did")
-		c.out.Add("scoring.measured.message", "is one text for all limits; it named the metric and the node")
+			"when every node of a request is above a limit, all are kept and the least loaded scores best; set true to let the pod wait, as before")
+		c.out.Add("scoring.measured.message", "is one text for all limits; Crane's named the metric and the node")
 	}
 	scoring := map[string]any{"measured": measured}
 	if hot := c.hotValue(); len(hot) > 0 {
@@ -96,12 +96,12 @@ func (c *conversion) terms() []any {
 		metric := metrics[given.Name]
 		if !c.in.Spec.synced(given.Name) {
 			c.out.Add(field.NewPath("scoring", "measured", "terms").Index(len(terms)).String(),
-				given.Name+" is not in syncPolicy, so Crane took it for unknown; here it counts where its annotation is fresh")
+				given.Name+" is not in syncPolicy, so Crane treated it as unknown; here it counts wherever its annotation is fresh")
 		}
 		terms = append(terms, map[string]any{"metric": metric.name, "window": metric.window, "weight": policy.Number(given.Weight)})
 	}
 	if len(terms) == 0 {
-		c.out.Add("scoring.measured.terms", "there is no priority, so no node is preferred")
+		c.out.Add("scoring.measured.terms", "there are no priorities, so no node is preferred")
 	}
 	return terms
 }
@@ -112,7 +112,7 @@ func (c *conversion) hotValue() []any {
 		terms = append(terms, map[string]any{"timeRange": given.TimeRange.Duration.String(), "count": policy.Number(float64(given.Count))})
 	}
 	if len(terms) > 0 {
-		c.out.Add("scoring.hotValue", "pods count from when they are seen on their node, without Events and node_hot_value")
+		c.out.Add("scoring.hotValue", "pods count from the moment they are seen on their node; Events and node_hot_value are not used")
 	}
 	return terms
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// place matches the beginning of a problem whose place in the file is known.
+// place matches the position at the beginning of a problem.
 var place = regexp.MustCompile("^line [0-9]+, column [0-9]+: ")
 
-// Every mistake is one line with the file, the field, the value and what is
-// allowed.
+// Every mistake gives one line with the file, the field, the value and what is allowed.
 func TestMistakesAreNamed(t *testing.T) {
 	const (
 		sync  = "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 15m}]"
@@ -27,20 +26,20 @@ func TestMistakesAreNamed(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"nothing at all":      {"", []string{"spec.syncPolicy: Required value: at least one metric with its period; without it nothing is known of any node"}},
-		"nothing in the spec": {"spec: {}", []string{"spec.syncPolicy: Required value: at least one metric with its period; without it nothing is known of any node"}},
+		"an empty document": {"", []string{"spec.syncPolicy: Required value: at least one metric with its period; without one, every node is unknown"}},
+		"an empty spec":     {"spec: {}", []string{"spec.syncPolicy: Required value: at least one metric with its period; without one, every node is unknown"}},
 		"a spec that is a list": {
 			"spec: []", []string{`spec: Invalid value: "a list": must be a mapping of fields`},
 		},
-		"the field as it should be spelt": {
+		"the field with correct spelling": {
 			"spec: {" + sync + ", predicate: [{name: cpu_usage_avg_5m, maxLimitPercent: 0.65}]}",
 			[]string{"spec.predicate[0].maxLimitPercent: unknown field \"maxLimitPercent\", did you mean \"maxLimitPecent\"? (allowed: maxLimitPecent, name)"},
 		},
-		"metadata, which Crane has none of": {
+		"metadata, which Crane does not have": {
 			"metadata: {name: p}\nspec: {" + sync + "}",
 			[]string{`metadata: unknown field "metadata" (allowed: apiVersion, kind, spec)`},
 		},
-		"metrics that nobody writes": {
+		"unknown metrics": {
 			"spec: {syncPolicy: [{name: cpu_usage_active, period: 3m}], predicate: [{name: cpu, maxLimitPecent: 65}], priority: [{weight: 1}]}",
 			[]string{
 				`spec.syncPolicy[0].name: Unsupported value: "cpu_usage_active": supported values: ` + names,
@@ -55,15 +54,15 @@ func TestMistakesAreNamed(t *testing.T) {
 				`spec.predicate[1].name: Duplicate value: "cpu_usage_avg_5m"`,
 			},
 		},
-		"a fraction beside a percentage": {
+		"a fraction mixed with a percentage": {
 			"spec: {" + sync + ", predicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 0.65}, {name: cpu_usage_max_avg_1h, maxLimitPecent: 75}]}",
 			[]string{"spec.predicate[1].maxLimitPecent: Invalid value: 75: is a percentage and predicate[0] (0.65) is not; all limits must be fractions, at most 1, or all percentages, above 1"},
 		},
-		"a percentage beside a fraction and a limit of nothing": {
+		"a percentage mixed with a fraction and a zero limit": {
 			"spec: {" + sync + ", predicate: [{name: mem_usage_avg_5m, maxLimitPecent: 0}, {name: cpu_usage_avg_5m, maxLimitPecent: 65}, {name: cpu_usage_max_avg_1h, maxLimitPecent: 0.75}]}",
 			[]string{"spec.predicate[2].maxLimitPecent: Invalid value: 0.75: is a fraction and predicate[1] (65) is not; all limits must be fractions, at most 1, or all percentages, above 1"},
 		},
-		"limits that are none": {
+		"limits out of range": {
 			"spec: {" + sync + ", predicate: [{name: cpu_usage_avg_5m, maxLimitPecent: -1}, {name: cpu_usage_max_avg_1h, maxLimitPecent: 165}]}",
 			[]string{
 				"spec.predicate[0].maxLimitPecent: Invalid value: -1: must be from 0 (no limit) to 1, a fraction, or above 1 to 100, a percentage",
@@ -94,11 +93,11 @@ func TestMistakesAreNamed(t *testing.T) {
 				`spec.hotValue[2].timeRange: Duplicate value: "2h0m0s"`,
 			},
 		},
-		"weights that weigh nothing": {
+		"weights of zero": {
 			"spec: {" + sync + ", priority: [{name: cpu_usage_avg_5m, weight: 0}]}",
 			[]string{"spec.priority: Required value: at least one must have a weight above 0"},
 		},
-		"more hot values than anybody needs": {
+		"too many hot values": {
 			"spec: {" + sync + ", hotValue: [" + strings.Repeat("{timeRange: 5m, count: 5}, ", 11) + "]}",
 			[]string{"spec.hotValue: Too many: 11: must have at most 10 items"},
 		},
@@ -128,7 +127,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// What is not a document at all is rejected before its meaning is considered.
+// A file that is not a document is rejected before its meaning is considered.
 func TestFilesOfAWrongNature(t *testing.T) {
 	bomb := head + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 8 {
@@ -136,13 +135,13 @@ func TestFilesOfAWrongNature(t *testing.T) {
 		bomb += "a" + is + ": &a" + is + " [" + strings.Repeat("*a"+was+", ", 10) + "]\n"
 	}
 	cases := map[string]struct{ text, want string }{
-		"a key given twice":       {head + "spec:\n  predicate: []\n  predicate: []\n", "predicate"},
-		"a bomb of aliases":       {bomb, "excessive aliasing"},
-		"more than a file may be": {head + strings.Repeat("#", policy.MaxFileBytes), "at most 1048576 are allowed"},
-		"another version":         {strings.Replace(head, "v1alpha1", "v1", 1), "is not known; allowed"},
-		"two of them":             {whole("65", "75") + "---\n" + whole("65", "75"), "only one is allowed"},
-		"one beside a LoadPolicy": {whole("65", "75") + "---\napiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", "only one is allowed"},
-		"fifty thousand names":    {head + "spec: {syncPolicy: [" + strings.Repeat("{name: x}, ", 50_000) + "]}\n", "spec.syncPolicy: Too many: 50000: must have at most 6 items"},
+		"a key given twice":        {head + "spec:\n  predicate: []\n  predicate: []\n", "predicate"},
+		"an alias bomb":            {bomb, "excessive aliasing"},
+		"a file that is too large": {head + strings.Repeat("#", policy.MaxFileBytes), "at most 1048576 are allowed"},
+		"another version":          {strings.Replace(head, "v1alpha1", "v1", 1), "is not known; allowed"},
+		"two of them":              {whole("65", "75") + "---\n" + whole("65", "75"), "only one is allowed"},
+		"one beside a LoadPolicy":  {whole("65", "75") + "---\napiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", "only one is allowed"},
+		"fifty thousand names":     {head + "spec: {syncPolicy: [" + strings.Repeat("{name: x}, ", 50_000) + "]}\n", "spec.syncPolicy: Too many: 50000: must have at most 6 items"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

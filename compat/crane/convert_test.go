@@ -20,7 +20,7 @@ import (
 
 const head = "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\n"
 
-// whole is a policy with everything in Crane's own, its limits in a unit.
+// whole is a policy that uses everything in Crane's format, with limits in the given unit.
 func whole(limit5m, limit1h string) string {
 	return head + `spec:
   syncPolicy:
@@ -48,7 +48,7 @@ func whole(limit5m, limit1h string) string {
 `
 }
 
-// wholeToday is the same in the current format.
+// wholeToday is the same policy in the current format.
 const wholeToday = `apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 eviction: {defaultProfile: false}
@@ -94,8 +94,7 @@ func load(t *testing.T, text string) *policy.File {
 	return file
 }
 
-// One of Crane's policies may replace a LoadPolicy and means what its
-// equivalent in the current format means.
+// A policy of Crane's may replace a LoadPolicy, and means the same as its equivalent in the current format.
 func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	cases := map[string]struct{ text, unit string }{
 		"crane-scheduler: limits are fractions":        {whole("0.65", "0.75"), "fraction"},
@@ -115,7 +114,7 @@ func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	}
 }
 
-// The one-line policy in the text about crane-scheduler-plus is the one above.
+// The one-line policy in the documentation of crane-scheduler-plus is the one above.
 func TestPolicyOfTheText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "crane-scheduler-plus.md"))
 	_, text, _ = strings.Cut(text, head[:strings.Index(head, "\n")])
@@ -132,8 +131,7 @@ func TestPolicyOfTheText(t *testing.T) {
 	}
 }
 
-// noted reports whether a note about a field contains a text, and whether it is
-// about a loss.
+// noted reports whether a note about a field contains a text, and whether that note is lossy.
 func noted(file *policy.File, field, text string) (found, lossy bool) {
 	for _, note := range file.Converted[0].Notes {
 		if note.Field == field && strings.Contains(note.Text, text) {
@@ -143,7 +141,7 @@ func noted(file *policy.File, field, text string) (found, lossy bool) {
 	return false, false
 }
 
-// What Crane ignores is ignored with a note.
+// What Crane ignores is ignored here, too, with a note.
 func TestWhatCranePassesOver(t *testing.T) {
 	cases := map[string]struct {
 		spec                   string
@@ -153,18 +151,18 @@ func TestWhatCranePassesOver(t *testing.T) {
 		wantUnit               source.Unit
 		wantCPULow, wantReject float64
 	}{
-		"a limit of nothing": {
+		"a limit of 0": {
 			spec:       "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 0}]",
 			wantLimits: 0, field: "scoring.measured.limits", note: "predicate[0] (cpu_usage_avg_5m) is left out: a limit of 0",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Auto, wantCPULow: 45, wantReject: 60,
 		},
-		"a limit of what is not synced": {
+		"a limit on a metric that is not synced": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 80}, {name: mem_usage_avg_5m, maxLimitPecent: 65}]",
-			// 80, 5 above it, and 15 below it
-			wantLimits: 1, field: "scoring.measured.limits", note: "predicate[1] (mem_usage_avg_5m) is left out: Crane passes over",
+			// The evict line is 5 above 80, the leave line 15 below it.
+			wantLimits: 1, field: "scoring.measured.limits", note: "predicate[1] (mem_usage_avg_5m) is left out: Crane ignores",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Percent, wantCPULow: 65, wantReject: 80,
 		},
-		"a priority of what is not synced": {
+		"a priority on a metric that is not synced": {
 			spec:      "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npriority: [{name: mem_usage_avg_5m, weight: 1}]",
 			wantTerms: 1, field: "scoring.measured.terms[0]", note: "mem_usage_avg_5m is not in syncPolicy",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Auto, wantCPULow: 45, wantReject: 60,
@@ -174,24 +172,24 @@ func TestWhatCranePassesOver(t *testing.T) {
 			field: "scoring.measured.terms", note: "no node is preferred",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Auto, wantCPULow: 45, wantReject: 60,
 		},
-		"a fraction that is no whole percentage": {
+		"a fraction that is not a whole percentage": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 0.29}]",
-			// not 28.999999999999996
+			// and not 28.999999999999996
 			wantLimits: 1, field: "usage.sources[0].annotations.unit", note: "limits are fractions",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Fraction, wantCPULow: 14, wantReject: 29,
 		},
-		"a limit near all": {
+		"a limit near 100%": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 1}]",
-			// the evict line is at 100, and 3 below it the reject line
+			// The evict line is at 100, the reject line 3 below it.
 			wantLimits: 1, field: "lines", note: "moving pods is new",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Fraction, wantCPULow: 82, wantReject: 97,
 		},
-		"a limit near nothing": {
+		"a limit near 0%": {
 			spec:       "syncPolicy: [{name: cpu_usage_max_avg_1d, period: 3h}]\npredicate: [{name: cpu_usage_max_avg_1d, maxLimitPecent: 8}]",
-			wantLimits: 1, field: "scoring.measured.rejectAll", note: "true lets the pod wait",
+			wantLimits: 1, field: "scoring.measured.rejectAll", note: "set true to let the pod wait",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Percent, wantCPULow: 4, wantReject: 8,
 		},
-		"the lower limit is that of the hour": {
+		"the hourly limit is the lower one": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 15m}]\n" +
 				"predicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 90}, {name: cpu_usage_max_avg_1h, maxLimitPecent: 60}]",
 			wantLimits: 2, field: "scoring.measured.message", note: "one text",
@@ -222,8 +220,8 @@ func TestWhatCranePassesOver(t *testing.T) {
 	}
 }
 
-// Two metrics of one window may have different periods, but the current format
-// has only one.
+// In Crane, two metrics of one window may have different periods. The current format has only one, so the longer
+// counts.
 func TestTheLongerPeriodCounts(t *testing.T) {
 	file := load(t, head+"spec: {syncPolicy: [{name: mem_usage_avg_5m, period: 10m}, {name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 1h}]}\n")
 	avg5m, max1h := usage.Avg5m, usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
@@ -231,7 +229,7 @@ func TestTheLongerPeriodCounts(t *testing.T) {
 	if periods[avg5m] != (metav1.Duration{Duration: 10 * time.Minute}) || periods[max1h] != (metav1.Duration{Duration: time.Hour}) {
 		t.Errorf("periods %v", periods)
 	}
-	if found, _ := noted(file, "usage.sources[0].annotations.periods[avg_5m]", "the longer counts for both"); !found {
+	if found, _ := noted(file, "usage.sources[0].annotations.periods[avg_5m]", "the longer one applies to both"); !found {
 		t.Errorf("nothing is said about it: %+v", file.Converted[0].Notes)
 	}
 	if found, _ := noted(file, "usage.sources[0].annotations.periods[max_avg_1h]", ""); found {
@@ -239,7 +237,7 @@ func TestTheLongerPeriodCounts(t *testing.T) {
 	}
 }
 
-// Every field that a note is about exists in the converted document.
+// Every field that a note refers to exists in the converted document.
 func TestNotesAreAboutFieldsThatThereAre(t *testing.T) {
 	converted := load(t, whole("0.65", "0.75")).Converted[0]
 	text, err := yaml.Marshal(converted.Object)

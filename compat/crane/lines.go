@@ -30,9 +30,9 @@ func (c *conversion) limits() []limit {
 	for i, given := range c.in.Spec.Predicate {
 		switch {
 		case given.MaxLimitPercent == 0:
-			c.out.Add("scoring.measured.limits", fmt.Sprintf("predicate[%d] (%s) is left out: a limit of 0 is none", i, given.Name))
+			c.out.Add("scoring.measured.limits", fmt.Sprintf("predicate[%d] (%s) is left out: a limit of 0 means no limit", i, given.Name))
 		case !c.in.Spec.synced(given.Name):
-			c.out.Add("scoring.measured.limits", fmt.Sprintf("predicate[%d] (%s) is left out: Crane passes over what is not in syncPolicy", i, given.Name))
+			c.out.Add("scoring.measured.limits", fmt.Sprintf("predicate[%d] (%s) is left out: Crane ignores predicates that are not in syncPolicy", i, given.Name))
 		default:
 			limits = append(limits, limit{metrics[given.Name], inPercent(given.MaxLimitPercent)})
 		}
@@ -68,8 +68,8 @@ func (c *conversion) lines(limits []limit) map[string]any {
 		}
 	}
 	if len(lines) > 0 {
-		c.out.Add("lines", "moving pods is new: they land below the limits, and leave a node that is above the five-minute one by more than "+
-			fmt.Sprint(gapPercent)+"; in percent of allocatable, where annotations are of capacity")
+		c.out.Add("lines", "moving pods is new: they land below the limits, and leave a node that exceeds the five-minute limit by more than "+
+			fmt.Sprint(gapPercent)+"; levels are in percent of allocatable, annotations in percent of capacity")
 		return lines
 	}
 	for _, sync := range c.in.Spec.SyncPolicy {

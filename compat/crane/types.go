@@ -105,12 +105,12 @@ func (s *spec) unit() unit {
 func (u unit) note() string {
 	switch u {
 	case percent:
-		return "limits are percentages, as crane-scheduler-plus has them, so annotations are taken for percentages"
+		return "limits are percentages, as in crane-scheduler-plus, so annotations are read as percentages"
 	case fraction:
-		return "limits are fractions, as crane-scheduler has them, so annotations are taken for fractions; limits are in percent here"
+		return "limits are fractions, as in crane-scheduler, so annotations are read as fractions; limits are in percent here"
 	case auto:
 	}
-	return "there is no limit that would tell the unit, so annotations are told apart by how they are written"
+	return "no limit shows the unit, so each annotation's unit is detected from its format"
 }
 
 // noun names a number of the unit.

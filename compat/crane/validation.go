@@ -20,7 +20,7 @@ const (
 )
 
 func (s *spec) validate(path *field.Path) field.ErrorList {
-	// Longer lists could yield more mistakes than anybody reads.
+	// Longer lists could yield more mistakes than anyone reads.
 	errs := slices.Concat(
 		notMore(path.Child("syncPolicy"), len(s.SyncPolicy)),
 		notMore(path.Child("predicate"), len(s.Predicate)),
@@ -47,7 +47,7 @@ func notMore(path *field.Path, n int) field.ErrorList {
 
 func (s *spec) validateSync(path *field.Path) field.ErrorList {
 	if len(s.SyncPolicy) == 0 {
-		return field.ErrorList{field.Required(path, "at least one metric with its period; without it nothing is known of any node")}
+		return field.ErrorList{field.Required(path, "at least one metric with its period; without one, every node is unknown")}
 	}
 	errs := known(path, s.SyncPolicy, func(p syncPolicy) string { return p.Name })
 	for i, p := range s.SyncPolicy {

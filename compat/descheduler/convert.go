@@ -40,8 +40,8 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return c.out, c.errs
 }
 
-// unread are fields, below a strategy's params, that descheduler's own examples
-// and documentation show although no release read them, and where each belongs.
+// unread are fields of a strategy's params that descheduler's own examples and documentation show although no release
+// read them, with where each belongs.
 var unread = []struct{ within, name, instead string }{
 	{"nodeResourceUtilizationThresholds", "nodeFit", "it belongs to params"},
 	{"failedPods", "minPodLifeTimeSeconds", "the field is minPodLifetimeSeconds"},
@@ -93,7 +93,7 @@ func (c *conversion) convert() {
 
 // noteWhole adds the notes that are not about a single strategy.
 func (c *conversion) noteWhole() {
-	c.out.Add("", "evictions by descheduler's own plugins, too, keep to the LoadPolicy's budgets, cooldowns and breaker")
+	c.out.Add("", "evictions by descheduler's own plugins obey the LoadPolicy's budgets, cooldowns and breaker, too")
 	var absent []string
 	points := map[string]bool{}
 	for _, k := range kinds() {
@@ -108,6 +108,6 @@ func (c *conversion) noteWhole() {
 			strings.Join(absent, ", "))
 	}
 	if points[deschedule] && points[balance] {
-		c.out.Add("profiles", "plugins that deschedule run before those that balance, whatever the order of profiles")
+		c.out.Add("profiles", "deschedule plugins run before balance plugins, regardless of the order of profiles")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every mistake is named with its path, its value and what is allowed.
+// Every mistake is reported with its path, its value and what is allowed.
 func TestMistakesAreNamed(t *testing.T) {
 	// The ten names, as a message lists them.
 	const names = `"RemoveDuplicates", "LowNodeUtilization", "RemovePodsViolatingInterPodAntiAffinity", "RemovePodsViolatingNodeAffinity", ` +
@@ -27,11 +27,11 @@ func TestMistakesAreNamed(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a strategy that there never was": {
+		"a strategy that never existed": {
 			"strategies: {RemoveDuplicate: {enabled: true}}",
 			[]string{`strategies[RemoveDuplicate]: Unsupported value: "RemoveDuplicate": did you mean "RemoveDuplicates"? supported values: ` + names},
 		},
-		"a strategy of that kind that is off": {
+		"a disabled strategy that never existed": {
 			"strategies: {lownodeutilization: {enabled: false}}",
 			[]string{`strategies[lownodeutilization]: Unsupported value: "lownodeutilization": did you mean "LowNodeUtilization"? supported values: ` + names},
 		},
@@ -39,7 +39,7 @@ func TestMistakesAreNamed(t *testing.T) {
 			"strategies: {RemoveDuplicates: {enable: true}}",
 			[]string{`strategies[RemoveDuplicates].enable: Forbidden: unknown field "enable", did you mean "enabled"? (allowed: enabled, params, weight)`},
 		},
-		"today's fields under the earlier version": {
+		"current fields under the legacy version": {
 			"profiles: []",
 			[]string{"profiles: Forbidden: unknown field \"profiles\" (allowed: apiVersion, evictDaemonSetPods, evictFailedBarePods, evictLocalStoragePods, " +
 				"evictSystemCriticalPods, ignorePvcPods, kind, maxNoOfPodsToEvictPerNamespace, maxNoOfPodsToEvictPerNode, maxNoOfPodsToEvictTotal, " +
@@ -70,15 +70,15 @@ func TestMistakesAreNamed(t *testing.T) {
 			"strategies: {LowNodeUtilization: {enabled: true}}",
 			[]string{atLow + "thresholds: Required value: " + percents, atLow + "targetThresholds: Required value: " + percents},
 		},
-		"thresholds upside down": {
+		"thresholds in the wrong order": {
 			low("thresholds: {cpu: 60}, targetThresholds: {cpu: 50}"),
 			[]string{atLow + "thresholds[cpu]: Invalid value: 60: must not be above its target threshold, which is 50"},
 		},
-		"deviations of different ones": {
+		"deviations for different resources": {
 			low("useDeviationThresholds: true, thresholds: {cpu: 60}, targetThresholds: {memory: 50}"),
 			[]string{atLow + "targetThresholds: Forbidden: as deviations, thresholds and targetThresholds must name the same resources"},
 		},
-		"less than no node": {
+		"a negative number of nodes": {
 			low("numberOfNodes: -1, thresholds: {cpu: 20}, targetThresholds: {cpu: 50}"),
 			[]string{atLow + "numberOfNodes: Invalid value: -1: must be 0 or more"},
 		},
@@ -86,18 +86,18 @@ func TestMistakesAreNamed(t *testing.T) {
 			on("HighNodeUtilization", "namespaces: {include: [a]}, nodeResourceUtilizationThresholds: {thresholds: {cpu: 20}}"),
 			[]string{"strategies[HighNodeUtilization].params.namespaces.include: Forbidden: HighNodeUtilization takes exclude only"},
 		},
-		"namespaces both ways, and priorities": {
+		"both kinds of namespaces, and of priorities": {
 			on("RemoveDuplicates", "namespaces: {include: [a], exclude: [b]}, thresholdPriority: 1, thresholdPriorityClassName: high"),
 			[]string{
 				"strategies[RemoveDuplicates].params.thresholdPriorityClassName: Forbidden: not together with thresholdPriority",
 				"strategies[RemoveDuplicates].params.namespaces: Forbidden: only one of include and exclude may be given",
 			},
 		},
-		"a priority beyond any": {
+		"a priority out of range": {
 			on("RemoveDuplicates", "thresholdPriority: 4294967296"),
 			[]string{"strategies[RemoveDuplicates].params.thresholdPriority: Invalid value: 4294967296: must be a whole number"},
 		},
-		"no kind of node affinity": {
+		"a missing kind of node affinity": {
 			on("RemovePodsViolatingNodeAffinity", ""),
 			[]string{"strategies[RemovePodsViolatingNodeAffinity].params.nodeAffinityType: Required value: a list of " +
 				"requiredDuringSchedulingIgnoredDuringExecution and preferredDuringSchedulingIgnoredDuringExecution"},
@@ -107,7 +107,7 @@ func TestMistakesAreNamed(t *testing.T) {
 			[]string{`strategies[RemovePodsViolatingNodeAffinity].params.nodeAffinityType[0]: Unsupported value: "required": did you mean "requiredDuringSchedulingIgnoredDuringExecution"? supported values: ` +
 				`"requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"`},
 		},
-		"taints both ways": {
+		"both kinds of taints": {
 			on("RemovePodsViolatingNodeTaints", "excludedTaints: [a], includedTaints: [b]"),
 			[]string{"strategies[RemovePodsViolatingNodeTaints].params.includedTaints: Forbidden: not together with excludedTaints"},
 		},
@@ -115,11 +115,11 @@ func TestMistakesAreNamed(t *testing.T) {
 			on("RemovePodsHavingTooManyRestarts", ""),
 			[]string{"strategies[RemovePodsHavingTooManyRestarts].params.podsHavingTooManyRestarts.podRestartThreshold: Invalid value: 0: must be 1 or more"},
 		},
-		"no life time": {
+		"a missing lifetime": {
 			on("PodLifeTime", "podLifeTime: {states: [Pending]}"),
 			[]string{"strategies[PodLifeTime].params.podLifeTime.maxPodLifeTimeSeconds: Required value: a number of seconds"},
 		},
-		"a life time with a unit": {
+		"a lifetime with a unit": {
 			on("PodLifeTime", "podLifeTime: {maxPodLifeTimeSeconds: 24h}"),
 			[]string{`strategies[PodLifeTime].params.podLifeTime.maxPodLifeTimeSeconds: Invalid value: "24h": must be a whole number of 0 or more`},
 		},

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// parse returns a document as policy.Load passes it on.
+// parse returns a document in the form in which policy.Load passes it on.
 func parse(t *testing.T, text string) map[string]any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -45,8 +45,7 @@ func one(name, point, evictorArgs, args string) string {
 		", args: {" + args + "}}\n  plugins: {" + point + ": {enabled: [" + name + "]}}\n"
 }
 
-// Each case sets every parameter that a strategy reads to a value that is not
-// its default.
+// Each case sets every parameter that a strategy reads to a non-default value.
 func TestEachStrategyKeepsEveryParameter(t *testing.T) {
 	const common = ", thresholdPriority: 1000, nodeFit: true"
 	const evictorArgs = "priorityThreshold: {value: 1000}, nodeFit: true"
@@ -163,9 +162,9 @@ profiles:
 
 func TestNothingEnabledEvictsNothing(t *testing.T) {
 	for name, text := range map[string]string{
-		"no strategies":                         "",
-		"all strategies off":                    "strategies: {RemoveDuplicates: {enabled: false}, LowNodeUtilization: {}, PodLifeTime: }",
-		"off with parameters that would not do": "strategies: {PodLifeTime: {enabled: false, params: {podLifeTime: {}}}}",
+		"no strategies":                    "",
+		"all strategies disabled":          "strategies: {RemoveDuplicates: {enabled: false}, LowNodeUtilization: {}, PodLifeTime: }",
+		"disabled with invalid parameters": "strategies: {PodLifeTime: {enabled: false, params: {podLifeTime: {}}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := []any{map[string]any{"name": "no-strategy-profile"}}
@@ -176,8 +175,8 @@ func TestNothingEnabledEvictsNothing(t *testing.T) {
 	}
 }
 
-// A resource missing from one of the two maps was filled in with 100%: no node
-// exceeds it, and it keeps no node from being low.
+// A resource missing from one of the two maps was filled in with 100%, which no node exceeds and which keeps no node
+// from being low.
 func TestAResourceThatOneMapLeavesOutLimitsNothing(t *testing.T) {
 	got := converted(t, `
 strategies:
@@ -192,7 +191,7 @@ strategies:
 }
 
 func TestNotesTellWhatChanged(t *testing.T) {
-	always := policy.Note{Text: "evictions by descheduler's own plugins, too, keep to the LoadPolicy's budgets, cooldowns and breaker"}
+	always := policy.Note{Text: "evictions by descheduler's own plugins obey the LoadPolicy's budgets, cooldowns and breaker, too"}
 	const off = "strategies that are not listed stay disabled, as before, although some guides say that all are enabled by default: "
 	const rest = "RemovePodsViolatingInterPodAntiAffinity: , RemovePodsViolatingNodeAffinity: , RemovePodsViolatingNodeTaints: "
 	const args = "profiles[0].pluginConfig[1].args"
@@ -200,23 +199,23 @@ func TestNotesTellWhatChanged(t *testing.T) {
 		text string
 		want []policy.Note
 	}{
-		"all strategies named, one with a weight and a parameter of another one": {
+		"all strategies named, one with a weight and with another one's parameter": {
 			"strategies: {RemoveDuplicates: {}, LowNodeUtilization: {}, " + rest + ", RemovePodsHavingTooManyRestarts: {enabled: true, weight: 3," +
 				" params: {podsHavingTooManyRestarts: {podRestartThreshold: 5}, excludedTaints: [a], includedTaints: [], includePreferNoSchedule: false}}}",
 			[]policy.Note{
 				always,
 				{Field: "profiles[0]", Text: "weight is left out: it never had an effect"},
-				{Field: args, Text: "excludedTaints is left out: RemovePodsHavingTooManyRestarts never looked at it"},
+				{Field: args, Text: "excludedTaints is left out: RemovePodsHavingTooManyRestarts never read it"},
 			},
 		},
-		"strategies of both kinds, some not named": {
+		"strategies of both kinds, some omitted": {
 			"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true}, RemoveDuplicates: {enabled: true}," +
 				" RemovePodsViolatingNodeTaints: {enabled: false}}",
 			[]policy.Note{
 				always,
 				{Field: "profiles", Text: off + "LowNodeUtilization, RemovePodsViolatingNodeAffinity"},
-				{Field: "profiles", Text: "plugins that deschedule run before those that balance, whatever the order of profiles"},
-				{Field: args, Text: "as many pods of one owner stay on a node as an even spread over the nodes they may run on gives; the first versions left one"},
+				{Field: "profiles", Text: "deschedule plugins run before balance plugins, regardless of the order of profiles"},
+				{Field: args, Text: "a node keeps as many pods of one owner as an even spread over the eligible nodes gives it; the first versions kept one"},
 			},
 		},
 		"utilization with two resources, and a namespace": {
@@ -225,7 +224,7 @@ func TestNotesTellWhatChanged(t *testing.T) {
 			[]policy.Note{
 				always,
 				{Field: args + ".evictableNamespaces", Text: "namespaces is written as evictableNamespaces: pods elsewhere count, but are not evicted"},
-				{Field: args + ".thresholds", Text: "resources that are not named limit nothing, which is what earlier versions did by filling in 100%: memory"},
+				{Field: args + ".thresholds", Text: "resources that are not named limit nothing; earlier versions achieved the same by filling in 100%: memory"},
 				{Field: args + ".thresholds", Text: "pods is filled in with 100%, which limits nothing: only targetThresholds named it"},
 				{Field: args + ".targetThresholds", Text: "cpu is filled in with 100%, which limits nothing: only thresholds named it"},
 			},

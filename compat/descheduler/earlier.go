@@ -31,7 +31,7 @@ func Renew(object map[string]any) (policy.Conversion, field.ErrorList) {
 	for i, profile := range shape.Mappings(r.out.Object["profiles"]) {
 		path := field.NewPath("profiles").Index(i)
 		points := within(profile, "plugins")
-		r.drop(points, path.Child("plugins"), "evict", "DefaultEvictor always decides, and further plugins belong to filter and preevictionfilter")
+		r.drop(points, path.Child("plugins"), "evict", "DefaultEvictor always decides; further plugins belong in filter and preevictionfilter")
 		r.drop(points, path.Child("plugins"), "preEvictionFilter", "the field is preevictionfilter, which always has DefaultEvictor")
 		for j, config := range shape.Mappings(profile["pluginConfig"]) {
 			r.args(config, path.Child("pluginConfig").Index(j).Child("args"))
@@ -74,7 +74,7 @@ func (r *renewal) softConstraints(args map[string]any, path *field.Path) {
 	default:
 		delete(args, name)
 		args["constraints"] = constraintKinds(soft)
-		r.out.Add(path.Child("constraints").String(), fmt.Sprintf("includeSoftConstraints: %v is written as the kinds of constraints that it stood for", soft))
+		r.out.Add(path.Child("constraints").String(), fmt.Sprintf("includeSoftConstraints: %v is replaced by the kinds of constraints that it stood for", soft))
 	}
 }
 

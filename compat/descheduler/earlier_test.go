@@ -24,13 +24,12 @@ func profile(plugin, args, points string) string {
 		"  pluginConfig: [{name: " + plugin + ", args: " + args + "}]\n  plugins: " + points + "\n"
 }
 
-// Fields of earlier releases keep their meaning; what no release read is left
-// out.
+// Fields of earlier releases keep their meaning. Fields that no release read are left out.
 func TestRenew(t *testing.T) {
 	const spread, high = "RemovePodsViolatingTopologySpreadConstraint", "HighNodeUtilization"
 	cases := map[string]struct {
 		in, want string
-		notes    []string // none if it is not earlier
+		notes    []string // none if the document is current
 		errs     []string
 	}{
 		"of today": {in: profile(spread, "{constraints: [DoNotSchedule]}", "{filter: {enabled: [DefaultEvictor]}}")},
@@ -45,8 +44,8 @@ func TestRenew(t *testing.T) {
 			notes: []string{"profiles[0].pluginConfig[0].args.constraints"},
 		},
 		"soft constraints that are null":     {in: profile(spread, "{includeSoftConstraints: null}", "{}")},
-		"soft constraints of another plugin": {in: profile(high, "{includeSoftConstraints: true}", "{}")}, // refused later
-		"soft constraints beside constraints": {
+		"soft constraints of another plugin": {in: profile(high, "{includeSoftConstraints: true}", "{}")}, // rejected later
+		"soft constraints together with constraints": {
 			in:   profile(spread, "{includeSoftConstraints: true, constraints: [DoNotSchedule]}", "{}"),
 			errs: []string{"profiles[0].pluginConfig[0].args.includeSoftConstraints: Forbidden: not together with constraints, which replaced it"},
 		},
@@ -54,7 +53,7 @@ func TestRenew(t *testing.T) {
 			in:   profile(spread, "{includeSoftConstraints: 'yes'}", "{}"),
 			errs: []string{`profiles[0].pluginConfig[0].args.includeSoftConstraints: Invalid value: "yes": must be true or false`},
 		},
-		"usage that HighNodeUtilization never looked at": {
+		"usage that HighNodeUtilization never read": {
 			in:    profile(high, "{thresholds: {cpu: 20}, metricsUtilization: {metricsServer: true}}", "{}"),
 			want:  profile(high, "{thresholds: {cpu: 20}}", "{}"),
 			notes: []string{"profiles[0].pluginConfig[0].args"},
@@ -64,7 +63,7 @@ func TestRenew(t *testing.T) {
 			want:  profile(high, "{thresholds: {cpu: 20}}", "{balance: {enabled: [HighNodeUtilization]}}"),
 			notes: []string{"profiles[0].plugins", "profiles[0].plugins"},
 		},
-		"events by the name that 0.32 had": {
+		"events under the name that 0.32 used": {
 			in:    "EvictionFailureEventNotification: true\n" + profile(high, "{}", "{}"),
 			want:  "evictionFailureEventNotification: true\n" + profile(high, "{}", "{}"),
 			notes: []string{"evictionFailureEventNotification"},
@@ -103,23 +102,22 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// A lifetime in its original position counts, and fields that only
-// descheduler's documentation ever had are left out.
+// A lifetime in its original position counts. Fields that existed only in descheduler's documentation are left out.
 func TestFieldsOfTheFirstReleases(t *testing.T) {
 	cases := map[string]struct {
 		strategies string
 		args       string // of the strategy's plugin
 		err        string
 	}{
-		"a life time as in 0.18": {"PodLifeTime: {enabled: true, params: {maxPodLifeTimeSeconds: 60}}", "{maxPodLifeTimeSeconds: 60}", ""},
+		"a lifetime as in 0.18": {"PodLifeTime: {enabled: true, params: {maxPodLifeTimeSeconds: 60}}", "{maxPodLifeTimeSeconds: 60}", ""},
 		"the same in both places": {
 			"PodLifeTime: {enabled: true, params: {maxPodLifeTimeSeconds: 60, podLifeTime: {maxPodLifeTimeSeconds: 60}}}", "{maxPodLifeTimeSeconds: 60}", "",
 		},
-		"two life times": {
+		"two lifetimes": {
 			"PodLifeTime: {enabled: true, params: {maxPodLifeTimeSeconds: 60, podLifeTime: {maxPodLifeTimeSeconds: 61}}}", "",
 			"strategies[PodLifeTime].params.maxPodLifeTimeSeconds: Forbidden: not together with another podLifeTime.maxPodLifeTimeSeconds, which replaced it",
 		},
-		"a fit among the thresholds": {
+		"nodeFit among the thresholds": {
 			"LowNodeUtilization: {enabled: true, params: {nodeResourceUtilizationThresholds: {thresholds: {cpu: 20}, targetThresholds: {cpu: 50}, nodeFit: true}}}",
 			"{thresholds: {cpu: 20}, targetThresholds: {cpu: 50}}", "",
 		},

@@ -57,7 +57,7 @@ func (c *conversion) noteUnused(s *subject) {
 		if empty(s.raw[name]) || slices.Contains(commonParams, name) || slices.Contains(s.kind.params, name) {
 			continue
 		}
-		c.out.Add(s.to, fmt.Sprintf("%s is left out: %s never looked at it", name, s.kind.name))
+		c.out.Add(s.to, fmt.Sprintf("%s is left out: %s never read it", name, s.kind.name))
 	}
 }
 
@@ -93,7 +93,7 @@ func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
 	switch {
 	case !s.params.NodeFit:
 	case s.kind.neverFits:
-		c.out.Add(at, fmt.Sprintf("nodeFit is left out: %s never looked at it", s.kind.name))
+		c.out.Add(at, fmt.Sprintf("nodeFit is left out: %s never read it", s.kind.name))
 	default:
 		args["nodeFit"] = true
 		take(args, c.raw, "nodeSelector") // only the selected nodes were checked for a fit

@@ -34,7 +34,7 @@ func duplicatesArgs(c *conversion, s *subject) map[string]any {
 	args := map[string]any{}
 	take(args, s.raw, "namespaces")
 	take(args, within(s.raw, "removeDuplicates"), "excludeOwnerKinds")
-	c.out.Add(s.to, "as many pods of one owner stay on a node as an even spread over the nodes they may run on gives; the first versions left one")
+	c.out.Add(s.to, "a node keeps as many pods of one owner as an even spread over the eligible nodes gives it; the first versions kept one")
 	return args
 }
 
@@ -100,7 +100,7 @@ func restartArgs(c *conversion, s *subject) map[string]any {
 func lifeTimeArgs(c *conversion, s *subject) map[string]any {
 	given, raw := s.params.PodLifeTime, within(s.raw, "podLifeTime")
 	args := selectorArgs(c, s)
-	switch first := s.params.MaxPodLifeTimeSeconds; { // where 0.18 and 0.19 had it
+	switch first := s.params.MaxPodLifeTimeSeconds; { // where 0.18 and 0.19 had the field
 	case first == nil && given.MaxPodLifeTimeSeconds == nil:
 		c.require(s.from.Child("podLifeTime", "maxPodLifeTimeSeconds"), "a number of seconds")
 	case first != nil && given.MaxPodLifeTimeSeconds != nil && *first != *given.MaxPodLifeTimeSeconds:
@@ -123,7 +123,7 @@ func failedArgs(c *conversion, s *subject) map[string]any {
 	args := selectorArgs(c, s)
 	take(args, within(s.raw, "failedPods"), "excludeOwnerKinds", "minPodLifetimeSeconds", "reasons", "includingInitContainers")
 	if s.params.FailedPods.MinPodLifetimeSeconds == nil {
-		c.out.Add(s.to, "without minPodLifetimeSeconds pods younger than an hour are left; the first versions took any, which 0 does")
+		c.out.Add(s.to, "without minPodLifetimeSeconds, pods younger than an hour are left alone; the first versions evicted any, as 0 does")
 	}
 	return args
 }

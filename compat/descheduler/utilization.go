@@ -20,7 +20,7 @@ func lowArgs(c *conversion, s *subject) map[string]any {
 	take(args, raw, "useDeviationThresholds", "targetThresholds")
 	c.checkPercents(path.Child("targetThresholds"), given.TargetThresholds, within(raw, "targetThresholds"))
 	if len(given.Thresholds) == 0 || len(given.TargetThresholds) == 0 {
-		return args // has been reported already
+		return args // reported already
 	}
 	c.checkPairs(path, given)
 	if !given.UseDeviationThresholds {
@@ -33,7 +33,7 @@ func highArgs(c *conversion, s *subject) map[string]any {
 	args := c.utilizationArgs(s)
 	given := &s.params.NodeResourceUtilizationThresholds
 	if len(given.TargetThresholds) > 0 || given.UseDeviationThresholds {
-		c.out.Add(s.to, "targetThresholds and useDeviationThresholds are left out: HighNodeUtilization never looked at them")
+		c.out.Add(s.to, "targetThresholds and useDeviationThresholds are left out: HighNodeUtilization never read them")
 	}
 	return args
 }
@@ -71,7 +71,7 @@ func (c *conversion) noteUnnamed(s *subject, given *utilization) {
 	}
 	if len(unnamed) > 0 && len(given.Thresholds) > 0 {
 		c.out.Add(s.to+".thresholds", fmt.Sprintf(
-			"resources that are not named limit nothing, which is what earlier versions did by filling in %d%%: %s",
+			"resources that are not named limit nothing; earlier versions achieved the same by filling in %d%%: %s",
 			unlimited, strings.Join(unnamed, ", ")))
 	}
 }

@@ -20,7 +20,7 @@ type conversion struct {
 // names begin with openshift-.
 var protected = []any{"kube-system", "hypershift", "openshift"}
 
-// namespaces returns those whose pods a plugin may evict.
+// namespaces returns the namespaces whose pods a plugin may evict.
 func (c *conversion) namespaces() map[string]any {
 	if included := c.in.ProfileCustomizations.Namespaces.Included; len(included) > 0 {
 		return map[string]any{"include": texts(included)}
@@ -28,7 +28,7 @@ func (c *conversion) namespaces() map[string]any {
 	return c.others()
 }
 
-// others returns those for plugins that cannot be told which ones to include.
+// others returns the namespaces for plugins that cannot be given a list to include.
 func (c *conversion) others() map[string]any {
 	return map[string]any{"exclude": slices.Concat(protected, texts(c.in.ProfileCustomizations.Namespaces.Excluded))}
 }
@@ -41,8 +41,8 @@ func texts(names []string) []any {
 	return all
 }
 
-// limits returns the most evictions of a cycle, in total and from one node; nil
-// for no limit. The default for virtual machines is low.
+// limits returns the maximum evictions per cycle, in total and per node; nil for no limit. The default for virtual
+// machines is low.
 func (c *conversion) limits() (total, node *int32) {
 	total, node = c.in.EvictionLimits.Total, c.in.EvictionLimits.Node
 	if c.migrates() {

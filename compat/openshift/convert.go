@@ -59,7 +59,7 @@ func (c *conversion) convert() {
 	}
 	if len(profiles) == 0 {
 		profiles = []any{map[string]any{"name": "no-plugin"}}
-		c.out.Add("profiles[0]", "these profiles only say which pods may be evicted, and none evicts any")
+		c.out.Add("profiles[0]", "these profiles only restrict which pods may be evicted; none of them evicts pods")
 	}
 	c.out.Object["profiles"] = profiles
 	c.noteWhole()
@@ -70,7 +70,7 @@ func (c *conversion) limit() {
 	total, node := c.limits()
 	if c.migrates() {
 		c.out.Object["nodeSelector"] = "kubevirt.io/schedulable=true"
-		c.out.Add("nodeSelector", "KubeVirtRelieveAndMigrate looks at nodes that may run virtual machines, and at no others")
+		c.out.Add("nodeSelector", "KubeVirtRelieveAndMigrate considers only nodes that can run virtual machines")
 	}
 	if total != nil {
 		c.out.Object["maxNoOfPodsToEvictTotal"] = policy.Number(float64(*total))
@@ -128,8 +128,8 @@ func (c *conversion) evictorArgs(profile string) map[string]any {
 // noteWhole adds the notes that are not about a single profile.
 func (c *conversion) noteWhole() {
 	if c.in.Mode != automatic {
-		c.out.Add("profiles", "mode is Predictive, or not given, so nothing is evicted: what it would run is configured and not enabled; "+
-			"enable it under plugins to evict, and run with --dry-run to see first what it would do")
+		c.out.Add("profiles", "mode is Predictive, or not set, so nothing is evicted: the plugins are configured but not enabled; "+
+			"to evict, enable them under plugins; first run with --dry-run to see what they would do")
 	}
 	if len(c.in.ProfileCustomizations.Namespaces.Included) == 0 {
 		c.out.Lose("profiles", "the operator left alone every namespace that begins with openshift-; name yours in each exclude, "+
@@ -139,7 +139,7 @@ func (c *conversion) noteWhole() {
 		c.out.Add("", fmt.Sprintf("deschedulingIntervalSeconds is the flag --descheduling-interval %ds", *interval))
 	}
 	if state := c.in.ManagementState; state != "" && state != "Managed" {
-		c.out.Add("", "managementState is left out: nothing is managed here by this document")
+		c.out.Add("", "managementState is left out: no operator manages this document")
 	}
-	c.out.Add("", "evictions by descheduler's own plugins, too, keep to the LoadPolicy's budgets, cooldowns and breaker")
+	c.out.Add("", "evictions by descheduler's own plugins obey the LoadPolicy's budgets, cooldowns and breaker, too")
 }

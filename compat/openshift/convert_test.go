@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// spec is a document with the given fields of its spec.
+// docOf returns a document with the given fields in its spec.
 func docOf(spec string) map[string]any {
 	var object map[string]any
 	data, err := yaml.YAMLToJSON([]byte("apiVersion: operator.openshift.io/v1\nkind: KubeDescheduler\nmetadata: {name: cluster}\nspec:\n  " +
@@ -25,7 +25,7 @@ func docOf(spec string) map[string]any {
 	return object
 }
 
-// convert returns the conversion of a spec, with its notes as text.
+// convert returns the converted spec, and its notes as text.
 func convert(t *testing.T, spec string) (object map[string]any, notes string) {
 	t.Helper()
 	converted, errs := Convert(docOf(spec))
@@ -39,7 +39,7 @@ func convert(t *testing.T, spec string) (object map[string]any, notes string) {
 	return converted.Object, b.String()
 }
 
-// profiles returns the conversion of a spec's profiles.
+// profiles returns the converted profiles of a spec.
 func profiles(t *testing.T, spec string) string {
 	t.Helper()
 	object, _ := convert(t, spec)
@@ -66,8 +66,8 @@ func normal(t *testing.T, text string) string {
 	return string(sorted)
 }
 
-// Each profile has the plugins and arguments that the operator gives it
-// (testdata/assets of its reconciler), except those that measure usage.
+// Each profile has the plugins and arguments that the operator gives it (testdata/assets of its reconciler), except
+// plugins that measure usage.
 func TestEachProfile(t *testing.T) {
 	const claims = "{name: DefaultEvictor, args: {podProtections: {extraEnabled: [PodsWithPVC]}}}"
 	for name, tc := range map[string]struct{ spec, want string }{
@@ -122,7 +122,7 @@ func TestEachProfile(t *testing.T) {
   - {name: HighNodeUtilization, args: {thresholds: {cpu: 30, memory: 30, pods: 30}, evictableNamespaces: ` + spared + `}}
   plugins: {balance: {enabled: [HighNodeUtilization]}}`,
 		},
-		"KubeVirtRelieveAndMigrate as it comes": {
+		"KubeVirtRelieveAndMigrate with its defaults": {
 			"mode: Automatic\nprofiles: [DevKubeVirtRelieveAndMigrate]", `
 - name: KubeVirtRelieveAndMigrate
   pluginConfig:
@@ -154,7 +154,7 @@ func TestEachProfile(t *testing.T) {
 	}
 }
 
-// The operator's default mode only predicts, so no plugin is enabled in it.
+// The operator's default mode only predicts, so it enables no plugin.
 func TestPredictiveEvictsNothing(t *testing.T) {
 	for _, mode := range []string{"", "mode: Predictive\n"} {
 		object, notes := convert(t, mode+"profiles: [AffinityAndTaints, KubeVirtRelieveAndMigrate]")
@@ -185,19 +185,19 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Notes say what is no longer done.
+// Notes list what is no longer done.
 func TestNotes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spec string
 		want []string
 	}{
-		"an interval, a state":          {"profiles: [EvictPodsWithPVC]\ndeschedulingIntervalSeconds: 30\nmanagementState: Removed", []string{"--descheduling-interval 30s", "managementState is left out", "none evicts any"}},
-		"namespaces that only it knows": {"profiles: [AffinityAndTaints]", []string{"begins with openshift-"}},
-		"namespaces for other plugins":  {"profiles: [CompactAndScale]\nprofileCustomizations: {namespaces: {included: [shop]}}", []string{"says nothing to HighNodeUtilization"}},
-		"pressure":                      {"profiles: [LongLifecycle]\nprofileCustomizations: {devActualUtilizationProfile: PrometheusCPUPSIPressureByUtilization}", []string{"PrometheusCPUPSIPressureByUtilization", "cpu.pressure", "memory is judged by the LoadPolicy's lines"}},
-		"disks":                         {"profiles: [LongLifecycle]\nprofileCustomizations: {devActualUtilizationProfile: PrometheusIOPSIPressure}", []string{"io.pressure", "cpu and memory"}},
-		"a query":                       {"profiles: [LongLifecycle]\nprofileCustomizations: {devActualUtilizationProfile: 'query:node_load1'}", []string{"judged by node_load1", "usage.metrics"}},
-		"virtual machines":              {"profiles: [KubeVirtRelieveAndMigrate]\nprofileCustomizations: {devMigrationCooldown: 20m}", []string{"virtual machines stay", "{always: 20m0s, base: 20m0s, max: 6h}"}},
+		"an interval, a state":                  {"profiles: [EvictPodsWithPVC]\ndeschedulingIntervalSeconds: 30\nmanagementState: Removed", []string{"--descheduling-interval 30s", "managementState is left out", "none of them evicts pods"}},
+		"namespaces known only to the operator": {"profiles: [AffinityAndTaints]", []string{"begins with openshift-"}},
+		"namespaces for other plugins":          {"profiles: [CompactAndScale]\nprofileCustomizations: {namespaces: {included: [shop]}}", []string{"does not apply to HighNodeUtilization"}},
+		"pressure":                              {"profiles: [LongLifecycle]\nprofileCustomizations: {devActualUtilizationProfile: PrometheusCPUPSIPressureByUtilization}", []string{"PrometheusCPUPSIPressureByUtilization", "cpu.pressure", "memory is judged by the LoadPolicy's lines"}},
+		"disks":                                 {"profiles: [LongLifecycle]\nprofileCustomizations: {devActualUtilizationProfile: PrometheusIOPSIPressure}", []string{"io.pressure", "cpu and memory"}},
+		"a query":                               {"profiles: [LongLifecycle]\nprofileCustomizations: {devActualUtilizationProfile: 'query:node_load1'}", []string{"judged by node_load1", "usage.metrics"}},
+		"virtual machines":                      {"profiles: [KubeVirtRelieveAndMigrate]\nprofileCustomizations: {devMigrationCooldown: 20m}", []string{"virtual machines stay", "{always: 20m0s, base: 20m0s, max: 6h}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, notes := convert(t, tc.spec)
@@ -210,7 +210,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// All mistakes are reported, with their paths.
+// All mistakes are reported with their paths.
 func TestMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, want string }{
 		"no profile":        {"mode: Automatic", "spec.profiles: Required value"},

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// ownQuery begins the user's own query, instead of a name.
+	// ownQuery precedes a user's own query, as opposed to the name of a predefined one.
 	ownQuery   = "query:"
 	ioPressure = "PrometheusIOPSIPressure"
 
@@ -103,9 +103,9 @@ func relieve(c *conversion, at string) []plugin {
 	case given.DevLowNodeUtilizationThresholds != "":
 		thresholds, byMean = levels[given.DevLowNodeUtilizationThresholds], false
 	}
-	c.out.Lose(at, "virtual machines stay where they are: evicting one asks KubeVirt for a live migration, which is not waited for here; "+
-		"pods that a controller starts again are moved")
-	c.out.Lose(at, "KubevirtMigrationAware is left out; what rests an owner after a move is eviction.cooldown in the LoadPolicy, such as "+
+	c.out.Lose(at, "virtual machines stay where they are: evicting one asks KubeVirt for a live migration, and Evenkeel does not wait for that; "+
+		"pods that a controller recreates are moved")
+	c.out.Lose(at, "KubevirtMigrationAware is left out; an owner rests after a move as set by eviction.cooldown in the LoadPolicy, such as "+
 		c.cooldown())
 	return []plugin{c.realUsage(at, query, thresholds, byMean)}
 }
@@ -138,7 +138,7 @@ func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) p
 		"usage comes from the LoadPolicy's sources, metrics-server by default")
 	switch text := "nodes were judged by " + strings.TrimPrefix(query, ownQuery) + ", and are by their usage of " + strings.Join(resources, " and ") + " here"; {
 	case query == ioPressure || strings.Contains(query, "PSI") || strings.Contains(query, "Combined"):
-		c.out.Lose(at, text+"; lines of cpu.pressure, memory.pressure and io.pressure in the LoadPolicy judge by pressure, each for itself")
+		c.out.Lose(at, text+"; lines of cpu.pressure, memory.pressure and io.pressure in the LoadPolicy judge by pressure, each on its own")
 	case strings.HasPrefix(query, ownQuery):
 		c.out.Lose(at, text+"; to judge by the query, add it to usage.metrics in the LoadPolicy and give it lines")
 	}
@@ -170,7 +170,7 @@ func (c *conversion) limited(args map[string]any) map[string]any {
 // noteIncluded notes a plugin that cannot be told which namespaces to include.
 func (c *conversion) noteIncluded(at, plugin string) {
 	if len(c.in.ProfileCustomizations.Namespaces.Included) > 0 {
-		c.out.Add(at, "namespaces.included says nothing to "+plugin+", as before: it leaves only protected namespaces alone")
+		c.out.Add(at, "namespaces.included does not apply to "+plugin+", as before: it leaves only protected namespaces alone")
 	}
 }
 
@@ -178,6 +178,6 @@ func compactAndScale(c *conversion, at string) []plugin {
 	percent := policy.Number(compact[c.in.ProfileCustomizations.DevHighNodeUtilizationThresholds])
 	args := map[string]any{"thresholds": map[string]any{"cpu": percent, "memory": percent, "pods": percent}, "evictableNamespaces": c.others()}
 	c.noteIncluded(at, "HighNodeUtilization")
-	c.out.Add(at, "HighNodeUtilization packs nodes by requests; beside a plugin that relieves nodes by usage the two work against each other")
+	c.out.Add(at, "HighNodeUtilization packs nodes by requests; it works against a plugin that relieves nodes by usage")
 	return []plugin{{"HighNodeUtilization", balance, args}}
 }

@@ -59,11 +59,11 @@ const (
 	relieveAndMigrate = "KubeVirtRelieveAndMigrate"
 )
 
-// pair is a pair of thresholds, below which a node takes pods and above which
-// it gives some away, in percent or in points from the mean.
+// pair is a pair of thresholds, in percent or in points from the mean: a node takes pods below low and gives pods away
+// above high.
 type pair struct{ low, high float64 }
 
-// The pairs by the operator's names.
+// The pairs, under the operator's names.
 var (
 	levels     = map[string]pair{"": {20, 50}, "Low": {10, 30}, "Medium": {20, 50}, "High": {40, 70}}
 	deviations = map[string]pair{
@@ -73,8 +73,7 @@ var (
 	compact = map[string]float64{"": 20, "Minimal": 10, "Modest": 20, "Moderate": 30}
 )
 
-// measured are the operator's named queries, with the resources whose usage is
-// used for them here.
+// measured are the operator's named queries, with the resources whose usage replaces them here.
 var measured = map[string][]string{
 	"PrometheusCPUUsage":                    {"cpu"},
 	"PrometheusCPUPSIPressure":              {"cpu"},

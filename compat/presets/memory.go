@@ -53,17 +53,17 @@ func (s Memory) Preset() (policy.Conversion, field.ErrorList) {
 		"lines":      s.lines(),
 		"scoring":    map[string]any{"measured": s.measured()},
 	}
-	document.Add("usage.maxAge", "a value counts for 180s from when it was recorded; there from when it had been asked for")
-	document.Add("lines.memory", "lines are what a process that evicts would judge by; pods are kept out by scoring.measured alone")
-	document.Add("scoring.measured.limits", "a node is refused for good, so that nobody is preempted for a pod that it would not get; there preemption could try")
-	document.Lose("scoring.measured.limits", "pods of DaemonSets are not kept off: they have no other node to go to")
+	document.Add("usage.maxAge", "a value counts for 180s after it was recorded; kube-scheduler-extender counted from the query")
+	document.Add("lines.memory", "lines matter only to a process that evicts; only scoring.measured keeps pods off nodes")
+	document.Add("scoring.measured.limits", "the rejection is final, so kube-scheduler does not preempt pods on a node that rejects the new one anyway; kube-scheduler-extender let preemption try")
+	document.Lose("scoring.measured.limits", "pods of DaemonSets are not kept off, because no other node can take them")
 	return document, nil
 }
 
 func (s Memory) validate() field.ErrorList {
 	errs := check.URL(field.NewPath(NameURL), s.PrometheusURL)
 	if strings.TrimSpace(s.Metric) == "" {
-		errs = append(errs, field.Required(field.NewPath(NameMetric), "must name the series that is a node's memory usage in percent"))
+		errs = append(errs, field.Required(field.NewPath(NameMetric), "must name the series with a node's memory usage in percent"))
 	}
 	if !utf8.ValidString(s.Metric) || strings.ContainsFunc(s.Metric, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		errs = append(errs, field.Invalid(field.NewPath(NameMetric), s.Metric, "must be text without control characters"))
@@ -87,8 +87,7 @@ func (s Memory) usage() map[string]any {
 }
 
 const (
-	// gapPercent is the smallest distance that policies allow between reject and
-	// evict.
+	// gapPercent is the minimum distance that policies allow between reject and evict.
 	gapPercent = 3
 	// coolPercent is how far below the reject line a node counts as cool.
 	coolPercent = 20

@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// loadMemory loads settings as a policy, as if from a file.
+// loadMemory loads settings as a policy, as if they came from a file.
 func loadMemory(t *testing.T, settings presets.Memory) *policy.LoadPolicy {
 	t.Helper()
 	preset, errs := settings.Preset()
@@ -67,8 +67,7 @@ func TestMemoryPreset(t *testing.T) {
 	}
 }
 
-// Every threshold gives a policy whose lines are in order and which judges only
-// memory.
+// Every threshold gives a policy whose lines are in order and that judges only memory.
 func TestMemoryPresetForEveryThreshold(t *testing.T) {
 	for _, threshold := range []float64{0.5, 1, 2, 19, 20, 21, 50, 80, 85.5, 96, 97, 97.5, 98, 99, 100} {
 		settings := presets.DefaultMemory()
@@ -80,14 +79,14 @@ func TestMemoryPresetForEveryThreshold(t *testing.T) {
 		if reject := *got.Lines[usage.Memory].Reject; reject > threshold {
 			t.Errorf("%v: moves are planned up to %v", threshold, reject)
 		}
-		// Usage was rounded down to a whole percent first: from 85.5 means from 86.
+		// The extender first rounded usage down to a whole percent, so 85.5 means 86 or more.
 		if from := *got.Scoring.Measured.Limits[0].FromPercent; from != math.Ceil(threshold) {
 			t.Errorf("%v: kept out from %v", threshold, from)
 		}
 	}
 }
 
-// The defaults and names are those in the extender's own usage text.
+// The defaults and names are those of the extender's own usage text.
 func TestMemoryPresetKeepsToTheUsageText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "kube-scheduler-extender.md"))
 	defaults := presets.DefaultMemory()
@@ -111,22 +110,22 @@ func TestMemoryPresetRefuses(t *testing.T) {
 		change func(*presets.Memory)
 		want   string
 	}{
-		"no address":                 {func(s *presets.Memory) { s.PrometheusURL = "" }, `prometheus_url: Invalid value: ""`},
-		"no scheme":                  {func(s *presets.Memory) { s.PrometheusURL = "p:9090" }, `prometheus_url: Invalid value: "p:9090"`},
-		"a file":                     {func(s *presets.Memory) { s.PrometheusURL = "file:///etc/passwd" }, "prometheus_url"},
-		"no host":                    {func(s *presets.Memory) { s.PrometheusURL = "http://:9090" }, "prometheus_url"},
-		"a query":                    {func(s *presets.Memory) { s.PrometheusURL = "http://p/?a=b" }, "prometheus_url"},
-		"a fragment":                 {func(s *presets.Memory) { s.PrometheusURL = "http://p/#a" }, "prometheus_url"},
-		"control characters":         {func(s *presets.Memory) { s.PrometheusURL = "http://p\x00\n" }, "prometheus_url"},
-		"a password":                 {func(s *presets.Memory) { s.PrometheusURL = "http://me:secret@p" }, `"...@p"`},
-		"blanks for a metric":        {func(s *presets.Memory) { s.Metric = " \t" }, "prometheus_memory_metrics: Required value"},
-		"a control character":        {func(s *presets.Memory) { s.Metric = "a\x7fb" }, "must be text without control characters"},
-		"no text":                    {func(s *presets.Memory) { s.Metric = "a\xff" }, "must be text without control characters"},
-		"nothing kept":               {func(s *presets.Memory) { s.ThresholdPercent = 0 }, "prometheus_memory_threshold: Invalid value: 0"},
-		"less than nothing":          {func(s *presets.Memory) { s.ThresholdPercent = -1 }, "prometheus_memory_threshold: Invalid value: -1"},
-		"more than all":              {func(s *presets.Memory) { s.ThresholdPercent = 100.5 }, "prometheus_memory_threshold: Invalid value: 100.5"},
-		"a threshold without number": {func(s *presets.Memory) { s.ThresholdPercent = math.NaN() }, "prometheus_memory_threshold: Invalid value: NaN"},
-		"a threshold without end":    {func(s *presets.Memory) { s.ThresholdPercent = math.Inf(1) }, "prometheus_memory_threshold: Invalid value: +Inf"},
+		"no address":            {func(s *presets.Memory) { s.PrometheusURL = "" }, `prometheus_url: Invalid value: ""`},
+		"no scheme":             {func(s *presets.Memory) { s.PrometheusURL = "p:9090" }, `prometheus_url: Invalid value: "p:9090"`},
+		"a file":                {func(s *presets.Memory) { s.PrometheusURL = "file:///etc/passwd" }, "prometheus_url"},
+		"no host":               {func(s *presets.Memory) { s.PrometheusURL = "http://:9090" }, "prometheus_url"},
+		"a query":               {func(s *presets.Memory) { s.PrometheusURL = "http://p/?a=b" }, "prometheus_url"},
+		"a fragment":            {func(s *presets.Memory) { s.PrometheusURL = "http://p/#a" }, "prometheus_url"},
+		"control characters":    {func(s *presets.Memory) { s.PrometheusURL = "http://p\x00\n" }, "prometheus_url"},
+		"a password":            {func(s *presets.Memory) { s.PrometheusURL = "http://me:secret@p" }, `"...@p"`},
+		"a blank metric":        {func(s *presets.Memory) { s.Metric = " \t" }, "prometheus_memory_metrics: Required value"},
+		"a control character":   {func(s *presets.Memory) { s.Metric = "a\x7fb" }, "must be text without control characters"},
+		"no text":               {func(s *presets.Memory) { s.Metric = "a\xff" }, "must be text without control characters"},
+		"nothing kept":          {func(s *presets.Memory) { s.ThresholdPercent = 0 }, "prometheus_memory_threshold: Invalid value: 0"},
+		"a negative threshold":  {func(s *presets.Memory) { s.ThresholdPercent = -1 }, "prometheus_memory_threshold: Invalid value: -1"},
+		"a threshold above 100": {func(s *presets.Memory) { s.ThresholdPercent = 100.5 }, "prometheus_memory_threshold: Invalid value: 100.5"},
+		"a threshold of NaN":    {func(s *presets.Memory) { s.ThresholdPercent = math.NaN() }, "prometheus_memory_threshold: Invalid value: NaN"},
+		"an infinite threshold": {func(s *presets.Memory) { s.ThresholdPercent = math.Inf(1) }, "prometheus_memory_threshold: Invalid value: +Inf"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +142,7 @@ func TestMemoryPresetRefuses(t *testing.T) {
 	}
 }
 
-// The policy accepts whatever the preset accepts.
+// The policy accepts every setting that the preset accepts.
 func FuzzMemoryPreset(f *testing.F) {
 	f.Add("http://127.0.0.1:9090", "HostMemoryUsagePercent", 80.0)
 	f.Add("https://[::1]:9090/a%20b", `max by (instance) (x{a="b"})`, 0.001)

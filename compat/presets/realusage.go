@@ -51,9 +51,9 @@ const (
 	// maxAge is just above how long Prometheus itself keeps the last value of a
 	// series current; the samples of a policy must be more frequent.
 	maxAge = 305
-	// samples is how many of them a process that evicts needs.
+	// samples is the number of samples that a process that evicts needs.
 	samples = 3
-	// minObservation is the least observationPeriod of a policy, in seconds.
+	// minObservation is the minimum observationPeriod of a policy, in seconds.
 	minObservation = 150
 )
 
@@ -84,8 +84,8 @@ func (s RealUsage) note(document *policy.Conversion, interval, timeout int) {
 	if timeout != s.TimeoutSeconds {
 		document.Add("usage.timeout", fmt.Sprintf("%s %d becomes %ds, the longest that is allowed", nameTimeout, s.TimeoutSeconds, timeout))
 	}
-	document.Add("lines", "lines are what a process that evicts would judge by; pods are placed by scoring.measured alone")
-	document.Add("scoring.measured", "a node without data scores as the median of the others; there a pod could not be scheduled at all then")
+	document.Add("lines", "lines matter only to a process that evicts; only scoring.measured places pods")
+	document.Add("scoring.measured", "a node without data scores as the median of the others; the legacy plugin could not schedule any pod then")
 }
 
 func (s RealUsage) validate() field.ErrorList {
@@ -118,7 +118,7 @@ func (s RealUsage) usage(interval, timeout int) map[string]any {
 	}
 }
 
-// lines are beyond normal usage.
+// lines are so high that normal usage never reaches them.
 func (s RealUsage) lines() map[string]any {
 	return map[string]any{s.metric(): map[string]any{
 		"low": policy.Number(77), "reject": policy.Number(97), "evict": policy.Number(100), "leave": policy.Number(97),

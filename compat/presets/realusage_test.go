@@ -40,8 +40,7 @@ func loadRealUsage(t *testing.T, s presets.RealUsage) (policy.LoadPolicy, []stri
 	return file.Load, notes
 }
 
-// Both plugins score by their recorded series alone, spread over the nodes of a
-// pod.
+// Both plugins score only by their recorded series, spread over the nodes of a pod.
 func TestRealUsagePreset(t *testing.T) {
 	for metric, s := range map[usage.Metric]presets.RealUsage{
 		usage.Memory: {PrometheusURL: "http://p:9090", TimeoutSeconds: 10, IntervalSeconds: 10},
@@ -75,8 +74,8 @@ func TestRealUsagePreset(t *testing.T) {
 	}
 }
 
-// Seconds that policies do not allow become the nearest allowed value, with a
-// note; the policy is always valid.
+// A number of seconds that policies do not allow becomes the nearest allowed one, with a note. The policy is always
+// valid.
 func TestRealUsagePresetKeepsWithinBounds(t *testing.T) {
 	for _, seconds := range []int{1, 4, 5, 30, 299, 300, 301, 3600, 1 << 40} {
 		s := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: seconds, IntervalSeconds: seconds}
@@ -91,19 +90,19 @@ func TestRealUsagePresetKeepsWithinBounds(t *testing.T) {
 	}
 }
 
-// Impossible settings are reported with their names.
+// Invalid settings are reported by name.
 func TestRealUsagePresetRefuses(t *testing.T) {
 	good := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: 10, IntervalSeconds: 10}
 	for name, tc := range map[string]struct {
 		change func(*presets.RealUsage)
 		want   string
 	}{
-		"no address":            {func(s *presets.RealUsage) { s.PrometheusURL = "" }, "prometheusApiAddr: Required value"},
-		"a host alone":          {func(s *presets.RealUsage) { s.PrometheusURL = "p:9090" }, `prometheusApiAddr: Invalid value: "p:9090"`},
-		"a query":               {func(s *presets.RealUsage) { s.PrometheusURL = "http://p?x=1" }, "without user, query and fragment"},
-		"a password":            {func(s *presets.RealUsage) { s.PrometheusURL = "http://u:pw@p" }, `"...@p"`},
-		"no time":               {func(s *presets.RealUsage) { s.TimeoutSeconds = 0 }, "queryMetricTimeSeconds: Invalid value: 0"},
-		"an interval before it": {func(s *presets.RealUsage) { s.IntervalSeconds = -5 }, "queryMetricIntervalSeconds: Invalid value: -5"},
+		"no address":          {func(s *presets.RealUsage) { s.PrometheusURL = "" }, "prometheusApiAddr: Required value"},
+		"only a host":         {func(s *presets.RealUsage) { s.PrometheusURL = "p:9090" }, `prometheusApiAddr: Invalid value: "p:9090"`},
+		"a query":             {func(s *presets.RealUsage) { s.PrometheusURL = "http://p?x=1" }, "without user, query and fragment"},
+		"a password":          {func(s *presets.RealUsage) { s.PrometheusURL = "http://u:pw@p" }, `"...@p"`},
+		"no time":             {func(s *presets.RealUsage) { s.TimeoutSeconds = 0 }, "queryMetricTimeSeconds: Invalid value: 0"},
+		"a negative interval": {func(s *presets.RealUsage) { s.IntervalSeconds = -5 }, "queryMetricIntervalSeconds: Invalid value: -5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := good

@@ -70,7 +70,7 @@ func (g *rules) loadPolicy(named map[string]string, converted *policy.Conversion
 	for _, original := range slices.SortedFunc(maps.Keys(named), func(a, b string) int { return cmp.Compare(named[a], named[b]) }) {
 		name, rule := named[original], g.Rulename[original]
 		if name != original {
-			converted.Add("usage.metrics", fmt.Sprintf("rule %q is called %q here: metrics have names of small letters, digits, '-', '_' and '.', and no resource's", original, name))
+			converted.Add("usage.metrics", fmt.Sprintf("rule %q is called %q here: names of metrics have lower-case letters, digits, '-', '_' and '.', and must not be a resource's", original, name))
 		}
 		metric := map[string]any{"name": name, "relieves": "none"}
 		if rule.LowerIsWorse {
@@ -107,11 +107,11 @@ func (g *rules) loadPolicy(named map[string]string, converted *policy.Conversion
 
 // noteAll adds the notes that apply to all rules.
 func noteAll(d *policy.Conversion) {
-	d.Add("usage.sources[0].prometheus.address", "is not in a rule file: it comes from --prom, or has to be written here")
+	d.Add("usage.sources[0].prometheus.address", "rule files do not contain the address: set it by --prom or here")
 	d.Add("usage.sources[0].prometheus.nodeLabel",
-		"instance names a node by its name, host name or address, with or without a port; dynamicScheduler wanted the name alone")
+		"instance may be a node's name, host name or address, with or without a port; dynamicScheduler accepted only the name")
 	d.Add("nodesync.nodeSelector",
-		"nodes of the control plane are left out by both of their labels; dynamicScheduler knew node-role.kubernetes.io/master alone")
+		"both labels of control plane nodes exclude a node; dynamicScheduler knew only node-role.kubernetes.io/master")
 	d.Add("nodesync.label",
-		"is written to a node when it changes, and never over a value of another writer's; dynamicScheduler patched every node each time")
+		"is written to a node only when it changes, and never over another writer's value; dynamicScheduler patched every node each time")
 }

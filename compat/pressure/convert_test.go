@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// judged is what a rule file comes to, metric by metric.
+// judged describes how one metric of a rule file is judged.
 type judged struct {
 	Query        string
 	Evict        float64
@@ -51,17 +51,17 @@ func TestRules(t *testing.T) {
 			"Rulename: {load: {Promsql: node_load1, Threshold: 70}}",
 			map[usage.Metric]judged{"load": {"max by (instance) (\nnode_load1\n)", 70, false}},
 		},
-		"as its example has them, with a job and capitals": {
+		"as in the example, with a job and capitals": {
 			"PromJob: {Name: nodes}\nRulename:\n  Node_cpu1: {Promsql: a, Threshold: 70}\n  Node_mem: {Promsql: b, Threshold: 70.5}\n",
 			map[usage.Metric]judged{
 				"node_cpu1": {"max by (instance) (\na\n)", 70, false}, "node_mem": {"max by (instance) (\nb\n)", 70.5, false},
 			},
 		},
-		"less is worse": {
+		"lower is worse": {
 			"Rulename: {memory.available_bytes: {Promsql: free, Threshold: 1.5e9, LowerIsWorse: true}}",
 			map[usage.Metric]judged{"memory.available_bytes": {"min by (instance) (\nfree\n)", 1.5e9, true}},
 		},
-		"a query that ends in a comment, over lines": {
+		"a query over several lines that ends in a comment": {
 			"Rulename:\n  q:\n    Promsql: |\n      a +\n        b # of both\n    Threshold: 0\n",
 			map[usage.Metric]judged{"q": {"max by (instance) (\na +\n  b # of both\n)", 0, false}},
 		},
@@ -69,7 +69,7 @@ func TestRules(t *testing.T) {
 			"Rulename: {headroom: {Promsql: h, Threshold: -3}}",
 			map[usage.Metric]judged{"headroom": {"max by (instance) (\nh\n)", -3, false}},
 		},
-		"names of what is known already": {
+		"names that are already taken": {
 			"Rulename: {cpu: {Promsql: a, Threshold: 1}, Memory: {Promsql: b, Threshold: 1}}",
 			map[usage.Metric]judged{
 				"rule-cpu": {"max by (instance) (\na\n)", 1, false}, "rule-memory": {"max by (instance) (\nb\n)", 1, false},
@@ -92,8 +92,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The rules alone make the label: at once, on nodes that are no control plane,
-// and without moving a pod or looking at more than they ask for.
+// Only the rules set the label. They do so at once, on all nodes except the control plane, without moving a pod and
+// without querying more than they need.
 func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 	file, _ := load(t, "Rulename: {a: {Promsql: a, Threshold: 1}, b: {Promsql: b, Threshold: 1}}")
 	p := &file.Load
@@ -124,7 +124,7 @@ func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 	}
 }
 
-// Whatever is called otherwise or means something else is told.
+// A note names everything that is renamed or whose meaning changed.
 func TestNotes(t *testing.T) {
 	file, _ := load(t, "PromJob: {}\nRulename: {A: {Promsql: a, Threshold: 1}, b: {Promsql: b, Threshold: 1}}")
 	var told []string
@@ -145,8 +145,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Any file is taken or refused with a message, and what is taken holds each
-// rule once.
+// Any file is either rejected with a message or accepted, and then each rule appears exactly once.
 func FuzzRules(f *testing.F) {
 	for _, text := range []string{
 		"Rulename: {a: {Promsql: a, Threshold: 1}}",

@@ -27,7 +27,7 @@ func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.
 		name := cmp.Or(metricName(original), fmt.Sprintf("rule-%d", i+1))
 		if first, clash := taken[name]; clash {
 			errs = append(errs, field.Invalid(path.Key(original), original,
-				fmt.Sprintf("is called %q here, as is %q; call one of them otherwise", name, first)))
+				fmt.Sprintf("is called %q here, and so is %q; rename one of them", name, first)))
 			continue
 		}
 		taken[name], named[original] = original, name

@@ -27,7 +27,7 @@ type Extender struct {
 	level    string
 	format   string
 
-	// notes say which flags mean less than before.
+	// notes describe which flags mean less than before.
 	notes []string
 }
 
@@ -51,11 +51,11 @@ func (e *Extender) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Metric, presets.NameMetric, s.Metric,
 		"Memory preset: the metric, percent by the label instance. Also PROMETHEUS_MEMORY_METRICS.")
 	flags.Float64Var(&s.ThresholdPercent, presets.NameThreshold, s.ThresholdPercent,
-		"Memory preset: the usage in percent from which on nodes get no pods. Also PROMETHEUS_MEMORY_THRESHOLD.")
-	flags.StringVar(&e.listen, listenFlag, "", "As --listen-address. With the memory preset also LISTEN_ADDRESS.")
-	flags.BoolVar(&e.LogBodies, bodyFlag, false, "Log what is asked, the first 4 kB of each request. With the memory preset also LOG_REQUEST_BODY.")
-	flags.StringVar(&e.level, levelFlag, "", "As --v: debug is 4, info, warn, error and fatal are 0.")
-	flags.StringVar(&e.format, formatFlag, "", `As --logging-format, such as "logger:stderr?json=true".`)
+		"Memory preset: usage in percent at or above which nodes get no pods. Also PROMETHEUS_MEMORY_THRESHOLD.")
+	flags.StringVar(&e.listen, listenFlag, "", "Same as --listen-address. With the memory preset also LISTEN_ADDRESS.")
+	flags.BoolVar(&e.LogBodies, bodyFlag, false, "Log the first 4 kB of each request. With the memory preset also LOG_REQUEST_BODY.")
+	flags.StringVar(&e.level, levelFlag, "", "Same as --v: debug is 4; info, warn, error and fatal are 0.")
+	flags.StringVar(&e.format, formatFlag, "", `Same as --logging-format, for example "logger:stderr?json=true".`)
 }
 
 // presetFlags select the preset; otherFlags have variables that only count with
@@ -131,7 +131,7 @@ func (e *Extender) settleAddress(flags *pflag.FlagSet) error {
 	return flags.Set("listen-address", e.listen)
 }
 
-// settleLevel does not override --v.
+// settleLevel sets the verbosity, unless --v is given.
 func (e *Extender) settleLevel(flags *pflag.FlagSet) error {
 	verbosity := "0"
 	switch e.level {
@@ -151,14 +151,14 @@ func (e *Extender) settleLevel(flags *pflag.FlagSet) error {
 	return flags.Set("v", verbosity)
 }
 
-// settleFormat does not override --logging-format.
+// settleFormat sets the log format, unless --logging-format is given.
 func (e *Extender) settleFormat(flags *pflag.FlagSet) error {
 	if e.format == "" {
 		return nil
 	}
 	target, err := url.Parse(e.format)
 	if err != nil || target.Scheme != "logger" {
-		return fmt.Errorf(`--%s: %q is not as in "logger:stderr" or "logger:stdout?json=true"`, formatFlag, e.format)
+		return fmt.Errorf(`--%s: %q does not look like "logger:stderr" or "logger:stdout?json=true"`, formatFlag, e.format)
 	}
 	switch target.Opaque {
 	case "stderr":

@@ -20,12 +20,12 @@ func TestNodePages(t *testing.T) {
 		code             int
 		body, bodyOfType string
 	}{
-		"two nodes":       {two, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":2,"node_names":["a","b"]}`, asJSON},
-		"no node":         {none, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":0,"node_names":[]}`, asJSON},
-		"nodes not known": {broken, "GET", "/nodes", 500, "no nodes today\n", asText},
-		"alive":           {broken, "GET", "/status", 200, "ok", asText},
-		"another page":    {two, "GET", "/", 404, "404 page not found\n", asText},
-		"another verb":    {two, "POST", "/nodes", 405, "Method Not Allowed\n", asText},
+		"two nodes":     {two, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":2,"node_names":["a","b"]}`, asJSON},
+		"no node":       {none, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":0,"node_names":[]}`, asJSON},
+		"unknown nodes": {broken, "GET", "/nodes", 500, "no nodes today\n", asText},
+		"alive":         {broken, "GET", "/status", 200, "ok", asText},
+		"another page":  {two, "GET", "/", 404, "404 page not found\n", asText},
+		"another verb":  {two, "POST", "/nodes", 405, "Method Not Allowed\n", asText},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 			return err
 		}
 	default:
-		return errors.New("nodesync: it needs --policy-config-file, --rules or --remove")
+		return errors.New("nodesync: --policy-config-file, --rules or --remove is required")
 	}
 	if flags.Changed("seconds") {
 		if n.seconds < minSeconds || n.seconds > maxSeconds {

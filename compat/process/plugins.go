@@ -10,10 +10,9 @@ import (
 // Evenkeel's accepts.
 func PluginNames() []string { return presets.PluginNames() }
 
-// PluginPolicy is the policy that a legacy plugin's args ask for.
+// PluginPolicy is the policy that a legacy plugin's args select.
 type PluginPolicy struct {
-	// File is its path. Given, if set, is a policy without a file, and Text its
-	// text.
+	// File is its path. Given, if set, is a policy without a file; Text is its text.
 	File  string
 	Given *policy.File
 	Text  string

@@ -42,7 +42,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 		return document, errs
 	}
 	document.Object = map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-	document.Add("", "kube-scheduler reads this file by --config; --policy-config-file and --policy-configmap are gone since Kubernetes 1.23")
+	document.Add("", "kube-scheduler reads this file with --config; Kubernetes 1.23 removed --policy-config-file and --policy-configmap")
 	document.Add("", "kube-scheduler ignores --kubeconfig when --config is given: set clientConnection.kubeconfig here")
 	p.convertAffinity(&document)
 	p.convertExtenders(&document)
@@ -54,7 +54,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 const profileName = "default-scheduler"
 
 func (p *legacyPolicy) convertAffinity(document *policy.Conversion) {
-	if p.HardPodAffinitySymmetricWeight == 0 { // the default, which is 1 now as then
+	if p.HardPodAffinitySymmetricWeight == 0 { // the default, which was 1 then as it is now
 		return
 	}
 	document.Object["profiles"] = []any{map[string]any{
@@ -81,13 +81,13 @@ func (p *legacyPolicy) convertExtenders(document *policy.Conversion) {
 // lose adds the notes about what has no equivalent.
 func (p *legacyPolicy) lose(document *policy.Conversion) {
 	if p.Predicates != nil {
-		document.Lose("", "predicates ("+names(p.Predicates)+") are left out: all default filters run; which do is said by profiles[].plugins today")
+		document.Lose("", "predicates ("+names(p.Predicates)+") are left out: all default filters run; profiles[].plugins now selects them")
 	}
 	if p.Priorities != nil {
-		document.Lose("", "priorities ("+names(p.Priorities)+") are left out: all default scores run with their weights; which do is said by profiles[].plugins today")
+		document.Lose("", "priorities ("+names(p.Priorities)+") are left out: all default scores run with their weights; profiles[].plugins now selects them")
 	}
 	if p.AlwaysCheckAllPredicates {
-		document.Lose("", "alwaysCheckAllPredicates is left out: today a node is through with the first filter that refuses it")
+		document.Lose("", "alwaysCheckAllPredicates is left out: kube-scheduler now drops a node at the first filter that rejects it")
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/compat/scheduler"
 )
 
-// A mistake is one error that names the field, and never a file that
-// kube-scheduler would reject.
+// A mistake is one error that names the field. It never leads to a file that kube-scheduler would reject.
 func TestConvertRefuses(t *testing.T) {
 	extender := func(fields string) string {
 		return `{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "x", ` + fields + `}]}`
@@ -21,23 +20,23 @@ func TestConvertRefuses(t *testing.T) {
 		"an unknown field of its TLS":     {extender(`"tlsConfig": {"ca": "x"}`), `extenders[0].tlsConfig.ca: Forbidden: unknown field`},
 		"the same field twice":            {extender(`"URLPrefix": "y"`), `extenders[0].urlPrefix: Duplicate value`},
 		"no address":                      {`{"kind": "Policy", "apiVersion": "v1", "extenders": [{}]}`, `extenders[0].urlPrefix: Required value`},
-		"an extender that is blank":       {`{"kind": "Policy", "apiVersion": "v1", "extenders": [null]}`, `extenders[0]: Required value: null is not allowed in a list`},
-		"extenders that are no list":      {`{"kind": "Policy", "apiVersion": "v1", "extenders": {"urlPrefix": "x"}}`, `extenders: Invalid value: "a mapping": must be a list`},
+		"a blank extender":                {`{"kind": "Policy", "apiVersion": "v1", "extenders": [null]}`, `extenders[0]: Required value: null is not allowed in a list`},
+		"extenders that are not a list":   {`{"kind": "Policy", "apiVersion": "v1", "extenders": {"urlPrefix": "x"}}`, `extenders: Invalid value: "a mapping": must be a list`},
 		"an extender that is text":        {`{"kind": "Policy", "apiVersion": "v1", "extenders": ["x"]}`, `extenders[0]: Invalid value: "x": must be a mapping`},
 		"a time with a unit":              {extender(`"httpTimeout": "5s"`), `extenders[0].httpTimeout: Invalid value: "5s": must be a whole number`},
 		"a time in seconds":               {extender(`"httpTimeout": 5`), `extenders[0].httpTimeout: Invalid value: 5: must be nanoseconds`},
-		"a time that is negative":         {extender(`"httpTimeout": -5000000000`), `extenders[0].httpTimeout: Invalid value: -5000000000: must be nanoseconds`},
-		"a time beyond all":               {extender(`"httpTimeout": 1e30`), `extenders[0].httpTimeout: Invalid value: 1e30: must be a whole number`},
+		"a negative time":                 {extender(`"httpTimeout": -5000000000`), `extenders[0].httpTimeout: Invalid value: -5000000000: must be nanoseconds`},
+		"a time out of range":             {extender(`"httpTimeout": 1e30`), `extenders[0].httpTimeout: Invalid value: 1e30: must be a whole number`},
 		"scores without weight":           {extender(`"prioritizeVerb": "p"`), `extenders[0].weight: Invalid value: 0: must be above 0 with prioritizeVerb`},
 		"a negative weight":               {extender(`"weight": -1`), `extenders[0].weight: Invalid value: -1: must not be negative`},
 		"a weight that is text":           {extender(`"weight": "1"`), `extenders[0].weight: Invalid value: "1": must be a whole number`},
-		"a certificate that is none":      {extender(`"tlsConfig": {"keyData": "-----BEGIN"}`), `extenders[0].tlsConfig.keyData: Invalid value: "(not shown)": must be base64`},
-		"two that bind": {`{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "x", "bindVerb": "b"}, {"urlPrefix": "y", "bindVerb": "b"}]}`,
-			`extenders[1].bindVerb: Forbidden: extenders[0] binds already`},
-		"a resource without name":       {extender(`"managedResources": [{}]`), `extenders[0].managedResources[0].name: Invalid value: "": must be the name of an extended resource`},
-		"a resource of Kubernetes' own": {extender(`"managedResources": [{"name": "memory"}]`), `extenders[0].managedResources[0].name: Invalid value: "memory"`},
-		"a resource twice":              {extender(`"managedResources": [{"name": "a/b"}, {"name": "a/b"}]`), `extenders[0].managedResources[1].name: Duplicate value: "a/b"`},
-		"an affinity out of range":      {`{"kind": "Policy", "apiVersion": "v1", "hardPodAffinitySymmetricWeight": 101}`, `hardPodAffinitySymmetricWeight: Invalid value: 101`},
+		"an invalid certificate":          {extender(`"tlsConfig": {"keyData": "-----BEGIN"}`), `extenders[0].tlsConfig.keyData: Invalid value: "(not shown)": must be base64`},
+		"two extenders that bind": {`{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "x", "bindVerb": "b"}, {"urlPrefix": "y", "bindVerb": "b"}]}`,
+			`extenders[1].bindVerb: Forbidden: extenders[0] already binds`},
+		"a resource without name":  {extender(`"managedResources": [{}]`), `extenders[0].managedResources[0].name: Invalid value: "": must be the name of an extended resource`},
+		"a built-in resource":      {extender(`"managedResources": [{"name": "memory"}]`), `extenders[0].managedResources[0].name: Invalid value: "memory"`},
+		"a resource twice":         {extender(`"managedResources": [{"name": "a/b"}, {"name": "a/b"}]`), `extenders[0].managedResources[1].name: Duplicate value: "a/b"`},
+		"an affinity out of range": {`{"kind": "Policy", "apiVersion": "v1", "hardPodAffinitySymmetricWeight": 101}`, `hardPodAffinitySymmetricWeight: Invalid value: 101`},
 		"far too many": {`{"kind": "Policy", "apiVersion": "v1", "extenders": [` + strings.Repeat(`{},`, 100) + `{}]}`,
 			`extenders: Too many: 101: must have at most 100 items`},
 	}

@@ -30,7 +30,7 @@ func tree(t *testing.T, text string) map[string]any {
 	return object
 }
 
-// today reads a result as today's kube-scheduler does, strictly.
+// today reads a result strictly, as the current kube-scheduler does.
 func today(t *testing.T, document policy.Conversion) schedulerv1.KubeSchedulerConfiguration {
 	t.Helper()
 	text, err := json.Marshal(document.Object)
@@ -46,7 +46,7 @@ func today(t *testing.T, document policy.Conversion) schedulerv1.KubeSchedulerCo
 	return config
 }
 
-// losses returns the fields that the notes call lost.
+// losses returns the fields that lossy notes refer to.
 func losses(document policy.Conversion) []string {
 	var lost []string
 	for _, note := range document.Notes {
@@ -73,7 +73,7 @@ func TestConvert(t *testing.T) {
 				NodeCacheCapable: true, Ignorable: true,
 			}}},
 		},
-		"everything that an extender can have": {
+		"every field of an extender": {
 			policy: `{"kind": "Policy", "apiVersion": "v1", "metadata": {"name": "x"}, "extenders": [{"urlPrefix": "https://gpu", "filterVerb": "f",
 				"preemptVerb": "p", "prioritizeVerb": "s", "weight": 5, "bindVerb": "b", "enableHttps": true,
 				"tlsConfig": {"insecure": true, "serverName": "n", "certFile": "c", "keyFile": "k", "caFile": "a", "certData": "Yw==", "keyData": "aw==", "caData": "YQ=="},
@@ -97,7 +97,7 @@ func TestConvert(t *testing.T) {
 				ManagedResources: []schedulerv1.ExtenderManagedResource{{Name: "example.com/gpu"}},
 			}}},
 		},
-		"what is no extender": {
+		"fields other than extenders": {
 			policy: `{"kind": "Policy", "apiVersion": "v1", "hardPodAffinitySymmetricWeight": 10, "alwaysCheckAllPredicates": true,
 				"predicates": [{"name": "PodFitsResources"}, {"name": "Zone", "argument": {"serviceAffinity": {"labels": ["zone"]}}}],
 				"priorities": [{"name": "LeastRequestedPriority", "weight": 2}]}`,
@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Every note about a field names an existing one.
+// Every note about a field names one that exists.
 func TestNotesNameFields(t *testing.T) {
 	got, errs := scheduler.Convert(tree(t, `{"kind": "Policy", "apiVersion": "v1", "hardPodAffinitySymmetricWeight": 1,
 		"extenders": [{"urlPrefix": "x"}, {"urlPrefix": "y", "prioritizeVerb": "p", "weight": 1, "enableHttps": true, "httpTimeout": 1000000}]}`))
@@ -160,8 +160,7 @@ func TestNotesNameFields(t *testing.T) {
 	}
 }
 
-// The Policy in the memory extender's readme becomes an entry with the same
-// requests.
+// The Policy in the memory extender's readme becomes an entry with the same requests.
 func TestConvertTheReadmesPolicy(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "kube-scheduler-extender.md"))
 	for block := range strings.SplitSeq(text, "```") {

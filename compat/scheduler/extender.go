@@ -38,6 +38,6 @@ func (e *legacy) note(document *policy.Conversion, at string) {
 		document.Add(at+".weight", "kept; Evenkeel's own entry has 15, because one point is worth ten times the weight and the default scores sum up to 1,400")
 	}
 	if !e.NodeCacheCapable {
-		document.Add(at, "without nodeCacheCapable whole nodes are sent, and kube-scheduler then scores them as if they were empty; Evenkeel needs names alone")
+		document.Add(at, "without nodeCacheCapable, kube-scheduler sends whole nodes and then scores them as if they were empty; Evenkeel needs only names")
 	}
 }

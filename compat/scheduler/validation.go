@@ -30,7 +30,7 @@ func (p *legacyPolicy) validate() field.ErrorList {
 		switch {
 		case e.BindVerb == "":
 		case binder >= 0:
-			errs = append(errs, field.Forbidden(at.Child("bindVerb"), fmt.Sprintf("extenders[%d] binds already, and only one may", binder)))
+			errs = append(errs, field.Forbidden(at.Child("bindVerb"), fmt.Sprintf("extenders[%d] already binds, and only one extender may", binder)))
 		default:
 			binder = i
 		}
@@ -41,7 +41,7 @@ func (p *legacyPolicy) validate() field.ErrorList {
 func (e *legacy) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if e.URLPrefix == "" {
-		errs = append(errs, field.Required(path.Child("urlPrefix"), "where the extender is asked"))
+		errs = append(errs, field.Required(path.Child("urlPrefix"), "the extender's address"))
 	}
 	switch {
 	case e.PrioritizeVerb != "" && e.Weight <= 0:

@@ -14,9 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// builtInArgs are the args of those built-in plugins of kube-scheduler that
-// have args. Their values are not checked: only kube-scheduler's own code
-// defines what is valid.
+// builtInArgs are the args of kube-scheduler's built-in plugins that have args. Their values are not checked: only
+// kube-scheduler's own code defines what is valid.
 var builtInArgs = map[string]reflect.Type{
 	"DefaultPreemption":               reflect.TypeFor[schedulerv1.DefaultPreemptionArgs](),
 	"DynamicResources":                reflect.TypeFor[schedulerv1.DynamicResourcesArgs](),
@@ -80,7 +79,7 @@ func checkArgs(path *field.Path, name string, args any) (errs field.ErrorList) {
 		return append(errs, shape.Check(path, args, builtIn)...)
 	}
 	given = maps.Clone(given)
-	delete(given, "apiVersion") // kube-scheduler reads neither
+	delete(given, "apiVersion") // kube-scheduler ignores both fields
 	delete(given, "kind")
 	if name == policy.EvenkeelLoadName {
 		return shape.Check(path, given, reflect.TypeFor[policy.EvenkeelLoadArgs]())

@@ -39,7 +39,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	doc.Object = runtime.DeepCopyJSON(object)
 	if apiVersion != currentVersion {
 		doc.Object["apiVersion"] = currentVersion
-		doc.Add("apiVersion", "was "+apiVersion+", which kube-scheduler does not read any more")
+		doc.Add("apiVersion", "was "+apiVersion+", which kube-scheduler no longer reads")
 		dropAddresses(&doc)
 	}
 	if errs := shape.Check(nil, doc.Object, reflect.TypeFor[schedulerv1.KubeSchedulerConfiguration]()); len(errs) > 0 {
@@ -71,10 +71,10 @@ func dropAddresses(doc *policy.Conversion) {
 		}
 		delete(doc.Object, name)
 		if text, _ := value.(string); text == "" || strings.HasSuffix(text, ":0") || text == "0" {
-			doc.Add("", name+" is gone; it served nothing")
+			doc.Add("", name+" was removed; it had no effect")
 			continue
 		}
-		doc.Lose("", fmt.Sprintf("%s %q is gone: probes and metrics are served by https at the flags --bind-address and --secure-port", name, value))
+		doc.Lose("", fmt.Sprintf("%s %q was removed: probes and metrics are served over HTTPS at the address set by --bind-address and --secure-port", name, value))
 	}
 }
 
@@ -86,5 +86,5 @@ func renewLock(doc *policy.Conversion) {
 		return
 	}
 	election["resourceLock"] = "leases"
-	doc.Add("leaderElection.resourceLock", fmt.Sprintf("was %q; only Leases are left", lock))
+	doc.Add("leaderElection.resourceLock", fmt.Sprintf("was %q; only Leases still exist", lock))
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// read returns a YAML document as converters take it.
+// read returns a YAML document in the form that converters take.
 func read(t *testing.T, text string) map[string]any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -29,9 +29,9 @@ func read(t *testing.T, text string) map[string]any {
 func TestConvert(t *testing.T) {
 	cases := map[string]struct {
 		in, want string
-		notes    []string // begins, with "lost " in front of lossy ones
+		notes    []string // beginnings of the notes, with "lost " in front of lossy ones
 	}{
-		"today's version stays as it is, and its plugins are named": {
+		"the current version stays unchanged, and its plugins are listed": {
 			in: `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -56,7 +56,7 @@ profiles:
 `,
 			notes: []string{"profiles[0].plugins.score.enabled[0]: plugin MemRealUsage is compiled"},
 		},
-		"a beta version becomes v1, in its arguments too": {
+		"a beta version becomes v1, including its arguments": {
 			in: `
 apiVersion: kubescheduler.config.k8s.io/v1beta2
 kind: KubeSchedulerConfiguration
@@ -81,7 +81,7 @@ profiles:
 				"profiles[0].pluginConfig[0].args.apiVersion: was",
 			},
 		},
-		"what v1 does not have is taken out and told": {
+		"fields that v1 lacks are removed and reported": {
 			in: `
 apiVersion: kubescheduler.config.k8s.io/v1beta1
 kind: KubeSchedulerConfiguration
@@ -108,15 +108,15 @@ profiles:
 `,
 			notes: []string{
 				"apiVersion: was",
-				`lost : healthzBindAddress "0.0.0.0:10251" is gone`,
-				": metricsBindAddress is gone; it served nothing",
-				"profiles[0]: plugin SelectorSpread is gone",
-				"lost profiles[0]: plugin NodeResourcesMostAllocated is gone",
+				`lost : healthzBindAddress "0.0.0.0:10251" was removed`,
+				": metricsBindAddress was removed; it had no effect",
+				"profiles[0]: plugin SelectorSpread no longer exists",
+				"lost profiles[0]: plugin NodeResourcesMostAllocated no longer exists",
 				"profiles[0].plugins.score.enabled[0]: plugin Dynamic is compiled",
-				"lost profiles[0]: plugin NodeLabel is gone",
+				"lost profiles[0]: plugin NodeLabel no longer exists",
 			},
 		},
-		"a plugin of somebody else's is told once": {
+		"an unknown plugin is reported once": {
 			in: `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -166,13 +166,12 @@ profiles:
 // v1 is the head of a configuration of the current version.
 const v1 = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
-// plugin is a configuration with the args of one plugin.
+// plugin returns a configuration with the args of one plugin.
 func plugin(name, args string) string {
 	return v1 + "profiles: [{pluginConfig: [{name: " + name + ", args: " + args + "}]}]"
 }
 
-// Whatever kube-scheduler would refuse to start with is refused, the args of
-// plugins included.
+// A configuration with which kube-scheduler would not start is rejected, including for the args of plugins.
 func TestConvertRefuses(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"a version that no kube-scheduler had": {
@@ -183,7 +182,7 @@ func TestConvertRefuses(t *testing.T) {
 			in:   "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerNam: x}]",
 			want: `profiles[0].schedulerNam: Forbidden: unknown field "schedulerNam", did you mean "schedulerName"? (allowed: `,
 		},
-		"a gone field under v1": {
+		"a removed field under v1": {
 			in:   "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nhealthzBindAddress: 0.0.0.0:1",
 			want: `healthzBindAddress: Forbidden: unknown field "healthzBindAddress"`,
 		},
@@ -227,7 +226,7 @@ func TestConvertRefuses(t *testing.T) {
 			in:   plugin("Dynamic", "{policyConfigPath: ''}"),
 			want: `profiles[0].pluginConfig[0].args.policyConfigPath: Required value: must name a file`,
 		},
-		"a misspelt arg of Dynamic, of a beta version, behind a plugin that is gone": {
+		"a misspelt arg of Dynamic in a beta version, after a removed plugin": {
 			in: "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n" +
 				"profiles: [{pluginConfig: [{name: NodeLabel, args: {}}, {name: Dynamic, args: {policyPath: x}}]}]",
 			want: `profiles[0].pluginConfig[1].args.policyPath: Forbidden: unknown field "policyPath"`,
@@ -263,8 +262,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// Args that their plugin takes are not refused; those of an unknown plugin are
-// not checked.
+// Args that their plugin accepts are not rejected. Args of an unknown plugin are not checked.
 func TestConvertTakesArgs(t *testing.T) {
 	for name, in := range map[string]string{
 		"all of them":              plugin("MemRealUsage", "{prometheusApiAddr: 'http://p', queryMetricTimeSeconds: 1, queryMetricIntervalSeconds: 60}"),

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// compiledIn are the plugins of legacy systems, and Evenkeel's own, that the
-// kube-scheduler that Evenkeel builds knows.
+// compiledIn are the plugins that the kube-scheduler built by Evenkeel includes: those of legacy systems and Evenkeel's
+// own.
 var compiledIn = []string{"CpuRealUsage", "Dynamic", "EvenkeelLoad", "MemRealUsage"}
 
 // builtIn are the plugins of kube-scheduler itself.
@@ -22,21 +22,20 @@ var builtIn = []string{
 	"TopologyPlacementGenerator", "VolumeBinding", "VolumeRestrictions", "VolumeZone",
 }
 
-// gone names replacements for plugins that kube-scheduler had under the beta
-// versions and no longer has.
+// gone names replacements for plugins that kube-scheduler had under the beta versions but no longer has.
 var gone = map[string]string{
 	"AzureDiskLimits":             "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
 	"CinderLimits":                "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
 	"DefaultPodTopologySpread":    "PodTopologySpread with defaultingType System, its default, spreads pods",
 	"EBSLimits":                   "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
 	"GCEPDLimits":                 "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
-	"NodeLabel":                   "affinity of pods and NodeAffinity's addedAffinity choose nodes by label",
+	"NodeLabel":                   "pods' affinity and NodeAffinity's addedAffinity choose nodes by label",
 	"NodePreferAvoidPods":         "a taint with effect PreferNoSchedule keeps pods off",
 	"NodeResourcesLeastAllocated": "NodeResourcesFit with scoringStrategy.type LeastAllocated, its default, scores so",
 	"NodeResourcesMostAllocated":  "NodeResourcesFit with scoringStrategy.type MostAllocated scores so",
 	"RequestedToCapacityRatio":    "NodeResourcesFit with scoringStrategy.type RequestedToCapacityRatio scores so",
 	"SelectorSpread":              "PodTopologySpread with defaultingType System, its default, spreads pods",
-	"ServiceAffinity":             "affinity between pods does it",
+	"ServiceAffinity":             "affinity between pods does this",
 }
 
 // profiler converts one profile in place.
@@ -79,7 +78,7 @@ func (p *profiler) keep(items []any, where string) []any {
 		case slices.Contains(compiledIn, name):
 			p.once(name, at, fmt.Sprintf("plugin %s is compiled into the kube-scheduler of cmd/kube-scheduler, under this name and with these arguments", name))
 		case !slices.Contains(builtIn, name):
-			p.once(name, at, fmt.Sprintf("plugin %q is neither kube-scheduler's nor Evenkeel's: the scheduler that reads this has to bring it", name))
+			p.once(name, at, fmt.Sprintf("plugin %q is neither kube-scheduler's nor Evenkeel's: the scheduler that reads this file must include it", name))
 		}
 		kept = append(kept, item)
 	}
@@ -87,7 +86,7 @@ func (p *profiler) keep(items []any, where string) []any {
 }
 
 func (p *profiler) drop(where, name, instead string) {
-	text := fmt.Sprintf("plugin %s is gone from kube-scheduler and taken out of %s; %s", name, where, instead)
+	text := fmt.Sprintf("plugin %s no longer exists in kube-scheduler and was removed from %s; %s", name, where, instead)
 	if strings.HasSuffix(where, ".disabled") {
 		p.doc.Add(p.path, text)
 		return

@@ -358,7 +358,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 	text := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), "")
 	for _, want := range []string{
 		"a.yaml (descheduler/v1alpha1 DeschedulerPolicy)\n", "    - Runs RemoveDuplicates (profile strategy-RemoveDuplicates-profile).\n",
-		"\na.yaml: line 5 (Job \"j\")\n  note: spec.template.spec.containers[0].image: put the image of deploy/Dockerfile here",
+		"\na.yaml: line 5 (Job \"j\")\n  note: spec.template.spec.containers[0].image: use the image built by deploy/Dockerfile here",
 		"\nb.yaml\n  error: line 1: apiVersion \"x/v1\" with kind \"Unknown\" is not known; expected ",
 		"\nc.yaml: line 1 (v1 Service)\n  no findings\n",
 	} {

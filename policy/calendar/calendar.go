@@ -11,8 +11,8 @@ import (
 const (
 	// calendarReach is how far ahead a Calendar looks.
 	calendarReach = 366 * day
-	// maxLeaps bounds how many begins and ends without effect a Calendar skips;
-	// a policy of a hundred periods that almost touch has a million.
+	// maxLeaps bounds how many starts and ends without effect a Calendar skips: a policy with a hundred periods that
+	// almost touch can have a million.
 	maxLeaps = 500
 )
 
@@ -21,8 +21,8 @@ type Calendar struct {
 	windows, blackouts []*recurrence
 }
 
-// New parses the windows and blackouts, which takes longer than a call of Open.
-// An error names the period, such as eviction.windows[0].
+// New parses the windows and blackouts, which takes longer than a call of Open. An error names the period, such as
+// eviction.windows[0].
 func New(windows, blackouts []Period) (*Calendar, error) {
 	open, err := recurrences("windows", windows)
 	if err != nil {
@@ -47,13 +47,12 @@ func recurrences(name string, periods []Period) ([]*recurrence, error) {
 	return list, nil
 }
 
-// Open reports whether evicting is allowed: in any window, if there are
-// windows, and in no blackout. why puts what forbids it into words, and is
-// empty if nothing does. changes is when the answer changes next; the zero time
-// if it does not within a year, or only after hundreds of begins and ends that
-// change nothing. Until then the answer stays valid.
+// Open reports whether evicting is allowed: inside any window, if there are windows, and outside every blackout. why
+// explains what forbids it, and is empty if evicting is allowed. changes is when the answer changes next: the zero time
+// if it does not change within a year, or only after hundreds of starts and ends that change nothing. The answer stays
+// valid until then.
 func (c *Calendar) Open(now time.Time) (open bool, why string, changes time.Time) {
-	if year := now.Year(); year < 2 || year > 9999 { // the zero time is of the year 1
+	if year := now.Year(); year < 2 || year > 9999 { // the zero time is in year 1
 		return false, fmt.Sprintf("the clock is in the year %d", year), time.Time{}
 	}
 	limit := now.Add(calendarReach)
@@ -75,7 +74,7 @@ func (c *Calendar) Open(now time.Time) (open bool, why string, changes time.Time
 func (c *Calendar) at(t, limit time.Time) standing {
 	s := standing{blackout: cover(c.blackouts, t, limit)}
 	if s.blackout.in || len(c.windows) == 0 {
-		s.window.in = true // windows do not matter
+		s.window.in = true // without windows, any time is allowed
 		return s
 	}
 	s.window = cover(c.windows, t, limit)
@@ -87,7 +86,7 @@ type standing struct{ window, blackout coverage }
 
 func (s standing) open() bool { return s.window.in && !s.blackout.in }
 
-// until returns until when it does not change.
+// until returns when the state changes next.
 func (s standing) until() time.Time {
 	switch {
 	case s.blackout.in:
@@ -115,8 +114,8 @@ func (s standing) why() string {
 	}
 }
 
-// coverage says whether a time is in any of a list of periods, until when at
-// least that stays so, and which period decides it.
+// coverage is whether a time is inside any of a list of periods, the earliest time at which that can change, and the
+// period that decides it.
 type coverage struct {
 	in    bool
 	until time.Time
@@ -137,8 +136,8 @@ func cover(list []*recurrence, t, limit time.Time) coverage {
 	return best
 }
 
-// yieldsTo prefers a period that t is in; of those the one that lasts longest,
-// of the others the one that begins first.
+// yieldsTo prefers a period that contains t. Among those it prefers the one that lasts longest, among the others the
+// one that begins first.
 func (c coverage) yieldsTo(in bool, until time.Time) bool {
 	switch {
 	case c.by == nil:
@@ -152,7 +151,7 @@ func (c coverage) yieldsTo(in bool, until time.Time) bool {
 	}
 }
 
-// later compares times; the zero time is later than all others.
+// later compares times. The zero time is later than all others.
 func later(a, b time.Time) bool {
 	return !b.IsZero() && (a.IsZero() || a.After(b))
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// MinDuration and MaxDuration bound how long a period lasts: the longer it may
-// be, the further back its begins matter.
+// MinDuration and MaxDuration bound the length of a period. The longer it may be, the further back its starts matter.
 const (
 	MinDuration = time.Minute
 	MaxDuration = 7 * day
@@ -28,16 +27,16 @@ type recurrence struct {
 	zone     *time.Location
 	// days fires at midnight of each day on which the period begins.
 	days *cron.SpecSchedule
-	// begins are the wall times of such a day, from midnight.
+	// begins are the wall times at which the period starts on such a day, from midnight.
 	begins []time.Duration
-	// runs are the spans of such a day, from midnight, if no clock changes.
+	// runs are the spans on such a day, from midnight, as long as no clock changes.
 	runs []run
 }
 
-// run is a span of a day that begins of one period fill without a gap.
+// run is a part of a day that successive spans of one period cover without a gap.
 type run struct{ begin, end time.Duration }
 
-// span is from begin until just before end.
+// span is the time from begin until just before end.
 type span struct{ begin, end time.Time }
 
 func newRecurrence(p *Period) (*recurrence, error) {
@@ -87,8 +86,7 @@ func (r *recurrence) addRun(begin time.Duration) []run {
 	return append(r.runs, run{begin, begin + r.duration})
 }
 
-// at reports whether t is in the period, and until when that stays so: the zero
-// time if that is after the limit.
+// at reports whether t is in the period, and when that changes: the zero time if that is after the limit.
 func (r *recurrence) at(t, limit time.Time) (in bool, until time.Time) {
 	until = t
 	for s := range r.spans(t, limit) {
@@ -116,11 +114,10 @@ func ifIn(in bool, until time.Time) time.Time {
 	return time.Time{}
 }
 
-// spans yields the spans in their order, from the first that ends after t to
-// the first ones after the limit.
+// spans yields the spans in order, from the first that ends after t to the first ones after the limit.
 func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
 	return func(yield func(span) bool) {
-		// One more day, for clocks that are set back over midnight.
+		// One day earlier, in case clocks are set back across midnight.
 		wall := r.dayFrom(wallDayOf(t.Add(-r.duration), r.zone).Add(-day))
 		for !wall.IsZero() && wall.Before(limit.Add(2*day)) {
 			if !r.ofDay(wall, t, yield) {
@@ -131,14 +128,12 @@ func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
 	}
 }
 
-// dayFrom returns the first day, from a given one on, on which the period
-// begins.
+// dayFrom returns the first day, not before the given one, on which the period begins.
 func (r *recurrence) dayFrom(wallDay time.Time) time.Time {
 	return r.days.Next(wallDay.Add(-time.Second))
 }
 
-// ofDay yields the spans that begin on a day and end after t, and reports
-// whether to go on.
+// ofDay yields the spans that begin on a day and end after t, and reports whether to continue.
 func (r *recurrence) ofDay(wallDay, t time.Time, yield func(span) bool) bool {
 	offset, steady := steadyOffset(wallDay, r.zone)
 	if !steady {

@@ -9,7 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// MaxScheduleBytes bounds a cron expression, which messages repeat.
+// MaxScheduleBytes bounds a cron expression, because messages repeat it.
 const MaxScheduleBytes = 200
 
 // ParseSchedule parses a cron expression as wall times, without a zone. It
@@ -19,9 +19,9 @@ func ParseSchedule(text string) (*cron.SpecSchedule, error) {
 	case len(text) > MaxScheduleBytes:
 		return nil, fmt.Errorf("must have at most %d bytes", MaxScheduleBytes)
 	case strings.Contains(text, "TZ="):
-		return nil, errors.New("must not name a zone; timeZone says it")
+		return nil, errors.New("must not name a zone; set timeZone instead")
 	case strings.HasPrefix(text, "@every"):
-		return nil, errors.New("must have fixed times, which @every has not")
+		return nil, errors.New("must have fixed times, which @every does not have")
 	}
 	parsed, err := cron.ParseStandard(text)
 	if err != nil {
@@ -33,11 +33,11 @@ func ParseSchedule(text string) (*cron.SpecSchedule, error) {
 	}
 	spec.Location = time.UTC
 	if spec.Minute == 0 || spec.Hour == 0 || spec.Dom == 0 || spec.Month == 0 || spec.Dow == 0 {
-		return nil, errors.New("must have no field that names nothing")
+		return nil, errors.New("must not have a field that matches nothing")
 	}
 	// Next looks five years ahead, and the fourth of them has a 29 February.
 	if spec.Next(time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return nil, errors.New("must come at some time; there is no such date")
+		return nil, errors.New("must occur at some time; there is no such date")
 	}
 	return spec, nil
 }

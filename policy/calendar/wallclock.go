@@ -2,11 +2,10 @@ package calendar
 
 import "time"
 
-// A wall time is what a clock shows somewhere: a time.Time in UTC that stands
-// for its fields, not for the instant. Schedules use wall times, in which each
-// day has 24 hours and each hour comes once.
+// A wall time is what a clock shows somewhere: a time.Time in UTC that stands for its fields, not for the instant.
+// Schedules use wall times because there each day has 24 hours and each hour occurs once.
 
-// zoneReach is more than the offset of any zone from UTC.
+// zoneReach is larger than the offset of any zone from UTC.
 const zoneReach = 16 * time.Hour
 
 // wallDayOf returns the day that the clocks of a zone show at t.
@@ -15,17 +14,15 @@ func wallDayOf(t time.Time, zone *time.Location) time.Time {
 	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
 }
 
-// steadyOffset returns a zone's offset from UTC throughout a day, if its clocks
-// do not change near that day.
+// steadyOffset returns a zone's offset from UTC throughout a day if its clocks do not change near that day.
 func steadyOffset(wallDay time.Time, zone *time.Location) (offset time.Duration, steady bool) {
 	before := wallDay.Add(-zoneReach).In(zone)
 	_, end := before.ZoneBounds()
 	return offsetOf(before), end.IsZero() || end.After(wallDay.Add(day+zoneReach))
 }
 
-// instantsOf returns when the clocks of a zone show a wall time. If they are
-// set back over it, that is twice; if they are set forward over it, it is the
-// moment of the change.
+// instantsOf returns when the clocks of a zone show a wall time: twice if they are set back over it, and the moment of
+// the change if they are set forward over it.
 func instantsOf(wall time.Time, zone *time.Location) []time.Time {
 	before := offsetOf(wall.Add(-zoneReach).In(zone))
 	after := offsetOf(wall.Add(zoneReach).In(zone))

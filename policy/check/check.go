@@ -23,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
-// Between checks a number against its bounds.
+// Between checks that a number is within bounds.
 func Between[T int | int32 | int64 | float64](path *field.Path, value, least, most T) field.ErrorList {
 	if value >= least && value <= most {
 		return nil
@@ -63,7 +63,7 @@ func Positive(path *field.Path, value, most float64) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be above 0 and at most %v", most))}
 }
 
-// Duration checks a duration against its bounds.
+// Duration checks that a duration is within bounds.
 func Duration(path *field.Path, value metav1.Duration, least, most time.Duration) field.ErrorList {
 	if value.Duration >= least && value.Duration <= most {
 		return nil
@@ -79,7 +79,7 @@ func NotNegative(path *field.Path, value resource.Quantity) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value.String(), "must be 0 or more")}
 }
 
-// OneOf checks a value against those that are allowed.
+// OneOf checks that a value is one of those allowed.
 func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -91,8 +91,8 @@ func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{err}
 }
 
-// Message writes a mistake with its path. What is forbidden says why, so that
-// the word is left out.
+// Message formats a validation error with its path. A forbidden field's detail already explains why, so the word
+// "Forbidden" is left out.
 func Message(err *field.Error) string {
 	if err.Type == field.ErrorTypeForbidden {
 		return err.Field + ": " + err.Detail
@@ -100,7 +100,7 @@ func Message(err *field.Error) string {
 	return err.Error()
 }
 
-// Names checks a list of free names: at least one, none empty, each once.
+// Names checks a list of arbitrary names: at least one, none empty, no duplicates.
 func Names(path *field.Path, list []string) field.ErrorList {
 	if len(list) == 0 {
 		return field.ErrorList{field.Required(path, "must hold at least one name")}
@@ -117,8 +117,8 @@ func Names(path *field.Path, list []string) field.ErrorList {
 	return errs
 }
 
-// Valid reports the first mistake that one of Kubernetes' own checks finds,
-// without the examples and the pattern that follow.
+// Valid reports the first mistake that one of Kubernetes' own checks finds, without the examples and the pattern that
+// Kubernetes appends.
 func Valid(path *field.Path, value string, check func(string) []string) field.ErrorList {
 	messages := check(value)
 	if len(messages) == 0 {
@@ -136,10 +136,10 @@ func URL(path *field.Path, address string) field.ErrorList {
 		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
 		return nil
 	}
-	// What precedes an @ may be a password, what follows a ? or # a token.
+	// What precedes an @ may be a password; what follows a ? or # may be a token.
 	user, rest := strings.LastIndexByte(address, '@'), strings.IndexAny(address, "?#")
 	switch {
-	case user >= 0 && rest >= 0: // a password may have them too
+	case user >= 0 && rest >= 0: // a password may contain ? or #, too
 		address = "..."
 	case user >= 0:
 		address = "..." + address[user:]

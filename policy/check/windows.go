@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	// All time zones, so that a name that is valid on one machine is valid on
-	// all, including images without a zone database.
+	// Embeds all time zones, so that a name that is valid on one machine is valid on all, including in images without a
+	// zone database.
 	_ "time/tzdata"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Window rejects what only code can write: a Window without a name.
+// Window rejects a Window without a name, which only code can create.
 func Window(path *field.Path, w usage.Window) field.ErrorList {
 	parsed, err := usage.ParseWindow(w.String())
 	if err == nil && parsed == w {
@@ -24,7 +24,7 @@ func Window(path *field.Path, w usage.Window) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, w.String(), "is not a window (allowed: "+usage.WindowNames+")")}
 }
 
-// Windows checks a list of windows: at least one, each once.
+// Windows checks a list of windows: at least one, no duplicates.
 func Windows(path *field.Path, list []usage.Window) field.ErrorList {
 	if len(list) == 0 {
 		return field.ErrorList{field.Required(path, "must name at least one of "+usage.WindowNames)}
@@ -39,7 +39,7 @@ func Windows(path *field.Path, list []usage.Window) field.ErrorList {
 	return errs
 }
 
-// Periods checks the periods at which windows are renewed.
+// Periods checks the periods at which windows are updated.
 func Periods(path *field.Path, periods map[usage.Window]metav1.Duration) field.ErrorList {
 	var errs field.ErrorList
 	for _, w := range SortedWindows(periods) {
@@ -60,7 +60,7 @@ func SortedWindows[V any](m map[usage.Window]V) []usage.Window {
 	return windows
 }
 
-// Zone checks the name of a time zone that must be given.
+// Zone checks the name of a required time zone.
 func Zone(path *field.Path, name string) field.ErrorList {
 	if Location(name) != nil {
 		return nil
@@ -68,8 +68,8 @@ func Zone(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, `must be a name of the IANA time zone database, such as "UTC" or "Asia/Shanghai"`)}
 }
 
-// Location returns the named zone; nil for an unknown name. It rejects Local,
-// which would differ from one machine to the next.
+// Location returns the named zone, or nil if the name is unknown. It rejects Local, which would differ from one machine
+// to the next.
 func Location(name string) *time.Location {
 	if name == "" || name == "Local" {
 		return nil

@@ -50,8 +50,8 @@ func (s *survey) scope() {
 	}
 }
 
-// idle finds profiles that enable nothing, as one does whose plugins are null.
-// Converters report themselves what the earlier system had switched off.
+// idle finds profiles that enable nothing, such as one whose plugins are null. Converters already report what the
+// legacy system had switched off.
 func (s *survey) idle() {
 	if s.Profiles == nil || len(s.File.Converted) > 0 {
 		return
@@ -89,8 +89,7 @@ func (s *survey) plugins() {
 	}
 }
 
-// warnings adds what loading has found: lines that leave out a resource, and
-// retired settings.
+// warnings adds what loading found: lines that leave out a resource, and retired settings.
 func (s *survey) warnings() {
 	for _, n := range s.File.Warnings() {
 		s.findings = append(s.findings, FindingOf(n))
@@ -109,7 +108,7 @@ func (s *survey) levels() {
 	}
 }
 
-// hot finds rules by which noise makes a node hot or cool.
+// hot finds rules that let noise make a node hot or cool.
 func (s *survey) hot() {
 	windows := s.load.Hot.Windows
 	last := func(w usage.Window) bool { return w.Kind == usage.KindLast }
@@ -122,7 +121,7 @@ func (s *survey) hot() {
 	}
 }
 
-// recurs finds a period whose parts are too short for how often usage is read.
+// recurs finds a period whose parts are too short for the sample interval.
 func (s *survey) recurs() {
 	period, interval := s.load.Eviction.Recurs(), s.load.Usage.SampleInterval.Duration
 	if part := period / forecast.Parts; s.relieves && period > 0 && part < interval {
@@ -131,7 +130,7 @@ func (s *survey) recurs() {
 	}
 }
 
-// rising finds lines above which the slowest rise of memory is urgent.
+// rising finds lines so high that even the slowest rise of memory above them counts as urgent.
 func (s *survey) rising() {
 	rising := &s.load.Hot.RisingMemory
 	if !s.relieves || rising.Window.Duration == 0 {
@@ -157,8 +156,8 @@ func (s *survey) rising() {
 	}
 }
 
-// usedAtEvict is how much memory is used, in percent, at the highest evict line
-// of a metric; 0 without one. A distance from a mean tells nothing.
+// usedAtEvict returns the memory usage, in percent, at the highest evict line of a metric; 0 without one, or if the
+// line is a distance from a mean, which is no absolute level.
 func (s *survey) usedAtEvict(metric usage.Metric, lines policy.MetricLines) (highest float64) {
 	for _, w := range s.load.Windows(policy.Lines{metric: lines}) {
 		evict := lines.In(w).Evict
@@ -179,7 +178,7 @@ func (s *survey) observation() {
 	if !s.moves() || slices.ContainsFunc(s.load.Usage.Sources, remembers) {
 		return
 	}
-	const usual = 15 * time.Minute // the longest window of the defaults
+	const usual = 15 * time.Minute // the longest default window
 	period := s.load.Usage.ObservationPeriod.Duration
 	var short, long []string
 	for _, w := range s.load.Windows(s.lines) {
@@ -199,14 +198,14 @@ func (s *survey) observation() {
 	}
 }
 
-// remembers reports whether a source covers the time before its first query.
+// remembers reports whether a source has data from before its first query.
 func remembers(source policy.Source) bool { return source.Config.Describe().GivesWindows }
 
-// pace finds evictions without bounds, and usage that expires too soon.
+// pace finds unlimited evictions, and usage that expires too soon.
 func (s *survey) pace() {
 	e, u := &s.load.Eviction, &s.load.Usage
 	if s.Profiles != nil && e.MaxMovesPerHour == intstr.FromInt32(0) {
-		s.warn("eviction.maxMovesPerHour", "0 is no bound: evictions of an hour are not limited")
+		s.warn("eviction.maxMovesPerHour", "0 means unlimited evictions per hour")
 	}
 	if s.moves() && u.MinCoveragePercent < 50 {
 		s.warn("usage.minCoveragePercent", "pods are moved while most nodes may be unknown (%s%%)", number(u.MinCoveragePercent))
@@ -242,7 +241,7 @@ func (s *survey) steering() {
 		s.warn("eviction.steering", "none: pods are evicted without knowing whether kube-scheduler asks; they may go straight back")
 	}
 	if names := s.load.Eviction.SchedulerNames; !slices.Contains(names, "default-scheduler") {
-		s.warn("eviction.schedulerNames", "pods of default-scheduler, which is that of most, are left alone; only those of %s are moved",
+		s.warn("eviction.schedulerNames", "pods of default-scheduler, which most pods use, are left alone; only those of %s are moved",
 			strings.Join(names, ", "))
 	}
 }

@@ -1,13 +1,13 @@
-// Package lint says in words what a policy will do, and what may be unintended.
-// It decides what is suspicious. Package policy and the plugins' own
-// validation, which come first, decide whether a policy is valid.
+// Package lint describes in words what a policy will do, and warns of what may be unintended. It decides only what is
+// suspicious. Whether a policy is valid is decided earlier, by package policy and the plugins' own validation.
 //
 // Invariants:
-//   - The policy that the project ships gives no warning.
-//   - Words are made from the same values that the processes use.
+//
+// - The policy that the project ships gives no warning.
+// - Words are made from the same values that the processes use.
 package lint
 
-// Examine returns findings about a policy and, in sentences, what it will do.
+// Examine returns findings about a policy and, in sentences, what the policy will do.
 func Examine(of Subject) (findings []Finding, does []string) {
 	s := newSurvey(of)
 	for _, part := range []func(){

@@ -20,8 +20,8 @@ import (
 
 var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// subject returns a policy made of a LoadPolicy's fields, with profiles that
-// enable these plugins of the extension point balance.
+// subject returns a policy with the given LoadPolicy fields, whose profiles enable the given plugins at the extension
+// point balance.
 func subject(t *testing.T, load string, balance ...string) Subject {
 	t.Helper()
 	file, err := policy.Load("p.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+load), kinds.All)
@@ -46,7 +46,7 @@ func subject(t *testing.T, load string, balance ...string) Subject {
 
 const ours = policy.DefaultStrategy
 
-// A retired setting gives one warning, with its place.
+// A retired setting gives one warning, with its position.
 func TestRetiredSettings(t *testing.T) {
 	findings, _ := Examine(subject(t, "eviction: {interval: 1s}", ours))
 	var got []Finding
@@ -60,7 +60,7 @@ func TestRetiredSettings(t *testing.T) {
 	}
 }
 
-// A profile whose plugins are null evicts nothing, which nobody means.
+// A profile whose plugins are null evicts nothing, which is never intended.
 func TestProfilesThatEnableNothing(t *testing.T) {
 	s := subject(t, "", ours)
 	const text = `profile "q" enables no plugin for deschedule or balance, so it evicts nothing`
@@ -88,30 +88,30 @@ func TestFindings(t *testing.T) {
 	cases := map[string]struct {
 		load    string
 		balance []string
-		want    string // "level field: text" that must be among the findings, by its beginning
+		want    string // beginning of a finding, as "level field: text"
 	}{
-		"nothing to run":                   {load: "eviction: {defaultProfile: false}", want: "note eviction.defaultProfile: false, and without a DeschedulerPolicy nothing is evicted"},
-		"memory left out":                  {load: "lines: {cpu: {evict: 70}}", balance: []string{ours}, want: "warning lines: memory is not judged, because lines does not name it"},
-		"nothing by real usage":            {balance: []string{"RemoveDuplicates"}, want: "note profiles: no profile enables RealUsageLowNodeUtilization"},
-		"two balancers":                    {balance: []string{ours, "LowNodeUtilization"}, want: "warning profiles[0].plugins.balance.enabled: LowNodeUtilization moves pods by other measures"},
-		"single replicas":                  {balance: []string{ours}, want: "note profiles[0].pluginConfig: DefaultEvictor has no minReplicas"},
-		"an evict line nearly at the top":  {load: "lines: {cpu: {evict: 95}}", balance: []string{ours}, want: "warning lines.cpu.evict: 95% is nearly all there is"},
-		"one sample decides":               {load: "hot: {windows: [last], consecutiveSamples: 1}", balance: []string{ours}, want: "warning hot.windows: only last decides, 1 sample"},
-		"averages alone decide":            {load: "hot: {windows: [avg_5m]}", balance: []string{ours}, want: "note hot.windows: averages alone decide"},
-		"a long window of a forgetful one": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 2m30s and judges max_avg_1h by that"},
-		"a usual window of a forgetful one": {
+		"nothing to run":                              {load: "eviction: {defaultProfile: false}", want: "note eviction.defaultProfile: false, and without a DeschedulerPolicy nothing is evicted"},
+		"memory left out":                             {load: "lines: {cpu: {evict: 70}}", balance: []string{ours}, want: "warning lines: memory is not judged, because lines does not name it"},
+		"nothing by real usage":                       {balance: []string{"RemoveDuplicates"}, want: "note profiles: no profile enables RealUsageLowNodeUtilization"},
+		"two balancers":                               {balance: []string{ours, "LowNodeUtilization"}, want: "warning profiles[0].plugins.balance.enabled: LowNodeUtilization moves pods by other measures"},
+		"single replicas":                             {balance: []string{ours}, want: "note profiles[0].pluginConfig: DefaultEvictor has no minReplicas"},
+		"an evict line nearly at the top":             {load: "lines: {cpu: {evict: 95}}", balance: []string{ours}, want: "warning lines.cpu.evict: 95% is nearly all there is"},
+		"one sample decides":                          {load: "hot: {windows: [last], consecutiveSamples: 1}", balance: []string{ours}, want: "warning hot.windows: only last decides, 1 sample"},
+		"averages alone decide":                       {load: "hot: {windows: [avg_5m]}", balance: []string{ours}, want: "note hot.windows: averages alone decide"},
+		"a long window with a source without history": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 2m30s and judges max_avg_1h by that"},
+		"a default window with a source without history": {
 			balance: []string{ours}, want: "note usage.observationPeriod: a one-shot run samples for 2m30s and judges avg_5m and p50_5m and avg_15m",
 		},
-		"no bound": {load: "eviction: {maxMovesPerHour: 0}", balance: []string{"RemoveDuplicates"}, want: "warning eviction.maxMovesPerHour: 0 is no bound"},
-		"moving in the dark": {
+		"no bound": {load: "eviction: {maxMovesPerHour: 0}", balance: []string{"RemoveDuplicates"}, want: "warning eviction.maxMovesPerHour: 0 means unlimited"},
+		"moves at low coverage": {
 			load: "usage: {minCoveragePercent: 20}", balance: []string{ours}, want: "warning usage.minCoveragePercent: pods are moved while most nodes may be unknown (20%)",
 		},
-		"a period of parts without samples": {
+		"a period with parts too short for a sample": {
 			load: "eviction: {forecastPeriod: 10m}", balance: []string{ours},
 			want: "warning eviction.forecastPeriod: 10m has 48 parts of 12.5s, and usage is read every 15s",
 		},
-		"too little patience": {load: "usage: {sampleInterval: 30s, maxAge: 45s}", want: "warning usage.maxAge: 45s is less than two samples (sampleInterval 30s)"},
-		"jobs":                {load: "eviction: {evictJobs: true}", balance: []string{ours}, want: "note eviction.evictJobs"},
+		"samples expire too soon": {load: "usage: {sampleInterval: 30s, maxAge: 45s}", want: "warning usage.maxAge: 45s is less than two samples (sampleInterval 30s)"},
+		"jobs":                    {load: "eviction: {evictJobs: true}", balance: []string{ours}, want: "note eviction.evictJobs"},
 		"windows that blackouts cover": {
 			load: `eviction: {windows: [{schedule: "0 3 * * *", duration: 1h}], blackouts: [{schedule: "0 2 * * *", duration: 3h}]}`, balance: []string{ours},
 			want: "warning eviction.windows: nothing is evicted within a year: outside every window",
@@ -120,7 +120,7 @@ func TestFindings(t *testing.T) {
 		"not the default scheduler": {
 			load: "eviction: {schedulerNames: [mine]}", balance: []string{ours}, want: "warning eviction.schedulerNames: pods of default-scheduler",
 		},
-		"a server that is not checked": {
+		"a server whose certificate is not checked": {
 			load: "usage: {sources: [{type: Prometheus, prometheus: {address: 'https://p:9090', tls: {insecureSkipVerify: true}}}]}",
 			want: "warning usage.sources[0]: the certificate of Prometheus is not checked",
 		},
@@ -129,9 +129,9 @@ func TestFindings(t *testing.T) {
 			want: "warning usage.sources[0].prometheus.address: the token or password is sent over plain http",
 		},
 		"usage in the clear": {
-			load: "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}", want: "note usage.sources[0].prometheus.address: it is asked over plain http",
+			load: "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}", want: "note usage.sources[0].prometheus.address: it is queried over plain http",
 		},
-		"an address that a flag gives": {load: "usage: {sources: [{type: Prometheus}]}", want: "note usage.sources[0].prometheus.address: it is not given"},
+		"an address that a flag gives": {load: "usage: {sources: [{type: Prometheus}]}", want: "note usage.sources[0].prometheus.address: it is not set"},
 		"pods that wait": {
 			load: "scoring: {measured: {formula: MemoryLoad, terms: [{metric: memory, window: last, weight: 1}], limits: [{metric: memory, window: last, fromPercent: 80}], message: full, rejectAll: true}}",
 			want: "note scoring.measured.rejectAll: pods wait",
@@ -152,13 +152,13 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// A line at which memory that rises counts as full makes any rise urgent. The
-// defaults are 95% and an evict line of 80.
+// If the level at which rising memory counts as full is at or below the evict line, any rise is urgent. The defaults
+// are 95% and an evict line of 80%.
 func TestRisesThatAreAlwaysUrgent(t *testing.T) {
 	const says = "warning lines: memory counts as nearly full at "
 	for name, tc := range map[string]struct {
 		load string
-		want string // the only finding about it; empty for none
+		want string // the only finding about this; empty for none
 	}{
 		"above the line": {load: "hot: {risingMemory: {fullPercent: 80.5}}"},
 		"at the line": {
@@ -302,8 +302,8 @@ scoring:
 	}
 }
 
-// What is left alone, and what is not, is told: a spelling mistake in a
-// selector would else be seen by an eviction only.
+// The words list which pods are left alone. Otherwise a spelling mistake in a selector would show only after an
+// eviction.
 func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 	s := subject(t, "eviction: {recreatingControllers: [CloneSet.apps.kruise.io]}\nusage: {sampleInterval: 20s}", ours)
 	profile := &s.Profiles.Profiles[0]
@@ -326,7 +326,7 @@ func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Each of several profiles has namespaces of its own.
+// Each profile has its own namespaces.
 func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 	s := subject(t, "", ours)
 	first := &s.Profiles.Profiles[0]
@@ -348,7 +348,7 @@ func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 	}
 }
 
-// Thresholds given as arguments are what happens, and so what is told.
+// Thresholds in a plugin's arguments take effect, so the words describe them.
 func TestWordsGoByThePluginsArguments(t *testing.T) {
 	s := subject(t, "", ours)
 	s.Profiles.Profiles[0].PluginConfigs[0].Args = &realusage.Args{TargetThresholds: api.ResourceThresholds{"cpu": 91}}
@@ -361,7 +361,7 @@ func TestWordsGoByThePluginsArguments(t *testing.T) {
 	}
 }
 
-// The policy that is shipped, its profile aside, gives no warning but that.
+// Apart from its profile, the shipped policy gives only this warning.
 func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "policy.yaml"))
 	if err != nil {

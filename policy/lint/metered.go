@@ -14,12 +14,12 @@ import (
 
 const lowNodeUtilization = "LowNodeUtilization"
 
-// metered is upstream's LowNodeUtilization in a profile where it goes by measured
-// usage. Its type pulls in a client.
+// metered is an enabled LowNodeUtilization of upstream that is configured to use measured usage. Upstream's own type is
+// not used because it pulls in a client.
 type metered struct {
 	profile int
 	field   string
-	// fails says why it fails in every cycle; empty if it can read usage.
+	// fails explains why it fails in every cycle; empty if it can read usage.
 	fails string
 
 	Thresholds             map[string]float64 `json:"thresholds"`
@@ -34,7 +34,7 @@ type metered struct {
 	} `json:"metricsUtilization"`
 }
 
-// metered returns every enabled LowNodeUtilization that goes by measured usage.
+// metered returns every enabled LowNodeUtilization that uses measured usage.
 func (s *survey) metered() (found []metered) {
 	if s.Profiles == nil {
 		return nil
@@ -59,8 +59,7 @@ func (s *survey) metered() (found []metered) {
 	return found
 }
 
-// lacks says what the plugin needs to read usage and a policy does not have. Upstream
-// finds that out no earlier than when the plugin runs.
+// lacks returns what the policy lacks for the plugin to read usage. Upstream notices only when the plugin runs.
 func (m *metered) lacks(p *api.DeschedulerPolicy) string {
 	provided := func(source api.MetricsSource) bool {
 		return slices.ContainsFunc(p.MetricsProviders, func(given api.MetricsProvider) bool {
@@ -87,16 +86,16 @@ func (m *metered) lacks(p *api.DeschedulerPolicy) string {
 	return ""
 }
 
-// metricResource is the resource that stands for the value of a query.
+// metricResource is the resource name that upstream uses for the value of a query.
 const metricResource = "MetricResource"
 
-// resourcesBut returns the resources with thresholds that are not among those that
-// can be read. Both kinds of thresholds have the same ones.
+// resourcesBut returns the resources with thresholds that are not readable. Both kinds of thresholds name the same
+// resources.
 func (m *metered) resourcesBut(readable ...string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.Thresholds)), func(name string) bool { return slices.Contains(readable, name) })
 }
 
-// words say what the plugin does.
+// words describes what the plugin does.
 func (m *metered) words() string {
 	by := "metrics-server measures"
 	if u := m.MetricsUtilization; u.Source == "Prometheus" || u.Prometheus != nil {

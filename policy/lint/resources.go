@@ -13,15 +13,14 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// native are the resources of nodes whose names have no domain, but for those
-// that end in a size or a kind of volume.
+// native are the node resources whose names have no domain, except those whose names end in a size or in a kind of
+// volume.
 var native = []string{
 	string(v1.ResourceCPU), string(v1.ResourceMemory), string(v1.ResourcePods), string(v1.ResourceEphemeralStorage),
 }
 
-// resources finds thresholds of upstream's plugins for resources that no node has.
-// Upstream takes any name, because nodes may have extended resources; these have a
-// domain.
+// resources finds thresholds of upstream's plugins for resources that no node has. Upstream accepts any name because
+// nodes may have extended resources; but the names of those have a domain.
 func (s *survey) resources() {
 	if s.Profiles == nil {
 		return
@@ -32,7 +31,7 @@ func (s *survey) resources() {
 				Thresholds       map[string]float64 `json:"thresholds"`
 				TargetThresholds map[string]float64 `json:"targetThresholds"`
 			}
-			if _, ours := config.Args.(policy.Strategy); ours { // it checks names itself
+			if _, ours := config.Args.(policy.Strategy); ours { // our strategies check names themselves
 				continue
 			}
 			raw, err := json.Marshal(config.Args)
@@ -56,8 +55,8 @@ func (s *survey) unknownResources(field string, thresholds map[string]float64) {
 	}
 }
 
-// hasNode reports whether a node may have a resource of this name. MetricResource
-// is LowNodeUtilization's own name for what Prometheus answers.
+// hasNode reports whether a node may have a resource with this name. MetricResource is LowNodeUtilization's own name
+// for the value that Prometheus returns.
 func hasNode(name string) bool {
 	return strings.Contains(name, "/") || slices.Contains(native, name) || name == "MetricResource" ||
 		strings.HasPrefix(name, v1.ResourceHugePagesPrefix) || strings.HasPrefix(name, v1.ResourceAttachableVolumesPrefix)

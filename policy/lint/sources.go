@@ -7,14 +7,13 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// sources finds sources that anybody in between could impersonate, or that have
-// no address.
+// sources finds sources that an attacker on the network could impersonate, and sources without an address.
 func (s *survey) sources() {
 	for i := range s.load.Usage.Sources {
 		d := s.load.Usage.Sources[i].Config.Describe()
 		path := fmt.Sprintf("usage.sources[%d]", i)
 		if d.TLS.InsecureSkipVerify {
-			s.warn(path, "the certificate of %s is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token", d.Name)
+			s.warn(path, "the certificate of %s is not checked (insecureSkipVerify): anyone on the network path could fake usage and would receive the token", d.Name)
 		}
 		if d.Server != nil {
 			s.server(d.Server, path+"."+source.Block(d.Name))
@@ -25,11 +24,11 @@ func (s *survey) sources() {
 func (s *survey) server(server *source.Server, path string) {
 	switch {
 	case server.Address == "" && !hasProvider(s.Profiles):
-		s.note(path+".address", "it is not given: a flag has to say it, or metricsProviders of a DeschedulerPolicy")
+		s.note(path+".address", "it is not set: set it by a flag, or by metricsProviders of a DeschedulerPolicy")
 	case !strings.HasPrefix(server.Address, "http://"):
 	case server.Login:
 		s.warn(path+".address", "the token or password is sent over plain http")
 	default:
-		s.note(path+".address", "it is asked over plain http: anybody between could make up usage")
+		s.note(path+".address", "it is queried over plain http: anyone on the network path could fake usage")
 	}
 }

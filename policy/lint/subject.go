@@ -10,10 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Level says how bad a finding is.
+// Level is how serious a finding is.
 type Level string
 
-// The levels.
 const (
 	// Error: the policy is rejected.
 	Error Level = "error"
@@ -25,13 +24,13 @@ const (
 
 // Finding is one thing to know about a policy.
 type Finding struct {
-	// Level is how bad it is.
+	// Level is how serious the finding is.
 	Level Level `json:"level"`
-	// Field is the path that it is about; empty for the policy as a whole.
+	// Field is the path of the field concerned; empty for the policy as a whole.
 	Field string `json:"field,omitempty"`
-	// Place is where that is, as "line 3, column 5"; empty if it is not known.
+	// Place is the position of that field, such as "line 3, column 5"; empty if unknown.
 	Place string `json:"place,omitempty"`
-	// Text says it.
+	// Text is the finding in words.
 	Text string `json:"text"`
 }
 
@@ -50,20 +49,19 @@ type Subject struct {
 	File *policy.File
 	// Profiles is its DeschedulerPolicy, decoded; nil if it has none.
 	Profiles *api.DeschedulerPolicy
-	// Now is the time from which windows of time are checked.
+	// Now is the time from which windows and blackouts are checked.
 	Now time.Time
 }
 
-// survey gathers findings about a policy and what it will do.
+// survey collects findings about a policy and descriptions of what it will do.
 type survey struct {
 	Subject
 
 	load *policy.LoadPolicy
-	// strategies are those that plan moves by usage; relieves reports whether one of
-	// them moves pods off hot nodes.
+	// strategies are those that plan moves by usage. relieves reports whether one of them moves pods off hot nodes.
 	strategies []policy.Strategy
 	relieves   bool
-	// lines are those of the policy with the strategies' thresholds laid over.
+	// lines are the policy's lines, overlaid with the strategies' thresholds.
 	lines policy.Lines
 
 	findings []Finding
@@ -89,7 +87,7 @@ func newSurvey(of Subject) *survey {
 	return s
 }
 
-// moves reports whether anything is moved by usage.
+// moves reports whether any strategy moves pods by usage.
 func (s *survey) moves() bool { return len(s.strategies) > 0 }
 
 func (s *survey) warn(field, format string, args ...any) {

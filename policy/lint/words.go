@@ -27,7 +27,7 @@ func sourceName(source *policy.Source) string {
 	return source.Type
 }
 
-// evictsWords says what makes a node hot, what ends that, and how much has to be known.
+// evictsWords describes what makes a node hot, what ends that, and how many nodes must be known.
 func (s *survey) evictsWords() {
 	s.hotNodesWords()
 	if s.moves() && s.load.Usage.MinCoveragePercent > 0 {
@@ -54,7 +54,7 @@ func (s *survey) hotNodesWords() {
 	}
 }
 
-// worthWords says what a move has to save, and what usage is expected to be.
+// worthWords describes what a move has to save, and which usage is expected.
 func (s *survey) worthWords() {
 	e := &s.load.Eviction
 	if !s.relieves || e.Forecast == policy.ForecastNone {
@@ -68,15 +68,14 @@ func (s *survey) worthWords() {
 	}
 }
 
-// strategiesWords says what strategies do in their own words.
+// strategiesWords adds the strategies' own descriptions.
 func (s *survey) strategiesWords() {
 	for _, strategy := range s.strategies {
 		s.does = append(s.does, strategy.Describe().Does...)
 	}
 }
 
-// hotWords says which nodes are hot by some lines. does is what happens to
-// them.
+// hotWords describes which nodes are hot by the given lines. does is what happens to them.
 func (s *survey) hotWords(lines policy.Lines, does string) {
 	for _, m := range s.measures(lines) {
 		above := m.above(s.load)
@@ -110,8 +109,7 @@ func (s *survey) measures(lines policy.Lines) []measure {
 	return all
 }
 
-// above says when the metric is over its evict line, in every judged window;
-// empty if it has none.
+// above describes when the metric is over its evict line in every judged window; empty if it has no evict line.
 func (m measure) above(load *policy.LoadPolicy) string {
 	var order []string
 	windows := map[string][]string{}
@@ -132,7 +130,7 @@ func (m measure) above(load *policy.LoadPolicy) string {
 	return strings.Join(order, " and ")
 }
 
-// level puts one level into words; reversed replaces word if less is worse.
+// level describes one level. reversed replaces word if lower values are worse.
 func (m measure) level(value float64, word, reversed string) string {
 	if m.reversed {
 		word = reversed
@@ -178,7 +176,7 @@ func (s *survey) landsWords() {
 	s.sayOf(s.rejected(), " or ", "Lands no pod where %s with it.")
 }
 
-// rejected says what is predicted for nodes above their reject lines.
+// rejected describes what is predicted for nodes above their reject lines.
 func (s *survey) rejected() []string {
 	var rejected []string
 	for _, m := range s.measures(s.lines) {
@@ -189,7 +187,7 @@ func (s *survey) rejected() []string {
 	return rejected
 }
 
-// samples says how long a node has to be over a line.
+// samples describes how long a node has to be over a line.
 func samples(load *policy.LoadPolicy) string {
 	n := load.Hot.ConsecutiveSamples
 	if n == 1 {
@@ -206,7 +204,7 @@ func windowNames(windows []usage.Window) string {
 	return strings.Join(names, " and ")
 }
 
-// span writes a duration without Go's trailing zero units.
+// span formats a duration without Go's trailing zero units.
 func span(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -77,7 +77,7 @@ func periods(list []policy.Period) []string {
 	return texts
 }
 
-// pluginsWords names upstream's plugins and the pods that they spare.
+// pluginsWords lists upstream's plugins and the pods that they spare.
 func (s *survey) pluginsWords() {
 	if s.Profiles == nil {
 		return
@@ -121,8 +121,8 @@ func (s *survey) pluginsWords() {
 	}
 }
 
-// defaultEvictor is the relevant part of DefaultEvictor's arguments, whose type
-// pulls in a client.
+// defaultEvictor is the relevant part of DefaultEvictor's arguments. Upstream's own type is not used because it pulls
+// in a client.
 type defaultEvictor struct {
 	NodeSelector string `json:"nodeSelector"`
 	NodeFit      bool   `json:"nodeFit"`
@@ -200,12 +200,12 @@ func (d defaultEvictor) words() string {
 	return strings.Join(clauses, "; it ")
 }
 
-// critical is the priority from which on pods are system critical; upstream's
-// loader makes it the threshold of policies without one.
+// critical is the lowest priority of system-critical pods. Upstream's loader uses it as the threshold of policies that
+// set none.
 const critical = 2_000_000_000
 
-// priority returns the priority from which on pods are spared. Without the
-// protection of system critical pods no threshold is asked.
+// priority returns the lowest priority that is spared. If system-critical pods are not protected, thresholds have no
+// effect.
 func (d defaultEvictor) priority() int32 {
 	threshold := d.PriorityThreshold
 	if threshold == nil || threshold.Value == nil || d.EvictSystemCriticalPods || slices.Contains(d.PodProtections.DefaultDisabled, "SystemCriticalPods") {

@@ -1,47 +1,45 @@
-// Package rewritten says what became of a file when the documents of legacy
-// systems in it were converted into the current format.
+// Package rewritten describes the result of converting the legacy documents in a file into the current format.
 package rewritten
 
 import "github.com/evenkeel/evenkeel/policy"
 
-// Action says what was done with a document.
+// Action is what was done with a document.
 type Action string
 
-// The actions.
 const (
 	// Converted: it was in a legacy format.
 	Converted Action = "converted"
-	// Current: it is in the current format already and unchanged.
+	// Current: it was already in the current format, and is unchanged.
 	Current Action = "current"
 	// Marked: it is unchanged except for comments on what to change in it.
 	Marked Action = "marked"
-	// Enclosed: it is unchanged, and a policy is inside that has to be taken out.
+	// Enclosed: it is unchanged, but contains a policy that has to be taken out.
 	Enclosed Action = "enclosed"
-	// Kept: it is not a policy, and unchanged.
+	// Kept: it is not a policy, and is unchanged.
 	Kept Action = "kept"
 )
 
-// Part says what was done with one document of a file.
+// Part describes what was done with one document of a file.
 type Part struct {
-	// Place says where it is, such as line 12.
+	// Place is the position of the document, such as line 12.
 	Place string
-	// Found is what it is, such as evenkeel.io/v1alpha1 LoadPolicy.
+	// Found is the kind of document, such as evenkeel.io/v1alpha1 LoadPolicy.
 	Found string
-	// Action is what was done with it.
+	// Action is what was done with the document.
 	Action Action
-	// Policy says that it is one of the documents of a Policy.
+	// Policy reports whether it is one of the documents of a Policy.
 	Policy bool
-	// Notes say what has changed, or has to be.
+	// Notes describe what changed, or what the user has to change.
 	Notes []policy.Note
 }
 
 // Policy is a policy in a file: the file itself, or a value in it.
 type Policy struct {
-	// Name names it in messages.
+	// Name is the policy's name in messages.
 	Name string
-	// Is says what it is made of, such as evenkeel.io/v1alpha1 LoadPolicy.
+	// Is describes what the policy consists of, such as evenkeel.io/v1alpha1 LoadPolicy.
 	Is string
-	// Data is its text as it was.
+	// Data is the original text.
 	Data []byte
 }
 
@@ -49,8 +47,8 @@ type Policy struct {
 type File struct {
 	// Text is the whole file.
 	Text []byte
-	// Parts are its documents, and the values inside them that hold policies.
+	// Parts are the file's documents, and the values inside them that hold policies.
 	Parts []Part
-	// Policies are those that it holds, for policy.Load.
+	// Policies are the policies in the file, for policy.Load.
 	Policies []Policy
 }

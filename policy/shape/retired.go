@@ -8,27 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// retiredTag marks a field that goes in two versions, and says why in half a
-// sentence:
+// retiredTag marks a field that will be removed in two versions. Its value is the reason, in half a sentence:
 //
 //	Interval metav1.Duration `json:"interval" retired:"its default suits every cluster"`
 //
-// Until then it is decoded, checked and obeyed as before, but no page documents it
-// and whoever sets it is warned. On a field of a struct type it is about all that
-// is in it.
+// Until then the field is decoded, checked and obeyed as before, but no page documents it, and a user who sets it is
+// warned. On a field of a struct type the tag covers everything inside.
 const retiredTag = "retired"
 
 // Why returns why a field is retired, and whether it is.
 func Why(f reflect.StructField) (why string, retired bool) { return f.Tag.Lookup(retiredTag) }
 
-// Retired is a retired field that a document has.
+// Retired is a retired field that occurs in a document.
 type Retired struct {
 	Path *field.Path
 	Why  string
 }
 
-// RetiredFields returns the retired fields that a checked document has, in the
-// order of their names.
+// RetiredFields returns the retired fields that occur in a checked document, in alphabetical order.
 func RetiredFields(path *field.Path, value any, t reflect.Type) (found []Retired) {
 	if t.Kind() == reflect.Pointer {
 		return RetiredFields(path, value, t.Elem())

@@ -115,8 +115,7 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// Fields returns the types of a struct's fields by JSON name; those of embedded structs
-// count as its own.
+// Fields returns the types of a struct's fields by JSON name; fields of embedded structs count as its own.
 func Fields(t reflect.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	for name, f := range fieldsOf(t) {
@@ -173,7 +172,7 @@ func checkSlice(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// checkKey checks a key that decodes itself.
+// checkKey checks a key of a type that decodes itself.
 func checkKey(path *field.Path, key string, t reflect.Type) field.ErrorList {
 	if !decodesItself(t) {
 		return nil
@@ -202,9 +201,8 @@ func WithoutNulls(tree any) any {
 	return tree
 }
 
-// Overlay returns a tree of the shape of t with another one laid over it:
-// mappings entry by entry, everything else as a whole. A null keeps what is
-// below, and so does an empty collection if nothing is below.
+// Overlay returns a tree of type t with another one laid over it: mappings entry by entry, everything else as a whole.
+// A null keeps what is below, and so does an empty collection if nothing is below.
 func Overlay(below, above any, t reflect.Type) any {
 	switch {
 	case above == nil:
@@ -272,8 +270,8 @@ func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 }
 
-// wantedText says what a type that decodes itself accepts, without the value,
-// which the message shows already.
+// wantedText describes what a type that decodes itself accepts. It leaves out the value, because the message already
+// shows it.
 func wantedText(value any, t reflect.Type, err error) string {
 	text, isText := value.(string)
 	switch {
@@ -306,8 +304,7 @@ func wantedKind(t reflect.Type) string {
 	}
 }
 
-// mismatch reports a value of a wrong type. It names collections by their kind
-// and does not print them.
+// mismatch reports a value of the wrong type. It names collections by their kind instead of printing them.
 func mismatch(path *field.Path, value any, want string) field.ErrorList {
 	switch value.(type) {
 	case map[string]any:
@@ -318,7 +315,7 @@ func mismatch(path *field.Path, value any, want string) field.ErrorList {
 	return field.ErrorList{field.TypeInvalid(path, value, want)}
 }
 
-// Mappings returns the mappings of a list, with nil for other elements.
+// Mappings returns the mappings in a list, with nil for other elements.
 func Mappings(list any) []map[string]any {
 	items, _ := list.([]any)
 	found := make([]map[string]any, len(items))

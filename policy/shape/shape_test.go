@@ -19,7 +19,7 @@ type part struct {
 	On bool `json:"on"`
 }
 
-// Decode takes a document whole or not at all, and names every mistake.
+// Decode accepts a document as a whole or not at all, and names every mistake.
 func TestDecode(t *testing.T) {
 	three := 3
 	cases := map[string]struct {
@@ -63,7 +63,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Null fields are gone at any depth; elements of lists keep their places.
+// Null fields are removed at any depth. Elements of lists keep their positions.
 func TestWithoutNulls(t *testing.T) {
 	tree := map[string]any{
 		"a": nil, "b": "", "c": map[string]any{"d": nil}, "e": []any{nil, map[string]any{"f": nil, "g": false}, []any{map[string]any{"h": nil}}},
@@ -76,7 +76,7 @@ func TestWithoutNulls(t *testing.T) {
 	}
 }
 
-// Retired fields are found wherever a document has them.
+// Retired fields are found anywhere in a document.
 func TestRetiredFields(t *testing.T) {
 	type inner struct {
 		Old  int `json:"old" retired:"too old"`
